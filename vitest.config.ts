@@ -1,15 +1,15 @@
 import { type TestProjectConfiguration, type ViteUserConfig } from "vitest/config";
-import { compileCache } from "./test/support/process/child-program.ts";
-import { ClipFailures } from "./test/support/clip-failures.ts";
-import { InputCounts } from "./test/support/input-counts.ts";
-import { ClientLines } from "./test/support/process/client-lines.ts";
-import { waitLimitMs } from "./test/support/deadline.ts";
-import { buildLimitMs } from "./test/support/process/build-step.ts";
-import { type FileSuite, isFileSuite } from "./test/support/suite.ts";
-import { exclusionsOf, suites } from "./test/suites.ts";
+import { compileCache } from "./packages/testing/src/process/child-program.ts";
+import { ClipFailures } from "./packages/testing/src/clip-failures.ts";
+import { InputCounts } from "./packages/testing/src/input-counts.ts";
+import { ClientLines } from "./packages/testing/src/process/client-lines.ts";
+import { waitLimitMs } from "./packages/testing/src/deadline.ts";
+import { buildLimitMs } from "./packages/testing/src/process/build-step.ts";
+import { type FileSuite, isFileSuite } from "./packages/testing/src/suite.ts";
+import { exclusionsOf, suites } from "./test/suites/suites.ts";
 
 // Tests that block their process would be ended by these.
-const setupFiles = ["test/support/end-blocked-tests.ts", "test/support/left-behind.ts"];
+const setupFiles = ["packages/testing/src/end-blocked-tests.ts", "packages/testing/src/left-behind.ts"];
 
 // Each test of such a suite waits for npm, which waits for a registry.
 const buildLimits = { testTimeout: buildLimitMs, hookTimeout: buildLimitMs };
@@ -52,7 +52,7 @@ const config: ViteUserConfig = {
     testTimeout: 2 * waitLimitMs,
     // Names are sentences: no value in them is cut, unless it fills a line by itself.
     taskTitleValueFormatTruncate: 120,
-    setupFiles: ["test/support/bound-properties.ts"],
+    setupFiles: ["packages/testing/src/bound-properties.ts"],
     // A million lines are compared for minutes, and few of them are shown.
     diff: { truncateThreshold: 5000 },
     expect: { poll: { timeout: waitLimitMs } },

@@ -8,15 +8,15 @@ import {
   LibraryService,
   ListBooksRequestSchema,
   ListBooksResponseSchema,
-} from "../test/gen/library/v1/library_pb.ts";
+} from "../packages/testing/src/gen/library/v1/library_pb.ts";
 import { ownName } from "./figures.ts";
 import type { LoadShape } from "./load/load.ts";
 import { library } from "./native-peers.ts";
 import { grpcAnswerProbe } from "./probe.ts";
 import { http2Load, server, type Scenario, type Subject } from "./scenarios.ts";
 import { buf } from "../test/support/clients/client-recipe.ts";
-import { booksMax, makeBook, makeBooks } from "../test/support/gateway/books.ts";
-import { buildStep } from "../test/support/process/build-step.ts";
+import { booksMax, makeBook, makeBooks } from "../packages/testing/src/gateway/books.ts";
+import { buildStep } from "../packages/testing/src/process/build-step.ts";
 
 const subjects: readonly Subject[] = [
   server("node:http2", "servers/library-node-http2"),

@@ -5,10 +5,10 @@ import {
   GetBookRequestSchema,
   ListBooksRequestSchema,
   ListBooksResponseSchema,
-} from "../test/gen/library/v1/library_pb.ts";
-import { booksMax, makeBook, makeBooks } from "../test/support/gateway/books.ts";
-import { buildStep } from "../test/support/process/build-step.ts";
-import { hasProgram, toolsFolder } from "../test/support/process/tools-folder.ts";
+} from "../packages/testing/src/gen/library/v1/library_pb.ts";
+import { booksMax, makeBook, makeBooks } from "../packages/testing/src/gateway/books.ts";
+import { buildStep } from "../packages/testing/src/process/build-step.ts";
+import { hasProgram, toolsFolder } from "../packages/testing/src/process/tools-folder.ts";
 import { ownName } from "./figures.ts";
 import { answerProbe } from "./book-scenarios.ts";
 import { libraryCall, sameAs } from "./library-scenarios.ts";

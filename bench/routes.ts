@@ -5,8 +5,8 @@
  * In one process and without sockets, because on a socket nothing of it would show. Run it alone:
  * `npx node bench/routes.ts`.
  */
-import { compileRestRoutes, type RestRoutes } from "../src/gateway/rest/index.ts";
-import { Health } from "../src/gateway/health/index.ts";
+import { compileRestRoutes, type RestRoutes } from "../packages/gateway/src/protocols/rest/rules/index.ts";
+import { Health } from "../packages/gateway/src/health/index.ts";
 import { median } from "./summary.ts";
 
 const ruleCounts = [10, 1000, 10_000] as const;

@@ -4,7 +4,7 @@ import type { StallFigures } from "./figures.ts";
 import type { Scenario, Subject } from "./scenarios.ts";
 import { startServer } from "./server-process.ts";
 import { median } from "./summary.ts";
-import { longListBooks } from "../test/support/gateway/books.ts";
+import { longListBooks } from "../packages/testing/src/gateway/books.ts";
 
 /** How often each server answers with that list, after as many times that do not count. */
 const lists = 5;

@@ -24,7 +24,7 @@ const root = join(import.meta.dirname, "..");
 /** The pages with tables of the bench. */
 export const pages = [
   "README.md",
-  "src/gateway/README.md",
+  "packages/gateway/README.md",
   "bench/README.md",
   "docs/performance.md",
   "docs/scaling.md",

@@ -1,184 +1,180 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
 import { expect, test } from "vitest";
-import { sourceFiles } from "./support/source-files.ts";
+import { allSourceFiles, sourceFolders, sourcePath } from "../packages/testing/src/source-files.ts";
 
 const root = resolve(import.meta.dirname, "..");
-const source = join(root, "src");
+const files = allSourceFiles();
 
-const inGateway = (room: string): string => `gateway/${room}`;
+const inGateway = (...modules: readonly string[]): string[] => modules.map((name) => `gateway/${name}`);
 
-/** A room, or a part of the gateway, and the rooms it may import. A `gen` folder is open to all that list it. */
-const arrows: readonly { readonly from: string; readonly to: readonly string[] }[] = [
-  {
-    from: "plantstore/index.ts",
-    to: ["plantstore/server", "plantstore/service", "plantstore/plants", "operators/auth", "operators/operations"],
-  },
-  { from: "plantstore/cli", to: ["plantstore/server"] },
-  {
-    from: "plantstore/server",
-    to: [
-      "plantstore/service",
-      "plantstore/plants",
-      "plantstore/gen",
-      ...["auth", "inputs", "operations"].map((room) => `operators/${room}`),
-      "gateway",
-      ...["docs-page", "health", "http-engine", "metrics", "opentelemetry", "options", "reflection"].map(inGateway),
-    ],
-  },
-  { from: "plantstore/plants", to: ["plantstore/service", "gateway/options"] },
-  {
-    from: "plantstore/service",
-    to: [
-      "plantstore/gen",
-      ...["auth", "inputs", "operations"].map((room) => `operators/${room}`),
-      ...["", "/health", "/options", "/reflection"].map((room) => `gateway${room}`),
-    ],
-  },
-  { from: "plantstore/client", to: ["plantstore/gen", "gateway/options"] },
-  { from: "operators/auth", to: ["operators/inputs", "gateway", "gateway/options"] },
-  { from: "operators/inputs", to: ["gateway/options"] },
-  { from: "operators/operations", to: ["operators/inputs", "gateway", "gateway/health", "gateway/options"] },
-  {
-    from: "gateway",
-    to: [
-      "calls",
-      "carriers",
-      "carriers/sockets",
-      "fetch",
-      "node",
-      "openapi",
-      "protocols",
-      "trusted-proxies",
-      "rest",
-      "zlib",
-    ].map((room) => `gateway/${room}`),
-  },
-  {
-    from: "gateway/create-proxy.ts",
-    to: [
-      "gateway",
-      ...["calls", "carriers/sockets", "http-engine", "protocols", "proxy", "service-config", "upstreams"].map(
-        inGateway,
-      ),
-    ],
-  },
-  {
-    from: "gateway/calls",
-    to: ["protocols", "trusted-proxies", "carriers", "rest", "json", "descriptors"].map((room) => `gateway/${room}`),
-  },
-  { from: "gateway/protocols", to: ["carriers", "rest", "json", "binary"].map((room) => `gateway/${room}`) },
-  { from: "gateway/binary", to: ["gateway/carriers", "gateway/made-code"] },
-  { from: "gateway/made-code", to: [] },
-  { from: "gateway/carriers", to: [] },
-  {
-    from: "gateway/carriers/sockets",
-    to: ["carriers", "trusted-proxies"].map((room) => `gateway/${room}`),
-  },
-  { from: "gateway/node", to: ["gateway/carriers", "gateway/carriers/sockets"] },
-  {
-    from: "gateway/http-engine",
-    to: ["carriers", "carriers/sockets", "http1", "http2"].map((room) => `gateway/${room}`),
-  },
-  { from: "gateway/carriers/web", to: ["gateway/carriers"] },
-  { from: "gateway/trusted-proxies", to: ["gateway/carriers"] },
-  {
-    from: "gateway/fetch",
-    to: ["calls", "carriers", "carriers/web", "protocols", "rest"].map((room) => `gateway/${room}`),
-  },
-  { from: "gateway/zlib", to: ["gateway/protocols"] },
-  {
-    from: "gateway/client",
-    to: ["binary", "carriers", "http2/client", "protocols", "upstreams", "zlib"].map((room) => `gateway/${room}`),
-  },
-  {
-    from: "gateway/proxy",
-    to: ["binary", "calls", "carriers", "client", "descriptors", "gen", "protocols", "rest", "upstreams", "zlib"].map(
-      (room) => `gateway/${room}`,
-    ),
-  },
-  { from: "gateway/rest-client", to: ["carriers", "json", "protocols", "rest"].map((room) => `gateway/${room}`) },
-  { from: "gateway/upstreams", to: ["carriers", "gen", "http2/client"].map((room) => `gateway/${room}`) },
-  { from: "gateway/http2/client", to: ["gateway/carriers", "gateway/http2"] },
-  { from: "gateway/docs-page", to: ["gateway/calls", "gateway/carriers", "gateway/protocols"] },
-  {
-    from: "gateway/check",
-    to: ["gateway", "gateway/descriptors", "gateway/rest", "gateway/service-config"],
-  },
-  {
-    from: "gateway/command",
-    to: [
-      "gateway",
-      ...["check", "create-proxy.ts", "docs-page", "health", "metrics", "rest", "upstreams"].map(inGateway),
-    ],
-  },
-  { from: "gateway/service-config", to: ["gateway/rest"] },
-  { from: "gateway/health", to: ["gateway/calls", "gateway/gen"] },
-  { from: "gateway/conventions", to: ["gateway/calls"] },
-  { from: "gateway/opentelemetry", to: ["gateway/calls", "gateway/conventions"] },
-  {
-    from: "gateway/metrics",
-    to: ["calls", "carriers/sockets", "conventions", "protocols"].map((room) => `gateway/${room}`),
-  },
-  { from: "gateway/reflection", to: ["gateway/gen"] },
-  { from: "gateway/rest", to: ["gateway/carriers", "gateway/json", "gateway/gen"] },
-  { from: "gateway/openapi", to: ["carriers", "gen", "json", "rest"].map((room) => `gateway/${room}`) },
-  { from: "gateway/json", to: ["gateway/made-code"] },
-  { from: "gateway/errors", to: [] },
-  { from: "gateway/descriptors", to: ["gateway/gen"] },
-  { from: "gateway/options", to: [] },
-  { from: "gateway/http1", to: ["gateway/carriers"] },
-  { from: "gateway/http2", to: ["gateway/carriers"] },
-];
+/** A module, or a part of one, and the modules that it may import. A `gen` folder is open to all that list it. */
+const arrows: Readonly<Record<string, readonly string[]>> = {
+  "plantstore/index.ts": ["plantstore/server", "plantstore/service", "plantstore/stores", "auth", "telemetry/logs"],
+  "plantstore/command": ["plantstore/server"],
+  "plantstore/server": [
+    ...["plantstore/service", "plantstore/stores", "plantstore/gen"],
+    ...["auth", "auth/inputs", "docs-page", "http-engine"],
+    ...["telemetry/logs", "telemetry/metrics", "telemetry/opentelemetry"],
+    ...inGateway("", "health", "options", "reflection"),
+  ],
+  "plantstore/stores": ["plantstore/service", "gateway/options"],
+  "plantstore/service": [
+    ...["plantstore/gen", "auth", "auth/inputs", "telemetry/logs"],
+    ...inGateway("", "health", "options", "reflection"),
+  ],
+  "plantstore/client": ["plantstore/gen", "gateway/options"],
+  "plantstore/gen": ["gateway/gen"],
 
-/** Files that rooms are entered by besides their indexes. */
+  proxy: [
+    ...["proxy/forward", "proxy/service-config", "proxy/upstreams", "http-engine"],
+    ...inGateway("", "create-gateway.ts", "listen", "protocols", "serve"),
+  ],
+  "proxy/command": [
+    ...["proxy", "proxy/check", "proxy/upstreams", "docs-page", "telemetry/metrics"],
+    ...inGateway("", "health", "protocols/rest/rules"),
+  ],
+  "proxy/check": ["proxy/service-config", ...inGateway("", "descriptors", "protocols/rest/rules")],
+  "proxy/forward": [
+    ...["proxy/client", "proxy/upstreams"],
+    ...inGateway("compression", "descriptors", "exchange", "gen", "messages/binary", "protocols"),
+    ...inGateway("protocols/rest/rules", "serve"),
+  ],
+  "proxy/client": [
+    ...["proxy/upstreams", "http-engine/http2-client"],
+    ...inGateway("compression", "exchange", "messages/binary", "protocols"),
+  ],
+  "proxy/upstreams": ["http-engine/http2-client", ...inGateway("exchange", "gen")],
+  "proxy/service-config": inGateway("protocols/rest/rules"),
+
+  "rest-client": inGateway("exchange", "messages/json", "protocols", "protocols/rest/rules"),
+  "docs-page": inGateway("exchange", "protocols", "serve"),
+
+  auth: ["auth/inputs", ...inGateway("", "options")],
+  "auth/inputs": inGateway("options"),
+
+  "telemetry/logs": inGateway("", "health", "options"),
+  "telemetry/metrics": ["telemetry/conventions", ...inGateway("listen", "protocols", "serve")],
+  "telemetry/opentelemetry": ["telemetry/conventions", ...inGateway("serve")],
+  "telemetry/conventions": inGateway("serve"),
+
+  "http-engine": ["http-engine/http1", "http-engine/http2", ...inGateway("exchange", "listen")],
+  "http-engine/http1": inGateway("exchange"),
+  "http-engine/http2": inGateway("exchange"),
+  "http-engine/http2-client": ["http-engine/http2", ...inGateway("exchange")],
+
+  gateway: [
+    ...inGateway("compression", "exchange", "fetch", "listen", "node", "openapi", "protocols"),
+    ...inGateway("protocols/rest/rules", "serve", "trusted-proxies"),
+  ],
+  "gateway/fetch": inGateway("exchange", "fetch/exchange", "protocols", "protocols/rest/rules", "serve"),
+  "gateway/fetch/exchange": inGateway("exchange"),
+  "gateway/node": inGateway("exchange", "listen"),
+  "gateway/listen": inGateway("exchange", "trusted-proxies"),
+  "gateway/serve": inGateway(
+    ...["descriptors", "exchange", "messages/json", "protocols", "protocols/rest/rules", "trusted-proxies"],
+  ),
+  "gateway/health": inGateway("gen", "serve"),
+  "gateway/reflection": inGateway("gen"),
+  "gateway/openapi": inGateway("exchange", "gen", "messages/json", "protocols/rest/rules"),
+  "gateway/compression": inGateway("protocols"),
+  "gateway/protocols": inGateway("exchange", "messages/binary", "messages/json", "protocols/rest/rules"),
+  "gateway/protocols/rest/rules": inGateway("exchange", "gen", "messages/json"),
+  "gateway/descriptors": inGateway("gen"),
+  "gateway/messages/json": inGateway("messages/codegen"),
+  "gateway/messages/binary": inGateway("exchange", "messages/codegen"),
+  "gateway/messages/codegen": [],
+  "gateway/trusted-proxies": inGateway("exchange"),
+  "gateway/exchange": [],
+  "gateway/errors": [],
+  "gateway/options": [],
+};
+
+/** What every module of the packages may import: each names its errors, and refuses options that do not exist. */
+const always = inGateway("errors", "options");
+
+/** Files that modules are entered by besides their indexes. */
 const entries: readonly string[] = [
-  "gateway/create-proxy.ts",
   // By the proxy, which is another way to assemble a gateway.
   "gateway/create-gateway.ts",
+  "proxy/create-proxy.ts",
   // Before everything else is loaded.
   "plantstore/server/begin-storage.ts",
-  "plantstore/plants/sqlite/storage-thread.ts",
+  "plantstore/stores/sqlite/storage-thread.ts",
 ];
 
-/** Longest first, so that "gateway/rest" is found before "gateway". */
-const rooms = [...new Set(arrows.flatMap(({ from, to }) => [from, ...to]))].toSorted((a, b) => b.length - a.length);
+/** Longest first, so that "gateway/protocols/rest/rules" is found before "gateway". */
+const modules = [...new Set([...Object.entries(arrows).flat(2), ...always].map((name) => name.replace(/\/$/, "")))]
+  .filter((name) => name !== "gateway/create-gateway.ts")
+  .toSorted((a, b) => b.length - a.length);
 
-function roomOf(file: string): string | undefined {
-  return rooms.find((room) => file === room || file.startsWith(`${room}/`));
+function moduleOf(file: string): string | undefined {
+  return modules.find((name) => file === name || file.startsWith(`${name}/`));
 }
 
-/** The file that a specifier names: of the same package by its path, of another by the package's name. */
+interface PackageJson {
+  readonly exports: Readonly<Record<string, string>>;
+  readonly bin?: Readonly<Record<string, string>>;
+  readonly dependencies?: Readonly<Record<string, string>>;
+}
+
+/** The package.json of each package, whose exports and commands are source files. */
+const manifests: ReadonlyMap<string, PackageJson> = new Map(
+  Object.entries(sourceFolders).map(([name, folder]) => [
+    name,
+    JSON.parse(readFileSync(join(root, dirname(folder), "package.json"), "utf8")),
+  ]),
+);
+
+/** The file that a specifier names: of the same package by its path, of another by an export of that package. */
 function fileOf(specifier: string, importer: string): string {
-  if (!specifier.startsWith(".")) return `${specifier.slice("@plantstore/".length)}/index.ts`;
+  if (!specifier.startsWith(".")) {
+    const [, name = "", subpath = ""] = /^@plantstore\/([^/]+)(.*)$/.exec(specifier) ?? [];
+    const file = manifests.get(name)?.exports[`.${subpath}`];
+    if (file === undefined) throw new Error(`${importer} imports ${specifier}, which is no export`);
+    return file.replace("./src", name);
+  }
   // The page in the browser imports what its TypeScript becomes.
-  return relative(source, resolve(join(source, dirname(importer)), specifier.replace(/\.js$/, ".ts")));
+  return relative("/", resolve("/", dirname(importer), specifier.replace(/\.js$/, ".ts")));
 }
 
 function importsOf(file: string): string[] {
-  const text = readFileSync(join(source, file), "utf8");
+  const text = readFileSync(sourcePath(file), "utf8");
   const specifiers = [...text.matchAll(/(?:from|import|import\()\s*"((?:\.|@plantstore\/)[^"]+)"/g)];
   return specifiers.map(([, specifier = ""]) => fileOf(specifier, file));
 }
 
-test.each(sourceFiles(source))("%s imports files of its own package alone by their paths", (file) => {
-  const text = readFileSync(join(source, file), "utf8");
+test.each(files)("%s imports files of its own package alone by their paths", (file) => {
+  const text = readFileSync(sourcePath(file), "utf8");
   const paths = [...text.matchAll(/(?:from|import|import\()\s*"(\.[^"]+)"/g)].map(([, path = ""]) => path);
-  const owners = paths.map((path) => fileOf(path, file).split("/")[0]);
-  expect(new Set([...owners, file.split("/")[0]]).size).toBe(1);
+  // The manifest of the package is beside its source.
+  const imported = paths.filter((path) => !path.endsWith("/package.json")).map((path) => fileOf(path, file));
+  expect(imported.filter((path) => !existsSync(sourcePath(path)))).toEqual([]);
+  expect(new Set([...imported, file].map((path) => path.split("/")[0])).size).toBe(1);
 });
 
-test.each(sourceFiles(source))("%s imports only what its room may, by the index of the other room", (file) => {
-  const from = roomOf(file);
-  // Every room of the gateway names its errors, and refuses options that do not exist.
-  const always = from?.startsWith("gateway") === true ? ["gateway/errors", "gateway/options"] : [];
-  const drawn = arrows.find((arrow) => arrow.from === from)?.to;
-  const allowed = drawn && [...drawn, ...always];
-  expect(allowed, `${file} lies in no room that is drawn`).toBeDefined();
+test.each(Object.keys(sourceFolders))(
+  "%s imports the packages that its package.json declares, and no others",
+  (name) => {
+    const imported = files
+      .filter((file) => file.startsWith(`${name}/`))
+      .flatMap((file) => importsOf(file).map((path) => path.split("/")[0] ?? ""))
+      .filter((other) => other !== name && !other.endsWith("package.json"));
+    const declared = Object.keys(manifests.get(name)?.dependencies ?? {}).filter((each) =>
+      each.startsWith("@plantstore/"),
+    );
+    expect([...new Set(imported)].map((other) => `@plantstore/${other}`).toSorted()).toEqual(declared.toSorted());
+  },
+);
+
+test.each(files)("%s imports only what its module may, by the index of the other module", (file) => {
+  const from = moduleOf(file);
+  const drawn = from === undefined ? undefined : arrows[from];
+  const allowed = drawn && [...drawn.map((name) => name.replace(/\/$/, "")), ...always];
+  expect(allowed, `${file} lies in no module that is drawn`).toBeDefined();
   const wrong = importsOf(file).filter((imported) => {
-    // The manifest of the package: it is in no room.
-    if (/^\w+\/package\.json$/.test(imported)) return false;
-    const to = roomOf(imported);
+    if (imported.endsWith("package.json")) return false;
+    const to = moduleOf(imported);
     if (to === from) return false;
     const isEntry = imported === `${to}/index.ts` || entries.includes(imported);
     return to === undefined || !allowed?.includes(to) || (!to.endsWith("/gen") && !isEntry);
@@ -188,12 +184,9 @@ test.each(sourceFiles(source))("%s imports only what its room may, by the index 
 
 /** The files that a file needs when it is loaded; types are gone by then. */
 function loadedBy(file: string): string[] {
-  const text = readFileSync(join(source, file), "utf8");
-  const specifiers = [...text.matchAll(/^(?:import|export) (?!type )[^;]*?from "(\.[^"]+)"/gm)].map(
-    // The page in the browser imports what its TypeScript becomes.
-    ([, specifier = ""]) => specifier.replace(/\.js$/, ".ts"),
-  );
-  return specifiers.map((specifier) => relative(source, resolve(join(source, dirname(file)), specifier)));
+  const text = readFileSync(sourcePath(file), "utf8");
+  const specifiers = text.matchAll(/^(?:import|export) (?!type )[^;]*?from "((?:\.|@plantstore\/)[^"]+)"/gm);
+  return [...specifiers].map(([, specifier = ""]) => fileOf(specifier, file)).filter((path) => path.endsWith(".ts"));
 }
 
 /** What no documentation of node describes, and what V8 calls unsafe: any release may change it without notice. */
@@ -216,8 +209,8 @@ function privateAccessIn(text: string): string[] {
   return privateOfNode.flatMap((pattern) => text.match(pattern) ?? []);
 }
 
-test.each(sourceFiles(source))("%s uses documented members of node alone", (file) => {
-  expect(privateAccessIn(readFileSync(join(source, file), "utf8"))).toEqual([]);
+test.each(files)("%s uses documented members of node alone", (file) => {
+  expect(privateAccessIn(readFileSync(sourcePath(file), "utf8"))).toEqual([]);
 });
 
 test.each([
@@ -255,61 +248,56 @@ test("no file imports what imports it, not even for a type", () => {
     else if (!done.has(file)) for (const imported of importsOf(file)) visit(imported, [...way, file]);
     done.add(file);
   };
-  for (const file of sourceFiles(source)) visit(file, []);
+  for (const file of files) visit(file, []);
   expect(circles).toEqual([]);
 });
 
-/** Returns the files that a package is entered by: exports and commands. */
-function entriesOf(name: string): string[] {
-  const manifest = readFileSync(join(source, name, "package.json"), "utf8");
-  return [...manifest.matchAll(/"\.\/([^"]+\.ts)"/g)].map(([, path = ""]) => `${name}/${path}`);
-}
-
 /** The files that are loaded by their path: the page in the browser, and a thread. */
-const loadedByPath = ["gateway/docs-page/files/page.ts", "plantstore/plants/sqlite/worker.ts"];
+const loadedByPath = ["docs-page/files/page.ts", "plantstore/stores/sqlite/worker.ts"];
 
 test("every file is used: a format or protocol that is missing in its list is named here", () => {
-  const used = new Set([...["gateway", "operators", "plantstore"].flatMap(entriesOf), ...loadedByPath]);
-  for (const file of used) for (const imported of importsOf(file)) used.add(imported);
-  expect(sourceFiles(source).filter((file) => !used.has(file))).toEqual([]);
+  const entered = [...manifests].flatMap(([name, { exports, bin }]) =>
+    [...Object.values(exports), ...Object.values(bin ?? {})]
+      .filter((path) => path.endsWith(".ts"))
+      .map((path) => path.replace("./src", name)),
+  );
+  const used = new Set([...entered, ...loadedByPath]);
+  for (const file of used) {
+    if (file.endsWith(".ts")) for (const imported of importsOf(file)) used.add(imported);
+  }
+  expect(files.filter((file) => !used.has(file))).toEqual([]);
 });
 
-test.each(["@connectrpc/connect-node", "@grpc/grpc-js", "pino"])("the gateway never imports %s", (dependency) => {
-  const importing = sourceFiles(source).filter(
-    (file) => file.startsWith("gateway/") && readFileSync(join(source, file), "utf8").includes(`"${dependency}`),
+test.each(["@connectrpc/connect-node", "@grpc/grpc-js"])("no package imports %s", (dependency) => {
+  const importing = files.filter(
+    (file) => !file.startsWith("plantstore/") && readFileSync(sourcePath(file), "utf8").includes(`"${dependency}`),
   );
   expect(importing).toEqual([]);
 });
 
 test.each(["index.ts", "fetch/entry.ts"])("gateway/%s loads nothing of what has an entry of its own", (entry) => {
-  const files = new Set([`gateway/${entry}`]);
-  for (const file of files) for (const loaded of loadedBy(file)) files.add(loaded);
-  expect(files.size).toBeGreaterThan(50);
-  expect(
-    [...files].filter((file) =>
-      /^gateway\/(check|client|command|conventions|docs-page|gen\/grpc|health|http-engine|http1|http2|metrics|opentelemetry|proxy|reflection|service-config|upstreams)\//.test(
-        file,
-      ),
-    ),
-  ).toEqual([]);
+  const loaded = new Set([`gateway/${entry}`]);
+  for (const file of loaded) for (const other of loadedBy(file)) loaded.add(other);
+  expect(loaded.size).toBeGreaterThan(50);
+  expect([...loaded].filter((file) => /^gateway\/(?:gen\/grpc|health|reflection)\//.test(file))).toEqual([]);
 });
 
 test("the gateway over Fetch loads nothing of node: what needs it is passed in by create-gateway.ts", () => {
-  const files = new Set(["gateway/fetch/entry.ts"]);
-  for (const file of files) for (const loaded of loadedBy(file)) files.add(loaded);
+  const loaded = new Set(["gateway/fetch/entry.ts"]);
+  for (const file of loaded) for (const other of loadedBy(file)) loaded.add(other);
   const ofNode = /^(?:import|export) (?!type )[^;]*?from "node:|getBuiltinModule|\bBuffer\.|\brequire\(/m;
-  expect([...files].filter((file) => ofNode.test(readFileSync(join(source, file), "utf8")))).toEqual([]);
+  expect([...loaded].filter((file) => ofNode.test(readFileSync(sourcePath(file), "utf8")))).toEqual([]);
 });
 
 test("the storage thread of SQLite loads no package: each start of a store would wait for it", () => {
-  const files = new Set(["plantstore/plants/sqlite/worker.ts"]);
-  for (const file of files) for (const loaded of loadedBy(file)) files.add(loaded);
+  const loaded = new Set(["plantstore/stores/sqlite/worker.ts"]);
+  for (const file of loaded) for (const other of loadedBy(file)) loaded.add(other);
   const ofPackage = /^(?:import|export) (?!type )[^;]*?from "(?!node:|\.)/m;
-  expect([...files].filter((file) => ofPackage.test(readFileSync(join(source, file), "utf8")))).toEqual([]);
+  expect([...loaded].filter((file) => ofPackage.test(readFileSync(sourcePath(file), "utf8")))).toEqual([]);
 });
 
 test("the transcoding suite imports nothing of this repository: it is for every server", () => {
-  const folder = join(root, "conformance");
+  const folder = join(root, "packages/conformance");
   const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".ts"));
   const specifiers = files.flatMap((file) =>
     [...readFileSync(join(folder, file), "utf8").matchAll(/(?:from|import|import\()\s*"([^"]+)"/g)].map(
@@ -320,31 +308,40 @@ test("the transcoding suite imports nothing of this repository: it is for every 
   expect(specifiers.filter((specifier) => !specifier.startsWith("node:") && !specifier.startsWith(folder))).toEqual([]);
 });
 
-const architecture = readFileSync(join(root, "docs/architecture.md"), "utf8");
-const documented = /^(\| `([a-z0-9/-]+)\/` \|.*\| )(\d+)(?= \|$)/gm;
+/** The pages that list modules: of the plant store, and of each package. */
+const pages = [
+  "docs/architecture.md",
+  ...Object.keys(sourceFolders)
+    .filter((name) => name !== "plantstore")
+    .map((name) => `packages/${name}/src/README.md`),
+].map((page) => ({ page, text: readFileSync(join(root, page), "utf8") }));
 
-function linesOf(room: string): number {
-  const files = sourceFiles(source).filter((file) => roomOf(file) === room);
-  return files.reduce((sum, file) => sum + readFileSync(join(source, file), "utf8").split("\n").length - 1, 0);
+const listed = /^(\| `([a-z0-9/-]+)\/` \|.*\| )(\d+)(?= \|$)/gm;
+
+function linesOf(name: string): number {
+  const own = files.filter((file) => moduleOf(file) === name);
+  return own.reduce((sum, file) => sum + readFileSync(sourcePath(file), "utf8").split("\n").length - 1, 0);
 }
 
-test("docs/architecture.md lists every room", () => {
-  const folders = rooms.filter((room) => !room.endsWith("/gen") && !room.endsWith(".ts") && linesOf(room) > 0);
-  const listed = [...architecture.matchAll(documented)].map(([, , room = ""]) => room);
-  expect(listed.toSorted()).toEqual(folders.toSorted());
+test("docs/architecture.md and the pages of the packages list every module", () => {
+  const folders = modules.filter((name) => !name.endsWith("/gen") && !name.endsWith(".ts") && linesOf(name) > 0);
+  const names = pages.flatMap(({ text }) => [...text.matchAll(listed)].map(([, , name = ""]) => name));
+  expect(names.toSorted()).toEqual(folders.toSorted());
 });
 
 // `npm test -- test/architecture.test.ts -u` corrects the others.
-test("the lines of each room in docs/architecture.md are true within a fifth", async () => {
-  const counted = architecture.replace(documented, (row, before: string, room: string, lines: string) => {
-    const real = linesOf(room);
+test.each(pages)("the lines of each module in $page are true within a fifth", async ({ page, text }) => {
+  const counted = text.replace(listed, (row, before: string, name: string, lines: string) => {
+    const real = linesOf(name);
     return Math.abs(real / Number(lines) - 1) < 0.2 ? row : `${before}${Math.round(real / 10) * 10}`;
   });
-  await expect(counted).toMatchFileSnapshot(join(root, "docs/architecture.md"));
+  await expect(counted).toMatchFileSnapshot(join(root, page));
 });
 
-const named = [...architecture.matchAll(/`((?:[a-z0-9-]+\/)+[a-z0-9-]+\.ts)`/g)].map(([, file = ""]) => file);
+const named = [...(pages[0]?.text ?? "").matchAll(/`((?:[a-z0-9-]+\/)+(?:[a-z0-9-]+\.ts)?)`/g)]
+  .map(([, file = ""]) => file)
+  .filter((file) => !file.startsWith("plantstore/") && file !== "internal/");
 
 test.each([...new Set(named)])("%s, which docs/architecture.md names, is there", (file) => {
-  expect(existsSync(join(/^(src|test|tools)\//.test(file) ? root : source, file))).toBe(true);
+  expect([root, join(root, "packages/gateway/src")].some((folder) => existsSync(join(folder, file)))).toBe(true);
 });

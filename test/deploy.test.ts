@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { plantStoreFlags } from "../bench/plant-store-flags.ts";
-import { settings } from "../src/plantstore/server/index.ts";
+import { settings } from "../src/server/index.ts";
 
 const folder = join(import.meta.dirname, "../deploy");
 const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) =>

@@ -1,8 +1,8 @@
 import { accessSync, constants, readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
-import { projectFolder } from "./support/process/child-program.ts";
-import { projectFiles } from "./support/project-files.ts";
+import { projectFolder } from "../packages/testing/src/process/child-program.ts";
+import { projectFiles } from "../packages/testing/src/project-files.ts";
 
 // What the files of .github/ name is there, and actions are pinned.
 

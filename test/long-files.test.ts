@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { projectFolder } from "./support/process/child-program.ts";
+import { projectFolder } from "../packages/testing/src/process/child-program.ts";
 
 // The linter holds every file to 400 lines. Its configuration lists the exceptions by name, and here they must still be
 // needed, or the list would only grow.

@@ -1,25 +1,22 @@
 import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import { parseAst } from "rolldown/parseAst";
 import { expect, test } from "vitest";
-import { sourceFiles } from "./support/source-files.ts";
-import { childrenOf, isNode, isType, type Node, nodesIn } from "../tools/plant-faults/syntax.ts";
-
-const source = join(import.meta.dirname, "../src");
+import { allSourceFiles, sourcePath } from "../packages/testing/src/source-files.ts";
+import { childrenOf, isNode, isType, type Node, nodesIn } from "../tools/mutants/syntax.ts";
 
 /** The variables of modules, by file. Those of `request.ts` are functions, assigned once in a static block. */
 const moduleVariables: Readonly<Record<string, readonly string[]>> = {
-  "gateway/calls/request.ts": ["exchangeOf", "serverOf"],
-  "gateway/carriers/held-body.ts": ["shared", "sharedBytes"],
-  "gateway/carriers/sockets/date-fields.ts": ["dateSecond", "date"],
-  "gateway/made-code/make-function.ts": ["isAllowed"],
-  "gateway/zlib/window-budget.ts": ["takenBytes"],
+  "gateway/serve/request.ts": ["exchangeOf", "serverOf"],
+  "gateway/exchange/held-body.ts": ["shared", "sharedBytes"],
+  "gateway/listen/date-fields.ts": ["dateSecond", "date"],
+  "gateway/messages/codegen/make-function.ts": ["isAllowed"],
+  "gateway/compression/window-budget.ts": ["takenBytes"],
 };
 
 /** The constants of modules with members that a function assigns, by file: caches whose comments say how large they get. */
 const assignedConstants: Readonly<Record<string, readonly string[]>> = {
-  "gateway/binary/text-reader.ts": ["shortTexts"],
-  "gateway/http1/answer-head.ts": ["statusLines"],
+  "gateway/messages/binary/text-reader.ts": ["shortTexts"],
+  "http-engine/http1/answer-head.ts": ["statusLines"],
 };
 
 /** A declaration of one or more variables of a module. */
@@ -87,8 +84,8 @@ function ownerOf({ type, object, property }: Node): string[] {
   return nodesIn(object).flatMap((owner) => (typeof owner["name"] === "string" ? [owner["name"]] : ownerOf(owner)));
 }
 
-test.each(sourceFiles(source))("%s keeps no state in variables of the module", (file) => {
-  const text = readFileSync(join(source, file), "utf8");
+test.each(allSourceFiles())("%s keeps no state in variables of the module", (file) => {
+  const text = readFileSync(sourcePath(file), "utf8");
   expect(moduleVariablesIn(text)).toEqual(moduleVariables[file] ?? []);
   expect(assignedConstantsIn(text)).toEqual(assignedConstants[file] ?? []);
 });

@@ -1,24 +1,25 @@
 import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { describe, expect, test } from "vitest";
-import { createGrpcTransport, createUpstream } from "../src/gateway/client/entry.ts";
-import { createProxy } from "../src/gateway/create-proxy.ts";
-import { createDocsPage } from "../src/gateway/docs-page/index.ts";
-import { createFetchGateway } from "../src/gateway/fetch/entry.ts";
-import { createHealthService, drainGracefully, Readiness } from "../src/gateway/health/index.ts";
-import { createGateway, createOpenApi, shareConnections } from "../src/gateway/index.ts";
-import { createRequestMetrics, Metrics } from "../src/gateway/metrics/index.ts";
-import { createTracing, withOpenTelemetry } from "../src/gateway/opentelemetry/index.ts";
-import { createRestTransport } from "../src/gateway/rest-client/index.ts";
+import { createGrpcTransport, createUpstream } from "../packages/proxy/src/client/entry.ts";
+import { createProxy } from "../packages/proxy/src/create-proxy.ts";
+import { createDocsPage } from "../packages/docs-page/src/index.ts";
+import { createFetchGateway } from "../packages/gateway/src/fetch/entry.ts";
+import { createHealthService, drainGracefully, Readiness } from "../packages/gateway/src/health/index.ts";
+import { createGateway, createOpenApi, shareConnections } from "../packages/gateway/src/index.ts";
+import { createRequestMetrics, Metrics } from "../packages/telemetry/src/metrics/index.ts";
+import { createTracing, withOpenTelemetry } from "../packages/telemetry/src/opentelemetry/index.ts";
+import { createRestTransport } from "../packages/rest-client/src/index.ts";
 import {
   createBearerAuth,
   createResourceMetadata,
   issueToken,
   openTokenVerifier,
-} from "../src/operators/auth/index.ts";
-import { watchFile } from "../src/operators/inputs/index.ts";
-import { createCallLog, createRateLimit, createSafeErrors, silentLog } from "../src/operators/operations/index.ts";
-import { createPlantClient, createPlants } from "../src/plantstore/client/index.ts";
+  createRateLimit,
+} from "../packages/auth/src/index.ts";
+import { watchFile } from "../packages/auth/src/inputs/index.ts";
+import { createCallLog, createSafeErrors, silentLog } from "../packages/telemetry/src/logs/index.ts";
+import { createPlantClient, createPlants } from "../src/client/index.ts";
 import {
   createPlantServer,
   openMemoryStore,
@@ -26,9 +27,10 @@ import {
   openSqliteStore,
   servePlants,
   type TokenVerifier,
-} from "../src/plantstore/index.ts";
-import { KitchenSink, SinkSchema } from "./gen/kitchensink/v1/kitchen_sink_pb.ts";
-import { sourceFiles } from "./support/source-files.ts";
+} from "../src/index.ts";
+import { KitchenSink, SinkSchema } from "../packages/testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { projectFolder } from "../packages/testing/src/process/child-program.ts";
+import { allSourceFiles, sourceFolders, sourcePath } from "../packages/testing/src/source-files.ts";
 
 // Every object of options in the public API refuses a name that it does not have. The types are found in the sources, so
 // that a new one has to be added here.
@@ -135,7 +137,7 @@ const others: Readonly<Record<string, string>> = {
   CallAudit: "what a hook returns for each call",
   EndpointAnswer: "what an endpoint returns for each request",
   Endpoint:
-    "may be of any class; a name close to one of its own is refused (test/gateway/calls/members-of-objects.test.ts)",
+    "may be of any class; a name close to one of its own is refused (packages/gateway/test/serve/members-of-objects.test.ts)",
   DescriptorSource: "may be of any class",
   Instruments: "may be of any class",
   Instrument: "of instruments",
@@ -169,9 +171,8 @@ const others: Readonly<Record<string, string>> = {
   OpenApiParameter: "part of the document, which may have extensions",
 };
 
-const sources = resolve(import.meta.dirname, "../src");
-const code = sourceFiles(sources)
-  .map((name) => readFileSync(join(sources, name), "utf8").replaceAll(/\/\*\*.*?\*\//gs, ""))
+const code = allSourceFiles()
+  .map((file) => readFileSync(sourcePath(file), "utf8").replaceAll(/\/\*\*.*?\*\//gs, ""))
   .join("\n");
 const interfaces = new Map(
   [...code.matchAll(/^(?:export )?interface (\w+)(.*?)\n?\}\n/gms)].map(([, name = "", body = ""]) => [name, body]),
@@ -197,17 +198,25 @@ function methodParametersOf(type: string): string[] {
   );
 }
 
+/** Whether an export is for programs: engines and other packages of this project use the others. */
+function isPublic(name: string): boolean {
+  return !/\/internal\/|gateway\/(?:exchange|listen|rest)$|http-engine\/client$/.test(name);
+}
+
 /** The types of all that the public entries are given, and of what is inside of it. */
 async function givenTypes(): Promise<ReadonlySet<string>> {
   const found = new Set<string>();
-  for (const folder of ["gateway", "operators", "plantstore"]) {
-    const manifest = readFileSync(join(sources, folder, "package.json"), "utf8");
-    const { exports }: { exports: Readonly<Record<string, string>> } = JSON.parse(manifest);
-    for (const path of Object.values(exports).filter((each) => each.endsWith(".ts"))) {
-      const entry = join(sources, folder, path);
-      const names = Object.keys(await import(entry));
+  for (const folder of Object.values(sourceFolders).map((source) => join(projectFolder, source, ".."))) {
+    const manifest = readFileSync(join(folder, "package.json"), "utf8");
+    const { name, exports }: { name: string; exports: Readonly<Record<string, string>> } = JSON.parse(manifest);
+    const paths = Object.entries(exports).filter(
+      ([subpath, path]) => isPublic(name + subpath.slice(1)) && path.endsWith(".ts"),
+    );
+    for (const [, path] of paths) {
+      const entry = join(folder, path);
+      const values = Object.keys(await import(entry));
       const types = [...readFileSync(entry, "utf8").matchAll(/\btype (\w+)/g)].map(([, type = ""]) => type);
-      const parameters = [...names.map(parametersOf), ...types.flatMap(methodParametersOf)];
+      const parameters = [...values.map(parametersOf), ...types.flatMap(methodParametersOf)];
       for (const type of parameters.flatMap(interfacesIn)) found.add(type);
     }
   }

@@ -8,13 +8,19 @@ import { projectFolder as project } from "./build/manifest.ts";
 
 /** The definitions of the tests, which come in modules of their own; the plant store's are among them. */
 const testDefinitions = [
-  ...["files", "catalog", "kitchensink", "library", "moved", "streams"].map((name) => `test/proto/${name}`),
-  "conformance/proto/transcoding",
+  ...["files", "catalog", "kitchensink", "library", "moved", "streams"].map((name) => `packages/testing/proto/${name}`),
+  "packages/conformance/proto/transcoding",
   "proto/plantstore",
 ];
 
 /** What is generated, as paths from the project's folder. */
-const generated = ["src/gateway/gen", "src/plantstore/gen", "test/gen", "openapi.json", "man/plantstore.1"];
+const generated = [
+  "packages/gateway/src/gen",
+  "src/gen",
+  "packages/testing/src/gen",
+  "openapi.json",
+  "man/plantstore.1",
+];
 
 /** Runs a program in the project's folder and returns what it writes. */
 function run(program: string, args: readonly string[], input?: Buffer): Buffer {
@@ -35,15 +41,17 @@ function write(folder: string, file: string, text: Buffer): void {
 
 /** Generates everything into a folder, by the paths that it has in the project. */
 function generate(folder: string): void {
-  run("buf", ["generate", "-o", folder]);
+  for (const template of ["buf.gen.yaml", "packages/gateway/proto/buf.gen.yaml"]) {
+    run("buf", ["generate", "--template", template, "-o", folder]);
+  }
   const definition = run("buf", ["build", "--path", "proto/plantstore", "--exclude-imports", "-o", "-"]);
-  write(folder, "src/plantstore/gen/comments.ts", run(process.execPath, ["tools/write-comments.ts"], definition));
-  write(folder, "openapi.json", run(process.execPath, ["src/plantstore/cli/main.ts", "openapi"]));
+  write(folder, "src/gen/comments.ts", run(process.execPath, ["tools/write-comments.ts"], definition));
+  write(folder, "openapi.json", run(process.execPath, ["src/command/main.ts", "openapi"]));
   write(folder, "man/plantstore.1", run(process.execPath, ["tools/write-man-page.ts"]));
   const paths = testDefinitions.flatMap((path) => ["--path", path]);
-  const workspace = ["--config", "test/proto/buf.workspace.yaml", "--exclude-source-info"];
+  const workspace = ["--config", "packages/testing/proto/buf.workspace.yaml", "--exclude-source-info"];
   const image = run("buf", ["build", ...workspace, "-o", "-", ...paths]);
-  run("buf", ["generate", "-", "--template", "test/proto/buf.gen.yaml", "-o", folder], image);
+  run("buf", ["generate", "-", "--template", "packages/testing/proto/buf.gen.yaml", "-o", folder], image);
 }
 
 /** Compares what is generated with the project, and prints what differs. */

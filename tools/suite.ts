@@ -1,10 +1,10 @@
 import { spawnSync } from "node:child_process";
-import { type FoundThing, type Requirement, requirements } from "../test/support/requirements.ts";
-import { isFileSuite, type Occasion, type Suite } from "../test/support/suite.ts";
-import { suites } from "../test/suites.ts";
+import { type FoundThing, type Requirement, requirements } from "../packages/testing/src/requirements.ts";
+import { isFileSuite, type Occasion, type Suite } from "../packages/testing/src/suite.ts";
+import { suites } from "../test/suites/suites.ts";
 import { projectFolder } from "./build/manifest.ts";
 
-// Runs test suites of test/suites.ts:
+// Runs test suites of test/suites/suites.ts:
 //
 //   npm run suite                            lists them
 //   npm run suite -- postgres command        runs two

@@ -1,7 +1,7 @@
-import type { Command } from "../src/plantstore/cli/command.ts";
-import { commands } from "../src/plantstore/cli/commands.ts";
-import { namesOf, spellFlag, usageOf } from "../src/plantstore/cli/help.ts";
-import { type Setting, settingGroups } from "../src/plantstore/server/index.ts";
+import type { Command } from "../src/command/command.ts";
+import { commands } from "../src/command/commands.ts";
+import { namesOf, spellFlag, usageOf } from "../src/command/help.ts";
+import { type Setting, settingGroups } from "../src/server/index.ts";
 
 // `npm run generate` writes to man/plantstore.1 what this prints, from the table that `plantstore --help` is made from.
 

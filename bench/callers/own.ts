@@ -3,7 +3,7 @@ import { importEntry } from "../servers/package-code.ts";
 
 // createGrpcTransport of this project, on one connection.
 const { createGrpcTransport } =
-  await importEntry<typeof import("../../src/gateway/client/entry.ts")>("gateway/client/entry");
+  await importEntry<typeof import("../../packages/proxy/src/client/entry.ts")>("gateway/client/entry");
 
 await serveCalls((baseUrl, { desc, input }: CalledMethod) => {
   const transport = createGrpcTransport({ baseUrl });

@@ -5,7 +5,7 @@
  */
 import { parseArgs } from "node:util";
 import { Client } from "pg";
-import { migratePlants } from "../../src/plantstore/plants/index.ts";
+import { migratePlants } from "../../src/stores/index.ts";
 import { configOf, runSql, startPostgres } from "../../test/support/plants/postgres-server.ts";
 import { percentilesOf } from "../load/load.ts";
 import { startServer } from "../storage/subject.ts";

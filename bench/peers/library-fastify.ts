@@ -1,7 +1,7 @@
 import { toJson } from "@bufbuild/protobuf";
 import fastify from "fastify";
-import { BookSchema } from "../../test/gen/library/v1/library_pb.ts";
-import { booksMax, makeBooks, takeBooks } from "../../test/support/gateway/books.ts";
+import { BookSchema } from "../../packages/testing/src/gen/library/v1/library_pb.ts";
+import { booksMax, makeBooks, takeBooks } from "../../packages/testing/src/gateway/books.ts";
 import { listen, serve } from "../servers/serve.ts";
 
 // The library on fastify 5 with a schema for each body and each answer, as its users write them. Books are plain objects.

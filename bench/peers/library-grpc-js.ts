@@ -1,8 +1,8 @@
 import { create, toBinary } from "@bufbuild/protobuf";
 import { Server, ServerCredentials } from "@grpc/grpc-js";
 import { LibraryServiceService, type LibraryServiceServer, ListBooksResponse } from "./gen/library/v1/library.ts";
-import { ListBooksResponseSchema } from "../../test/gen/library/v1/library_pb.ts";
-import { booksMax, makeBooks } from "../../test/support/gateway/books.ts";
+import { ListBooksResponseSchema } from "../../packages/testing/src/gen/library/v1/library_pb.ts";
+import { booksMax, makeBooks } from "../../packages/testing/src/gateway/books.ts";
 import { serve } from "../servers/serve.ts";
 
 // grpc-js with the stubs and messages of ts-proto, which are made of the same bytes.

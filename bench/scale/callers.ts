@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { openPlantStore } from "../../src/plantstore/plants/index.ts";
+import { openPlantStore } from "../../src/stores/index.ts";
 import { scattered } from "../storage/scattered.ts";
 
 // A store on PostgreSQL without a server, and callers that each delete one plant after the other: for a second to get

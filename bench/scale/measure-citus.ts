@@ -1,6 +1,6 @@
-import { migratePlants } from "../../src/plantstore/plants/index.ts";
-import { citusBuild } from "../../test/citus/build.ts";
-import { startCitus } from "../../test/citus/citus-cluster.ts";
+import { migratePlants } from "../../src/stores/index.ts";
+import { citusBuild } from "../../test/suites/citus/build.ts";
+import { startCitus } from "../../test/suites/citus/citus-cluster.ts";
 import { runSql } from "../../test/support/plants/postgres-server.ts";
 import { type CitusFigures, type CitusPoint, measuredNow } from "../figures.ts";
 import { cpuUsOfCitus } from "../storage/cpu.ts";

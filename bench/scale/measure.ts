@@ -56,7 +56,7 @@ const recordIndexBytes = await numberOf(`
   SELECT sum(pg_relation_size(indexrelid)) FROM pg_index JOIN pg_attribute ON attrelid = indrelid
   WHERE indrelid IN (SELECT relid ${partitions}) AND attname = 'plant_id' AND indkey::text = attnum::text`);
 const citus = await measureCitus(seconds, turns);
-if (citus === undefined) console.log("Citus is not built, and was not measured: node test/citus/build.ts");
+if (citus === undefined) console.log("Citus is not built, and was not measured: node test/suites/citus/build.ts");
 const scale: ScaleFigures = {
   measured: measuredNow(),
   loadAverage: loadavg()[1] ?? Number.NaN,

@@ -2,7 +2,7 @@ import { Code, ConnectError, type ConnectRouter, type Interceptor } from "@conne
 import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { createServer as createHttp1Server } from "node:http";
 import { createServer as createHttp2Server } from "node:http2";
-import { PlantService } from "../../src/plantstore/gen/es/plantstore/v1/plant_service_pb.ts";
+import { PlantService } from "../../src/gen/es/plantstore/v1/plant_service_pb.ts";
 import { isAdmitted, messages } from "./credential.ts";
 import { createBenchPlants } from "./plants.ts";
 import { listen, serve } from "./serve.ts";

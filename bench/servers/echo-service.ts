@@ -13,8 +13,8 @@ import {
   file_google_api_httpbody,
   type HttpBody,
   HttpBodySchema,
-} from "../../src/gateway/gen/google/api/httpbody_pb.ts";
-import type { OutsideHttpRule } from "../../src/gateway/index.ts";
+} from "../../packages/gateway/src/gen/google/api/httpbody_pb.ts";
+import type { OutsideHttpRule } from "../../packages/gateway/src/index.ts";
 
 // A service that does nothing with its messages, for what the messages themselves cost.
 

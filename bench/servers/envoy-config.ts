@@ -1,5 +1,5 @@
-import { LibraryService } from "../../test/gen/library/v1/library_pb.ts";
-import { descriptorSetOf } from "../../test/support/gateway/descriptor-set.ts";
+import { LibraryService } from "../../packages/testing/src/gen/library/v1/library_pb.ts";
+import { descriptorSetOf } from "../../packages/testing/src/gateway/descriptor-set.ts";
 
 const extensions = "type.googleapis.com/envoy.extensions";
 

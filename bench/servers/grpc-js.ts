@@ -1,8 +1,5 @@
 import { Server, ServerCredentials, status, type handleUnaryCall } from "@grpc/grpc-js";
-import {
-  PlantServiceService,
-  type DeletePlantRequest,
-} from "../../src/plantstore/gen/grpc-js/plantstore/v1/plant_service.ts";
+import { PlantServiceService, type DeletePlantRequest } from "../../src/gen/grpc-js/plantstore/v1/plant_service.ts";
 import { isAdmitted, messages } from "./credential.ts";
 import { createBenchPlants } from "./plants.ts";
 import { serve } from "./serve.ts";

@@ -5,8 +5,8 @@ import {
   ImportBooksRequestSchema,
   ImportBooksResponseSchema,
   ListBooksResponseSchema,
-} from "../../test/gen/library/v1/library_pb.ts";
-import { booksMax, makeBooks, takeBooks } from "../../test/support/gateway/books.ts";
+} from "../../packages/testing/src/gen/library/v1/library_pb.ts";
+import { booksMax, makeBooks, takeBooks } from "../../packages/testing/src/gateway/books.ts";
 import { listen, serve } from "./serve.ts";
 
 // The library on node:http by hand: with the JSON of protobuf-es, or, as the floor, with that of the language alone,

@@ -7,8 +7,8 @@ import {
   ImportBooksResponseSchema,
   ListBooksRequestSchema,
   ListBooksResponseSchema,
-} from "../../test/gen/library/v1/library_pb.ts";
-import { booksMax, makeBooks } from "../../test/support/gateway/books.ts";
+} from "../../packages/testing/src/gen/library/v1/library_pb.ts";
+import { booksMax, makeBooks } from "../../packages/testing/src/gateway/books.ts";
 import { listen, serve } from "./serve.ts";
 
 // What gRPC costs by hand: the core `stream` event of node:http2, and protobuf-es for the messages.

@@ -1,10 +1,10 @@
-import { LibraryService } from "../../test/gen/library/v1/library_pb.ts";
+import { LibraryService } from "../../packages/testing/src/gen/library/v1/library_pb.ts";
 import { library } from "./library-routes.ts";
 import { importEntry, ownHttp } from "./package-code.ts";
 import { serve } from "./serve.ts";
 
 // The gateway with the library and no interceptors.
-const { createGateway } = await importEntry<typeof import("../../src/gateway/index.ts")>("gateway/index");
+const { createGateway } = await importEntry<typeof import("../../packages/gateway/src/index.ts")>("gateway/index");
 
 const gateway = createGateway({ ...(await ownHttp()), routes: (router) => router.service(LibraryService, library) });
 await serve(() => gateway.listen({ host: "127.0.0.1", port: 0 }));

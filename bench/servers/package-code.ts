@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import type { GatewayOptions } from "../../src/gateway/index.ts";
+import type { GatewayOptions } from "../../packages/gateway/src/index.ts";
 
 /** The checkout whose code is run: this one, or the one that it is compared with. */
 const tree = process.env["PLANTSTORE_TREE"] ?? join(import.meta.dirname, "../..");
@@ -19,8 +19,8 @@ export async function importEntry<Module>(entry: string): Promise<Module> {
 
 /** Returns the option that selects the gateway's own HTTP; none for a checkout that serves it anyway. */
 export async function ownHttp(): Promise<Pick<GatewayOptions, "engine">> {
-  if (!existsSync(join(tree, "src/gateway/http-engine/index.ts"))) return {};
+  if (!existsSync(join(tree, "packages/http-engine/src/index.ts"))) return {};
   const entry = "gateway/http-engine/index";
-  const { createHttpEngine } = await importEntry<typeof import("../../src/gateway/http-engine/index.ts")>(entry);
+  const { createHttpEngine } = await importEntry<typeof import("../../packages/http-engine/src/index.ts")>(entry);
   return { engine: createHttpEngine() };
 }

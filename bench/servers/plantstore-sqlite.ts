@@ -1,8 +1,8 @@
-import { openTokenVerifier, toStaticToken } from "../../src/operators/auth/index.ts";
-import { openSqliteStore } from "../../src/plantstore/plants/index.ts";
-import { createPlantServer } from "../../src/plantstore/server/index.ts";
+import { openTokenVerifier, toStaticToken } from "../../packages/auth/src/index.ts";
+import { openSqliteStore } from "../../src/stores/index.ts";
+import { createPlantServer } from "../../src/server/index.ts";
 import { fakeStore } from "../../test/support/plants/fake-store.ts";
-import { createTempFolder } from "../../test/support/process/temp-folder.ts";
+import { createTempFolder } from "../../packages/testing/src/process/temp-folder.ts";
 import { benchToken, callsPerMiss } from "./plants.ts";
 import { serve } from "./serve.ts";
 

@@ -1,5 +1,5 @@
-import type { PlantServerOptions } from "../../src/plantstore/index.ts";
-import type { ParseResult } from "../../src/operators/inputs/index.ts";
+import type { PlantServerOptions } from "../../src/index.ts";
+import type { ParseResult } from "../../packages/auth/src/inputs/index.ts";
 import { importEntry } from "./package-code.ts";
 import { benchToken, createBenchPlants } from "./plants.ts";
 import { serve } from "./serve.ts";
@@ -9,7 +9,7 @@ import { fakeStore } from "../../test/support/plants/fake-store.ts";
 // credentials checked, request ids, errors made safe, health probes there. Calls are not logged.
 
 const { createPlantServer, openTokenVerifier, parsePlainTokens } =
-  await importEntry<typeof import("../../src/plantstore/index.ts")>("plantstore/index");
+  await importEntry<typeof import("../../src/index.ts")>("plantstore/index");
 
 const noLog = { info: (): void => {}, warn: (): void => {} };
 const plants = createBenchPlants();
@@ -25,12 +25,14 @@ async function measured(): Promise<Partial<PlantServerOptions>> {
   const [isMeasured, isTraced] = [process.env["METRICS"] === "on", process.env["TRACES"] === "on"];
   if (!isMeasured && !isTraced) return {};
   const { createRequestMetrics, Metrics } =
-    await importEntry<typeof import("../../src/gateway/metrics/index.ts")>("gateway/metrics/index");
+    await importEntry<typeof import("../../packages/telemetry/src/metrics/index.ts")>("gateway/metrics/index");
   const count = createRequestMetrics(new Metrics());
   if (!isTraced) return { onAnswer: count };
   await registerSdk();
   const { createTracing } =
-    await importEntry<typeof import("../../src/gateway/opentelemetry/index.ts")>("gateway/opentelemetry/index");
+    await importEntry<typeof import("../../packages/telemetry/src/opentelemetry/index.ts")>(
+      "gateway/opentelemetry/index",
+    );
   const { onRequest, onAnswer, interceptor } = createTracing({ anonymous: true });
   const traced = { onRequest, onAnswer, interceptors: [interceptor] };
   if (!isMeasured) return traced;

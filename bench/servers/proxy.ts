@@ -1,12 +1,13 @@
 import { fileURLToPath } from "node:url";
-import { descriptorSetOf } from "../../test/support/gateway/descriptor-set.ts";
-import { LibraryService } from "../../test/gen/library/v1/library_pb.ts";
+import { descriptorSetOf } from "../../packages/testing/src/gateway/descriptor-set.ts";
+import { LibraryService } from "../../packages/testing/src/gen/library/v1/library_pb.ts";
 import { startBeside } from "../server-process.ts";
 import { importEntry } from "./package-code.ts";
 import { serve } from "./serve.ts";
 
 // The proxy before a library on the load's core.
-const { createProxy } = await importEntry<typeof import("../../src/gateway/create-proxy.ts")>("gateway/create-proxy");
+const { createProxy } =
+  await importEntry<typeof import("../../packages/proxy/src/create-proxy.ts")>("gateway/create-proxy");
 
 const { port } = await startBeside(fileURLToPath(new URL("library.ts", import.meta.url)));
 const upstream = `http://127.0.0.1:${String(port)}`;

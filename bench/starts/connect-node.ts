@@ -1,6 +1,6 @@
 import { createServer } from "node:http";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
-import { PlantService } from "../../src/plantstore/gen/es/plantstore/v1/plant_service_pb.ts";
+import { PlantService } from "../../src/gen/es/plantstore/v1/plant_service_pb.ts";
 
 // connect-node's adapter, with one service that does nothing.
 const handler = connectNodeAdapter({ routes: (router) => router.service(PlantService, { deletePlant: () => ({}) }) });

@@ -1,5 +1,5 @@
 import { createGateway } from "@plantstore/gateway";
-import { PlantService } from "../../src/plantstore/gen/es/plantstore/v1/plant_service_pb.ts";
+import { PlantService } from "../../src/gen/es/plantstore/v1/plant_service_pb.ts";
 
 // The gateway alone, with one service that does nothing.
 const gateway = createGateway({ routes: (router) => router.service(PlantService, { deletePlant: () => ({}) }) });

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { CitusCluster } from "../../test/citus/citus-cluster.ts";
+import type { CitusCluster } from "../../test/suites/citus/citus-cluster.ts";
 import type { PostgresServer } from "../../test/support/plants/postgres-server.ts";
 import { tickUs } from "../cores.ts";
 

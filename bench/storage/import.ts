@@ -5,15 +5,15 @@
 import { execFileSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { migratePlants } from "../../src/plantstore/plants/index.ts";
+import { migratePlants } from "../../src/stores/index.ts";
 import { configOf, runSql, startPostgres } from "../../test/support/plants/postgres-server.ts";
-import { createTempFolder } from "../../test/support/process/temp-folder.ts";
+import { createTempFolder } from "../../packages/testing/src/process/temp-folder.ts";
 import { numberFlags } from "../options.ts";
 import { median } from "../summary.ts";
 import { cpuUsOfEnded, cpuUsOfServer } from "./cpu.ts";
 
 const { ids, records, rounds } = numberFlags({ ids: 500_000, records: 0, rounds: 3 });
-const command = fileURLToPath(new URL("../../src/plantstore/cli/main.ts", import.meta.url));
+const command = fileURLToPath(new URL("../../src/command/main.ts", import.meta.url));
 
 using folder = createTempFolder();
 const file = folder.file("ids.txt");

@@ -6,17 +6,17 @@
  */
 import { randomUUID } from "node:crypto";
 import { rmSync } from "node:fs";
-import { migratePlants, openSqliteStore } from "../../src/plantstore/plants/index.ts";
-import { Retention } from "../../src/plantstore/plants/postgres/all-plants/retention.ts";
-import { oneServerByDay } from "../../src/plantstore/plants/postgres/delete/one-server.ts";
-import { findSchema } from "../../src/plantstore/plants/postgres/schema/store-schema.ts";
-import { readServerUrl } from "../../src/plantstore/plants/postgres/server/server-url.ts";
-import { Session } from "../../src/plantstore/plants/postgres/server/session.ts";
-import { deletionsKeptMsDefault } from "../../src/plantstore/plants/retention.ts";
-import { openDatabase } from "../../src/plantstore/plants/sqlite/database.ts";
-import { prepareDeleteBatch } from "../../src/plantstore/plants/sqlite/delete-batch.ts";
+import { migratePlants, openSqliteStore } from "../../src/stores/index.ts";
+import { Retention } from "../../src/stores/postgres/all-plants/retention.ts";
+import { oneServerByDay } from "../../src/stores/postgres/delete/one-server.ts";
+import { findSchema } from "../../src/stores/postgres/schema/store-schema.ts";
+import { readServerUrl } from "../../src/stores/postgres/server/server-url.ts";
+import { Session } from "../../src/stores/postgres/server/session.ts";
+import { deletionsKeptMsDefault } from "../../src/stores/retention.ts";
+import { openDatabase } from "../../src/stores/sqlite/database.ts";
+import { prepareDeleteBatch } from "../../src/stores/sqlite/delete-batch.ts";
 import { runSql, startPostgres } from "../../test/support/plants/postgres-server.ts";
-import { createTempFolder } from "../../test/support/process/temp-folder.ts";
+import { createTempFolder } from "../../packages/testing/src/process/temp-folder.ts";
 import { numberFlags } from "../options.ts";
 import { median } from "../summary.ts";
 import type { Place } from "./stores.ts";

@@ -1,5 +1,5 @@
-import { openTokenVerifier, toStaticToken } from "../../src/operators/auth/index.ts";
-import { createPlantServer } from "../../src/plantstore/server/index.ts";
+import { openTokenVerifier, toStaticToken } from "../../packages/auth/src/index.ts";
+import { createPlantServer } from "../../src/server/index.ts";
 import { benchToken } from "../servers/plants.ts";
 import { isStoreName, type Place, stores } from "./stores.ts";
 

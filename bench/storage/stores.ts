@@ -1,8 +1,8 @@
 import { Pool } from "pg";
-import { migratePlants, openMemoryStore, openPlantStore, openSqliteStore } from "../../src/plantstore/plants/index.ts";
-import type { PlantStore } from "../../src/plantstore/service/index.ts";
-import { openDatabase } from "../../src/plantstore/plants/sqlite/database.ts";
-import { prepareDeleteBatch } from "../../src/plantstore/plants/sqlite/delete-batch.ts";
+import { migratePlants, openMemoryStore, openPlantStore, openSqliteStore } from "../../src/stores/index.ts";
+import type { PlantStore } from "../../src/service/index.ts";
+import { openDatabase } from "../../src/stores/sqlite/database.ts";
+import { prepareDeleteBatch } from "../../src/stores/sqlite/delete-batch.ts";
 import { configOf, type PostgresServer, runSql } from "../../test/support/plants/postgres-server.ts";
 import { fakeStore } from "../../test/support/plants/fake-store.ts";
 

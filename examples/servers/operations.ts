@@ -3,7 +3,7 @@
 //   curl http://127.0.0.1:8080/readyz
 //   curl http://127.0.0.1:9464/metrics
 import { createGateway, createOpenApi } from "@plantstore/gateway";
-import { createDocsPage } from "@plantstore/gateway/docs-page";
+import { createDocsPage } from "@plantstore/docs-page";
 import {
   createHealthService,
   createProbes,
@@ -18,7 +18,7 @@ import {
   measureProcess,
   measureReadiness,
   Metrics,
-} from "@plantstore/gateway/metrics";
+} from "@plantstore/telemetry/metrics";
 import { createReflectionService, ServerReflection, ServerReflectionV1Alpha } from "@plantstore/gateway/reflection";
 import { GreenhouseService } from "../gen/greenhouse/v1/greenhouse_pb.ts";
 import { routes } from "./greenhouse.ts";

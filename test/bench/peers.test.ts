@@ -5,8 +5,8 @@ import { createFileRegistry, type DescMethod, fromBinary } from "@bufbuild/proto
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
 import { library, plants } from "../../bench/native-peers.ts";
-import { PlantService } from "../../src/plantstore/gen/es/plantstore/v1/plant_service_pb.ts";
-import { projectFolder } from "../support/process/child-program.ts";
+import { PlantService } from "../../src/gen/es/plantstore/v1/plant_service_pb.ts";
+import { projectFolder } from "../../packages/testing/src/process/child-program.ts";
 
 // A new RPC of the plant store must not stop the peers of the bench from building. Those of Go and Rust are compiled
 // outside of the checkout, from their own folder and from what buf generates there.
@@ -24,7 +24,7 @@ function buf(...args: readonly string[]): Buffer {
 
 test.each([
   { name: "the plants", definition: plants, file: "bench/peers/proto/plantstore/v1/plant_service.proto" },
-  { name: "the library", definition: library, file: "test/proto/library/v1/library.proto" },
+  { name: "the library", definition: library, file: "packages/testing/proto/library/v1/library.proto" },
 ])("buf reads no definition of the plant store for $name of the peers", ({ definition, file }) => {
   const paths = buf("ls-files", ...definition, "--include-imports")
     .toString()

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
-import type { PlantStore } from "../../src/plantstore/service/index.ts";
-import { within } from "../support/deadline.ts";
-import { encodeEnvelope } from "../support/gateway/envelope.ts";
-import type { Field } from "../support/carriers/exchange.ts";
-import { grpcHeader } from "../support/carriers/grpc-frames.ts";
-import { openHttp2, readHttp2Answer } from "../support/carriers/http2-connection.ts";
+import type { PlantStore } from "../../src/service/index.ts";
+import { within } from "../../packages/testing/src/deadline.ts";
+import { encodeEnvelope } from "../../packages/testing/src/gateway/envelope.ts";
+import type { Field } from "../../packages/testing/src/carriers/exchange.ts";
+import { grpcHeader } from "../../packages/testing/src/carriers/grpc-frames.ts";
+import { openHttp2, readHttp2Answer } from "../../packages/testing/src/carriers/http2-connection.ts";
 import {
   dataFrame,
   frameFlag,
@@ -12,10 +12,10 @@ import {
   openFrames,
   resetFrame,
   type Frame,
-} from "../support/carriers/http2-frames.ts";
+} from "../../packages/testing/src/carriers/http2-frames.ts";
 import { authorized, startPlantServer, tokens } from "../support/server/plant-server.ts";
 import { fakeStore } from "../support/plants/fake-store.ts";
-import { deletePlantProcedure } from "../support/gateway/wire-format.ts";
+import { deletePlantProcedure } from "../../packages/testing/src/gateway/wire-format.ts";
 
 /** HTTP/2's error codes (RFC 9113 §7). */
 const noError = 0;

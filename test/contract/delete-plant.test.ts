@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { errorCodeOf } from "../../src/gateway/index.ts";
+import { errorCodeOf } from "../../packages/gateway/src/index.ts";
 import { askPlantServer } from "../support/server/ask-plant-server.ts";
 import { openSituationStore, secretText } from "../support/plants/situation-store.ts";
-import { carriages, type Carriage } from "../support/gateway/wire-format.ts";
+import { carriages, type Carriage } from "../../packages/testing/src/gateway/wire-format.ts";
 import { expectedAnswer, seenAnswer, type Want } from "./expected-answer.ts";
 import { situations, type Situation } from "./situations.ts";
 

@@ -1,10 +1,11 @@
-import type { GatewayErrorCode, Protocol } from "../../src/gateway/index.ts";
-import type { OperatorErrorCode } from "../../src/operators/inputs/index.ts";
-import type { PlantErrorCode } from "../../src/plantstore/service/index.ts";
-import { decodeEnvelopes } from "../support/gateway/envelope.ts";
-import { type Field, framing, type HttpAnswer } from "../support/carriers/exchange.ts";
-import { decodeBase64Parts } from "../support/gateway/outcome.ts";
-import type { WireFormat } from "../support/gateway/wire-format.ts";
+import type { GatewayErrorCode, Protocol } from "../../packages/gateway/src/index.ts";
+import type { AuthErrorCode } from "../../packages/auth/src/inputs/index.ts";
+import type { LogErrorCode } from "../../packages/telemetry/src/logs/index.ts";
+import type { PlantErrorCode } from "../../src/service/index.ts";
+import { decodeEnvelopes } from "../../packages/testing/src/gateway/envelope.ts";
+import { type Field, framing, type HttpAnswer } from "../../packages/testing/src/carriers/exchange.ts";
+import { decodeBase64Parts } from "../../packages/testing/src/gateway/outcome.ts";
+import type { WireFormat } from "../../packages/testing/src/gateway/wire-format.ts";
 
 /** What a situation comes to, in the words that all protocols share. */
 export interface Want {
@@ -13,7 +14,7 @@ export interface Want {
   /** The error's message, exactly; nothing for "ok". */
   readonly message?: string;
   /** The identifier of the error, which only the log and the program see; nothing for "ok". */
-  readonly errorCode?: GatewayErrorCode | OperatorErrorCode | PlantErrorCode;
+  readonly errorCode?: GatewayErrorCode | AuthErrorCode | LogErrorCode | PlantErrorCode;
   /** The message of a success, in JSON and as the text of its bytes; by default the empty one of DeletePlant. */
   readonly answer?: { readonly json: string; readonly proto: string };
   /** The fields that come with the error, as header or trailer, whatever the protocol makes of them. */
@@ -133,7 +134,7 @@ function toRecord(fields: readonly Field[]): Record<string, string> {
   return record;
 }
 
-// No table can know it; which answers carry one is the question of test/plantstore/server/request-id.test.ts.
+// No table can know it; which answers carry one is the question of test/server/request-id.test.ts.
 function isMadeRequestId(name: string, value: string): boolean {
   return name === "x-request-id" && /^[0-9a-f]{16}-[0-9a-z]+$/.test(value);
 }

@@ -1,11 +1,11 @@
 import { gzipSync, brotliCompressSync, zstdCompressSync } from "node:zlib";
 import { beforeEach, describe, expect, test } from "vitest";
-import { openMemoryStore } from "../../src/plantstore/plants/index.ts";
-import { encodeEnvelope } from "../support/gateway/envelope.ts";
-import type { Field } from "../support/carriers/exchange.ts";
+import { openMemoryStore } from "../../src/stores/index.ts";
+import { encodeEnvelope } from "../../packages/testing/src/gateway/envelope.ts";
+import type { Field } from "../../packages/testing/src/carriers/exchange.ts";
 import { askPlantServer } from "../support/server/ask-plant-server.ts";
 import { authorized } from "../support/server/plant-server.ts";
-import { carriagesOf, rpcRequest } from "../support/gateway/wire-format.ts";
+import { carriagesOf, rpcRequest } from "../../packages/testing/src/gateway/wire-format.ts";
 import { expectedAnswer, seenAnswer, type Want } from "./expected-answer.ts";
 
 interface Row {

@@ -3,30 +3,30 @@ import { connect } from "node:http2";
 import { Code, ConnectError, createClient, type Transport } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { Health } from "../../src/gateway/health/index.ts";
-import { ServerReflection } from "../../src/gateway/reflection/index.ts";
-import { openTokenVerifier, type TokenVerifier } from "../../src/operators/auth/index.ts";
-import { openMemoryStore } from "../../src/plantstore/plants/index.ts";
-import { collect } from "../support/collect.ts";
-import { within } from "../support/deadline.ts";
-import { fieldValue, type Field } from "../support/carriers/exchange.ts";
-import { exchangeHttp1, openHttp1 } from "../support/carriers/http1-connection.ts";
-import { frameFlag, headersFrame, openFrames } from "../support/carriers/http2-frames.ts";
+import { Health } from "../../packages/gateway/src/health/index.ts";
+import { ServerReflection } from "../../packages/gateway/src/reflection/index.ts";
+import { openTokenVerifier, type TokenVerifier } from "../../packages/auth/src/index.ts";
+import { openMemoryStore } from "../../src/stores/index.ts";
+import { collect } from "../../packages/testing/src/collect.ts";
+import { within } from "../../packages/testing/src/deadline.ts";
+import { fieldValue, type Field } from "../../packages/testing/src/carriers/exchange.ts";
+import { exchangeHttp1, openHttp1 } from "../../packages/testing/src/carriers/http1-connection.ts";
+import { frameFlag, headersFrame, openFrames } from "../../packages/testing/src/carriers/http2-frames.ts";
 import {
   createSigningKey,
   type IdentityProvider,
   type SigningKey,
   startIdentityProvider,
   testAudience,
-} from "../support/auth/identity-provider.ts";
-import { openLogLines } from "../support/operations/log-lines.ts";
+} from "../../packages/testing/src/auth/identity-provider.ts";
+import { openLogLines } from "../../packages/testing/src/operations/log-lines.ts";
 import { type GuardedGateway, startGuardedGateway } from "../support/server/guarded-gateway.ts";
 import { startPlantServer, testVerifier, type TestPlantServer, tokens } from "../support/server/plant-server.ts";
-import { quietLog } from "../support/operations/quiet-log.ts";
-import { KeptConnections } from "../support/gateway/kept-connections.ts";
-import { type Carriage, carriagesOf, deletePlantRequest } from "../support/gateway/wire-format.ts";
+import { quietLog } from "../../packages/testing/src/operations/quiet-log.ts";
+import { KeptConnections } from "../../packages/testing/src/gateway/kept-connections.ts";
+import { type Carriage, carriagesOf, deletePlantRequest } from "../../packages/testing/src/gateway/wire-format.ts";
 import { expectedAnswer, seenAnswer, type Want } from "./expected-answer.ts";
-import { isNodeEngine } from "../support/gateway/test-engine.ts";
+import { isNodeEngine } from "../../packages/testing/src/gateway/test-engine.ts";
 
 const plant = 7n;
 const nowS = Math.floor(Date.now() / 1000);
@@ -99,7 +99,7 @@ function row(name: string, credential: () => string | Promise<string>, want: Wan
   return { name, credentials: async () => [`Bearer ${await credential()}`], want };
 }
 
-// A row for each kind: situations.ts has the forms of a credential, test/operators/auth/bearer-token.test.ts and jwt/open-jwt-verifier.test.ts have the spellings.
+// A row for each kind: situations.ts has the forms of a credential, packages/auth/test/bearer-token.test.ts and jwt/open-jwt-verifier.test.ts have the spellings.
 const rows: readonly Row[] = [
   { name: "no credential", credentials: () => [], want: missing },
   { name: "a token without a scheme", credentials: async () => [await provider.sign()], want: missing },

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
-import { openMemoryStore } from "../../src/plantstore/plants/index.ts";
-import type { PlantStore } from "../../src/plantstore/service/index.ts";
-import { exchangeHttp1, openHttp1 } from "../support/carriers/http1-connection.ts";
+import { openMemoryStore } from "../../src/stores/index.ts";
+import type { PlantStore } from "../../src/service/index.ts";
+import { exchangeHttp1, openHttp1 } from "../../packages/testing/src/carriers/http1-connection.ts";
 import { startPlantServer, tokens } from "../support/server/plant-server.ts";
-import { wireFormats } from "../support/gateway/wire-format.ts";
+import { wireFormats } from "../../packages/testing/src/gateway/wire-format.ts";
 import { expectedRecord, seenAnswer } from "./expected-answer.ts";
-import { heldRows } from "../support/gateway/test-engine.ts";
+import { heldRows } from "../../packages/testing/src/gateway/test-engine.ts";
 
 /** An answer that refuses, with the error record. */
 interface Refusal {

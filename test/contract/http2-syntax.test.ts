@@ -1,7 +1,12 @@
 import { describe, expect, test } from "vitest";
-import { openMemoryStore } from "../../src/plantstore/plants/index.ts";
-import type { Field } from "../support/carriers/exchange.ts";
-import { frameFlag, headersFrame, openFrames, type StreamEnd } from "../support/carriers/http2-frames.ts";
+import { openMemoryStore } from "../../src/stores/index.ts";
+import type { Field } from "../../packages/testing/src/carriers/exchange.ts";
+import {
+  frameFlag,
+  headersFrame,
+  openFrames,
+  type StreamEnd,
+} from "../../packages/testing/src/carriers/http2-frames.ts";
 import { authorized, startPlantServer } from "../support/server/plant-server.ts";
 
 interface Row {

@@ -1,14 +1,14 @@
 import { hash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { TokenVerifier } from "../../src/operators/auth/index.ts";
-import { openSqliteStore } from "../../src/plantstore/plants/index.ts";
-import type { Field } from "../support/carriers/exchange.ts";
-import { exchangeHttp1 } from "../support/carriers/http1-connection.ts";
-import { KeptConnections } from "../support/gateway/kept-connections.ts";
-import { carriages, deletePlantRequest, type Carriage } from "../support/gateway/wire-format.ts";
-import { openLogLines } from "../support/operations/log-lines.ts";
+import type { TokenVerifier } from "../../packages/auth/src/index.ts";
+import { openSqliteStore } from "../../src/stores/index.ts";
+import type { Field } from "../../packages/testing/src/carriers/exchange.ts";
+import { exchangeHttp1 } from "../../packages/testing/src/carriers/http1-connection.ts";
+import { KeptConnections } from "../../packages/testing/src/gateway/kept-connections.ts";
+import { carriages, deletePlantRequest, type Carriage } from "../../packages/testing/src/gateway/wire-format.ts";
+import { openLogLines } from "../../packages/testing/src/operations/log-lines.ts";
 import { readSqlite } from "../support/plants/sqlite-file.ts";
-import { createTempFolder } from "../support/process/temp-folder.ts";
+import { createTempFolder } from "../../packages/testing/src/process/temp-folder.ts";
 import { bearer, startPlantServer, type TestPlantServer } from "../support/server/plant-server.ts";
 import { expectedAnswer, seenAnswer, type Want } from "./expected-answer.ts";
 

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { openMemoryStore } from "../../src/plantstore/plants/index.ts";
+import { openMemoryStore } from "../../src/stores/index.ts";
 import { askPlantServer } from "../support/server/ask-plant-server.ts";
 import { authorized } from "../support/server/plant-server.ts";
-import { readOutcome } from "../support/gateway/outcome.ts";
-import { carriages, deletePlantRequest } from "../support/gateway/wire-format.ts";
+import { readOutcome } from "../../packages/testing/src/gateway/outcome.ts";
+import { carriages, deletePlantRequest } from "../../packages/testing/src/gateway/wire-format.ts";
 
 /** The ids at which a number that is not exact goes wrong. */
 const exactIds = [

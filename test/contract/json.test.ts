@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import { openMemoryStore } from "../../src/plantstore/plants/index.ts";
+import { openMemoryStore } from "../../src/stores/index.ts";
 import { askPlantServer } from "../support/server/ask-plant-server.ts";
 import { authorized } from "../support/server/plant-server.ts";
-import { carriagesOf, rpcRequest } from "../support/gateway/wire-format.ts";
+import { carriagesOf, rpcRequest } from "../../packages/testing/src/gateway/wire-format.ts";
 import { expectedAnswer, seenAnswer } from "./expected-answer.ts";
 
 interface Row {
@@ -19,7 +19,7 @@ const plantsAtFirst = [0n, 1n, 7n, 8n, 2n ** 53n, 2n ** 53n + 1n, 2n ** 63n - 1n
 const notInt64 = (text: string): string => `id: ${JSON.stringify(text)} is not an int64`;
 const notUtf8 = "not JSON: the bytes are not UTF-8";
 
-// A row for each kind: test/gateway/json has the spellings.
+// A row for each kind: packages/gateway/test/messages/json has the spellings.
 const acceptedRows: readonly Row[] = [
   { name: "an id as a string", text: '{"id":"7"}', want: 7n },
   { name: "an id as a number", text: '{"id":7}', want: 7n },

@@ -1,11 +1,15 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { HandlerContext } from "@connectrpc/connect";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { createBearerAuth, principalKey, type TokenVerifier } from "../../src/operators/auth/index.ts";
-import { type Http1Connection, openHttp1 } from "../support/carriers/http1-connection.ts";
-import { Dice } from "../support/dice.ts";
-import { startGreenhouse, type TestGreenhouse, waterBedProcedure } from "../support/gateway/greenhouse.ts";
-import { numRunsOf, testSeed } from "../support/test-seed.ts";
+import { createBearerAuth, principalKey, type TokenVerifier } from "../../packages/auth/src/index.ts";
+import { type Http1Connection, openHttp1 } from "../../packages/testing/src/carriers/http1-connection.ts";
+import { Dice } from "../../packages/testing/src/dice.ts";
+import {
+  startGreenhouse,
+  type TestGreenhouse,
+  waterBedProcedure,
+} from "../../packages/testing/src/gateway/greenhouse.ts";
+import { numRunsOf, testSeed } from "../../packages/testing/src/test-seed.ts";
 
 // What a connection remembers of a head must never reach the request of another: callers share the connections of a
 // proxy. So heads that differ in one byte follow each other on a few connections, and the oracle is a fresh connection.

@@ -1,9 +1,14 @@
 import { describe, expect, test } from "vitest";
-import { openMemoryStore } from "../../src/plantstore/plants/index.ts";
-import { fieldValue, type HttpAnswer, type HttpRequest, type HttpVersion } from "../support/carriers/exchange.ts";
+import { openMemoryStore } from "../../src/stores/index.ts";
+import {
+  fieldValue,
+  type HttpAnswer,
+  type HttpRequest,
+  type HttpVersion,
+} from "../../packages/testing/src/carriers/exchange.ts";
 import { askPlantServer } from "../support/server/ask-plant-server.ts";
 import { authorized } from "../support/server/plant-server.ts";
-import { wireFormats, type WireFormat } from "../support/gateway/wire-format.ts";
+import { wireFormats, type WireFormat } from "../../packages/testing/src/gateway/wire-format.ts";
 import { expectedAnswer, seenAnswer, type SeenAnswer } from "./expected-answer.ts";
 import { noCallTable, type NoCallRow } from "./no-call-table.ts";
 import { credentialMissing } from "./situations.ts";

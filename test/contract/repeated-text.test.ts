@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { openMemoryStore } from "../../src/plantstore/plants/index.ts";
-import type { Field, HttpRequest } from "../support/carriers/exchange.ts";
-import { exchangeHttp1 } from "../support/carriers/http1-connection.ts";
-import { exchangeHttp2 } from "../support/carriers/http2-connection.ts";
+import { openMemoryStore } from "../../src/stores/index.ts";
+import type { Field, HttpRequest } from "../../packages/testing/src/carriers/exchange.ts";
+import { exchangeHttp1 } from "../../packages/testing/src/carriers/http1-connection.ts";
+import { exchangeHttp2 } from "../../packages/testing/src/carriers/http2-connection.ts";
 import { authorized, startPlantServer, type TestPlantServer } from "../support/server/plant-server.ts";
 
 // What a client sends is repeated in its refusal in so far as that helps, and no more: a long answer to nonsense helps

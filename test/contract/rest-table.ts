@@ -1,4 +1,4 @@
-import type { Field, HttpRequest } from "../support/carriers/exchange.ts";
+import type { Field, HttpRequest } from "../../packages/testing/src/carriers/exchange.ts";
 
 /** One REST request of the contract, and the whole of its answer. */
 export interface RestRow {
@@ -38,7 +38,7 @@ const unknown = (...names: readonly string[]): RestWant =>
   );
 const noBody = invalid("this operation takes no body");
 
-// A row for each kind of wrong id: test/gateway/json/numbers.test.ts and conformance/cases/ have the spellings.
+// A row for each kind of wrong id: packages/gateway/test/messages/json/numbers.test.ts and packages/conformance/cases/ have the spellings.
 
 /** Spellings of the path. */
 export const pathRows: readonly RestRow[] = [

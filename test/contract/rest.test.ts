@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import { openMemoryStore } from "../../src/plantstore/plants/index.ts";
-import type { HttpVersion } from "../support/carriers/exchange.ts";
+import { openMemoryStore } from "../../src/stores/index.ts";
+import type { HttpVersion } from "../../packages/testing/src/carriers/exchange.ts";
 import { askPlantServer } from "../support/server/ask-plant-server.ts";
 import { authorized } from "../support/server/plant-server.ts";
-import { wireFormats } from "../support/gateway/wire-format.ts";
+import { wireFormats } from "../../packages/testing/src/gateway/wire-format.ts";
 import { expectedRecord, seenAnswer, type SeenAnswer } from "./expected-answer.ts";
 import { extraRows, pathRows, plant, toHttpRequest, type RestRow, type RestWant } from "./rest-table.ts";
 

@@ -1,5 +1,5 @@
-import type { PlantService } from "../../src/plantstore/gen/es/plantstore/v1/plant_service_pb.ts";
-import type { Field, HttpRequest } from "../support/carriers/exchange.ts";
+import type { PlantService } from "../../src/gen/es/plantstore/v1/plant_service_pb.ts";
+import type { Field, HttpRequest } from "../../packages/testing/src/carriers/exchange.ts";
 import { authorized, bearer, tokens } from "../support/server/plant-server.ts";
 import { situations as ids, takenKey } from "../support/plants/situation-store.ts";
 import {
@@ -8,7 +8,7 @@ import {
   rpcRequest,
   type WireFormat,
   type WireFormatName,
-} from "../support/gateway/wire-format.ts";
+} from "../../packages/testing/src/gateway/wire-format.ts";
 import type { Want } from "./expected-answer.ts";
 
 /** One row of the contract: what a client sends, and what it comes to over every protocol. */

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
-import { projectFolder } from "../support/process/child-program.ts";
+import { projectFolder } from "../../packages/testing/src/process/child-program.ts";
 import { blockRules, fits, pageBlocks, pages, readPage, ruleOf } from "../support/docs/page-blocks.ts";
 
 test.each(pages)("every fence of %s opens or ends a block that is known", (page) => {

@@ -2,11 +2,11 @@ import { once } from "node:events";
 import type { Http2SecureServer } from "node:http2";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createConnectNodeServer } from "../../examples/connect-node.ts";
-import { Readiness } from "../../src/gateway/health/index.ts";
-import { silentLog } from "../../src/operators/operations/index.ts";
+import { Readiness } from "../../packages/gateway/src/health/index.ts";
+import { silentLog } from "../../packages/telemetry/src/logs/index.ts";
 import { codes } from "../contract/expected-answer.ts";
 import { type Situation, situations } from "../contract/situations.ts";
-import { createCertificate } from "../support/carriers/certificate.ts";
+import { createCertificate } from "../../packages/testing/src/carriers/certificate.ts";
 import {
   type Address,
   type Field,
@@ -14,11 +14,16 @@ import {
   type HttpAnswer,
   type HttpRequest,
   type HttpVersion,
-} from "../support/carriers/exchange.ts";
-import { openHttp1 } from "../support/carriers/http1-connection.ts";
-import { type Http2Connection, openHttp2 } from "../support/carriers/http2-connection.ts";
-import { readOutcome, readWebTrailer } from "../support/gateway/outcome.ts";
-import { carriages, deletePlantRequest, type WireFormat, wireFormats } from "../support/gateway/wire-format.ts";
+} from "../../packages/testing/src/carriers/exchange.ts";
+import { openHttp1 } from "../../packages/testing/src/carriers/http1-connection.ts";
+import { type Http2Connection, openHttp2 } from "../../packages/testing/src/carriers/http2-connection.ts";
+import { readOutcome, readWebTrailer } from "../../packages/testing/src/gateway/outcome.ts";
+import {
+  carriages,
+  deletePlantRequest,
+  type WireFormat,
+  wireFormats,
+} from "../../packages/testing/src/gateway/wire-format.ts";
 import { openSituationStore, secretText } from "../support/plants/situation-store.ts";
 import { authorized, bearer, testVerifier, tokens } from "../support/server/plant-server.ts";
 

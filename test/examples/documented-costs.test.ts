@@ -1,11 +1,11 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { heldRows } from "../costs/held-rows.ts";
-import { spentRows } from "../costs/spent-rows.ts";
-import { projectFolder } from "../support/process/child-program.ts";
+import { heldRows } from "../suites/costs/held-rows.ts";
+import { spentRows } from "../suites/costs/spent-rows.ts";
+import { projectFolder } from "../../packages/testing/src/process/child-program.ts";
 
-// What SECURITY.md says that clients can cost is what test/costs measures, row by row.
+// What SECURITY.md says that clients can cost is what test/suites/costs measures, row by row.
 
 const page = readFileSync(join(projectFolder, "SECURITY.md"), "utf8");
 

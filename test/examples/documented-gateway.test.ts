@@ -4,20 +4,20 @@ import { join } from "node:path";
 import { createFileRegistry, type DescService, fromBinary } from "@bufbuild/protobuf";
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
-import * as client from "../../src/gateway/client/entry.ts";
-import * as docsPage from "../../src/gateway/docs-page/index.ts";
-import * as health from "../../src/gateway/health/index.ts";
-import { createGateway } from "../../src/gateway/index.ts";
-import * as metrics from "../../src/gateway/metrics/index.ts";
-import * as reflection from "../../src/gateway/reflection/index.ts";
-import { compileRestRoutes } from "../../src/gateway/rest/index.ts";
-import { printPathTemplate } from "../../src/gateway/rest/path-template.ts";
-import * as operations from "../../src/operators/operations/index.ts";
-import { PlantService } from "../../src/plantstore/gen/es/plantstore/v1/plant_service_pb.ts";
-import { projectFolder } from "../support/process/child-program.ts";
-import { exchangeHttp1 } from "../support/carriers/http1-connection.ts";
+import * as client from "../../packages/proxy/src/client/entry.ts";
+import * as docsPage from "../../packages/docs-page/src/index.ts";
+import * as health from "../../packages/gateway/src/health/index.ts";
+import { createGateway } from "../../packages/gateway/src/index.ts";
+import * as metrics from "../../packages/telemetry/src/metrics/index.ts";
+import * as reflection from "../../packages/gateway/src/reflection/index.ts";
+import { compileRestRoutes } from "../../packages/gateway/src/protocols/rest/rules/index.ts";
+import { printPathTemplate } from "../../packages/gateway/src/protocols/rest/rules/path-template.ts";
+import * as operations from "../../packages/telemetry/src/logs/index.ts";
+import { PlantService } from "../../src/gen/es/plantstore/v1/plant_service_pb.ts";
+import { projectFolder } from "../../packages/testing/src/process/child-program.ts";
+import { exchangeHttp1 } from "../../packages/testing/src/carriers/http1-connection.ts";
 import { blocksRunBy } from "../support/docs/page-blocks.ts";
-import { createTempFolder } from "../support/process/temp-folder.ts";
+import { createTempFolder } from "../../packages/testing/src/process/temp-folder.ts";
 
 // Blocks of docs/rest.md that are neither commands nor programs: a rule, an answer, a complaint at the start.
 
@@ -31,7 +31,7 @@ function blockOf(language: string): string {
 function compileService(definition: string): DescService {
   using folder = createTempFolder();
   mkdirSync(folder.file("shop"));
-  cpSync(join(projectFolder, "proto/google"), folder.file("google"), { recursive: true });
+  cpSync(join(projectFolder, "packages/gateway/proto/google"), folder.file("google"), { recursive: true });
   writeFileSync(folder.file("buf.yaml"), "version: v2\n");
   writeFileSync(folder.file("shop/shop.proto"), definition);
   const output = folder.file("definition.binpb");
@@ -64,12 +64,12 @@ test("the rule of the guide compiles, and leads to its two paths", () => {
 });
 
 test.each([
-  { name: "@plantstore/gateway/client", room: client },
-  { name: "@plantstore/gateway/docs-page", room: docsPage },
+  { name: "@plantstore/proxy/client", room: client },
+  { name: "@plantstore/docs-page", room: docsPage },
   { name: "@plantstore/gateway/health", room: health },
-  { name: "@plantstore/gateway/metrics", room: metrics },
+  { name: "@plantstore/telemetry/metrics", room: metrics },
   { name: "@plantstore/gateway/reflection", room: reflection },
-  { name: "@plantstore/operators/operations", room: operations },
+  { name: "@plantstore/telemetry/logs", room: operations },
 ])("every name that the guide lists of $name is there", ({ name, room }) => {
   const guide = readFileSync(join(projectFolder, "docs/gateway.md"), "utf8");
   const table = guide.split(`| from \`${name}\` | |`)[1]?.split("\n\n")[0] ?? "";

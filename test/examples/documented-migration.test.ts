@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { RestServiceOptions } from "../../src/gateway/index.ts";
-import type { Field } from "../support/carriers/exchange.ts";
-import { exchangeHttp1 } from "../support/carriers/http1-connection.ts";
+import type { RestServiceOptions } from "../../packages/gateway/src/index.ts";
+import type { Field } from "../../packages/testing/src/carriers/exchange.ts";
+import { exchangeHttp1 } from "../../packages/testing/src/carriers/http1-connection.ts";
 import { readPage } from "../support/docs/page-blocks.ts";
-import { type Case, cases } from "../gateway/moved/cases.ts";
-import { startKitchenSink, type TestGateway } from "../support/gateway/kitchen-sink.ts";
+import { type Case, cases } from "../../packages/gateway/test/migration/cases.ts";
+import { startKitchenSink, type TestGateway } from "../../packages/testing/src/gateway/kitchen-sink.ts";
 
 // What docs/migration.md says of requests, by the options of its blocks. The blocks run in documented-programs.test.ts.
 

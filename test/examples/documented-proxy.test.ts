@@ -1,13 +1,13 @@
 import { writeFileSync } from "node:fs";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { proxyCommand } from "../../src/gateway/command/proxy-command.ts";
-import { createProxy, parseServiceRules } from "../../src/gateway/create-proxy.ts";
-import { createHealthService, Health, Readiness } from "../../src/gateway/health/index.ts";
-import { createGateway } from "../../src/gateway/index.ts";
-import { createReflectionService, ServerReflection } from "../../src/gateway/reflection/index.ts";
+import { proxyCommand } from "../../packages/proxy/src/command/proxy-command.ts";
+import { createProxy, parseServiceRules } from "../../packages/proxy/src/create-proxy.ts";
+import { createHealthService, Health, Readiness } from "../../packages/gateway/src/health/index.ts";
+import { createGateway } from "../../packages/gateway/src/index.ts";
+import { createReflectionService, ServerReflection } from "../../packages/gateway/src/reflection/index.ts";
 import { blocksRunBy } from "../support/docs/page-blocks.ts";
-import { within } from "../support/deadline.ts";
-import { createTempFolder } from "../support/process/temp-folder.ts";
+import { within } from "../../packages/testing/src/deadline.ts";
+import { createTempFolder } from "../../packages/testing/src/process/temp-folder.ts";
 
 // docs/proxy.md: its command and its program before a server with the services of the one in Go, on a port of its own.
 

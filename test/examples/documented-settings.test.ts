@@ -2,12 +2,16 @@ import { createServer, type Server } from "node:http";
 import { writeFileSync } from "node:fs";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { settings } from "../../src/plantstore/server/settings.ts";
+import { settings } from "../../src/server/settings.ts";
 import { startConfigured } from "../support/server/start-configured.ts";
-import { createSigningKey, type IdentityProvider, startIdentityProviderAt } from "../support/auth/identity-provider.ts";
-import { listenOnLoopback } from "../support/carriers/listen-on-loopback.ts";
+import {
+  createSigningKey,
+  type IdentityProvider,
+  startIdentityProviderAt,
+} from "../../packages/testing/src/auth/identity-provider.ts";
+import { listenOnLoopback } from "../../packages/testing/src/carriers/listen-on-loopback.ts";
 import { blocksRunBy } from "../support/docs/page-blocks.ts";
-import { createTempFolder, type TempFolder } from "../support/process/temp-folder.ts";
+import { createTempFolder, type TempFolder } from "../../packages/testing/src/process/temp-folder.ts";
 
 // The recipes of docs/authentication.md, as they stand there, against a provider that has what they name. Of a
 // recipe only hosts are replaced, by the provider's on the loopback address, and files, by one with the secret.

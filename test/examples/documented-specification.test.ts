@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { describe, expect, test } from "vitest";
 import { readPage } from "../support/docs/page-blocks.ts";
-import { projectFolder } from "../support/process/child-program.ts";
+import { projectFolder } from "../../packages/testing/src/process/child-program.ts";
 
 // docs/specification.md: each file that a table names exists, each function is defined in its file, each test in its.
 

@@ -1,15 +1,15 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { createCertificate } from "../support/carriers/certificate.ts";
-import { openHttp1 } from "../support/carriers/http1-connection.ts";
-import { openHttp2 } from "../support/carriers/http2-connection.ts";
-import { readOutcome } from "../support/gateway/outcome.ts";
-import { deletePlantRequest, wireFormats } from "../support/gateway/wire-format.ts";
-import { projectFolder } from "../support/process/child-program.ts";
-import { startNode } from "../support/process/command-line.ts";
+import { createCertificate } from "../../packages/testing/src/carriers/certificate.ts";
+import { openHttp1 } from "../../packages/testing/src/carriers/http1-connection.ts";
+import { openHttp2 } from "../../packages/testing/src/carriers/http2-connection.ts";
+import { readOutcome } from "../../packages/testing/src/gateway/outcome.ts";
+import { deletePlantRequest, wireFormats } from "../../packages/testing/src/gateway/wire-format.ts";
+import { projectFolder } from "../../packages/testing/src/process/child-program.ts";
+import { startNode } from "../../packages/testing/src/process/command-line.ts";
 import { runCommand } from "../support/process/run-command.ts";
-import { createTempFolder } from "../support/process/temp-folder.ts";
+import { createTempFolder } from "../../packages/testing/src/process/temp-folder.ts";
 import { bearer } from "../support/server/plant-server.ts";
 
 test("embed.ts serves plants with a token of its file, counts requests, and drains", async () => {

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import * as route from "../../examples/fetch/next-route.ts";
 import worker from "../../examples/fetch/worker.ts";
 
-// The examples over Fetch that need no runtime of their own. test/runtimes runs the others.
+// The examples over Fetch that need no runtime of their own. packages/gateway/test/suites/runtimes runs the others.
 
 const reading = "https://greenhouse.example/sensors/palm/reading";
 

@@ -2,12 +2,12 @@ import { randomBytes } from "node:crypto";
 import { readdirSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { photosIn } from "../../examples/streams/photos.ts";
-import { createGateway, type Gateway } from "../../src/gateway/index.ts";
-import { type Field, fieldValue, type HttpAnswer } from "../support/carriers/exchange.ts";
-import { exchangeFetch, openFetchUpload } from "../support/carriers/fetch.ts";
-import { createTempFolder } from "../support/process/temp-folder.ts";
+import { createGateway, type Gateway } from "../../packages/gateway/src/index.ts";
+import { type Field, fieldValue, type HttpAnswer } from "../../packages/testing/src/carriers/exchange.ts";
+import { exchangeFetch, openFetchUpload } from "../../packages/testing/src/carriers/fetch.ts";
+import { createTempFolder } from "../../packages/testing/src/process/temp-folder.ts";
 
-// The photos of examples/streams. test/browser shows its pages, test/clients asks it by curl.
+// The photos of examples/streams. test/suites/browser shows its pages, test/suites/clients asks it by curl.
 
 const folder = createTempFolder();
 const photo = randomBytes(200_000);

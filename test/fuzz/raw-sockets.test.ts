@@ -1,9 +1,9 @@
 import * as fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { openMemoryStore } from "../../src/plantstore/plants/index.ts";
-import { openHttp1 } from "../support/carriers/http1-connection.ts";
+import { openMemoryStore } from "../../src/stores/index.ts";
+import { openHttp1 } from "../../packages/testing/src/carriers/http1-connection.ts";
 import { startPlantServer, tokens, type TestPlantServer } from "../support/server/plant-server.ts";
-import { numRunsOf } from "../support/test-seed.ts";
+import { numRunsOf } from "../../packages/testing/src/test-seed.ts";
 
 /** Connections of one property; each is opened, spoken to and ended. */
 const connectionsPerProperty = numRunsOf(200);
@@ -69,7 +69,7 @@ function mutate(text: string, { at, removed, inserted }: Mutation): string {
   return text.slice(0, start) + inserted + text.slice(start + removed);
 }
 
-// Of frames, test/gateway/http2 and test/random-frames say more.
+// Of frames, packages/http-engine/test/http2 and packages/http-engine/test/suites/random-frames say more.
 describe("whatever a client sends, the server answers or closes, and goes on", () => {
   let server: TestPlantServer;
   beforeAll(async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { withCounts } from "../../tools/plant-faults/blocks-of.ts";
+import { withCounts } from "../../tools/mutants/blocks-of.ts";
 
 describe("a source that says which of its blocks are entered", () => {
   test.each([

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { expect, type TestContext, test, vi } from "vitest";
-import { waitLimitMs } from "../support/deadline.ts";
-import { isNightly } from "../support/test-seed.ts";
+import { waitLimitMs } from "../../packages/testing/src/deadline.ts";
+import { isNightly } from "../../packages/testing/src/test-seed.ts";
 
 // What is set up before each test file: how long a property may take, and when it fails.
 

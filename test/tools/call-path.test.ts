@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { runProgram } from "../support/process/child-program.ts";
+import { runProgram } from "../../packages/testing/src/process/child-program.ts";
 
-/** More would be harder to follow in the code: docs/architecture.md, "The way of a request", has ten steps. */
+/** More would be harder to follow in the code: docs/architecture.md, "How a request is answered", has eight steps. */
 const entriesMax = 16;
 
 const args = ["--import", "./tools/call-path/record-modules.ts", "tools/call-path/main.ts"];

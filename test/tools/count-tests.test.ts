@@ -1,32 +1,29 @@
 import { writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { projectFolder, runProgram } from "../support/process/child-program.ts";
-import { createTempFolder } from "../support/process/temp-folder.ts";
+import { projectFolder, runProgram } from "../../packages/testing/src/process/child-program.ts";
+import { createTempFolder } from "../../packages/testing/src/process/temp-folder.ts";
 
 test.each([
   {
     name: "a test that .ci/run does not expect to be skipped counts as failed",
-    file: `${projectFolder}test/plantstore/plants.test.ts`,
+    file: `${projectFolder}test/plants.test.ts`,
     tests: [{ status: "passed" }, { status: "skipped", fullName: "the disk is synced" }],
-    want: [
-      "1 1 0",
-      "skipped, though .ci/expected-skips does not say why: test/plantstore/plants.test.ts the disk is synced",
-    ],
+    want: ["1 1 0", "skipped, though .ci/expected-skips does not say why: test/plants.test.ts the disk is synced"],
   },
   {
     name: "a test that failed is named, with the first line of its error",
-    file: `${projectFolder}test/plantstore/plants.test.ts`,
+    file: `${projectFolder}test/plants.test.ts`,
     tests: [
       { status: "failed", fullName: "a plant is deleted", failureMessages: ["\x1b[31mError: no\x1b[39m\n  at x"] },
     ],
-    want: ["0 1 0", "test/plantstore/plants.test.ts a plant is deleted: Error: no"],
+    want: ["0 1 0", "test/plants.test.ts a plant is deleted: Error: no"],
   },
   {
     name: "a file whose clean-up failed is named",
-    file: "/tmp/tmp.X/test/gateway/fuzz.test.ts",
+    file: "/tmp/tmp.X/packages/gateway/test/fuzz.test.ts",
     tests: [{ status: "passed" }],
     message: "a timer\nis left",
-    want: ["1 0 0", "test/gateway/fuzz.test.ts: a timer"],
+    want: ["1 0 0", "packages/gateway/test/fuzz.test.ts: a timer"],
   },
 ])("$name", async ({ file, tests, message, want }) => {
   using folder = createTempFolder();

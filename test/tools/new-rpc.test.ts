@@ -1,10 +1,10 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { basename, delimiter, join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { ProjectCopy } from "../../tools/plant-faults/project-copy.ts";
-import { carriages } from "../support/gateway/wire-format.ts";
-import { buildLimitMs, buildStep } from "../support/process/build-step.ts";
-import { projectFolder, type ProgramResult, runProgram } from "../support/process/child-program.ts";
+import { ProjectCopy } from "../../tools/mutants/project-copy.ts";
+import { carriages } from "../../packages/testing/src/gateway/wire-format.ts";
+import { buildLimitMs, buildStep } from "../../packages/testing/src/process/build-step.ts";
+import { projectFolder, type ProgramResult, runProgram } from "../../packages/testing/src/process/child-program.ts";
 
 // The recipe for a new RPC in CONTRIBUTING.md, followed on a copy of the project: its commands are run, and a GetPlant is
 // added to the files that it names.
@@ -106,8 +106,8 @@ test(
     const end = text.indexOf("\n}\n", text.indexOf("service PlantService"));
     copy.replace(definition, text.slice(0, end + 1) + rpc + text.slice(end + 1) + messages);
     await generate();
-    const files = readdirSync(join(copy.folder, "src/plantstore"), { recursive: true, encoding: "utf8" });
-    const sources = files.map((path) => `src/plantstore/${path}`);
+    const files = readdirSync(join(copy.folder, "src"), { recursive: true, encoding: "utf8" });
+    const sources = files.map((path) => `src/${path}`);
     const [contract = ""] = sources.filter((path) => basename(path) === "plant-store.ts");
     const stores = sources.filter((path) => ["memory-store.ts", "store.ts"].includes(basename(path)));
     using _ = copy.replace(

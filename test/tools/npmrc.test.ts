@@ -1,9 +1,9 @@
 import { cpSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { projectFolder } from "../support/process/child-program.ts";
-import { startProgram } from "../support/process/command-line.ts";
-import { createTempFolder } from "../support/process/temp-folder.ts";
+import { projectFolder } from "../../packages/testing/src/process/child-program.ts";
+import { startProgram } from "../../packages/testing/src/process/command-line.ts";
+import { createTempFolder } from "../../packages/testing/src/process/temp-folder.ts";
 
 // A package that requires a Node of the future represents those that require a newer one than the reader's.
 

@@ -1,10 +1,10 @@
 import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { describe, expect, test } from "vitest";
-import { faultsOf } from "../../tools/plant-faults/faults-of.ts";
-import { faultsIn, type PlantedFault, roomOf } from "../../tools/plant-faults/planted-fault.ts";
-import { refusedFaults } from "../../tools/plant-faults/refused-faults.ts";
-import { createTempFolder } from "../support/process/temp-folder.ts";
+import { faultsOf } from "../../tools/mutants/faults-of.ts";
+import { faultsIn, type PlantedFault, moduleOf } from "../../tools/mutants/planted-fault.ts";
+import { refusedFaults } from "../../tools/mutants/refused-faults.ts";
+import { createTempFolder } from "../../packages/testing/src/process/temp-folder.ts";
 
 describe("a fault that is planted", () => {
   test.each([
@@ -86,13 +86,13 @@ describe("a fault that is planted", () => {
 });
 
 test.each([
-  { file: "src/gateway/rest/route-table.ts", want: "gateway/rest" },
-  { file: "src/gateway/rest-client/rest-calls.ts", want: "gateway/rest-client" },
-  { file: "src/gateway/create-gateway.ts", want: "gateway" },
-  { file: "src/plantstore/plants/sqlite/store.ts", want: "plantstore/plants/sqlite" },
-  { file: "src/plantstore/plants/delete-queue.ts", want: "plantstore/plants" },
-])("$file is in the room $want", ({ file, want }) => {
-  expect(roomOf(file)).toBe(want);
+  { file: "packages/gateway/src/protocols/rest/rules/route-table.ts", want: "gateway/protocols/rest/rules" },
+  { file: "packages/rest-client/src/rest-calls.ts", want: "rest-client" },
+  { file: "packages/gateway/src/create-gateway.ts", want: "gateway" },
+  { file: "src/stores/sqlite/store.ts", want: "plantstore/stores/sqlite" },
+  { file: "src/stores/delete-queue.ts", want: "plantstore/stores" },
+])("$file is in the module $want", ({ file, want }) => {
+  expect(moduleOf(file)).toBe(want);
 });
 
 test("a line is left alone whose comment says that no test can tell", () => {

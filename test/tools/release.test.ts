@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import manifest from "../../src/gateway/package.json" with { type: "json" };
+import manifest from "../../packages/gateway/package.json" with { type: "json" };
 import { publishedAddresses } from "../../tools/build/manifest.ts";
 import { publicationsOf, withoutFiles } from "../../tools/release/artifacts.ts";
 import {
@@ -13,7 +13,7 @@ import {
   releaseNames,
   releaseNotes,
 } from "../../tools/release/texts.ts";
-import { projectFolder } from "../support/process/child-program.ts";
+import { projectFolder } from "../../packages/testing/src/process/child-program.ts";
 
 test("a release moves what was unreleased under its version and day", () => {
   const before = "# Changelog\n\n## [Unreleased]\n\n### Added\n\n- A.\n\n## [0.1.0] - 2026-01-01\n\n- B.\n";
@@ -80,8 +80,12 @@ test("a bill of materials does not say where the tarballs were on the machine th
 
 test("the tarball of each package is published, after those that it needs", () => {
   const commands = publicationsOf("1.0.0", "/a").map(({ publish }) => publish.join(" "));
-  const names = ["plantstore-gateway", "plantstore-operators", "plantstore", "plantstore-transcoding-conformance"];
-  expect(commands).toEqual(names.map((name) => `npm publish --provenance --access public /a/${name}-1.0.0.tgz`));
+  const names = ["gateway", "http-engine", "docs-page", "rest-client", "auth", "telemetry", "proxy", "conformance"].map(
+    (name) => `plantstore-${name}`,
+  );
+  expect(commands).toEqual(
+    [...names, "plantstore"].map((name) => `npm publish --provenance --access public /a/${name}-1.0.0.tgz`),
+  );
 });
 
 test("a version before a release is published under the tag next, so that npm does not install it by default", () => {
@@ -111,13 +115,13 @@ test("release notes are what the changelog has under the version", () => {
 });
 
 test("packages say where the project is found, by one value", () => {
-  expect(publishedAddresses("https://a.example/b", "src/gateway")).toEqual({
+  expect(publishedAddresses("https://a.example/b", "packages/gateway/src")).toEqual({
     homepage: "https://a.example/b#readme",
     bugs: "https://a.example/b/issues",
-    repository: { type: "git", url: "git+https://a.example/b.git", directory: "src/gateway" },
+    repository: { type: "git", url: "git+https://a.example/b.git", directory: "packages/gateway/src" },
   });
 });
 
 test("nothing points to an address that the project does not have", () => {
-  expect(publishedAddresses(undefined, "src/gateway")).toEqual({});
+  expect(publishedAddresses(undefined, "packages/gateway/src")).toEqual({});
 });

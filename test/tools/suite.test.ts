@@ -2,10 +2,10 @@ import { globSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { describeSuite, runOf } from "../../tools/suite.ts";
-import { projectFolder, runProgram } from "../support/process/child-program.ts";
-import { createTempFolder } from "../support/process/temp-folder.ts";
-import { isFileSuite, type Suite } from "../support/suite.ts";
-import { exclusionsOf, suites } from "../suites.ts";
+import { projectFolder, runProgram } from "../../packages/testing/src/process/child-program.ts";
+import { createTempFolder } from "../../packages/testing/src/process/temp-folder.ts";
+import { isFileSuite, type Suite } from "../../packages/testing/src/suite.ts";
+import { exclusionsOf, suites } from "../suites/suites.ts";
 
 const run = (...words: string[]) => runProgram(process.execPath, [join(projectFolder, "tools/suite.ts"), ...words]);
 
@@ -75,7 +75,7 @@ test.each([
     name: "arguments go to the program of a suite",
     chosen: ["h2spec"],
     args: ["--seed", "7"],
-    want: [[process.execPath, "test/h2spec/run.ts", "--seed", "7"]],
+    want: [[process.execPath, "packages/http-engine/test/suites/h2spec/run.ts", "--seed", "7"]],
   },
 ])("$name", ({ chosen, args = [], prepare = [], want }) => {
   const { preparations, commands } = runOf(chosen.flatMap(suiteNamed), args);

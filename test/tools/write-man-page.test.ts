@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { settings } from "../../src/plantstore/server/index.ts";
+import { settings } from "../../src/server/index.ts";
 import { manPage } from "../../tools/write-man-page.ts";
-import { projectFolder } from "../support/process/child-program.ts";
+import { projectFolder } from "../../packages/testing/src/process/child-program.ts";
 
 const page = manPage();
 

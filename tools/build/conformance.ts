@@ -2,20 +2,20 @@ import { cpSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { projectFolder, publishedAddresses, readManifest } from "./manifest.ts";
 
-// Completes dist/conformance as npm publishes it, where tsc has put the runner (conformance/tsconfig.build.json): node
+// Completes dist/conformance as npm publishes it, where tsc has put the runner (packages/conformance/tsconfig.build.json): node
 // strips no types in node_modules. The servers of its table and what writes its cases stay in the checkout.
 
 const source = join(projectFolder, "conformance");
 const built = join(projectFolder, "dist/conformance");
 
 const copies = {
-  "conformance/cases": "cases",
-  "conformance/proto": "proto",
-  "conformance/README.md": "README.md",
+  "packages/conformance/cases": "cases",
+  "packages/conformance/proto": "proto",
+  "packages/conformance/README.md": "README.md",
   // What the contract imports beside the types of protobuf itself.
-  "proto/google/api/annotations.proto": "proto/google/api/annotations.proto",
-  "proto/google/api/http.proto": "proto/google/api/http.proto",
-  "proto/google/api/httpbody.proto": "proto/google/api/httpbody.proto",
+  "packages/gateway/proto/google/api/annotations.proto": "packages/gateway/proto/google/api/annotations.proto",
+  "packages/gateway/proto/google/api/http.proto": "packages/gateway/proto/google/api/http.proto",
+  "packages/gateway/proto/google/api/httpbody.proto": "packages/gateway/proto/google/api/httpbody.proto",
   LICENSE: "LICENSE",
 };
 for (const [from, to] of Object.entries(copies)) {

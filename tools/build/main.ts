@@ -1,6 +1,6 @@
 import { cpSync, globSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { writePageScript } from "../../src/gateway/docs-page/page-script.ts";
+import { writePageScript } from "../../packages/docs-page/src/page-script.ts";
 import { bundle } from "./bundle.ts";
 import { writeNodeCommands, writeNodeEntries } from "./entries.ts";
 import { pathsOf, projectFolder, publishedManifest, readManifest } from "./manifest.ts";
@@ -39,8 +39,8 @@ const packages: Readonly<Record<string, More>> = {
     hasSourceMaps: true,
     ofPages: ["./rest-client/index.ts"],
     others: {
-      "proto/google": "proto/google",
-      "src/gateway/docs-page/files": "lib/docs-page/files",
+      "packages/gateway/proto/google": "packages/gateway/proto/google",
+      "packages/docs-page/src/files": "lib/docs-page/files",
       // What reads CommonMark in the page is part of its script.
       "node_modules/marked/LICENSE": "lib/docs-page/files/LICENSE-marked",
     },

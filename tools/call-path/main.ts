@@ -1,10 +1,10 @@
 // Prints the modules that a warm call of DeletePlant enters, in order: one line for each way to call it. Run it by
 // `node --import ./tools/call-path/record-modules.ts tools/call-path/main.ts`.
-import { createHttpEngine } from "../../src/gateway/http-engine/index.ts";
-import { createGateway } from "../../src/gateway/index.ts";
-import { PlantService } from "../../test/gen/plantstore/v1/plant_service_pb.ts";
-import { KeptConnections } from "../../test/support/gateway/kept-connections.ts";
-import { deletePlantRequest, wireFormats } from "../../test/support/gateway/wire-format.ts";
+import { createHttpEngine } from "../../packages/http-engine/src/index.ts";
+import { createGateway } from "../../packages/gateway/src/index.ts";
+import { PlantService } from "../../packages/testing/src/gen/plantstore/v1/plant_service_pb.ts";
+import { KeptConnections } from "../../packages/testing/src/gateway/kept-connections.ts";
+import { deletePlantRequest, wireFormats } from "../../packages/testing/src/gateway/wire-format.ts";
 
 const gateway = createGateway({
   engine: createHttpEngine(),

@@ -4,7 +4,7 @@ import { registerHooks } from "node:module";
 import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseAst } from "rolldown/parseAst";
-import { childrenOf, isNode, isType, type Node } from "../plant-faults/syntax.ts";
+import { childrenOf, isNode, isType, type Node } from "../mutants/syntax.ts";
 
 declare global {
   /** Called with the module of each function that is entered, while a call is recorded. */
@@ -13,26 +13,26 @@ declare global {
 
 /** Folders of the gateway that are one module. A folder that is not listed is a module by itself. */
 const moduleOfFolder: Readonly<Record<string, string>> = {
-  binary: "messages",
-  calls: "serve",
-  carriers: "engine",
   "create-gateway.ts": "serve",
-  "http-engine": "engine",
-  http1: "engine",
-  http2: "engine",
-  json: "messages",
-  "made-code": "messages",
+  exchange: "engine",
+  listen: "engine",
   protocols: "protocol",
-  rest: "protocol",
 };
 
-const gateway = join(import.meta.dirname, "../../src/gateway");
+const packages = join(import.meta.dirname, "../../packages");
+
+/** Returns the module of a file of the gateway or of the engine. */
+function moduleOf(file: string): string | undefined {
+  const [name, , folder = ""] = relative(packages, file).split("/");
+  if (name === "http-engine") return "engine";
+  return name === "gateway" ? (moduleOfFolder[folder] ?? folder) : undefined;
+}
 
 registerHooks({
   load(url, context, nextLoad) {
-    const [folder = ""] = url.startsWith("file:") ? relative(gateway, fileURLToPath(url)).split("/") : [".."];
-    if (folder === ".." || !url.endsWith(".ts")) return nextLoad(url, context);
-    const source = withReports(readFileSync(fileURLToPath(url), "utf8"), moduleOfFolder[folder] ?? folder);
+    const module = url.startsWith("file:") && url.endsWith(".ts") ? moduleOf(fileURLToPath(url)) : undefined;
+    if (module === undefined) return nextLoad(url, context);
+    const source = withReports(readFileSync(fileURLToPath(url), "utf8"), module);
     return { format: "module-typescript", source, shortCircuit: true };
   },
 });

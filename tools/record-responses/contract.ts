@@ -1,13 +1,13 @@
-import type { GatewayOptions } from "../../src/gateway/index.ts";
-import { Readiness } from "../../src/gateway/health/index.ts";
-import { silentLog } from "../../src/operators/operations/index.ts";
-import { servePlants } from "../../src/plantstore/service/index.ts";
+import type { GatewayOptions } from "../../packages/gateway/src/index.ts";
+import { Readiness } from "../../packages/gateway/src/health/index.ts";
+import { silentLog } from "../../packages/telemetry/src/logs/index.ts";
+import { servePlants } from "../../src/service/index.ts";
 import { noCallTable } from "../../test/contract/no-call-table.ts";
 import { extraRows, pathRows, plant, toHttpRequest } from "../../test/contract/rest-table.ts";
 import { situations } from "../../test/contract/situations.ts";
 import { openSituationStore } from "../../test/support/plants/situation-store.ts";
 import { authorized, testVerifier } from "../../test/support/server/plant-server.ts";
-import { wireFormats } from "../../test/support/gateway/wire-format.ts";
+import { wireFormats } from "../../packages/testing/src/gateway/wire-format.ts";
 import type { NamedRequest } from "./named-request.ts";
 
 /** Plants that stay after their deletion, so that each transport finds the same ones. */

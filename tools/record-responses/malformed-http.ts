@@ -1,8 +1,8 @@
-import { createGateway } from "../../src/gateway/index.ts";
-import { createHttpEngine } from "../../src/gateway/http-engine/index.ts";
-import { type Address, type Field } from "../../test/support/carriers/exchange.ts";
-import { openHttp1 } from "../../test/support/carriers/http1-connection.ts";
-import { Dice } from "../../test/support/dice.ts";
+import { createGateway } from "../../packages/gateway/src/index.ts";
+import { createHttpEngine } from "../../packages/http-engine/src/index.ts";
+import { type Address, type Field } from "../../packages/testing/src/carriers/exchange.ts";
+import { openHttp1 } from "../../packages/testing/src/carriers/http1-connection.ts";
+import { Dice } from "../../packages/testing/src/dice.ts";
 import { renderHttp1 } from "./http1.ts";
 import { Http2Recorder } from "./http2.ts";
 import { renderBytes } from "./render.ts";

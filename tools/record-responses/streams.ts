@@ -8,11 +8,11 @@ import {
   ReadingSchema,
   WatchReadingsRequestSchema,
 } from "../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import type { GatewayOptions } from "../../src/gateway/index.ts";
-import { greenhouse, obey, readMaxBytes } from "../../test/gateway/beside/side-by-side.ts";
-import type { Field } from "../../test/support/carriers/exchange.ts";
-import { encodeEnvelope } from "../../test/support/gateway/envelope.ts";
-import { type WireFormat, wireFormats } from "../../test/support/gateway/wire-format.ts";
+import type { GatewayOptions } from "../../packages/gateway/src/index.ts";
+import { greenhouse, obey, readMaxBytes } from "../../packages/http-engine/test/compared-with-node/side-by-side.ts";
+import type { Field } from "../../packages/testing/src/carriers/exchange.ts";
+import { encodeEnvelope } from "../../packages/testing/src/gateway/envelope.ts";
+import { type WireFormat, wireFormats } from "../../packages/testing/src/gateway/wire-format.ts";
 import type { NamedRequest } from "./named-request.ts";
 
 /** The options of a gateway of the greenhouse, without interceptors, whose sensors are named like what they do. */

@@ -2,8 +2,8 @@ import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
-import { isFileSuite } from "../../test/support/suite.ts";
-import { suites } from "../../test/suites.ts";
+import { isFileSuite } from "../../packages/testing/src/suite.ts";
+import { suites } from "../../test/suites/suites.ts";
 import { projectFolder } from "../build/manifest.ts";
 
 /** What vitest reports, as far as it is read here. */

@@ -1,13 +1,17 @@
 import { globSync } from "node:fs";
-import packageJson from "../../package.json" with { type: "json" };
 import { projectFolder as project } from "../build/manifest.ts";
 
 /** The package.json of each package, as a path from the project's folder, after those of the packages that it needs. */
-export const manifests: readonly string[] = packageJson.workspaces.map((folder) => `${folder}/package.json`);
+export const manifests: readonly string[] = [
+  ...["gateway", "http-engine", "docs-page", "rest-client", "auth", "telemetry", "proxy", "conformance"].map(
+    (name) => `packages/${name}/package.json`,
+  ),
+  "package.json",
+];
 
 /** The pages and the files of deploy/, as paths from the project's folder: what may name a version. */
 export const filesWithNames: readonly string[] = globSync(
-  ["README.md", "src/*/README.md", "docs/*.md", "deploy/**/*.{md,yaml}"],
+  ["README.md", "packages/*/README.md", "docs/*.md", "deploy/**/*.{md,yaml}"],
   { cwd: project },
 );
 
@@ -50,7 +54,7 @@ export function releaseNotes(changelog: string, version: string): string {
 
 /** Returns a package.json with another version of the packages that are released together. */
 export function releaseManifest(text: string, before: string, version: string): string {
-  const own = new RegExp(`("(?:version|@plantstore/(?:gateway|operators))": )"${before.replaceAll(".", "\\.")}"`, "g");
+  const own = new RegExp(`("(?:version|@plantstore/[\\w-]+)": )"${before.replaceAll(".", "\\.")}"`, "g");
   return text.replaceAll(own, `$1"${version}"`);
 }
 

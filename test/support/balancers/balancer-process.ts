@@ -2,9 +2,9 @@ import { writeFileSync } from "node:fs";
 import { delimiter } from "node:path";
 import { connect } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
-import { waitLimitMs } from "../deadline.ts";
-import { startProgram } from "../process/command-line.ts";
-import { createTempFolder } from "../process/temp-folder.ts";
+import { waitLimitMs } from "../../../packages/testing/src/deadline.ts";
+import { startProgram } from "../../../packages/testing/src/process/command-line.ts";
+import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
 
 /** A program that balances, and its configuration. */
 export interface BalancerProgram {

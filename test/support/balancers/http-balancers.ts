@@ -1,6 +1,6 @@
 import { join } from "node:path";
-import { openPython } from "../process/python.ts";
-import { freePort } from "../process/free-port.ts";
+import { openPython } from "../../../packages/testing/src/process/python.ts";
+import { freePort } from "../../../packages/testing/src/process/free-port.ts";
 import { type BalancerProgram, startBalancerProcess } from "./balancer-process.ts";
 
 /** A balancer in front of one server, which it calls over the version of HTTP in which it is called. */

@@ -1,7 +1,7 @@
 import { connect as connectHttp2, constants } from "node:http2";
 import { connect } from "node:net";
-import type { HttpVersion } from "../carriers/exchange.ts";
-import { within } from "../deadline.ts";
+import type { HttpVersion } from "../../../packages/testing/src/carriers/exchange.ts";
+import { within } from "../../../packages/testing/src/deadline.ts";
 
 /** A request of clients that leave before its response is complete. */
 export interface LeftRequest {

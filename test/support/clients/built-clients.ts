@@ -1,9 +1,9 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
-import { buildStep } from "../process/build-step.ts";
-import { projectFolder } from "../process/child-program.ts";
-import { openPython } from "../process/python.ts";
-import { toolsFolder } from "../process/tools-folder.ts";
+import { buildStep } from "../../../packages/testing/src/process/build-step.ts";
+import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";
+import { openPython } from "../../../packages/testing/src/process/python.ts";
+import { toolsFolder } from "../../../packages/testing/src/process/tools-folder.ts";
 import type { ClientProgram } from "./client-program.ts";
 import { buf, definitions, layOutRecipe, protoFolder, recipeFolder, testProtoFolder } from "./client-recipe.ts";
 
@@ -13,7 +13,7 @@ function once<Built>(build: () => Promise<Built>): () => Promise<Built> {
   return () => (built ??= build());
 }
 
-/** The clients of Go whose programs are in `test/clients/go/`. */
+/** The clients of Go whose programs are in `test/suites/clients/go/`. */
 export const goClients = ["grpc-go", "connect-go"] as const;
 
 const buildGo = once(async () => {
@@ -38,7 +38,7 @@ const buildJava = once(async () => {
   return [classes, libraries].join(delimiter);
 });
 
-/** Builds the program of `test/clients/java/`; what an earlier call has made is taken. */
+/** Builds the program of `test/suites/clients/java/`; what an earlier call has made is taken. */
 export async function buildJavaClient(): Promise<ClientProgram> {
   return { command: ["java", "-cp", await buildJava(), "plantstore.client.Main"] };
 }
@@ -64,7 +64,7 @@ const generatePython = once(async () => {
   return { folder, python };
 });
 
-/** Makes what a program of `test/clients/python/` needs; what an earlier call has made is taken. */
+/** Makes what a program of `test/suites/clients/python/` needs; what an earlier call has made is taken. */
 export async function buildPythonClient(program: string): Promise<ClientProgram> {
   const { folder, python } = await generatePython();
   return { command: [python, program], folder };
@@ -84,7 +84,7 @@ const buildRust = once(async () => {
   return join(cargoTarget, "debug");
 });
 
-/** Builds the program of `test/clients/rust/`; what an earlier call has made is taken. */
+/** Builds the program of `test/suites/clients/rust/`; what an earlier call has made is taken. */
 export async function buildRustClient(): Promise<ClientProgram> {
   return { command: [join(await buildRust(), "plantstore-test-client")] };
 }

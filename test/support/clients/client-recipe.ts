@@ -1,13 +1,13 @@
 import { cpSync } from "node:fs";
 import { join } from "node:path";
-import { projectFolder } from "../process/child-program.ts";
-import { toolsFolder } from "../process/tools-folder.ts";
+import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";
+import { toolsFolder } from "../../../packages/testing/src/process/tools-folder.ts";
 
 /** The definition from which clients are generated. */
 export const protoFolder: string = join(projectFolder, "proto");
 
 /** Definitions that are for tests alone. */
-export const testProtoFolder: string = join(projectFolder, "test/proto");
+export const testProtoFolder: string = join(projectFolder, "packages/testing/proto");
 
 /** What buf is to generate a client of: arguments for `generate` and `build`. */
 export const definitions: readonly string[] = [
@@ -24,7 +24,7 @@ export const openApiFile: string = join(projectFolder, "openapi.json");
 export const buf: string = join(projectFolder, "node_modules/.bin/buf");
 
 /**
- * Copies the recipe of a client, `test/clients/<name>/`, to a folder outside of the checkout, where its code
+ * Copies the recipe of a client, `test/suites/clients/<name>/`, to a folder outside of the checkout, where its code
  * is generated and compiled, and returns that folder. What an earlier run has made there stays, for compilers
  * that look at the times of files.
  */
@@ -36,5 +36,5 @@ export function layOutRecipe(name: string): string {
 
 /** Where the recipe of a client is. */
 export function recipeFolder(name: string): string {
-  return join(projectFolder, "test/clients", name);
+  return join(projectFolder, "test/suites/clients", name);
 }

@@ -1,4 +1,4 @@
-import { type DeleteOutcome, type Plants, PlantsError } from "../../../src/plantstore/client/index.ts";
+import { type DeleteOutcome, type Plants, PlantsError } from "../../../src/client/index.ts";
 
 /** Deletes a plant, and repeats the call with its idempotency key until there is an outcome, whatever is lost on the way. */
 export async function deleteUntilAnswered(plants: Plants, id: bigint): Promise<DeleteOutcome> {

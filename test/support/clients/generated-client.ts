@@ -1,21 +1,21 @@
 import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { expect } from "vitest";
-import { createOpenApi } from "../../../src/gateway/index.ts";
-import { Catalog } from "../../gen/catalog/v1/catalog_pb.ts";
-import { LibraryService } from "../../gen/library/v1/library_pb.ts";
-import { startCatalog } from "../gateway/catalog.ts";
-import { buildStep } from "../process/build-step.ts";
-import { projectFolder } from "../process/child-program.ts";
-import { openPython } from "../process/python.ts";
-import { toolsFolder } from "../process/tools-folder.ts";
+import { createOpenApi } from "../../../packages/gateway/src/index.ts";
+import { Catalog } from "../../../packages/testing/src/gen/catalog/v1/catalog_pb.ts";
+import { LibraryService } from "../../../packages/testing/src/gen/library/v1/library_pb.ts";
+import { startCatalog } from "../../../packages/testing/src/gateway/catalog.ts";
+import { buildStep } from "../../../packages/testing/src/process/build-step.ts";
+import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";
+import { openPython } from "../../../packages/testing/src/process/python.ts";
+import { toolsFolder } from "../../../packages/testing/src/process/tools-folder.ts";
 
 /** A program of the folder that {@link layOutGenerators} has made, or of PATH, and its arguments. */
 export type Step = readonly [program: string, ...args: string[]];
 
 /** A generator of clients, and how a user makes one with it. */
 export interface Generator {
-  /** Its name, and that of its recipe, `test/generators/<tool>/`. */
+  /** Its name, and that of its recipe, `test/suites/generators/<tool>/`. */
   readonly tool: string;
   /** What it needs, as the table of docs/openapi.md has it. */
   readonly option?: string;
@@ -26,7 +26,7 @@ export interface Generator {
 }
 
 /** The folder of the recipes. */
-const recipes = join(projectFolder, "test/generators");
+const recipes = join(projectFolder, "test/suites/generators");
 
 /** Compiles the recipe of this name, in TypeScript, as it is generated. */
 export function typeScriptStep(name: string): Step {
@@ -60,7 +60,7 @@ export interface GeneratorFolder {
 }
 
 /**
- * Copies `test/generators/` to a folder outside of the checkout, with its packages and the description of the two
+ * Copies `test/suites/generators/` to a folder outside of the checkout, with its packages and the description of the two
  * services, which share names of RPCs and of messages.
  */
 export async function layOutGenerators(): Promise<GeneratorFolder> {

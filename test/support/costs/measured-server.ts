@@ -1,12 +1,12 @@
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
-import { within } from "../deadline.ts";
-import type { Address } from "../carriers/exchange.ts";
+import { within } from "../../../packages/testing/src/deadline.ts";
+import type { Address } from "../../../packages/testing/src/carriers/exchange.ts";
 
 /** What the server under measurement can be asked, and what it answers. */
 export interface Answers {
-  /** Where the servers of test/costs/server.ts listen. */
+  /** Where the servers of test/suites/costs/server.ts listen. */
   readonly addresses: { readonly [name in ServerName]: Address };
   /** The bytes of heap and buffers that are no garbage, those of the process, and what its sockets have read. */
   readonly held: { readonly bytes: number; readonly residentBytes: number; readonly readBytes: number };
@@ -38,9 +38,9 @@ export interface MeasuredServer {
 /** Milliseconds that it may take to answer: to collect the garbage of hundreds of MiB on a busy machine. */
 const answerLimitMs = 60_000;
 
-const program = fileURLToPath(new URL("../../costs/server.ts", import.meta.url));
+const program = fileURLToPath(new URL("../../suites/costs/server.ts", import.meta.url));
 
-/** Starts test/costs/server.ts. */
+/** Starts test/suites/costs/server.ts. */
 export async function startMeasuredServer(): Promise<MeasuredServer> {
   const child = fork(program, { execArgv: [], serialization: "advanced" });
   // One question at a time: the answers come in the order of the questions.

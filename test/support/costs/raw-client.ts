@@ -1,9 +1,16 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
-import { within } from "../deadline.ts";
-import type { Address } from "../carriers/exchange.ts";
-import { clientPreface, type Frame, frame, frameBytes, frameFlag, frameType } from "../carriers/http2-frames.ts";
+import { within } from "../../../packages/testing/src/deadline.ts";
+import type { Address } from "../../../packages/testing/src/carriers/exchange.ts";
+import {
+  clientPreface,
+  type Frame,
+  frame,
+  frameBytes,
+  frameFlag,
+  frameType,
+} from "../../../packages/testing/src/carriers/http2-frames.ts";
 
 /** Opens a connection. */
 export async function openRaw(address: Address): Promise<RawClient> {

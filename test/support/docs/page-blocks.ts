@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { projectFolder } from "../process/child-program.ts";
+import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";
 
 /** A fenced block of one of the {@link pages}. */
 export interface PageBlock {
@@ -31,26 +31,40 @@ export const blockRules: readonly BlockRule[] = [
     page: "README.md",
     language: "sh",
     start: "npm ci",
-    run: { not: "these are the first two checks of .ci/run, in a fresh clone; test/clients/demo.test.ts is npm start" },
+    run: {
+      not: "these are the first two checks of .ci/run, in a fresh clone; test/suites/clients/demo.test.ts is npm start",
+    },
   },
   {
     page: "docs/gateway.md",
     language: "ts",
     start: "app.use(",
-    run: { by: "test/frameworks/documented-mounting.test.ts" },
+    run: { by: "packages/gateway/test/suites/frameworks/documented-mounting.test.ts" },
   },
   {
     page: "docs/gateway.md",
     language: "ts",
     start: "app.addHook(",
-    run: { by: "test/frameworks/documented-mounting.test.ts" },
+    run: { by: "packages/gateway/test/suites/frameworks/documented-mounting.test.ts" },
   },
-  { page: "docs/architecture.md", language: "text", run: { by: "test/examples/documented-arrows.test.ts" } },
-  { page: "src/gateway/http1/README.md", language: "text", run: { by: "test/examples/documented-arrows.test.ts" } },
-  { page: "src/gateway/http2/README.md", language: "text", run: { by: "test/examples/documented-arrows.test.ts" } },
+  {
+    page: "docs/architecture.md",
+    language: "text",
+    run: { not: "a picture; test/architecture.test.ts compares the imports with package.json" },
+  },
+  {
+    page: "packages/http-engine/src/http1/README.md",
+    language: "text",
+    run: { by: "test/examples/documented-frames.test.ts" },
+  },
+  {
+    page: "packages/http-engine/src/http2/README.md",
+    language: "text",
+    run: { by: "test/examples/documented-frames.test.ts" },
+  },
 
-  { page: "docs/upgrade.md", run: { by: "test/upgrade/rolling-upgrade.test.ts" } },
-  { page: "docs/tutorial.md", run: { by: "test/package/tutorial.test.ts" } },
+  { page: "docs/upgrade.md", run: { by: "test/suites/upgrade/rolling-upgrade.test.ts" } },
+  { page: "docs/tutorial.md", run: { by: "test/suites/package/tutorial.test.ts" } },
 
   {
     page: "docs/proxy.md",
@@ -58,48 +72,52 @@ export const blockRules: readonly BlockRule[] = [
     run: { not: "grpc-go alone; the test of the other blocks has a server of the same services in its place" },
   },
   { page: "docs/proxy.md", run: { by: "test/examples/documented-proxy.test.ts" } },
-  { page: "src/gateway/README.md", language: "sh", run: { by: "test/package/first-program.test.ts" } },
-  { page: "docs/gateway.md", language: "yaml", run: { by: "test/package/first-program.test.ts" } },
+  { page: "packages/gateway/README.md", language: "sh", run: { by: "test/suites/package/first-program.test.ts" } },
+  { page: "docs/gateway.md", language: "yaml", run: { by: "test/suites/package/first-program.test.ts" } },
   {
-    page: "src/gateway/README.md",
+    page: "packages/gateway/README.md",
     language: "ts",
     start: "import { createGateway }",
-    run: { by: "test/clients/gateway-readme.test.ts" },
+    run: { by: "test/suites/clients/gateway-readme.test.ts" },
   },
-  { page: "src/gateway/README.md", language: "console", run: { by: "test/clients/gateway-readme.test.ts" } },
-  { page: "README.md", language: "console", run: { by: "test/clients/demo.test.ts" } },
-  { page: "docs/migration.md", language: "sh", run: { by: "test/package/check.test.ts" } },
-  { page: "docs/packages.md", language: "sh", run: { by: "test/package/install.test.ts" } },
-  { page: "docs/demo.md", language: "console", run: { by: "test/clients/demo.test.ts" } },
-  { page: "docs/clients.md", language: "sh", run: { by: "test/clients/documented-shell.test.ts" } },
-  { page: "docs/clients.md", language: "go", run: { by: "test/clients/go/go.test.ts" } },
-  { page: "docs/clients.md", language: "python", run: { by: "test/clients/python/python.test.ts" } },
-  { page: "docs/clients.md", language: "java", run: { by: "test/clients/java/java.test.ts" } },
-  { page: "docs/clients.md", language: "rust", run: { by: "test/clients/rust/rust.test.ts" } },
+  {
+    page: "packages/gateway/README.md",
+    language: "console",
+    run: { by: "test/suites/clients/gateway-readme.test.ts" },
+  },
+  { page: "README.md", language: "console", run: { by: "test/suites/clients/demo.test.ts" } },
+  { page: "docs/migration.md", language: "sh", run: { by: "test/suites/package/check.test.ts" } },
+  { page: "docs/packages.md", language: "sh", run: { by: "test/suites/package/install.test.ts" } },
+  { page: "docs/demo.md", language: "console", run: { by: "test/suites/clients/demo.test.ts" } },
+  { page: "docs/clients.md", language: "sh", run: { by: "test/suites/clients/documented-shell.test.ts" } },
+  { page: "docs/clients.md", language: "go", run: { by: "test/suites/clients/go/go.test.ts" } },
+  { page: "docs/clients.md", language: "python", run: { by: "test/suites/clients/python/python.test.ts" } },
+  { page: "docs/clients.md", language: "java", run: { by: "test/suites/clients/java/java.test.ts" } },
+  { page: "docs/clients.md", language: "rust", run: { by: "test/suites/clients/rust/rust.test.ts" } },
   {
     page: "docs/authentication.md",
     language: "console",
     start: "$ curl",
-    run: { by: "test/clients/documented-refusal.test.ts" },
+    run: { by: "test/suites/clients/documented-refusal.test.ts" },
   },
   { page: "docs/authentication.md", language: "json", run: { by: "test/examples/documented-log.test.ts" } },
   { page: "docs/authentication.md", language: "env", run: { by: "test/examples/documented-settings.test.ts" } },
   { page: "docs/rest.md", language: "http", run: { by: "test/examples/documented-gateway.test.ts" } },
   { page: "docs/rest.md", language: "text", run: { by: "test/examples/documented-gateway.test.ts" } },
   { page: "docs/rest.md", language: "proto", run: { by: "test/examples/documented-gateway.test.ts" } },
-  { page: "docs/streams.md", language: "js", run: { by: "test/browser/rest-streams.test.ts" } },
+  { page: "docs/streams.md", language: "js", run: { by: "test/suites/browser/rest-streams.test.ts" } },
   { page: "docs/performance.md", language: "", run: { by: "test/examples/documented-bench.test.ts" } },
-  { language: "ts", run: { by: "test/clients/documented-programs.test.ts" } },
-  { language: "sh", run: { by: "test/clients/documented-commands.test.ts" } },
-  { language: "console", run: { by: "test/clients/documented-commands.test.ts" } },
+  { language: "ts", run: { by: "test/suites/clients/documented-programs.test.ts" } },
+  { language: "sh", run: { by: "test/suites/clients/documented-commands.test.ts" } },
+  { language: "console", run: { by: "test/suites/clients/documented-commands.test.ts" } },
 ];
 
 /** READMEs, and the pages of docs/, as paths from the project's folder. */
 export const pages: readonly string[] = [
   "README.md",
-  "src/gateway/README.md",
-  "src/gateway/http1/README.md",
-  "src/gateway/http2/README.md",
+  "packages/gateway/README.md",
+  "packages/http-engine/src/http1/README.md",
+  "packages/http-engine/src/http2/README.md",
   ...readdirSync(join(projectFolder, "docs"))
     .filter((name) => name.endsWith(".md"))
     .toSorted()

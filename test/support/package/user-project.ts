@@ -2,7 +2,7 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { projectFolder } from "../process/child-program.ts";
+import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";
 
 /** What a user has of a project: a folder, its installed packages, and programs in it. */
 export interface UserProject {

@@ -1,5 +1,5 @@
 import type { Socket } from "node:net";
-import { namesBegin } from "../../../src/plantstore/plants/postgres/server/named-statements.ts";
+import { namesBegin } from "../../../src/stores/postgres/server/named-statements.ts";
 import { type PostgresProxy, startPostgresProxy } from "./postgres-proxy.ts";
 
 /**

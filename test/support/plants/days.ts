@@ -1,6 +1,6 @@
 import { Client } from "pg";
 import { expect } from "vitest";
-import { tablesSql } from "../../../src/plantstore/plants/postgres/schema/tables.ts";
+import { tablesSql } from "../../../src/stores/postgres/schema/tables.ts";
 import { configOf, type PostgresServer, runSql } from "./postgres-server.ts";
 
 /** A store whose records are in one table, as on a server that has no partitions by day, with these plants. */

@@ -1,5 +1,5 @@
 /** A process that deletes plants 1 to n from a PostgreSQL database, all at once, and prints those that it deleted. */
-import { openPostgresStore } from "../../../src/plantstore/plants/postgres/store.ts";
+import { openPostgresStore } from "../../../src/stores/postgres/store.ts";
 import { deleteCall } from "./delete-call.ts";
 
 const [url = "", plants = "0", seed = "0"] = process.argv.slice(2);

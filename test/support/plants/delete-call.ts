@@ -1,4 +1,4 @@
-import type { DeleteCall } from "../../../src/plantstore/service/plant-store.ts";
+import type { DeleteCall } from "../../../src/service/plant-store.ts";
 
 /** A call that is given up by the given signal alone. */
 export function deleteCall({

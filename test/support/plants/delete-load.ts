@@ -2,8 +2,8 @@ import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { Agent, request } from "node:http";
 import { json } from "node:stream/consumers";
-import { PlantService } from "../../../src/plantstore/gen/es/plantstore/v1/plant_service_pb.ts";
-import type { Address } from "../carriers/exchange.ts";
+import { PlantService } from "../../../src/gen/es/plantstore/v1/plant_service_pb.ts";
+import type { Address } from "../../../packages/testing/src/carriers/exchange.ts";
 import { tokens } from "../server/plant-server.ts";
 
 /** What was asked of a server that is made to fail, and what it said. */

@@ -1,6 +1,6 @@
 import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import type { PlantStore } from "../../../src/plantstore/service/plant-store.ts";
+import type { PlantStore } from "../../../src/service/plant-store.ts";
 import { deleteCall } from "./delete-call.ts";
 import { refusalOf } from "./refusal.ts";
 

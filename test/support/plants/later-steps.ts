@@ -1,6 +1,6 @@
-import type { Migration } from "../../../src/plantstore/plants/postgres/schema/migrations.ts";
-import { tablesSql } from "../../../src/plantstore/plants/postgres/schema/tables.ts";
-import { schemaAfter } from "../../../src/plantstore/plants/schema-version.ts";
+import type { Migration } from "../../../src/stores/postgres/schema/migrations.ts";
+import { tablesSql } from "../../../src/stores/postgres/schema/tables.ts";
+import { schemaAfter } from "../../../src/stores/schema-version.ts";
 import { type PostgresServer, runSql } from "./postgres-server.ts";
 
 /** Steps as later releases may have them: one that changes a table, and one that builds an index, too. */

@@ -14,10 +14,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { Client, type ClientConfig } from "pg";
-import { tablesSql } from "../../../src/plantstore/plants/postgres/schema/tables.ts";
-import type { Certificate } from "../carriers/certificate.ts";
-import { killFamily } from "../process/kill-family.ts";
-import { toolsFolder } from "../process/tools-folder.ts";
+import { tablesSql } from "../../../src/stores/postgres/schema/tables.ts";
+import type { Certificate } from "../../../packages/testing/src/carriers/certificate.ts";
+import { killFamily } from "../../../packages/testing/src/process/kill-family.ts";
+import { toolsFolder } from "../../../packages/testing/src/process/tools-folder.ts";
 import { postgresBinaries } from "./postgres-binaries.ts";
 import { closeConnection, giveBackConnection, keepConnection, takeConnection } from "./sql-connection.ts";
 
@@ -34,7 +34,7 @@ export interface PostgresServer extends AsyncDisposable {
   createSchema(): Promise<string>;
   /**
    * The URL of a new schema with the tables that `migrate` makes, and these plants. One script makes it, in a quarter
-   * of the time that a migration takes; `test/plantstore/plants/postgres/migrate.test.ts` compares the two.
+   * of the time that a migration takes; `test/stores/postgres/migrate.test.ts` compares the two.
    */
   createPlants(ids?: readonly bigint[]): Promise<string>;
   /**

@@ -1,5 +1,5 @@
-import { openMemoryStore } from "../../../src/plantstore/plants/index.ts";
-import type { DeleteCall, PlantStore } from "../../../src/plantstore/service/index.ts";
+import { openMemoryStore } from "../../../src/stores/index.ts";
+import type { DeleteCall, PlantStore } from "../../../src/service/index.ts";
 
 /** Opens a store in memory with these plants that adds each call it receives to `calls`. */
 export function recordCalls(plants: Set<bigint>, calls: DeleteCall[]): PlantStore {

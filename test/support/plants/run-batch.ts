@@ -1,14 +1,11 @@
 import { ConnectError } from "@connectrpc/connect";
-import type { PendingDelete } from "../../../src/plantstore/plants/delete-queue.ts";
-import {
-  runBatch as runBatchAt,
-  type RunBatchOptions,
-} from "../../../src/plantstore/plants/postgres/delete/run-batch.ts";
-import { Session } from "../../../src/plantstore/plants/postgres/server/session.ts";
+import type { PendingDelete } from "../../../src/stores/delete-queue.ts";
+import { runBatch as runBatchAt, type RunBatchOptions } from "../../../src/stores/postgres/delete/run-batch.ts";
+import { Session } from "../../../src/stores/postgres/server/session.ts";
 import { deleteCall } from "./delete-call.ts";
 import { runSql } from "./postgres-server.ts";
 import { schemaOf } from "./schema-of.ts";
-import { oneServer } from "../../../src/plantstore/plants/postgres/delete/one-server.ts";
+import { oneServer } from "../../../src/stores/postgres/delete/one-server.ts";
 
 /** Runs a batch on one server. */
 export function runBatchWith(

@@ -1,5 +1,5 @@
-import { type StoreSchema, storeSchema } from "../../../src/plantstore/plants/postgres/schema/store-schema.ts";
-import type { Session } from "../../../src/plantstore/plants/postgres/server/session.ts";
+import { type StoreSchema, storeSchema } from "../../../src/stores/postgres/schema/store-schema.ts";
+import type { Session } from "../../../src/stores/postgres/server/session.ts";
 
 /** Returns the schema that the `search_path` in the URL of a session names first. */
 export function schemaOf(session: Session): StoreSchema {

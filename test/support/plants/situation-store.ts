@@ -1,6 +1,6 @@
-import { plantKept, queueFull, storeAway } from "../../../src/plantstore/service/errors.ts";
-import { openMemoryStore } from "../../../src/plantstore/plants/index.ts";
-import type { PlantStore } from "../../../src/plantstore/service/index.ts";
+import { plantKept, queueFull, storeAway } from "../../../src/service/errors.ts";
+import { openMemoryStore } from "../../../src/stores/index.ts";
+import type { PlantStore } from "../../../src/service/index.ts";
 import { deleteCall } from "./delete-call.ts";
 
 /** Ids that make the store of the contract do what stores seldom do. */

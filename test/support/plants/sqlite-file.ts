@@ -1,6 +1,6 @@
 import { copyFileSync, existsSync, statSync, truncateSync } from "node:fs";
 import { DatabaseSync, type SQLOutputValue } from "node:sqlite";
-import { openDatabase } from "../../../src/plantstore/plants/sqlite/database.ts";
+import { openDatabase } from "../../../src/stores/sqlite/database.ts";
 
 /** Creates a store without plants where there is no file. A file that exists is not opened, which would repair it. */
 export function createMissingStore(file: string): void {

@@ -1,7 +1,7 @@
 import { dirname } from "node:path";
 import { createMissingStore } from "../plants/sqlite-file.ts";
-import { startCommandLine } from "./command-line.ts";
-import type { Address } from "../carriers/exchange.ts";
+import { startCommandLine } from "../../../packages/testing/src/process/command-line.ts";
+import type { Address } from "../../../packages/testing/src/carriers/exchange.ts";
 import { tokens } from "../server/plant-server.ts";
 
 /** The whole server as an operator runs it: a process of its own, started by the command line. */

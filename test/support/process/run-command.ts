@@ -1,4 +1,4 @@
-import { runCommandLine } from "../../../src/plantstore/cli/run-command-line.ts";
+import { runCommandLine } from "../../../src/command/run-command-line.ts";
 
 /** What a command line came to. */
 export interface Ended {

@@ -1,8 +1,12 @@
 import { Agent, request as requestHttp1 } from "node:http";
 import { type ClientHttp2Session, connect as connectHttp2, constants } from "node:http2";
-import { encodeEnvelope } from "../gateway/envelope.ts";
-import { deletePlantProcedure, encodeDeletePlant, wireFormats } from "../gateway/wire-format.ts";
-import type { Address } from "../carriers/exchange.ts";
+import { encodeEnvelope } from "../../../packages/testing/src/gateway/envelope.ts";
+import {
+  deletePlantProcedure,
+  encodeDeletePlant,
+  wireFormats,
+} from "../../../packages/testing/src/gateway/wire-format.ts";
+import type { Address } from "../../../packages/testing/src/carriers/exchange.ts";
 
 /** What came of the calls of a load. */
 export interface LoadCounts {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll } from "vitest";
-import type { HttpAnswer, HttpRequest, HttpVersion } from "../carriers/exchange.ts";
-import { KeptConnections } from "../gateway/kept-connections.ts";
+import type { HttpAnswer, HttpRequest, HttpVersion } from "../../../packages/testing/src/carriers/exchange.ts";
+import { KeptConnections } from "../../../packages/testing/src/gateway/kept-connections.ts";
 import { startPlantServer, type TestPlantServer, type TestPlantServerOptions } from "./plant-server.ts";
 
 /** Has a plant server started before the tests of a group and ended after them; returns what sends it a request. */

@@ -1,9 +1,9 @@
-import type { TokenVerifier } from "../../../src/operators/auth/index.ts";
-import type { Log } from "../../../src/operators/operations/index.ts";
-import { createTestGateway } from "../gateway/test-engine.ts";
-import { Readiness } from "../../../src/gateway/health/index.ts";
-import { type PlantStore, servePlants } from "../../../src/plantstore/service/index.ts";
-import type { Address } from "../carriers/exchange.ts";
+import type { TokenVerifier } from "../../../packages/auth/src/index.ts";
+import type { Log } from "../../../packages/telemetry/src/logs/index.ts";
+import { createTestGateway } from "../../../packages/testing/src/gateway/test-engine.ts";
+import { Readiness } from "../../../packages/gateway/src/health/index.ts";
+import { type PlantStore, servePlants } from "../../../src/service/index.ts";
+import type { Address } from "../../../packages/testing/src/carriers/exchange.ts";
 
 /** One of the two places where the plant store checks credentials. */
 export type Guard = "admit" | "interceptor";

@@ -1,10 +1,10 @@
-import type { TokenVerifier } from "../../../src/operators/auth/index.ts";
-import { openMemoryStore } from "../../../src/plantstore/plants/index.ts";
-import type { PlantStore } from "../../../src/plantstore/service/index.ts";
-import { createPlantServer, type PlantServerOptions } from "../../../src/plantstore/server/index.ts";
-import type { Certificate } from "../carriers/certificate.ts";
-import type { Address, Field } from "../carriers/exchange.ts";
-import { isNodeEngine } from "../gateway/test-engine.ts";
+import type { TokenVerifier } from "../../../packages/auth/src/index.ts";
+import { openMemoryStore } from "../../../src/stores/index.ts";
+import type { PlantStore } from "../../../src/service/index.ts";
+import { createPlantServer, type PlantServerOptions } from "../../../src/server/index.ts";
+import type { Certificate } from "../../../packages/testing/src/carriers/certificate.ts";
+import type { Address, Field } from "../../../packages/testing/src/carriers/exchange.ts";
+import { isNodeEngine } from "../../../packages/testing/src/gateway/test-engine.ts";
 
 /** The tokens that the servers under test know, each good or bad in its own way. */
 export const tokens = {

@@ -1,4 +1,4 @@
-import { ConfigurationError, readConfiguration } from "../../../src/plantstore/server/index.ts";
+import { ConfigurationError, readConfiguration } from "../../../src/server/index.ts";
 
 type Texts = Readonly<Record<string, string>>;
 

@@ -1,8 +1,8 @@
 import { writeFileSync } from "node:fs";
-import { createIssuedCertificate } from "../carriers/certificate.ts";
+import { createIssuedCertificate } from "../../../packages/testing/src/carriers/certificate.ts";
 import { startPlantServer, type TestPlantServer } from "./plant-server.ts";
 import { openSituationStore } from "../plants/situation-store.ts";
-import { createTempFolder } from "../process/temp-folder.ts";
+import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
 
 /** Two servers over the same plants, for clients that are to reach both. Dispose of it with `disposeAsync`. */
 export interface ServerPair extends AsyncDisposable {

@@ -1,5 +1,5 @@
-import { type ConfigurationSources, readConfiguration, startServer } from "../../../src/plantstore/server/index.ts";
-import type { StartedServer, StartOptions } from "../../../src/plantstore/server/index.ts";
+import { type ConfigurationSources, readConfiguration, startServer } from "../../../src/server/index.ts";
+import type { StartedServer, StartOptions } from "../../../src/server/index.ts";
 
 /** A server that was started by its settings. Dispose of it with `await using`, or drain it. */
 export interface ConfiguredServer extends StartedServer, AsyncDisposable {

@@ -6,9 +6,9 @@ import { PgInstrumentation } from "@opentelemetry/instrumentation-pg";
 import { NodeSDK } from "@opentelemetry/sdk-node";
 import { SimpleSpanProcessor } from "@opentelemetry/sdk-trace";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { createTestGateway } from "../gateway/test-engine.ts";
-import { withOpenTelemetry } from "../../../src/gateway/opentelemetry/index.ts";
-import { listenOnLoopback } from "../carriers/listen-on-loopback.ts";
+import { createTestGateway } from "../../../packages/testing/src/gateway/test-engine.ts";
+import { withOpenTelemetry } from "../../../packages/telemetry/src/opentelemetry/index.ts";
+import { listenOnLoopback } from "../../../packages/testing/src/carriers/listen-on-loopback.ts";
 import { configOf } from "../plants/postgres-server.ts";
 
 // A program whose handlers ask PostgreSQL, with OpenTelemetry's SDK and instrumentations as a user registers them. It

@@ -1,0 +1,113 @@
+import { Code, ConnectError } from "@connectrpc/connect";
+
+import type { BearerProblem } from "./bearer-token.ts";
+import type { AuthErrorCode } from "./inputs/index.ts";
+import { type Challenge, formatChallenge } from "./challenge.ts";
+import type { TokenProblem } from "./token-verifier.ts";
+
+/** In which way a credential was refused. */
+export type RefusalKind =
+  | "missing"
+  | "other-scheme"
+  | "malformed"
+  | "invalid"
+  | "expired"
+  | "insufficient-scope"
+  | "unavailable";
+
+/**
+ * Why a credential was refused, for the audit line. It is the `cause` of the error that the call is answered with, and
+ * never reaches the client.
+ */
+export class CredentialRefusal {
+  readonly kind: RefusalKind;
+  readonly reason: string;
+
+  constructor(kind: RefusalKind, reason: string) {
+    this.kind = kind;
+    this.reason = reason;
+  }
+}
+
+/** Returns why the credential was refused, or `undefined` for an error that is not about the credential. */
+export function credentialRefusalOf(error: unknown): CredentialRefusal | undefined {
+  return error instanceof ConnectError && error.cause instanceof CredentialRefusal ? error.cause : undefined;
+}
+
+/** The errors that refuse a call because of its credential. */
+export interface CredentialErrors {
+  /** Returns the error for a header that contains no bearer token. */
+  credential(kind: BearerProblem["kind"]): ConnectError;
+  /** Returns the error for a token that the verifier did not accept. */
+  token(problem: TokenProblem): ConnectError;
+  /** Returns the error for a valid token that lacks this scope. */
+  scope(scope: string): ConnectError;
+}
+
+/**
+ * Returns the errors of one realm: each has the code, the message and the challenge of its situation.
+ *
+ * The texts say *that* a token is bad, expired or lacks a scope, so that a client knows whether to fetch another one.
+ * They never say why, which would only help someone who is guessing tokens. Anyone can cause these refusals, so their
+ * challenges are formatted once; the error is new for each call, because Connect writes to its metadata.
+ *
+ * @throws RangeError when the realm or the URL contains characters that a header field cannot carry
+ */
+export function createCredentialErrors(realm: string, resourceMetadata: string | undefined): CredentialErrors {
+  function unauthenticated(
+    errorCode: AuthErrorCode,
+    message: string,
+    error?: Challenge["error"],
+  ): (cause: CredentialRefusal) => ConnectError {
+    const field = formatChallenge({ realm, error, errorDescription: error && message, resourceMetadata });
+    const header = { "www-authenticate": field };
+    return (cause) => refusal(errorCode, message, Code.Unauthenticated, header, cause);
+  }
+  // RFC 6750 §3.1: a request without any bearer credential gets no error code.
+  const missing = unauthenticated("ERR_CREDENTIAL_MISSING", "a bearer token is required");
+  const malformed = unauthenticated(
+    "ERR_CREDENTIAL_MALFORMED",
+    "the Authorization header is not one bearer token",
+    "invalid_request",
+  );
+  const expired = unauthenticated("ERR_TOKEN_EXPIRED", "the token has expired", "invalid_token");
+  const invalid = unauthenticated("ERR_TOKEN_INVALID", "the token is not valid", "invalid_token");
+
+  return {
+    credential(kind) {
+      return kind === "malformed"
+        ? malformed(new CredentialRefusal(kind, "not one bearer token"))
+        : missing(new CredentialRefusal(kind, "no bearer token"));
+    },
+    token(problem) {
+      if (problem.kind === "unavailable") return cannotBeChecked(problem);
+      return problem.kind === "expired"
+        ? expired(new CredentialRefusal("expired", problem.reason))
+        : invalid(new CredentialRefusal("invalid", problem.reason));
+    },
+    scope(scope) {
+      const errorDescription = `the token lacks the scope ${scope}`;
+      const field = formatChallenge({ realm, error: "insufficient_scope", errorDescription, scope, resourceMetadata });
+      const cause = new CredentialRefusal("insufficient-scope", errorDescription);
+      const header = { "www-authenticate": field };
+      return refusal("ERR_SCOPE_INSUFFICIENT", errorDescription, Code.PermissionDenied, header, cause);
+    },
+  };
+}
+
+function cannotBeChecked(problem: TokenProblem & { readonly kind: "unavailable" }): ConnectError {
+  const cause = new CredentialRefusal("unavailable", problem.reason);
+  // RFC 9110 §10.2.3: delay-seconds.
+  const header = { "retry-after": String(problem.retryAfterS) };
+  return refusal("ERR_TOKEN_UNCHECKED", "the token cannot be checked now", Code.Unavailable, header, cause);
+}
+
+function refusal(
+  errorCode: AuthErrorCode,
+  message: string,
+  code: Code,
+  header: Readonly<Record<string, string>>,
+  cause: CredentialRefusal,
+): ConnectError {
+  return Object.assign(new ConnectError(message, code, header, [], cause), { errorCode });
+}

@@ -1,0 +1,72 @@
+import { notParsed, parsed, type ParseResult } from "./inputs/index.ts";
+
+/** A request to an identity provider. */
+export interface ProviderRequest {
+  readonly url: URL;
+  readonly header?: Readonly<Record<string, string>> | undefined;
+  /** The form to POST; without one the request is a GET. */
+  readonly form?: URLSearchParams | undefined;
+  /** Aborts the request, whether it is waiting for the headers or for the body. */
+  readonly signal: AbortSignal;
+}
+
+/** The text of a response or what went wrong, with the HTTP status if there was a response. */
+export type FetchedText = ParseResult<string> & { readonly httpStatus?: number };
+
+/** The most that is read of a response, in bytes: a set of 100 RSA keys with certificate chains takes 400 KB. */
+export const providerAnswerLimitBytes: number = 512 * 1024;
+
+/**
+ * Sends a request to an identity provider and returns the text of the response; never throws.
+ *
+ * Only status 200 counts. Redirects are not followed: the configured URL was checked to be safe, the target of a
+ * redirect was not. Problems name the URL and what happened, never what was sent.
+ */
+export async function fetchText({ url, header, form, signal }: ProviderRequest): Promise<FetchedText> {
+  try {
+    const response = await fetch(url, {
+      method: form === undefined ? "GET" : "POST",
+      headers: { accept: "application/json", ...header },
+      body: form ?? null,
+      redirect: "manual",
+      signal,
+    });
+    const { status: httpStatus, body } = response;
+    if (httpStatus === 200) return { ...(await readBounded(url, body ?? [])), httpStatus };
+    await body?.cancel();
+    return { ...notParsed(`${withoutQuery(url)} answered ${httpStatus}`), httpStatus };
+  } catch (error) {
+    return notParsed(`${withoutQuery(url)}: ${describe(error)}`);
+  }
+}
+
+async function readBounded(
+  url: URL,
+  body: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+): Promise<ParseResult<string>> {
+  const decoder = new TextDecoder("utf-8", { fatal: true });
+  let lengthBytes = 0;
+  let text = "";
+  // Counts the bytes after decompression; returning from the loop closes the connection.
+  for await (const chunk of body) {
+    lengthBytes += chunk.byteLength;
+    if (lengthBytes > providerAnswerLimitBytes) {
+      return notParsed(`${withoutQuery(url)} answered more than ${providerAnswerLimitBytes} bytes`);
+    }
+    text += decoder.decode(chunk, { stream: true });
+  }
+  return parsed(text + decoder.decode());
+}
+
+/** Returns a URL without its query, which may contain a key, so that it can be logged. */
+export function withoutQuery(url: URL): string {
+  return `${url.origin}${url.pathname}`;
+}
+
+// undici says "fetch failed" and puts the actual reason (ECONNREFUSED, a certificate) into the cause.
+function describe(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const { cause } = error;
+  if (!(cause instanceof Error)) return error.message;
+  return cause.message === "" && "code" in cause ? String(cause.code) : cause.message;
+}

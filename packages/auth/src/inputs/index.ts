@@ -1,0 +1,13 @@
+/**
+ * What does a setting or a file say, or what is wrong with it? The results of parsing, errors of the system in plain
+ * words, files that are read within limits and watched, and addresses of this machine.
+ */
+export type { AuthErrorCode } from "./error-code.ts";
+export { explainSystemError } from "./explain-system-error.ts";
+export { isLoopback } from "./loopback.ts";
+export type { OperatorLog } from "./operator-log.ts";
+export { notParsed, parsed, type ParseResult, problemsOf } from "./parse-result.ts";
+export type { FileReload } from "./reload-record.ts";
+export { readTextFile, toProblem } from "./text-file.ts";
+export { type WatchedFile, watchFile } from "./watched-file.ts";
+export { withoutLineEnd } from "./without-line-end.ts";

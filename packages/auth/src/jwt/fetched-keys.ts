@@ -1,0 +1,174 @@
+import { createRemoteJWKSet, customFetch, type JSONWebKeySet, jwksCache, type RemoteJWKSet } from "jose";
+
+import { type OperatorLog, parsed, type ParseResult, type AuthErrorCode } from "../inputs/index.ts";
+import { digestOf } from "../token-verifier.ts";
+import { type IssuerKeys, KeysUnavailable } from "./issuer-keys.ts";
+import type { FetchKeyDocument } from "./key-document.ts";
+import { readKeySet } from "./key-set.ts";
+import type { JwtAlgorithm } from "./jwt-algorithm.ts";
+
+/** Options of {@link openFetchedKeys}. */
+export interface FetchedKeysOptions {
+  readonly issuer: string;
+  /** Where the keys are looked for; `fetchDocument` asks there. */
+  readonly url: URL;
+  readonly algorithms: readonly JwtAlgorithm[];
+  readonly fetchDocument: FetchKeyDocument;
+  readonly log: OperatorLog;
+  readonly timing?: Partial<KeyTiming> | undefined;
+}
+
+/** When a key set is fetched; all times are in milliseconds. */
+export interface KeyTiming {
+  /** The time between a successful fetch and the next one. */
+  readonly refreshMs: number;
+  /** How long keys are used after the last successful fetch; by the wall clock, as jose measures it. */
+  readonly usableMs: number;
+  /**
+   * The least time between a successful fetch and one that is caused by a token with an unknown key; by the wall clock
+   * too.
+   */
+  readonly coolDownMs: number;
+  /** How long one fetch may take, discovery included. */
+  readonly fetchMs: number;
+  /** The wait before a failed fetch is repeated; doubled after every further failure, up to `backOffMaxMs`. */
+  readonly backOffMs: number;
+  readonly backOffMaxMs: number;
+}
+
+/**
+ * The default times.
+ *
+ * 5 minutes: a withdrawn key is soon gone, and the provider gets 300 requests a day. 24 hours: outlasts the longest
+ * outages of providers, and a stolen key does not stay valid forever. 10 seconds: keys are published before they are
+ * used, and a client that sends unknown keys causes six fetches a minute at most. 5 seconds: a call that waits for an
+ * unknown key should not outlast the patience of its client.
+ */
+export const defaultKeyTiming: KeyTiming = {
+  refreshMs: 5 * 60_000,
+  usableMs: 24 * 3_600_000,
+  coolDownMs: 10_000,
+  fetchMs: 5_000,
+  backOffMs: 1_000,
+  backOffMaxMs: 60_000,
+};
+
+/**
+ * Opens the keys that an issuer publishes; resolves after the first fetch, even when it failed.
+ *
+ * jose's remote key set keeps the keys, and fetches them when a token names an unknown one. It neither looks again
+ * until then nor waits after a failure: fetching in the background, and the back-off, are added here.
+ */
+export async function openFetchedKeys(options: FetchedKeysOptions): Promise<IssuerKeys> {
+  const keys = new FetchedKeys(options);
+  await keys.reload();
+  return keys;
+}
+
+class FetchedKeys implements IssuerKeys {
+  readonly find: RemoteJWKSet;
+  readonly #options: FetchedKeysOptions;
+  readonly #timing: KeyTiming;
+  readonly #closed = new AbortController();
+  /** Where jose puts the set in use. */
+  readonly #cache: { jwks?: JSONWebKeySet } & Record<string, never> = {};
+  #document: { readonly digest: string; readonly set: JSONWebKeySet } | undefined;
+  #fetchedAtMs: number | undefined;
+  #nextAtMs = 0;
+  #failures = 0;
+  #lastProblem = "";
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(options: FetchedKeysOptions) {
+    this.#options = options;
+    this.#timing = { ...defaultKeyTiming, ...options.timing };
+    this.find = createRemoteJWKSet(options.url, {
+      [customFetch]: (_url, { signal }) => this.#fetch(signal),
+      [jwksCache]: this.#cache,
+      cacheMaxAge: this.#timing.usableMs,
+      cooldownDuration: this.#timing.coolDownMs,
+      timeoutDuration: this.#timing.fetchMs,
+    });
+  }
+
+  get current(): JSONWebKeySet | undefined {
+    return this.find.fresh ? this.#cache.jwks : undefined;
+  }
+
+  get fetchedAtMs(): number | undefined {
+    return this.#fetchedAtMs;
+  }
+
+  get retryAfterS(): number | undefined {
+    if (this.#failures === 0) return undefined;
+    return Math.max(1, Math.ceil((this.#nextAtMs - performance.now()) / 1000));
+  }
+
+  get problem(): string | undefined {
+    const { issuer } = this.#options;
+    if (this.current === undefined) return `no usable keys of ${issuer}: ${this.#lastProblem}`;
+    return this.current.keys.length === 0 ? `${issuer} has withdrawn all its keys` : undefined;
+  }
+
+  async reload(): Promise<void> {
+    this.#nextAtMs = 0;
+    // What went wrong is logged.
+    await this.find.reload().catch(() => undefined);
+  }
+
+  close(): void {
+    this.#closed.abort();
+    clearTimeout(this.#timer);
+  }
+
+  async #fetch(timeout: AbortSignal): Promise<Response> {
+    // Tokens with an unknown key must not undermine the back-off.
+    if (this.#failures > 0 && performance.now() < this.#nextAtMs) throw new KeysUnavailable();
+    clearTimeout(this.#timer);
+    const text = await this.#options.fetchDocument(AbortSignal.any([timeout, this.#closed.signal]));
+    const set = text.kind === "value" ? await this.#read(text.value) : text;
+    if (this.#closed.signal.aborted) throw new KeysUnavailable();
+    if (set.kind === "value") this.#succeed();
+    else this.#fail(set.problems.join("; "));
+    this.#schedule();
+    if (set.kind === "problems") throw new KeysUnavailable();
+    return Object.assign(new Response(), { json: () => Promise.resolve(set.value) });
+  }
+
+  /** Returns the same object for an unchanged document: it keeps every cached outcome. */
+  async #read(text: string): Promise<ParseResult<JSONWebKeySet>> {
+    const digest = digestOf(text);
+    if (digest === this.#document?.digest) return parsed(this.#document.set);
+    const { issuer, algorithms, log } = this.#options;
+    const set = await readKeySet(text, algorithms);
+    if (set.kind === "problems") return set;
+    this.#document = { digest, set: set.value };
+    log.info({ issuer, keys: set.value.keys.length }, "keys changed");
+    return set;
+  }
+
+  #succeed(): void {
+    if (this.#failures > 0) this.#options.log.info({ issuer: this.#options.issuer }, "keys can be fetched again");
+    this.#failures = 0;
+    this.#fetchedAtMs = performance.now();
+  }
+
+  #fail(problem: string): void {
+    this.#failures += 1;
+    this.#lastProblem = problem;
+    const { issuer, log } = this.#options;
+    const keysInUse = this.current?.keys.length ?? 0;
+    const errorCode: AuthErrorCode = "ERR_KEYS_UNAVAILABLE";
+    log.warn({ errorCode, issuer, problem, failures: this.#failures, keysInUse }, "keys cannot be fetched");
+  }
+
+  #schedule(): void {
+    const { refreshMs, backOffMs, backOffMaxMs } = this.#timing;
+    const delayMs = this.#failures === 0 ? refreshMs : Math.min(backOffMaxMs, backOffMs * 2 ** (this.#failures - 1));
+    // Spreads the fetches of replicas that started, or failed, at the same time.
+    const spreadMs = delayMs * (0.75 + Math.random() / 4);
+    this.#nextAtMs = performance.now() + spreadMs;
+    this.#timer = setTimeout(() => void this.reload(), spreadMs);
+    this.#timer.unref();
+  }
+}

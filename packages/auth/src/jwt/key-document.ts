@@ -1,0 +1,51 @@
+import { fetchText, withoutQuery } from "../fetch-text.ts";
+import { parseJsonObject } from "../json-object.ts";
+import { notParsed, type ParseResult } from "../inputs/index.ts";
+import { parseProviderUrl } from "../provider-url.ts";
+
+/** Fetches the text of a JWK Set; never rejects. */
+export type FetchKeyDocument = (signal: AbortSignal) => Promise<ParseResult<string>>;
+
+/** Creates a function that fetches the key set from a URL. */
+export function createKeyFetcher(url: URL): FetchKeyDocument {
+  return (signal) => fetchText({ url, header: { accept: "application/jwk-set+json, application/json" }, signal });
+}
+
+/**
+ * Creates a function that looks up the URL of the key set in the metadata of the issuer, every time, and fetches it.
+ *
+ * First by OpenID Connect Discovery 1.0 §4, which nearly every provider supports, then by RFC 8414 §3. They differ in
+ * where the well-known part goes: after the path of the issuer, or before it.
+ *
+ * @param issuer - the issuer that the metadata must name
+ * @param url - the issuer as a URL
+ */
+export function createKeyDiscovery(issuer: string, url: URL): FetchKeyDocument {
+  const path = url.pathname.replace(/\/$/, "");
+  const openIdUrl = withPath(url, `${path}/.well-known/openid-configuration`);
+  const oauthUrl = withPath(url, `/.well-known/oauth-authorization-server${path}`);
+  return async (signal) => {
+    const openId = await readMetadata(openIdUrl, issuer, signal);
+    const metadata = openId.kind === "value" ? openId : await readMetadata(oauthUrl, issuer, signal);
+    if (metadata.kind === "value") return await createKeyFetcher(metadata.value)(signal);
+    return openId.kind === "problems" ? notParsed(...openId.problems, ...metadata.problems) : metadata;
+  };
+}
+
+function withPath(url: URL, path: string): URL {
+  const other = new URL(url);
+  other.pathname = path;
+  return other;
+}
+
+async function readMetadata(url: URL, issuer: string, signal: AbortSignal): Promise<ParseResult<URL>> {
+  const text = await fetchText({ url, signal });
+  if (text.kind === "problems") return text;
+  const document = parseJsonObject(text.value, withoutQuery(url));
+  if (document.kind === "problems") return document;
+  const { issuer: named, jwks_uri: keysUrl } = document.value;
+  // RFC 8414 §3.3, OpenID Connect Discovery §4.3: otherwise one issuer could impersonate another.
+  if (named !== issuer) return notParsed(`${withoutQuery(url)} is the metadata of another issuer`);
+  if (typeof keysUrl !== "string") return notParsed(`${withoutQuery(url)} has no "jwks_uri"`);
+  return parseProviderUrl(keysUrl);
+}

@@ -1,0 +1,71 @@
+import { createLocalJWKSet, type CryptoKey, type JSONWebKeySet, type JWK } from "jose";
+
+import { isJsonObject, type JsonObject, parseJsonObject } from "../json-object.ts";
+import { notParsed, parsed, type ParseResult } from "../inputs/index.ts";
+import type { JwtAlgorithm } from "./jwt-algorithm.ts";
+
+/** The most keys of a set that are read; providers publish two to ten. */
+const keysMax = 100;
+
+/** The shortest RSA key that is used, in bits (RFC 7518 §3.3 and §3.5). */
+const rsaModulusMinBits = 2048;
+
+/** The longest RSA key that is used, in bits: a longer one costs milliseconds per signature. */
+const rsaModulusMaxBits = 8192;
+
+/** The members of a key that jose gets to see: it refuses keys for others, such as `oth` or an `ext` that is a text. */
+const publicMembers = ["kty", "crv", "x", "y", "n", "e", "kid", "alg", "use"] as const;
+
+/**
+ * Reads the usable keys of a JWK Set (RFC 7517 §5): those that can be imported for one of the algorithms. Only their
+ * public members are kept.
+ *
+ * Keys for other purposes, symmetric keys and broken keys are ignored, as §5 requires, and so are keys that are
+ * published with their private part, which anyone could sign with. A set without a usable key is a problem, except for
+ * the one that says that there is none, `{"keys":[]}`: so a provider withdraws all its keys.
+ */
+export async function readKeySet(
+  text: string,
+  algorithms: readonly JwtAlgorithm[],
+): Promise<ParseResult<JSONWebKeySet>> {
+  const document = parseJsonObject(text, "the key set");
+  if (document.kind === "problems") return document;
+  const { keys } = document.value;
+  if (!Array.isArray(keys)) return notParsed('the key set has no array "keys"');
+  if (keys.length === 0) return parsed({ keys: [] });
+  const read = await Promise.all(keys.slice(0, keysMax).map((key: unknown) => readKey(key, algorithms)));
+  const usable = read.filter((key) => key !== undefined);
+  if (usable.length > 0) return parsed({ keys: usable });
+  return notParsed(`none of the ${keys.length} keys of the set verifies ${algorithms.join(", ")}`);
+}
+
+async function readKey(key: unknown, algorithms: readonly JwtAlgorithm[]): Promise<JWK | undefined> {
+  if (!isJsonObject(key) || !mayVerify(key)) return undefined;
+  const jwk = publicMembersOf(key);
+  const find = createLocalJWKSet({ keys: [jwk] });
+  const imported = await Promise.all(algorithms.map((alg) => find({ alg }).catch(() => undefined)));
+  return imported.some((found) => found !== undefined && hasFitLength(found)) ? jwk : undefined;
+}
+
+// RFC 7517 §4.2 to §4.4; `d` is the private part of every kind of key (RFC 7518 §6, RFC 8037 §2).
+function mayVerify({ use, key_ops: operations, alg, d }: JsonObject): boolean {
+  return (
+    (use === undefined || use === "sig") &&
+    (operations === undefined || (Array.isArray(operations) && operations.includes("verify"))) &&
+    (alg === undefined || typeof alg === "string") &&
+    d === undefined
+  );
+}
+
+function publicMembersOf(key: JsonObject): JWK {
+  const members = publicMembers.flatMap((name) => {
+    const value = key[name];
+    return typeof value === "string" ? [[name, value] as const] : [];
+  });
+  return Object.fromEntries(members);
+}
+
+function hasFitLength({ algorithm }: CryptoKey): boolean {
+  if (!("modulusLength" in algorithm) || typeof algorithm.modulusLength !== "number") return true;
+  return algorithm.modulusLength >= rsaModulusMinBits && algorithm.modulusLength <= rsaModulusMaxBits;
+}

@@ -1,0 +1,92 @@
+import { type OperatorLog, notParsed, parsed, type ParseResult, problemsOf } from "../inputs/index.ts";
+import { parseProviderUrl } from "../provider-url.ts";
+import type { TokenVerifier } from "../token-verifier.ts";
+import { openFetchedKeys, type KeyTiming } from "./fetched-keys.ts";
+import { openFileKeys } from "./file-keys.ts";
+import type { IssuerKeys } from "./issuer-keys.ts";
+import { defaultJwtAlgorithms, type JwtAlgorithm } from "./jwt-algorithm.ts";
+import { createJwtVerifier } from "./jwt-verifier.ts";
+import { createKeyFetcher, createKeyDiscovery } from "./key-document.ts";
+import type { TrustedIssuer } from "./verify-jwt.ts";
+
+/** The configuration of an issuer of JSON Web Tokens. */
+export interface JwtSource {
+  /** The exact value of `iss`. */
+  readonly issuer: string;
+  /**
+   * `aud` must contain one of these; not empty, or tokens that the issuer made for other services would be accepted.
+   */
+  readonly audiences: readonly string[];
+  /**
+   * Where the issuer's public keys are: at a URL, in a file that is watched, or where the metadata says (the default).
+   */
+  readonly keys?: { readonly url: string } | { readonly file: string } | undefined;
+  /** The allowed signature algorithms; RS256, PS256, ES256 and EdDSA when left out. */
+  readonly algorithms?: readonly JwtAlgorithm[] | undefined;
+  /** Whether `typ` must be `at+jwt` (RFC 9068). */
+  readonly demandAccessTokenType?: boolean | undefined;
+  /** Whether the token's own scopes limit what it may be used for. */
+  readonly demandScopes?: boolean | undefined;
+  /**
+   * The claims that contain these scopes, as a text separated by spaces or a list; `scope` and `scp` when left out.
+   */
+  readonly scopeClaims?: readonly string[] | undefined;
+  /** When keys are fetched, for a provider with other needs. */
+  readonly timing?: Partial<KeyTiming> | undefined;
+}
+
+/** `scope` as in RFC 8693 §4.2; Entra and Okta call it `scp`. */
+const defaultScopeClaims: readonly string[] = ["scope", "scp"];
+
+/**
+ * Opens a verifier for the tokens of these issuers, or returns everything that is wrong with the configuration.
+ *
+ * A provider that is down is not an error of the configuration: the verifier answers `unavailable` and reports a
+ * `problem` until the first keys arrive.
+ */
+export async function openJwtVerifier(
+  sources: readonly JwtSource[],
+  log: OperatorLog,
+): Promise<ParseResult<TokenVerifier>> {
+  const opened = await Promise.all(sources.map((source) => openIssuer(source, log)));
+  const issuers = opened.flatMap((issuer) => (issuer.kind === "value" ? [issuer.value] : []));
+  const problems = [...problemsOf(opened), ...repeatedIssuers(sources)];
+  if (problems.length === 0) return parsed(createJwtVerifier(issuers));
+  for (const { keys } of issuers) keys.close();
+  return notParsed(...problems);
+}
+
+async function openIssuer(source: JwtSource, log: OperatorLog): Promise<ParseResult<TrustedIssuer>> {
+  const { issuer, audiences } = source;
+  if (audiences.length === 0 || audiences.includes("")) return notParsed(`the issuer ${issuer} needs an audience`);
+  const algorithms = source.algorithms ?? defaultJwtAlgorithms;
+  const keys = await openKeys(source, algorithms, log);
+  if (keys.kind === "problems") return keys;
+  return parsed({
+    issuer,
+    audiences,
+    algorithms,
+    demandAccessTokenType: source.demandAccessTokenType === true,
+    scopeClaims: source.demandScopes === true ? (source.scopeClaims ?? defaultScopeClaims) : undefined,
+    keys: keys.value,
+  });
+}
+
+async function openKeys(
+  { issuer, keys, timing }: JwtSource,
+  algorithms: readonly JwtAlgorithm[],
+  log: OperatorLog,
+): Promise<ParseResult<IssuerKeys>> {
+  if (keys !== undefined && "file" in keys) return await openFileKeys(keys.file, algorithms, log);
+  const url = parseProviderUrl(keys === undefined ? issuer : keys.url);
+  if (url.kind === "problems") return url;
+  const fetchDocument = keys === undefined ? createKeyDiscovery(issuer, url.value) : createKeyFetcher(url.value);
+  return parsed(await openFetchedKeys({ issuer, url: url.value, algorithms, fetchDocument, log, timing }));
+}
+
+function repeatedIssuers(sources: readonly JwtSource[]): readonly string[] {
+  const names = sources.map(({ issuer }) => issuer);
+  return names.flatMap((name, index) =>
+    names.indexOf(name) < index ? [`the issuer ${name} is configured twice`] : [],
+  );
+}

@@ -1,0 +1,40 @@
+import { readBearerToken, tokenLimitChars } from "./bearer-token.ts";
+import { notParsed, parsed, type ParseResult } from "./inputs/index.ts";
+import type { StaticToken } from "./static-token.ts";
+import { digestOf } from "./token-verifier.ts";
+
+/**
+ * The shortest plain token that is accepted, in characters: 16 random ones from the alphabet of b64token have 96 bits.
+ */
+const plainTokenMinChars = 16;
+
+/** Returns a static token with every scope that never expires; only its hash is kept. */
+export function toStaticToken(name: string, token: string): StaticToken {
+  return { digest: digestOf(token), name, scopes: "all", expiresAtMs: undefined };
+}
+
+/**
+ * Parses a comma-separated list of plain tokens, as in the environment variable for development.
+ *
+ * Spaces around a token are ignored. The tokens are named `token-1`, `token-2` … by position.
+ */
+export function parsePlainTokens(text: string): ParseResult<readonly StaticToken[]> {
+  const tokens = text.split(",").map((token) => token.trim());
+  const problems = tokens.flatMap((token, index) => {
+    const problem = plainTokenProblem(token) ?? (tokens.indexOf(token) < index ? "was given before" : undefined);
+    return problem === undefined ? [] : [`token ${index + 1} ${problem}`];
+  });
+  if (problems.length > 0) return notParsed(...problems);
+  return parsed(tokens.map((token, index) => toStaticToken(`token-${index + 1}`, token)));
+}
+
+function plainTokenProblem(token: string): string | undefined {
+  if (token.length === 0) return "is empty";
+  if (token.length > tokenLimitChars) return `is longer than ${tokenLimitChars} characters`;
+  // Uses the parser of the header: a token that it rejects could never be sent.
+  if (readBearerToken(`Bearer ${token}`).kind !== "token") {
+    return 'holds a character that no bearer token has (RFC 6750 §2.1: A-Z a-z 0-9 - . _ ~ + / and "=" at the end)';
+  }
+  if (token.length < plainTokenMinChars) return `is shorter than ${plainTokenMinChars} characters`;
+  return undefined;
+}

@@ -1,0 +1,17 @@
+import { isLoopback, notParsed, parsed, type ParseResult } from "./inputs/index.ts";
+
+/**
+ * Parses the URL of an identity provider.
+ *
+ * It must be `https`, because anyone who can tamper with a key set can forge tokens; plain `http` is allowed only to
+ * the loopback address, for a sidecar or a test. User name and password are refused, because they end up in logs.
+ */
+export function parseProviderUrl(text: string): ParseResult<URL> {
+  const url = URL.parse(text);
+  if (url === null) return notParsed(`${JSON.stringify(text)} is no URL`);
+  if (url.username !== "" || url.password !== "")
+    return notParsed("a provider's URL holds no user name and no password");
+  const isSafe =
+    url.protocol === "https:" || (url.protocol === "http:" && isLoopback(url.hostname.replaceAll(/[[\]]/g, "")));
+  return isSafe ? parsed(url) : notParsed(`${text} is not https, nor http to the loopback address`);
+}

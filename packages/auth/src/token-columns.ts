@@ -1,0 +1,56 @@
+import { notParsed, parsed, type ParseResult } from "./inputs/index.ts";
+import type { StaticToken } from "./static-token.ts";
+
+/** The scopes of a {@link StaticToken}. */
+export type Scopes = StaticToken["scopes"];
+
+const hashColumn = /^sha256:([0-9a-f]{64})$/i;
+// Characters that can be printed in a log line and stored with a deletion as they are.
+const nameColumn = /^[A-Za-z0-9\-._@/:]{1,128}$/;
+// scope-token of RFC 6749 §3.3, without the comma, which separates scopes here.
+const scopeToken = /^[\x21\x23-\x2b\x2d-\x5b\x5d-\x7e]{1,128}$/;
+// date-time of RFC 3339 §5.6, with the capital T and Z that it recommends.
+const dateTime = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d{1,9})?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$/;
+
+/** Parses `sha256:<hex>` to the digest in lower case. */
+export function parseTokenHash(text: string): ParseResult<string> {
+  const hex = hashColumn.exec(text)?.[1];
+  if (hex === undefined) return notParsed('the hash is not "sha256:" and 64 hex digits');
+  return parsed(hex.toLowerCase());
+}
+
+/** Parses the name of a token: 1 to 128 letters, digits or `- . _ @ / :`. */
+export function parseTokenName(text: string): ParseResult<string> {
+  return nameColumn.test(text) ? parsed(text) : notParsed("the name is not 1 to 128 letters, digits or - . _ @ / :");
+}
+
+/** Returns what is wrong with a well-formed scope, such as that no procedure requires it; `undefined` if nothing is. */
+export type ScopeProblem = (scope: string) => string | undefined;
+
+/** Parses scopes separated by commas, or `-` for all. */
+export function parseScopes(text: string, problemOf: ScopeProblem = noProblem): ParseResult<Scopes> {
+  if (text === "-") return parsed("all");
+  const scopes = text.split(",");
+  const bad = scopes.flatMap((scope, index) => (scopeToken.test(scope) ? [] : [index + 1]));
+  if (bad.length > 0)
+    return notParsed(`scope ${bad.join(", ")} is not a scope-token of RFC 6749 §3.3 ("-" means all scopes)`);
+  const problems = scopes.flatMap((scope) => problemOf(scope) ?? []);
+  return problems.length > 0 ? notParsed(...problems) : parsed(new Set(scopes));
+}
+
+function noProblem(): undefined {}
+
+/** Parses an RFC 3339 date-time to milliseconds since the epoch, or `-` (never) to `undefined`. */
+export function parseExpiry(text: string): ParseResult<number | undefined> {
+  if (text === "-") return parsed(undefined);
+  const wallClock = dateTime.exec(text)?.[1];
+  // Date.parse turns February 30 into March 2; a date that does not survive the round trip is invalid.
+  const isDate = wallClock !== undefined && toWallClock(Date.parse(`${wallClock}Z`)) === wallClock;
+  return isDate
+    ? parsed(Date.parse(text))
+    : notParsed('the expiry is not a date-time such as 2030-01-31T12:00:00Z ("-" means never)');
+}
+
+function toWallClock(timeMs: number): string | undefined {
+  return Number.isNaN(timeMs) ? undefined : new Date(timeMs).toISOString().slice(0, "2030-01-31T12:00:00".length);
+}

@@ -1,0 +1,115 @@
+import { access, open, realpath, rename, unlink, type FileHandle } from "node:fs/promises";
+import { dirname } from "node:path";
+
+import { notParsed, parsed, type ParseResult, readTextFile, toProblem } from "./inputs/index.ts";
+import type { StaticToken } from "./static-token.ts";
+import { formatTokenHash, parseTokenHashes, withoutToken } from "./token-hashes.ts";
+
+/**
+ * The largest file of token hashes that is read, in bytes.
+ *
+ * 4 MiB hold 35,000 tokens. Reading them takes a fifth of a second, during which calls wait.
+ */
+export const tokenHashesFileLimitBytes: number = 4 * 1024 * 1024;
+
+/** Owner only: the hashes of 256-bit tokens reveal nothing, but anyone who can write here can create tokens. */
+const tokenHashesFileMode = 0o600;
+
+/**
+ * Adds a token to a file of token hashes, which is created, readable by its owner only, if it does not exist.
+ *
+ * The file is replaced as a whole: a server that reads it meanwhile, or after a power cut, finds either the old or the
+ * new one. Two additions at the same time cannot lose a line: the second is refused, and may be repeated. A file with a
+ * bad line, or with a token of the same name, is refused too.
+ */
+export async function appendTokenHash(path: string, token: StaticToken): Promise<ParseResult<void>> {
+  return await edit(path, (text) => {
+    const before = text === "" || text.endsWith("\n") ? text : `${text}\n`;
+    return parsed(`${before}${formatTokenHash(token)}\n`);
+  });
+}
+
+/**
+ * Removes the line of a token from a file of token hashes, in the way that {@link appendTokenHash} adds one; all other
+ * lines stay as they are.
+ *
+ * Returns what is wrong with the file, or that no token of it has this name.
+ */
+export async function revokeToken(path: string, name: string): Promise<ParseResult<void>> {
+  return await edit(path, (text) => withoutToken(text, name));
+}
+
+/** Reads the tokens of a file of token hashes, in its order. */
+export async function listTokens(path: string): Promise<ParseResult<readonly StaticToken[]>> {
+  const text = await readTextFile(path, tokenHashesFileLimitBytes);
+  return text.kind === "problems" ? text : parseTokenHashes(text.value);
+}
+
+/** Changes the text of a file, or returns what is wrong with that. */
+type Change = (text: string) => ParseResult<string>;
+
+async function edit(path: string, change: Change): Promise<ParseResult<void>> {
+  // Replaces the file itself, not a symbolic link to it.
+  const target = await realpath(path).catch(() => path);
+  // The new file doubles as a lock: it exists from before the old one is read until it takes its place.
+  const replacement = `${target}.lock`;
+  const file = await create(replacement);
+  if (file.kind === "problems") return file;
+  const replaced = await replace(target, replacement, file.value, change).catch(toProblem);
+  if (replaced.kind === "value") return await syncFolder(dirname(target)).catch(toProblem);
+  await unlink(replacement).catch(toProblem);
+  return replaced;
+}
+
+async function create(path: string): Promise<ParseResult<FileHandle>> {
+  try {
+    return parsed(await open(path, "wx", tokenHashesFileMode));
+  } catch (error) {
+    if (!hasCode(error, "EEXIST")) return toProblem(error);
+    return notParsed(`${path} exists: the tokens are being changed, or that was cut short (then delete that file)`);
+  }
+}
+
+async function replace(
+  target: string,
+  replacement: string,
+  file: FileHandle,
+  change: Change,
+): Promise<ParseResult<void>> {
+  await using closing = file;
+  const text = await readOrEmpty(target);
+  if (text.kind === "problems") return text;
+  const after = change(text.value);
+  if (after.kind === "problems") return after;
+  const tokens = parseTokenHashes(after.value);
+  if (tokens.kind === "problems") return tokens;
+  // No test can tell: if this came after the text is written, the file with it would be removed.
+  if (Buffer.byteLength(after.value) > tokenHashesFileLimitBytes) {
+    return notParsed(`${target} would be larger than the ${tokenHashesFileLimitBytes} bytes that are read`);
+  }
+  await closing.writeFile(after.value);
+  // Otherwise, a power cut may leave the new name without its content.
+  await closing.sync();
+  await rename(replacement, target);
+  return parsed(undefined);
+}
+
+// Only a file that is missing has no tokens: one that cannot be read must not be replaced as if it were empty.
+async function readOrEmpty(path: string): Promise<ParseResult<string>> {
+  const isMissing = await access(path).then(
+    () => false,
+    (error: unknown) => hasCode(error, "ENOENT"),
+  );
+  return isMissing ? parsed("") : await readTextFile(path, tokenHashesFileLimitBytes);
+}
+
+// A rename is durable only once the folder is synced.
+async function syncFolder(path: string): Promise<ParseResult<void>> {
+  await using folder = await open(path, "r");
+  await folder.sync();
+  return parsed(undefined);
+}
+
+function hasCode(error: unknown, code: string): boolean {
+  return error instanceof Error && "code" in error && error.code === code;
+}

@@ -1,0 +1,77 @@
+import { notParsed, parsed, type ParseResult, problemsOf } from "./inputs/index.ts";
+import type { StaticToken } from "./static-token.ts";
+import { parseExpiry, parseScopes, parseTokenHash, parseTokenName, type ScopeProblem } from "./token-columns.ts";
+
+/**
+ * Parses a file of token hashes; reports every bad line by its number.
+ *
+ * One token per line, columns separated by spaces or tabs:
+ *
+ *     line    = hash name scopes expiry
+ *     hash    = "sha256:" 64HEXDIG             ; SHA-256 of the token
+ *     name    = 1*128( ALPHA / DIGIT / "-" / "." / "_" / "@" / "/" / ":" )
+ *     scopes  = "-" / scope *( "," scope )     ; "-" for all
+ *     expiry  = "-" / date-time                ; RFC 3339, "-" for never
+ *
+ * Empty lines and lines that start with "#" are ignored. No name and no hash may occur twice, so that deleting *the*
+ * line of a token revokes it.
+ */
+export function parseTokenHashes(text: string, scopeProblem?: ScopeProblem): ParseResult<readonly StaticToken[]> {
+  const tokens: StaticToken[] = [];
+  const problems: string[] = [];
+  const lineOf = new Map<string, number>();
+
+  function takeOnce(what: string, value: string, number: number): void {
+    const before = lineOf.get(`${what} ${value}`);
+    if (before === undefined) lineOf.set(`${what} ${value}`, number);
+    else problems.push(`line ${number}: the ${what} stands in line ${before} already`);
+  }
+
+  for (const [index, lineText] of toLines(text).entries()) {
+    if (lineText === "" || lineText.startsWith("#")) continue;
+    const number = index + 1;
+    const line = parseLine(lineText, scopeProblem);
+    if (line.kind === "problems") {
+      problems.push(`line ${number}: ${line.problems.join("; ")}`);
+      continue;
+    }
+    takeOnce("name", line.value.name, number);
+    takeOnce("hash", line.value.digest, number);
+    tokens.push(line.value);
+  }
+  return problems.length > 0 ? notParsed(...problems) : parsed(tokens);
+}
+
+/** Returns the line, without a line break, that {@link parseTokenHashes} reads back as this token. */
+export function formatTokenHash(token: StaticToken): string {
+  const scopes = token.scopes === "all" ? "-" : [...token.scopes].join(",");
+  const expiry = token.expiresAtMs === undefined ? "-" : new Date(token.expiresAtMs).toISOString();
+  return `sha256:${token.digest} ${token.name} ${scopes} ${expiry}`;
+}
+
+/** Returns the text of a file without the line of a token, or that no token has this name. */
+export function withoutToken(text: string, name: string): ParseResult<string> {
+  const lines = text.split("\n");
+  const left = lines.filter((line) => line.trim().startsWith("#") || line.trim().split(/[ \t]+/)[1] !== name);
+  return left.length === lines.length ? notParsed(`no token is named ${name}`) : parsed(left.join("\n"));
+}
+
+function toLines(text: string): readonly string[] {
+  // Trimming also removes the byte order mark that some editors put at the start of a file.
+  return text.split("\n").map((line) => line.trim());
+}
+
+function parseLine(text: string, scopeProblem: ScopeProblem | undefined): ParseResult<StaticToken> {
+  const columns = text.split(/[ \t]+/);
+  if (columns.length !== 4)
+    return notParsed(`${columns.length} columns instead of the 4 "sha256:<hex> name scopes|- expiry|-"`);
+  const [hashText = "", nameText = "", scopesText = "", expiryText = ""] = columns;
+  const digest = parseTokenHash(hashText);
+  const name = parseTokenName(nameText);
+  const scopes = parseScopes(scopesText, scopeProblem);
+  const expiry = parseExpiry(expiryText);
+  if (digest.kind === "value" && name.kind === "value" && scopes.kind === "value" && expiry.kind === "value") {
+    return parsed({ digest: digest.value, name: name.value, scopes: scopes.value, expiresAtMs: expiry.value });
+  }
+  return notParsed(...problemsOf([digest, name, scopes, expiry]));
+}

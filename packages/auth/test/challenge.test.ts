@@ -1,0 +1,52 @@
+import * as fc from "fast-check";
+import { describe, expect, test } from "vitest";
+
+import { formatChallenge } from "../src/challenge.ts";
+
+describe("formatChallenge", () => {
+  test.each([
+    { name: "names the realm alone", given: { realm: "plantstore" }, want: 'Bearer realm="plantstore"' },
+    {
+      name: "writes every parameter in the order of RFC 6750",
+      given: {
+        realm: "r",
+        error: "insufficient_scope",
+        errorDescription: "too narrow",
+        scope: "plants:delete",
+        resourceMetadata: "https://plants.example/.well-known/oauth-protected-resource",
+      } as const,
+      want:
+        'Bearer realm="r", error="insufficient_scope", error_description="too narrow", scope="plants:delete", ' +
+        'resource_metadata="https://plants.example/.well-known/oauth-protected-resource"',
+    },
+    {
+      name: "escapes quotes and backslashes (RFC 9110 §5.6.4)",
+      given: { realm: String.raw`the "big" \ store` },
+      want: String.raw`Bearer realm="the \"big\" \\ store"`,
+    },
+    { name: "writes an empty realm", given: { realm: "" }, want: 'Bearer realm=""' },
+  ])("$name", ({ given, want }) => {
+    expect(formatChallenge(given)).toBe(want);
+  });
+
+  test("keeps every value of printable ASCII: a reader of the quoted-string gets it back", () => {
+    const printable = fc.string({
+      unit: fc.integer({ min: 0x20, max: 0x7e }).map((code) => String.fromCharCode(code)),
+    });
+    fc.assert(
+      fc.property(printable, (realm) => {
+        const quoted = /^Bearer realm="((?:[^"\\]|\\.)*)"$/.exec(formatChallenge({ realm }))?.[1];
+        expect(quoted?.replaceAll(/\\(.)/g, "$1")).toBe(realm);
+      }),
+    );
+  });
+
+  test.each([
+    { name: "a line break, which would start another header", given: "a\r\nSet-Cookie: b" },
+    { name: "a tab", given: "a\tb" },
+    { name: "a letter beyond ASCII", given: "Gärtnerei" },
+    { name: "DEL", given: "a\u007f" },
+  ])("refuses $name", ({ given }) => {
+    expect(() => formatChallenge({ realm: given })).toThrow(RangeError);
+  });
+});

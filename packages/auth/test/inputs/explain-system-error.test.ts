@@ -1,0 +1,38 @@
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { expect, test } from "vitest";
+import { explainSystemError } from "../../src/inputs/explain-system-error.ts";
+import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
+
+/** What the system says of a file; root may do whatever the mode of a file forbids. */
+function refusal(code: string): Error {
+  return Object.assign(new Error(`${code}: in the words of the system, open 'FILE'`), { code, path: "FILE" });
+}
+
+function faultOf(act: () => void): unknown {
+  try {
+    return act();
+  } catch (fault) {
+    return fault;
+  }
+}
+
+using folder = createTempFolder();
+const file = folder.file("file");
+writeFileSync(file, "");
+
+test.each([
+  { fault: faultOf(() => readFileSync("absent")), want: "there is no absent, or a folder above it is missing" },
+  { fault: faultOf(() => writeFileSync(folder.path, "")), want: `${folder.path} is a folder, not a file` },
+  { fault: faultOf(() => mkdirSync(file)), want: `${file} exists already` },
+  { fault: faultOf(() => readFileSync(`${file}/x`)), want: `a part of ${file}/x is a file, not a folder` },
+  { fault: refusal("EACCES"), want: "this user may not read or write FILE" },
+  { fault: refusal("EPERM"), want: "this user may not read or write FILE" },
+  { fault: refusal("ENOSPC"), want: "there is no room left on the disk of FILE" },
+  { fault: refusal("EROFS"), want: "FILE is on a disk that cannot be written" },
+  { fault: refusal("EMFILE"), want: "EMFILE: in the words of the system, open 'FILE'" },
+  { fault: new Error("another sentence"), want: "another sentence" },
+  { fault: Object.assign(new Error("an odd code"), { code: "constructor", path: "FILE" }), want: "an odd code" },
+  { fault: "a text", want: "a text" },
+])("$want", ({ fault, want }) => {
+  expect(explainSystemError(fault)).toBe(want);
+});

@@ -1,0 +1,30 @@
+import { expect, test } from "vitest";
+import { isLoopback } from "../../src/inputs/loopback.ts";
+
+test.each([
+  "127.0.0.1",
+  "127.255.255.254",
+  "::1",
+  "0:0:0:0:0:0:0:1",
+  "::ffff:127.0.0.1",
+  "localhost",
+  "LOCALHOST",
+  "unix:/run/s",
+])("%s is reached from this machine only", (host) => {
+  expect(isLoopback(host)).toBe(true);
+});
+
+test.each([
+  "0.0.0.0",
+  "::",
+  "::ffff:0.0.0.0",
+  "128.0.0.1",
+  "10.0.0.1",
+  "localhost.example",
+  "127.0.0.1.example",
+  "example",
+  "",
+  "127.1",
+])("%j may be reached from elsewhere", (host) => {
+  expect(isLoopback(host)).toBe(false);
+});

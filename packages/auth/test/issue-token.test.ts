@@ -1,0 +1,138 @@
+import { mkdirSync, readFileSync, readdirSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { describe, expect, test } from "vitest";
+
+import { issueToken, type TokenRequest } from "../src/issue-token.ts";
+import type { ParseResult } from "../src/inputs/parse-result.ts";
+import { parseTokenHashes } from "../src/token-hashes.ts";
+import { digestOf } from "../src/token-verifier.ts";
+import { createTempFolder } from "../../testing/src/process/temp-folder.ts";
+
+const request: TokenRequest = { name: "ci", prefix: "garden_", scopes: "-", expiry: "-", file: undefined };
+
+function valueOf<T>(result: ParseResult<T>): T {
+  if (result.kind === "problems") throw new Error(result.problems.join("; "));
+  return result.value;
+}
+
+describe("issueToken", () => {
+  test("creates a token of 256 bits, and a line with its hash but not the token", async () => {
+    const { token, line } = valueOf(await issueToken(request));
+    expect(token).toMatch(/^garden_[0-9a-z]{57}$/);
+    expect(line).toBe(`sha256:${digestOf(token)} ci - -`);
+  });
+
+  test("never makes the same token twice", async () => {
+    const issued = await Promise.all(Array.from({ length: 20 }, () => issueToken(request)));
+    expect(new Set(issued.map((result) => valueOf(result).token)).size).toBe(20);
+  });
+
+  test("makes the file, readable by its owner only, and nothing beside it", async () => {
+    using folder = createTempFolder();
+    const file = folder.file("tokens");
+    const { line } = valueOf(
+      await issueToken({ ...request, scopes: "plants:delete", expiry: "2030-01-01T00:00:00Z", file }),
+    );
+    expect(readFileSync(file, "utf8")).toBe(`${line}\n`);
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    expect(readdirSync(folder.path)).toEqual(["tokens"]);
+  });
+
+  test.each([
+    { name: "whose last line has its end", text: "# mine\n" },
+    { name: "whose last line lacks its end", text: "# mine" },
+  ])("keeps what stood in a file $name", async ({ text }) => {
+    using folder = createTempFolder();
+    const file = folder.file("tokens");
+    writeFileSync(file, text, { mode: 0o644 });
+    const { line } = valueOf(await issueToken({ ...request, file }));
+    expect(readFileSync(file, "utf8")).toBe(`# mine\n${line}\n`);
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+  });
+
+  test("fills a file up to what a server reads", async () => {
+    using folder = createTempFolder();
+    const file = folder.file("tokens");
+    const { line } = valueOf(await issueToken(request));
+    writeFileSync(file, `#${"x".repeat(4 * 1024 * 1024 - line.length - 3)}\n`);
+    expect(await issueToken({ ...request, file })).toMatchObject({ kind: "value" });
+    expect(statSync(file).size).toBe(4 * 1024 * 1024);
+  });
+
+  test("writes through a symbolic link", async () => {
+    using folder = createTempFolder();
+    writeFileSync(folder.file("real"), "");
+    symlinkSync(folder.file("real"), folder.file("link"));
+    const { line } = valueOf(await issueToken({ ...request, file: folder.file("link") }));
+    expect(readFileSync(folder.file("real"), "utf8")).toBe(`${line}\n`);
+  });
+
+  test("loses no line when several are added at once: the second one is told to repeat", async () => {
+    using folder = createTempFolder();
+    const file = folder.file("tokens");
+    const results = await Promise.all([1, 2, 3, 4].map((n) => issueToken({ ...request, name: `t${n}`, file })));
+    const lines = results.flatMap((result) => (result.kind === "value" ? [result.value.line] : []));
+    expect(lines.length).toBeGreaterThan(0);
+    expect(readFileSync(file, "utf8").trim().split("\n").toSorted()).toEqual(lines.toSorted());
+    for (const result of results) {
+      if (result.kind === "problems")
+        expect(result.problems).toEqual([expect.stringContaining("the tokens are being changed")]);
+    }
+  });
+
+  test.each([
+    { name: "a name with a space", given: { name: "my ci" }, want: [/^the name is not/] },
+    { name: "an empty scope", given: { scopes: "" }, want: [/^scope 1 is not/] },
+    { name: "a scope with a space", given: { scopes: "a b" }, want: [/^scope 1 is not/] },
+    { name: "an expiry that is no date", given: { expiry: "tomorrow" }, want: [/^the expiry is not/] },
+    {
+      name: "all of them at once",
+      given: { name: "", scopes: ",", expiry: "" },
+      want: [/name/, /scope 1, 2/, /expiry/],
+    },
+  ])("refuses $name and touches no file", async ({ given, want }) => {
+    using folder = createTempFolder();
+    const result = await issueToken({ ...request, ...given, file: folder.file("tokens") });
+    expect(result).toEqual({ kind: "problems", problems: want.map((pattern) => expect.stringMatching(pattern)) });
+    expect(readdirSync(folder.path)).toEqual([]);
+  });
+
+  test.each([
+    {
+      name: "already names a token so",
+      text: `sha256:${"a".repeat(64)} ci - -\n`,
+      want: /^line 2: the name stands in line 1 already$/,
+    },
+    { name: "has a bad line", text: "nonsense\n", want: /^line 1: 1 columns/ },
+    {
+      name: "would be larger than a server reads",
+      text: `#${"x".repeat(4 * 1024 * 1024 - 10)}\n`,
+      want: /would be larger than the 4194304 bytes that are read$/,
+    },
+    { name: "is no UTF-8 text of lines", text: Buffer.alloc(100, 0xff), want: /^line 1: / },
+  ])("leaves a file alone that $name", async ({ text, want }) => {
+    using folder = createTempFolder();
+    const file = folder.file("tokens");
+    writeFileSync(file, text);
+    const result = await issueToken({ ...request, file });
+    expect(result).toEqual({ kind: "problems", problems: [expect.stringMatching(want)] });
+    expect(readFileSync(file).equals(Buffer.from(text))).toBe(true);
+    expect(readdirSync(folder.path)).toEqual(["tokens"]);
+  });
+
+  test("says so when the path is a folder, or lies in one that is not there", async () => {
+    using folder = createTempFolder();
+    mkdirSync(folder.file("sub"));
+    const inFolder = await issueToken({ ...request, file: folder.file("sub") });
+    expect(inFolder).toEqual({ kind: "problems", problems: [expect.stringContaining("is not a regular file")] });
+    const nowhere = await issueToken({ ...request, file: folder.file("none/tokens") });
+    expect(nowhere).toEqual({ kind: "problems", problems: [expect.stringContaining("there is no ")] });
+    expect(readdirSync(folder.path)).toEqual(["sub"]);
+  });
+
+  test("makes lines that the file's own parser reads", async () => {
+    const { line } = valueOf(
+      await issueToken({ ...request, name: "a@b/c:d", scopes: "x,y", expiry: "2030-01-01T00:00:00+01:00" }),
+    );
+    expect(parseTokenHashes(line).kind).toBe("value");
+  });
+});

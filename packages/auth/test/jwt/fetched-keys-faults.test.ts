@@ -1,0 +1,233 @@
+import { describe, expect, test } from "vitest";
+import type { OperatorLog } from "../../src/inputs/operator-log.ts";
+import { within } from "../../../testing/src/deadline.ts";
+import type { IdentityProvider } from "../../../testing/src/auth/identity-provider.ts";
+import {
+  byDemand,
+  hourMs,
+  openVerifier,
+  openVerifierAt,
+  outcomeOf,
+  startProvider,
+} from "../../../testing/src/auth/fetched-keys.ts";
+
+describe("a provider that goes away", () => {
+  test("takes no known key with it: new tokens and old ones stay good, and the server stays ready", async () => {
+    using provider = await startProvider();
+    using verifier = await openVerifierAt(provider);
+    const old = await provider.sign({ jti: "old" });
+    expect(await outcomeOf(verifier, old)).toMatchObject({ kind: "principal" });
+    provider.stop();
+    await verifier.reload?.();
+    expect(await outcomeOf(verifier, old)).toMatchObject({ kind: "principal" });
+    expect(await outcomeOf(verifier, await provider.sign({ jti: "new" }))).toMatchObject({ kind: "principal" });
+    expect(verifier.problem).toBeUndefined();
+  });
+
+  test("makes tokens unverifiable, not bad, once its keys are too old", async () => {
+    using provider = await startProvider();
+    using verifier = await openVerifierAt(provider, { ...byDemand, usableMs: 0 });
+    const token = await provider.sign();
+    expect(await outcomeOf(verifier, token)).toMatchObject({ kind: "principal" });
+    provider.stop();
+    await verifier.reload?.();
+    expect(await outcomeOf(verifier, token)).toMatchObject({ kind: "unavailable" });
+    expect(verifier.problem).toContain(`no usable keys of ${provider.issuer}: `);
+  });
+
+  test("has its keys used again once the same ones were fetched anew", async () => {
+    using provider = await startProvider();
+    const timing = { ...byDemand, usableMs: 300 };
+    using verifier = await openVerifierAt(provider, timing);
+    await expect.poll(() => verifier.problem).toMatch(/^no usable keys/);
+    const problem = async (): Promise<string | undefined> => (await verifier.reload?.(), verifier.problem);
+    await expect.poll(problem).toBeUndefined();
+  });
+
+  test("is left alone for twice as long after each failure, up to a bound, and replicas do not ask together", async () => {
+    using provider = await startProvider();
+    provider.answer = (_request, response) => void response.writeHead(503).end();
+    const second = 1000;
+    const timing = { ...byDemand, backOffMs: 1000 * second, backOffMaxMs: 6000 * second };
+    const replicas = await Promise.all(Array.from({ length: 5 }, () => openVerifierAt(provider, timing)));
+    const token = await provider.sign();
+    for (const mostS of [1000, 2000, 4000, 6000, 6000]) {
+      const waits = await Promise.all(
+        replicas.map(async (replica) => {
+          const outcome = await outcomeOf(replica, token);
+          await replica.reload?.();
+          return outcome.kind === "unavailable" ? outcome.retryAfterS : 0;
+        }),
+      );
+      expect(Math.max(...waits)).toBeLessThanOrEqual(mostS);
+      expect(Math.min(...waits)).toBeGreaterThan(0.75 * mostS - 100);
+      expect(new Set(waits).size).toBeGreaterThan(1);
+    }
+    for (const replica of replicas) replica[Symbol.dispose]();
+  });
+
+  test("that is away again after it was back is left alone no longer than at first, and told of again", async () => {
+    using provider = await startProvider();
+    const messages: string[] = [];
+    const failures: unknown[] = [];
+    const log: OperatorLog = {
+      info: (_, message) => void messages.push(message),
+      warn: (fields, message) => {
+        messages.push(message);
+        failures.push("failures" in fields && fields.failures);
+      },
+    };
+    const timing = { ...byDemand, backOffMs: 1_000_000, backOffMaxMs: 6_000_000 };
+    using verifier = await openVerifierAt(provider, timing, log);
+    const token = await provider.sign({}, { kid: "unknown" });
+    const { answer } = provider;
+    for (let outage = 0; outage < 2; outage += 1) {
+      provider.answer = (_request, response) => void response.writeHead(503).end();
+      for (const _ of [1, 2]) await verifier.reload?.();
+      provider.answer = answer;
+      await verifier.reload?.();
+    }
+    provider.answer = (_request, response) => void response.writeHead(503).end();
+    await verifier.reload?.();
+    const outcome = await outcomeOf(verifier, token);
+    expect(outcome).toMatchObject({ kind: "unavailable" });
+    expect(outcome.kind === "unavailable" && outcome.retryAfterS).toBeLessThanOrEqual(1_000);
+    expect(failures).toEqual([1, 2, 1, 2, 1]);
+    const away = "keys cannot be fetched";
+    const back = "keys can be fetched again";
+    expect(messages).toEqual(["keys changed", away, away, back, away, away, back, away]);
+  });
+
+  test("is asked again after a while, without any request, and is back then", async () => {
+    using provider = await startProvider();
+    provider.answer = (_request, response) => void response.writeHead(503).end();
+    const { issuer } = provider;
+    const changed = Promise.withResolvers<object>();
+    const warnings: object[] = [];
+    const reported: unknown[] = [];
+    const log: OperatorLog = {
+      warn: (fields) => warnings.push(fields),
+      info: (fields, message) => {
+        reported.push([fields, message]);
+        if (message === "keys changed") changed.resolve(fields);
+      },
+    };
+    using verifier = await openVerifierAt(provider, { backOffMs: 1, backOffMaxMs: 1 }, log);
+    expect(verifier.keysFetched).toEqual([]);
+    provider.answer = undefined;
+    expect(await within(changed.promise, "the keys")).toEqual({ issuer, keys: 1 });
+    expect(await outcomeOf(verifier, await provider.sign())).toMatchObject({ kind: "principal" });
+    expect(warnings[0]).toMatchObject({ failures: 1, keysInUse: 0 });
+    expect(verifier.keysFetched).toEqual([{ issuer, atMs: expect.any(Number) }]);
+    await verifier.reload?.();
+    expect(reported).toEqual([
+      [{ issuer, keys: 1 }, "keys changed"],
+      [{ issuer }, "keys can be fetched again"],
+    ]);
+    expect(verifier.problem).toBeUndefined();
+  });
+
+  test("is not asked by requests while the next time to ask is set", async () => {
+    using provider = await startProvider();
+    provider.answer = (_request, response) => void response.writeHead(503).end();
+    using verifier = await openVerifierAt(provider, { ...byDemand, coolDownMs: 0 });
+    const outcomes = await Promise.all(
+      [1, 2, 3].map(async (n) => await outcomeOf(verifier, await provider.sign({ jti: String(n) }))),
+    );
+    const reason = expect.stringMatching(/answered 503$/);
+    expect(outcomes).toEqual(outcomes.map(() => ({ kind: "unavailable", reason, retryAfterS: expect.any(Number) })));
+    expect(provider.requests).toEqual(["/keys"]);
+  });
+});
+
+test("a provider that is away is asked again, although a token with an unknown key has come meanwhile", async () => {
+  using provider = await startProvider();
+  provider.answer = (_request, response) => void response.writeHead(503).end();
+  const token = await provider.sign();
+  using verifier = await openVerifierAt(provider, { backOffMs: 500, backOffMaxMs: 500 });
+  expect(await outcomeOf(verifier, token)).toMatchObject({ kind: "unavailable" });
+  await within(provider.nextRequest(), "the next question");
+});
+
+describe("a misbehaving provider", () => {
+  test.each<{
+    name: string;
+    answer: NonNullable<IdentityProvider["answer"]>;
+    want: RegExp;
+    fetchMs?: number;
+  }>([
+    { name: "never answers", answer: () => {}, want: /timeout/i, fetchMs: 3_000 },
+    {
+      name: "answers with HTML",
+      answer: (_request, response) => void response.end("<!doctype html><p>Sign in"),
+      want: /is not JSON$/,
+    },
+    {
+      name: "has a secret for a key",
+      answer: (_request, response) => void response.end('{"keys":[{"kty":"oct","k":"AAAA","kid":"first"}]}'),
+      want: /none of the 1 keys/,
+    },
+    {
+      name: "has keys that are no object",
+      answer: (_request, response) => void response.end('{"keys":{"kid":1}}'),
+      want: /no array "keys"$/,
+    },
+    {
+      name: "has a key that is broken and has the name of the last",
+      answer: (_request, response) => void response.end('{"keys":[{"kty":"EC","crv":"P-256","x":"AA","kid":"first"}]}'),
+      want: /none of the 1 keys/,
+    },
+    { name: "fails", answer: (_request, response) => void response.writeHead(500).end("oops"), want: /answered 500$/ },
+  ])("that $name leaves the last keys in use, and the log says why", async ({ answer, want, fetchMs = hourMs }) => {
+    using provider = await startProvider();
+    const warnings: object[] = [];
+    const log: OperatorLog = { info: () => {}, warn: (fields) => warnings.push(fields) };
+    // Where the provider hangs, longer than a busy machine needs for the first answer.
+    const timing = { ...byDemand, fetchMs };
+    using verifier = await openVerifierAt(provider, timing, log);
+    provider.answer = answer;
+    await within(Promise.resolve(verifier.reload?.()), "the end of the fetch");
+    expect(await outcomeOf(verifier, await provider.sign())).toMatchObject({ kind: "principal" });
+    expect(warnings).toEqual([
+      {
+        errorCode: "ERR_KEYS_UNAVAILABLE",
+        issuer: provider.issuer,
+        failures: 1,
+        keysInUse: 1,
+        problem: expect.stringMatching(want),
+      },
+    ]);
+  });
+
+  test("that says there are no keys withdraws them all: no token is taken that they signed", async () => {
+    using provider = await startProvider();
+    using verifier = await openVerifierAt(provider);
+    const token = await provider.sign();
+    expect(await outcomeOf(verifier, token)).toMatchObject({ kind: "principal" });
+    provider.answer = (_request, response) => void response.end('{"keys":[]}');
+    await verifier.reload?.();
+    expect(await outcomeOf(verifier, token)).toMatchObject({ kind: "unavailable", retryAfterS: 1 });
+    expect(verifier.problem).toBe(`${provider.issuer} has withdrawn all its keys`);
+  });
+
+  test.each<{ name: string; document: (provider: IdentityProvider) => unknown; want: RegExp }>([
+    { name: "that is a list", document: () => [], want: /openid-configuration is not a JSON object/ },
+    {
+      name: "of another issuer",
+      document: ({ keysUrl }) => ({ issuer: "https://evil.example", jwks_uri: keysUrl }),
+      want: /metadata of another issuer/,
+    },
+    { name: "without the place of the keys", document: ({ issuer }) => ({ issuer }), want: /has no "jwks_uri"/ },
+    {
+      name: "with keys over plain HTTP",
+      document: ({ issuer }) => ({ issuer, jwks_uri: "http://keys.example/" }),
+      want: /is not https/,
+    },
+  ])("that has metadata $name is not believed", async ({ document, want }) => {
+    using provider = await startProvider();
+    provider.answer = (_request, response) => void response.end(JSON.stringify(document(provider)));
+    using verifier = await openVerifier({ issuer: provider.issuer });
+    expect(await outcomeOf(verifier, await provider.sign())).toMatchObject({ kind: "unavailable" });
+    expect(verifier.problem).toMatch(want);
+  });
+});

@@ -1,0 +1,258 @@
+import { once } from "node:events";
+import { describe, expect, test } from "vitest";
+import type { OperatorLog } from "../../src/inputs/operator-log.ts";
+import { openFetchedKeys } from "../../src/jwt/fetched-keys.ts";
+import { notParsed } from "../../src/inputs/parse-result.ts";
+import { digestOf, type TokenOutcome } from "../../src/token-verifier.ts";
+import { within } from "../../../testing/src/deadline.ts";
+import { createSigningKey, startIdentityProviderAt } from "../../../testing/src/auth/identity-provider.ts";
+import { quietLog } from "../../../testing/src/operations/quiet-log.ts";
+import {
+  hourMs,
+  byDemand,
+  openVerifier,
+  openVerifierAt,
+  outcomeOf,
+  startProvider,
+} from "../../../testing/src/auth/fetched-keys.ts";
+
+describe("keys that a provider publishes", () => {
+  test.each([
+    { name: "where the OpenID metadata says", hide: [], want: ["/.well-known/openid-configuration", "/keys"] },
+    {
+      name: "where the OAuth metadata says (RFC 8414)",
+      hide: ["/.well-known/openid-configuration"],
+      want: ["/.well-known/openid-configuration", "/.well-known/oauth-authorization-server", "/keys"],
+    },
+  ])("are found $name", async ({ hide, want }) => {
+    using provider = await startProvider();
+    provider.hidden = hide;
+    using verifier = await openVerifier({ issuer: provider.issuer });
+    expect(await outcomeOf(verifier, await provider.sign())).toMatchObject({ kind: "principal" });
+    expect(provider.requests).toEqual(want);
+  });
+
+  test("are found where the metadata of an issuer with a path says, with a slash at its end or without", async () => {
+    const hidden = "/realms/plants/.well-known/openid-configuration";
+    for (const issuer of ["/realms/plants", "/realms/plants/"]) {
+      const key = await createSigningKey("ES256", "first");
+      using provider = await startIdentityProviderAt({ issuer, keys: "/keys" }, key);
+      provider.hidden = [hidden];
+      using verifier = await openVerifier({ issuer: provider.issuer });
+      expect(await outcomeOf(verifier, await provider.sign())).toMatchObject({ kind: "principal" });
+      expect(provider.requests).toEqual([hidden, "/.well-known/oauth-authorization-server/realms/plants", "/keys"]);
+    }
+  });
+
+  test("are fetched at the URL that is configured, without discovery", async () => {
+    using provider = await startProvider();
+    using verifier = await openVerifier({ issuer: "urn:issuer", keys: { url: provider.keysUrl } });
+    expect(await outcomeOf(verifier, await provider.sign({ iss: "urn:issuer" }))).toMatchObject({ kind: "principal" });
+    expect(provider.requests).toEqual(["/keys"]);
+  });
+
+  test("are fetched once for any number of tokens", async () => {
+    using provider = await startProvider();
+    using verifier = await openVerifierAt(provider);
+    const tokens = await Promise.all(Array.from({ length: 50 }, (_, n) => provider.sign({ jti: String(n) })));
+    const outcomes = await Promise.all(tokens.map((token) => outcomeOf(verifier, token)));
+    expect(new Set(outcomes.map(({ kind }) => kind))).toEqual(new Set(["principal"]));
+    expect(provider.requests).toEqual(["/keys"]);
+  });
+
+  test("are fetched anew in the background, without any request", async () => {
+    using provider = await startProvider();
+    const timing = { refreshMs: 1, backOffMs: hourMs, backOffMaxMs: hourMs };
+    using verifier = await openVerifierAt(provider, timing);
+    await within(provider.nextRequest(), "the refresh");
+    expect(await outcomeOf(verifier, await provider.sign())).toMatchObject({ kind: "principal" });
+  });
+});
+
+describe("keys that are fetched in the background", () => {
+  test("are fetched once each time, however often they were asked for in between", async () => {
+    using provider = await startProvider();
+    const gaps: number[] = [];
+    const document = JSON.stringify({ keys: provider.keys.map(({ jwk }) => jwk) });
+    let answeredAtMs = Number.NEGATIVE_INFINITY;
+    provider.answer = (_request, response) => {
+      gaps.push(performance.now() - answeredAtMs);
+      response.end(document, () => (answeredAtMs = performance.now()));
+    };
+    const timing = { refreshMs: 80 };
+    using verifier = await openVerifierAt(provider, timing);
+    for (let n = 0; n < 20; n += 1) await verifier.reload?.();
+    const asked = provider.requests.length;
+    for (let n = 0; n < 5; n += 1) await within(provider.nextRequest(), "the refresh");
+    // Three quarters of the time at least; by the clock of a timer, which rounds.
+    expect(Math.min(...gaps.slice(asked, asked + 5))).toBeGreaterThan(55);
+  });
+
+  test("are fetched no more once they are closed, and what is under way ends without a word", async () => {
+    using provider = await startProvider();
+    using other = await startProvider();
+    const warnings: object[] = [];
+    const log: OperatorLog = { info: () => {}, warn: (fields) => warnings.push(fields) };
+    const timing = { refreshMs: 1, fetchMs: hourMs };
+    const verifier = await openVerifierAt(provider, timing, log);
+    provider.answer = () => {};
+    await within(provider.nextRequest(), "the refresh");
+    const reloaded = verifier.reload?.();
+    verifier.close?.();
+    await within(Promise.resolve(reloaded), "the end of the fetch");
+    const asked = provider.requests.length;
+    // Another one shows that there was time for more.
+    using _ = await openVerifierAt(other, timing);
+    for (let n = 0; n < 10; n += 1) await within(other.nextRequest(), "the refresh of another one");
+    expect({ asked: provider.requests.length, warnings }).toEqual({ asked, warnings: [] });
+  });
+});
+
+test("keys that are closed at rest are not asked for again", async () => {
+  using other = await startProvider();
+  let asked = 0;
+  const keys = await openFetchedKeys({
+    issuer: "urn:issuer",
+    url: new URL("https://id.example"),
+    algorithms: ["ES256"],
+    log: quietLog,
+    timing: { backOffMs: 1 },
+    fetchDocument: async () => {
+      asked += 1;
+      return notParsed("it is away");
+    },
+  });
+  keys.close();
+  // Another one shows that there was time for more.
+  using _ = await openVerifierAt(other, { refreshMs: 1 });
+  for (let n = 0; n < 10; n += 1) await within(other.nextRequest(), "the refresh of another one");
+  expect(asked).toBe(1);
+  // A caller that has to come back is told whole seconds, and at least one, though the time is over.
+  expect(keys.retryAfterS).toBe(1);
+});
+
+test("keys that are closed while they are fetched are not asked for again", async () => {
+  using other = await startProvider();
+  let asked = 0;
+  const keys = await openFetchedKeys({
+    issuer: "urn:issuer",
+    url: new URL("https://id.example"),
+    algorithms: ["ES256"],
+    log: quietLog,
+    timing: { refreshMs: 1, backOffMs: 1, fetchMs: hourMs },
+    fetchDocument: async (signal) => {
+      asked += 1;
+      if (asked > 1 && !signal.aborted) await once(signal, "abort");
+      return notParsed("it was closed");
+    },
+  });
+  await expect.poll(() => asked).toBe(2);
+  keys.close();
+  // Another one shows that there was time for more.
+  using _ = await openVerifierAt(other, { refreshMs: 1 });
+  for (let n = 0; n < 10; n += 1) await within(other.nextRequest(), "the refresh of another one");
+  expect(asked).toBe(2);
+});
+
+describe("a token that names an unknown key", () => {
+  test("is good once the provider publishes the key", async () => {
+    using provider = await startProvider();
+    using verifier = await openVerifierAt(provider, { ...byDemand, coolDownMs: 0 });
+    const second = await createSigningKey("ES256", "second");
+    provider.keys = [...provider.keys, second];
+    expect(await outcomeOf(verifier, await provider.sign({}, {}, second))).toMatchObject({ kind: "principal" });
+  });
+
+  test("makes one fetch, however many come at once", async () => {
+    using provider = await startProvider();
+    using verifier = await openVerifierAt(provider, { ...byDemand, coolDownMs: 0 });
+    const stranger = await createSigningKey("ES256", "stranger");
+    const tokens = await Promise.all(
+      Array.from({ length: 200 }, (_, n) => provider.sign({ jti: String(n) }, {}, stranger)),
+    );
+    const outcomes = await Promise.all(tokens.map((token) => outcomeOf(verifier, token)));
+    expect(new Set(outcomes.map(({ kind }) => kind))).toEqual(new Set(["invalid"]));
+    expect(provider.requests).toEqual(["/keys", "/keys"]);
+  });
+
+  test("makes no fetch within the cool-down", async () => {
+    using provider = await startProvider();
+    using verifier = await openVerifierAt(provider, { ...byDemand, coolDownMs: hourMs });
+    const token = await provider.sign({}, { kid: "stranger" });
+    expect(await outcomeOf(verifier, token)).toMatchObject({ kind: "invalid" });
+    expect(provider.requests).toEqual(["/keys"]);
+  });
+
+  test("is not called bad while the provider is away", async () => {
+    using provider = await startProvider();
+    using verifier = await openVerifierAt(provider);
+    provider.stop();
+    await verifier.reload?.();
+    const outcome = await outcomeOf(verifier, await provider.sign({}, { kid: "stranger" }));
+    expect(outcome).toMatchObject({ kind: "unavailable", retryAfterS: expect.any(Number) });
+  });
+
+  test("is called bad again once the provider is back", async () => {
+    using provider = await startProvider();
+    using verifier = await openVerifierAt(provider);
+    provider.answer = (_request, response) => void response.writeHead(503).end();
+    await verifier.reload?.();
+    provider.answer = undefined;
+    await verifier.reload?.();
+    expect(await outcomeOf(verifier, await provider.sign({}, { kid: "stranger" }))).toMatchObject({ kind: "invalid" });
+  });
+});
+
+describe("keys that did not change", () => {
+  test("leave every token known that they verified", async () => {
+    using provider = await startProvider();
+    using verifier = await openVerifierAt(provider);
+    const text = await provider.sign();
+    await outcomeOf(verifier, text);
+    await verifier.reload?.();
+    expect(provider.requests).toEqual(["/keys", "/keys"]);
+    expect(verifier.verify({ text, digest: digestOf(text) })).toMatchObject({ kind: "principal" });
+  });
+});
+
+test("a good key is used beside broken ones, and is the only one that a token without kid can mean", async () => {
+  using provider = await startProvider();
+  const [first] = provider.keys.map(({ jwk }) => jwk);
+  const document = JSON.stringify({ keys: [null, { ...first, x: "AA" }, first, { ...first, d: "AA" }] });
+  provider.answer = (_request, response) => void response.end(document);
+  const reported: unknown[] = [];
+  const log: OperatorLog = { warn: () => {}, info: (fields, message) => reported.push([fields, message]) };
+  using verifier = await openVerifierAt(provider, byDemand, log);
+  expect(await outcomeOf(verifier, await provider.sign())).toMatchObject({ kind: "principal" });
+  expect(await outcomeOf(verifier, await provider.sign({}, { kid: undefined }))).toMatchObject({ kind: "principal" });
+  expect(reported).toEqual([[{ issuer: provider.issuer, keys: 1 }, "keys changed"]]);
+});
+
+describe("keys that are withdrawn", () => {
+  test("take every token that they verified with them", async () => {
+    using provider = await startProvider();
+    using verifier = await openVerifierAt(provider);
+    const token = await provider.sign();
+    expect(await outcomeOf(verifier, token)).toMatchObject({ kind: "principal" });
+    provider.keys = [await createSigningKey("ES256", "second")];
+    await verifier.reload?.();
+    expect(await outcomeOf(verifier, token)).toMatchObject({ kind: "invalid" });
+  });
+
+  test("change while requests run, and no good token is refused", async () => {
+    using provider = await startProvider("key-0");
+    using verifier = await openVerifierAt(provider, { ...byDemand, coolDownMs: 0 });
+    const outcomes: Promise<TokenOutcome>[] = [];
+    for (const n of [1, 2, 3, 4]) {
+      const fresh = await createSigningKey("ES256", `key-${n}`);
+      // A provider publishes the next key together with the last one.
+      provider.keys = [...provider.keys.slice(-1), fresh];
+      const tokens = await Promise.all(
+        Array.from({ length: 20 }, (_, jti) => provider.sign({ jti: String(jti) }, {}, fresh)),
+      );
+      outcomes.push(...tokens.map((token) => outcomeOf(verifier, token)));
+    }
+    const kinds = (await Promise.all(outcomes)).map(({ kind }) => kind);
+    expect(new Set(kinds)).toEqual(new Set(["principal"]));
+  });
+});

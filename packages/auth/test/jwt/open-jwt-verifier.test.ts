@@ -1,0 +1,383 @@
+import { createHmac } from "node:crypto";
+import { writeFileSync } from "node:fs";
+
+import { EncryptJWT, FlattenedSign } from "jose";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+
+import type { OperatorLog } from "../../src/inputs/operator-log.ts";
+import { openJwtVerifier, type JwtSource } from "../../src/jwt/open-jwt-verifier.ts";
+import { digestOf, type TokenOutcome, type TokenVerifier } from "../../src/token-verifier.ts";
+import {
+  createSigningKey,
+  startIdentityProvider,
+  testAudience,
+  testExtension,
+  type IdentityProvider,
+  type SigningKey,
+  type TestClaims,
+  type TestHeader,
+} from "../../../testing/src/auth/identity-provider.ts";
+import { quietLog } from "../../../testing/src/operations/quiet-log.ts";
+import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
+
+const nowS = Math.floor(Date.now() / 1000);
+
+let keys: Record<string, SigningKey>;
+let provider: IdentityProvider;
+let other: IdentityProvider;
+let verifier: TokenVerifier;
+
+beforeAll(async () => {
+  const algorithms = ["RS256", "PS256", "ES256", "EdDSA", "RS512"];
+  const made = await Promise.all(algorithms.map((algorithm) => createSigningKey(algorithm, `key-${algorithm}`)));
+  keys = Object.fromEntries(made.map((key) => [key.algorithm, key]));
+  provider = await startIdentityProvider(...made);
+  // The other provider's key has the id of the first one's.
+  other = await startIdentityProvider(await createSigningKey("ES256", "key-ES256"));
+  verifier = await open({ issuer: provider.issuer }, { issuer: other.issuer });
+});
+
+afterAll(() => {
+  verifier.close?.();
+  provider.stop();
+  other.stop();
+});
+
+async function open(...sources: readonly Partial<JwtSource>[]): Promise<TokenVerifier> {
+  return await openTelling(quietLog, ...sources);
+}
+
+async function openTelling(log: OperatorLog, ...sources: readonly Partial<JwtSource>[]): Promise<TokenVerifier> {
+  const whole = sources.map((source) => ({ issuer: provider.issuer, audiences: [testAudience], ...source }));
+  const result = await openJwtVerifier(whole, log);
+  if (result.kind === "problems") throw new Error(result.problems.join("; "));
+  return result.value;
+}
+
+async function outcomeOf(token: string, by: TokenVerifier = verifier): Promise<TokenOutcome> {
+  return await by.verify({ text: token, digest: digestOf(token) });
+}
+
+function base64url(value: object | string): string {
+  return Buffer.from(typeof value === "string" ? value : JSON.stringify(value)).toString("base64url");
+}
+
+describe("a token that is taken", () => {
+  test.each(["RS256", "PS256", "ES256", "EdDSA"])("is signed with %s", async (algorithm) => {
+    const token = await provider.sign({ sub: "ada" }, {}, keys[algorithm]);
+    expect(await outcomeOf(token)).toEqual({
+      kind: "principal",
+      subject: "ada",
+      issuer: provider.issuer,
+      scopes: "all",
+    });
+  });
+
+  test.each<{ name: string; claims?: TestClaims; header?: TestHeader }>([
+    { name: "names our audience among others", claims: { aud: ["https://other.example", testAudience] } },
+    { name: "has the type JWT", header: { typ: "JWT" } },
+    { name: "has the type of RFC 9068", header: { typ: "at+jwt" } },
+    { name: "has the type of RFC 9068 in full", header: { typ: "application/AT+JWT" } },
+    { name: "expired within the clock skew", claims: { exp: nowS - 15 } },
+    { name: "begins within the clock skew", claims: { nbf: nowS + 15, iat: nowS + 15 } },
+    { name: "has no iat", claims: { iat: undefined } },
+    { name: "has a subject of 255 characters", claims: { sub: "s".repeat(255) } },
+    { name: "is nested deeply", claims: { deep: JSON.parse("[".repeat(500) + "]".repeat(500)) } },
+    {
+      name: "points to keys, which are not looked at",
+      header: { jku: "http://127.0.0.1:1/keys", x5u: "http://127.0.0.1:1/x5u" },
+    },
+  ])("$name", async ({ claims, header }) => {
+    expect(await outcomeOf(await provider.sign(claims, header))).toMatchObject({ kind: "principal" });
+  });
+
+  test.each([
+    { name: "type", header: { typ: 5 } },
+    { name: "id of a key", header: { kid: 7 } },
+  ])("has a number for the $name, which counts as none", async ({ header }) => {
+    const token = await provider.sign({}, header, keys["ES256"]);
+    expect(await outcomeOf(token)).toMatchObject({ kind: "principal" });
+  });
+
+  test("counts the last of two claims of one name (RFC 7519 §4)", async () => {
+    const payload = JSON.stringify({ iss: provider.issuer, sub: "eve", aud: testAudience, exp: nowS + 60 });
+    const token = await provider.sign(payload.replace("{", '{"sub":"ada",'));
+    expect(await outcomeOf(token)).toMatchObject({ kind: "principal", subject: "eve" });
+  });
+});
+
+describe("a signed token that is refused", () => {
+  test.each<{ name: string; claims?: TestClaims; header?: TestHeader; want: RegExp }>([
+    { name: "is for another audience", claims: { aud: "https://other.example" }, want: /"aud"/ },
+    { name: "is for other audiences", claims: { aud: ["https://other.example", `${testAudience}/`] }, want: /"aud"/ },
+    { name: "is for nobody", claims: { aud: [] }, want: /"aud"/ },
+    { name: "names no audience", claims: { aud: undefined }, want: /"aud"/ },
+    { name: "has no expiry", claims: { exp: undefined }, want: /"exp"/ },
+    { name: "has a text for an expiry", claims: { exp: "2099" }, want: /"exp"/ },
+    { name: "begins later", claims: { nbf: nowS + 3600 }, want: /"nbf"/ },
+    { name: "was made later", claims: { iat: nowS + 3600 }, want: /"iat"/ },
+    { name: "has no subject", claims: { sub: undefined }, want: /"sub"/ },
+    { name: "has an empty subject", claims: { sub: "" }, want: /"sub"/ },
+    { name: "has a subject of 256 characters", claims: { sub: "s".repeat(256) }, want: /"sub"/ },
+    {
+      name: "is bound to a key (RFC 7800)",
+      claims: { cnf: { jkt: "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I" } },
+      want: /"cnf"/,
+    },
+    {
+      name: "has a critical header that nobody knows",
+      header: { crit: [testExtension], [testExtension]: true },
+      want: /extension/i,
+    },
+    { name: "is a logout token", header: { typ: "logout+jwt" }, want: /"typ"/ },
+    { name: "has a type with another in it", header: { typ: "at+application/jwt" }, want: /"typ"/ },
+    { name: "is a DPoP proof", header: { typ: "dpop+jwt" }, want: /"typ"/ },
+  ])("$name", async ({ claims, header, want }) => {
+    const outcome = await outcomeOf(await provider.sign(claims, header));
+    expect(outcome).toMatchObject({ kind: "invalid", reason: expect.stringMatching(want) });
+  });
+
+  test("has a payload that is signed without its encoding (RFC 7797)", async () => {
+    const key = keys["ES256"];
+    if (key === undefined) throw new Error("there is no such key");
+    const payload = base64url({ iss: provider.issuer, sub: "ada", aud: testAudience, exp: nowS + 60 });
+    const jws = await new FlattenedSign(Buffer.from(payload))
+      .setProtectedHeader({ alg: "ES256", kid: key.keyId, b64: false, crit: ["b64"] })
+      .sign(key.privateKey);
+    const outcome = await outcomeOf([jws.protected, payload, jws.signature].join("."));
+    expect(outcome).toMatchObject({ kind: "invalid", reason: "JWTs MUST NOT use unencoded payload" });
+  });
+
+  test("expired a second before the clock skew", async () => {
+    expect(await outcomeOf(await provider.sign({ exp: nowS - 31 }))).toMatchObject({ kind: "expired" });
+  });
+
+  test("expires at no time that can be written", async () => {
+    const payload = JSON.stringify({ iss: provider.issuer, sub: "ada", aud: testAudience, exp: 0 }).replace(
+      '"exp":0',
+      '"exp":1e999',
+    );
+    expect(await outcomeOf(await provider.sign(payload))).toMatchObject({
+      kind: "invalid",
+      reason: '"exp" is not a date',
+    });
+  });
+
+  test("is signed with an algorithm that is not allowed", async () => {
+    const token = await provider.sign({}, {}, keys["RS512"]);
+    expect(await outcomeOf(token)).toMatchObject({
+      kind: "invalid",
+      reason: '"alg" (Algorithm) Header Parameter value not allowed',
+    });
+  });
+
+  test("names an issuer but is signed with the key of another trusted one", async () => {
+    const token = await other.sign({ iss: provider.issuer });
+    expect(await outcomeOf(token)).toMatchObject({ kind: "invalid", reason: "signature verification failed" });
+  });
+
+  test("brings its own key along", async () => {
+    const own = await createSigningKey("ES256", "key-ES256");
+    const token = await provider.sign({}, { jwk: own.jwk }, own);
+    expect(await outcomeOf(token)).toMatchObject({ kind: "invalid", reason: "signature verification failed" });
+  });
+
+  test("names no key where several would do", async () => {
+    const twice = await startIdentityProvider(
+      await createSigningKey("ES256", "a"),
+      await createSigningKey("ES256", "b"),
+    );
+    const by = await open({ issuer: twice.issuer });
+    expect(await outcomeOf(await twice.sign({}, { kid: undefined }), by)).toMatchObject({
+      kind: "invalid",
+      reason: expect.stringContaining("which key"),
+    });
+    by.close?.();
+    twice.stop();
+  });
+
+  test.each<[name: string, spoil: (parts: readonly string[]) => string]>([
+    [
+      "has another payload",
+      ([head = "", , tail = ""]) => [head, base64url({ iss: provider.issuer, sub: "eve" }), tail].join("."),
+    ],
+    [
+      "has another header",
+      ([, body = "", tail = ""]) => [base64url({ alg: "PS256", kid: "key-PS256" }), body, tail].join("."),
+    ],
+    [
+      "has a signature with one bit changed",
+      ([head = "", body = "", tail = ""]) => [head, body, (tail.startsWith("A") ? "B" : "A") + tail.slice(1)].join("."),
+    ],
+    ["has a signature cut short", ([head = "", body = "", tail = ""]) => [head, body, tail.slice(0, 20)].join(".")],
+    [
+      "says that its algorithm is none but keeps a signature",
+      ([, body = "", tail = ""]) => [base64url({ alg: "none" }), body, tail].join("."),
+    ],
+    [
+      "is an HMAC with the public key as its secret",
+      ([, body = ""]) => {
+        const input = `${base64url({ alg: "HS256", kid: "key-RS256" })}.${body}`;
+        return `${input}.${createHmac("sha256", JSON.stringify(keys["RS256"]?.jwk)).update(input).digest("base64url")}`;
+      },
+    ],
+    ["has a header that is no JSON", ([, body = "", tail = ""]) => [base64url("{"), body, tail].join(".")],
+    ["has a header that is an array", ([, body = "", tail = ""]) => [base64url("[]"), body, tail].join(".")],
+    ["has an algorithm that is no text", ([, body = "", tail = ""]) => [base64url({ alg: 256 }), body, tail].join(".")],
+  ])("%s", async (_, spoil) => {
+    const token = spoil((await provider.sign()).split("."));
+    expect(await outcomeOf(token)).toMatchObject({ kind: "invalid" });
+  });
+});
+
+describe("a token that is not known here", () => {
+  test.each<[name: string, token: () => string | Promise<string>]>([
+    ["is of another issuer", () => provider.sign({ iss: "https://evil.example" })],
+    ["is of an issuer with one more slash", () => provider.sign({ iss: `${provider.issuer}/` })],
+    ["names no issuer", () => provider.sign({ iss: undefined })],
+    ["is opaque", () => "2YotnFZFEjr1zCsicMWpAA"],
+    ["has no signature", () => `${base64url({ alg: "none" })}.${base64url({ iss: provider.issuer })}.`],
+    ["has a payload that is no JSON", () => `${base64url({ alg: "RS256" })}.${base64url("nothing")}.AAAA`],
+    [
+      "has a payload that is not UTF-8",
+      () => `${base64url({ alg: "RS256" })}.${Buffer.from([0x7b, 0xff]).toString("base64url")}.AAAA`,
+    ],
+    [
+      "is encrypted",
+      () =>
+        new EncryptJWT({ iss: provider.issuer })
+          .setProtectedHeader({ alg: "dir", enc: "A128GCM" })
+          .encrypt(Buffer.alloc(16)),
+    ],
+    ["is of dots", () => ".".repeat(8000)],
+    ["is 8 KiB of nested arrays", () => `${base64url({ alg: "RS256" })}.${base64url("[".repeat(6000))}.AAAA`],
+  ])("%s", async (_, token) => {
+    expect(await outcomeOf(await token())).toMatchObject({ kind: "unknown" });
+  });
+});
+
+describe("the type of RFC 9068, where it is demanded,", () => {
+  test.each([
+    { typ: "at+jwt", want: "principal" },
+    { typ: "JWT", want: "invalid" },
+    { typ: undefined, want: "invalid" },
+    { typ: 5, want: "invalid" },
+  ])("makes typ $typ $want", async ({ typ, want }) => {
+    const by = await open({ demandAccessTokenType: true });
+    expect(await outcomeOf(await provider.sign({}, { typ }), by)).toMatchObject({ kind: want });
+    by.close?.();
+  });
+});
+
+describe("scopes, where they are demanded,", () => {
+  test.each<{ name: string; scopeClaims?: readonly string[]; claims: TestClaims; want: readonly string[] }>([
+    {
+      name: "are read from scope, parted by spaces",
+      claims: { scope: "plants:delete  plants:read" },
+      want: ["plants:delete", "plants:read"],
+    },
+    { name: "are read from Entra's scp", claims: { scp: "plants:delete" }, want: ["plants:delete"] },
+    { name: "are read from Okta's scp", claims: { scp: ["plants:delete", 7] }, want: ["plants:delete"] },
+    { name: "are none where the token has none", claims: {}, want: [] },
+    { name: "are none where the claim is no text", claims: { scope: { "plants:delete": true } }, want: [] },
+    { name: "are not read from roles", claims: { roles: ["plants:delete"] }, want: [] },
+    {
+      name: "are none where a claim is named like what every object has",
+      scopeClaims: ["constructor", "__proto__", "toString"],
+      claims: { scope: "plants:delete" },
+      want: [],
+    },
+    {
+      name: "are read from the claims that are named, and from no other",
+      scopeClaims: ["roles"],
+      claims: { scope: "plants:delete", roles: ["plants:read"] },
+      want: ["plants:read"],
+    },
+  ])("$name", async ({ claims, want, scopeClaims }) => {
+    const by = await open({ demandScopes: true, scopeClaims });
+    expect(await outcomeOf(await provider.sign(claims), by)).toMatchObject({
+      kind: "principal",
+      scopes: new Set(want),
+    });
+    by.close?.();
+  });
+});
+
+test("claims of scopes count for nothing where scopes are not demanded", async () => {
+  const by = await open({ scopeClaims: ["roles"] });
+  expect(await outcomeOf(await provider.sign({ roles: [] }), by)).toMatchObject({ kind: "principal", scopes: "all" });
+  by.close?.();
+});
+
+describe("openJwtVerifier", () => {
+  test.each<[name: string, sources: readonly JwtSource[], want: readonly RegExp[]]>([
+    ["an issuer without audience", [{ issuer: "https://a.example", audiences: [] }], [/needs an audience/]],
+    ["an empty audience", [{ issuer: "https://a.example", audiences: [""] }], [/needs an audience/]],
+    ["discovery of an issuer that is no URL", [{ issuer: "a", audiences: ["b"] }], [/is no URL/]],
+    ["an issuer over plain HTTP", [{ issuer: "http://a.example", audiences: ["b"] }], [/is not https/]],
+    [
+      "a key file that is not there",
+      [{ issuer: "a", audiences: ["b"], keys: { file: "/nowhere/keys" } }],
+      [/there is no /],
+    ],
+    [
+      "a key file that holds no keys",
+      [{ issuer: "a", audiences: ["b"], keys: { file: import.meta.filename } }],
+      [/open-jwt-verifier\.test\.ts: the key set /],
+    ],
+    [
+      "everything at once",
+      [
+        { issuer: "a", audiences: [] },
+        { issuer: "b", audiences: ["c"] },
+        { issuer: "b", audiences: ["c"] },
+      ],
+      [/needs an audience/, /is no URL/, /is no URL/, /configured twice/],
+    ],
+  ])("reports %s", async (_, sources, want) => {
+    const result = await openJwtVerifier(sources, quietLog);
+    expect(result).toEqual({ kind: "problems", problems: want.map((pattern) => expect.stringMatching(pattern)) });
+  });
+
+  test("follows keys that lie in a file, and drops with a key every token it verified", async () => {
+    using folder = createTempFolder();
+    const path = folder.file("keys.json");
+    const [before, after] = await Promise.all([
+      createSigningKey("ES256", "before"),
+      createSigningKey("ES256", "after"),
+    ]);
+    writeFileSync(path, JSON.stringify({ keys: [before.jwk] }));
+    const reported: unknown[] = [];
+    const log = { warn: () => {}, info: (...line: unknown[]) => void reported.push(line) };
+    const by = await openTelling(log, { keys: { file: path } });
+    const [old, young] = [await provider.sign({}, {}, before), await provider.sign({}, {}, after)];
+    expect([await outcomeOf(old, by), await outcomeOf(young, by)]).toMatchObject([
+      { kind: "principal" },
+      { kind: "invalid" },
+    ]);
+    writeFileSync(path, JSON.stringify({ keys: [after.jwk] }));
+    await by.reload?.();
+    expect([await outcomeOf(old, by), await outcomeOf(young, by)]).toMatchObject([
+      { kind: "invalid" },
+      { kind: "principal" },
+    ]);
+    expect(reported).toEqual([[{ path, keys: 1 }, "key set reloaded"]]);
+    by.close?.();
+  });
+
+  test("takes the algorithms that are configured in place of the usual ones", async () => {
+    const by = await open({ algorithms: ["RS512"] });
+    const tokens = await Promise.all(["RS512", "ES256"].map((name) => provider.sign({}, {}, keys[name])));
+    const outcomes = await Promise.all(tokens.map((token) => outcomeOf(token, by)));
+    by.close?.();
+    expect(outcomes).toMatchObject([{ kind: "principal" }, { kind: "invalid" }]);
+  });
+
+  test("answers a token that was verified before without a promise", async () => {
+    const token = await provider.sign({ jti: "again" });
+    const presented = { text: token, digest: digestOf(token) };
+    expect(verifier.verify(presented)).toBeInstanceOf(Promise);
+    await verifier.verify(presented);
+    expect(verifier.verify(presented)).toMatchObject({ kind: "principal" });
+  });
+});

@@ -1,0 +1,75 @@
+import { generateKeyPair, SignJWT, type CryptoKey, type JWTPayload } from "jose";
+import { beforeAll, describe, expect, test } from "vitest";
+
+import { verifyJwt } from "../../src/jwt/verify-jwt.ts";
+import type { TimedOutcome } from "../../src/outcome-cache.ts";
+
+const nowS = Math.floor(Date.now() / 1000);
+const good: JWTPayload = { iss: "https://id.example", aud: "plants", sub: "ada", exp: nowS + 600 };
+
+let privateKey: CryptoKey;
+let publicKey: CryptoKey;
+
+beforeAll(async () => {
+  ({ privateKey, publicKey } = await generateKeyPair("EdDSA"));
+});
+
+async function verify(claims: JWTPayload, parameters: Readonly<Record<string, unknown>> = {}): Promise<TimedOutcome> {
+  const header = { ...parameters, alg: "EdDSA" };
+  const token = await new SignJWT({ ...good, ...claims }).setProtectedHeader(header).sign(privateKey);
+  return await verifyJwt(token, {
+    issuer: "https://id.example",
+    audiences: ["plants"],
+    scopeClaims: undefined,
+    algorithms: ["EdDSA"],
+    demandAccessTokenType: false,
+    keys: {
+      find: () => publicKey,
+      current: publicKey,
+      fetchedAtMs: undefined,
+      retryAfterS: undefined,
+      problem: undefined,
+      reload: () => Promise.resolve(),
+      close: () => {},
+    },
+  });
+}
+
+describe("what is found out about a token", () => {
+  test("holds until the token expires, and the clock skew", async () => {
+    expect(await verify({ exp: nowS + 600 })).toEqual({
+      outcome: { kind: "principal", subject: "ada", issuer: "https://id.example", scopes: "all" },
+      untilMs: (nowS + 630) * 1000,
+    });
+  });
+
+  test.each([
+    { name: "it has expired", claims: { exp: nowS - 600 }, kind: "expired" },
+    { name: "it is for somebody else", claims: { aud: "other" }, kind: "invalid" },
+    {
+      name: "it is of another issuer than the one that was looked up",
+      claims: { iss: "https://evil.example" },
+      kind: "invalid",
+    },
+    { name: "it names nobody", claims: { sub: "" }, kind: "invalid" },
+    { name: "a claim may have been misread, as its name has a backslash", claims: { "a\\": 1 }, kind: "invalid" },
+  ])("holds for a minute where $name", async ({ claims, kind }) => {
+    const before = Date.now();
+    const { outcome, untilMs } = await verify(claims);
+    expect(outcome.kind).toBe(kind);
+    expect(untilMs).toBeGreaterThanOrEqual(before + 60_000);
+    expect(untilMs).toBeLessThanOrEqual(Date.now() + 60_000);
+  });
+
+  test("is that its header may have been misread, as a name there has a backslash", async () => {
+    expect((await verify({}, { "cr\\": ["b64"] })).outcome.kind).toBe("invalid");
+    expect((await verify({}, { cr: ["b64"] })).outcome.kind).toBe("principal");
+  });
+
+  test.each([
+    { name: "begins later", claims: { nbf: nowS + 600 } },
+    { name: "was made later", claims: { iat: nowS + 600 } },
+  ])("does not hold where the token $name: time alone makes it good", async ({ claims }) => {
+    expect(await verify(claims)).toMatchObject({ outcome: { kind: "invalid" }, untilMs: 0 });
+  });
+});

@@ -1,0 +1,45 @@
+import { describe, expect, test } from "vitest";
+
+import { parsePlainTokens } from "../src/plain-tokens.ts";
+import { digestOf } from "../src/token-verifier.ts";
+
+const first = "abcdefghijklmnop";
+const second = "0123456789-._~+/==";
+
+describe("parsePlainTokens", () => {
+  test("keeps the hash of each token, named by its place", () => {
+    expect(parsePlainTokens(`${first}, ${second}`)).toEqual({
+      kind: "value",
+      value: [
+        { digest: digestOf(first), name: "token-1", scopes: "all", expiresAtMs: undefined },
+        { digest: digestOf(second), name: "token-2", scopes: "all", expiresAtMs: undefined },
+      ],
+    });
+  });
+
+  test.each([16, 8192])("takes a token of %i characters", (length) => {
+    expect(parsePlainTokens("a".repeat(length))).toMatchObject({ kind: "value", value: [{ name: "token-1" }] });
+  });
+
+  test.each([
+    { name: "an empty text", given: "", want: ["token 1 is empty"] },
+    { name: "a trailing comma", given: `${first},`, want: ["token 2 is empty"] },
+    { name: "15 characters", given: "abcdefghijklmno", want: ["token 1 is shorter than 16 characters"] },
+    { name: "8193 characters", given: "a".repeat(8193), want: ["token 1 is longer than 8192 characters"] },
+    { name: "a token given twice", given: `${first},${first}`, want: ["token 2 was given before"] },
+    {
+      name: "every bad token at once",
+      given: `a,${first},b`,
+      want: [1, 3].map((n) => `token ${n} is shorter than 16 characters`),
+    },
+    {
+      name: "a space inside a token",
+      given: "abcdefgh ijklmnop",
+      want: [
+        'token 1 holds a character that no bearer token has (RFC 6750 §2.1: A-Z a-z 0-9 - . _ ~ + / and "=" at the end)',
+      ],
+    },
+  ])("reports $name", ({ given, want }) => {
+    expect(parsePlainTokens(given)).toEqual({ kind: "problems", problems: want });
+  });
+});

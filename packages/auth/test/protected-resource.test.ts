@@ -1,0 +1,61 @@
+import { describe, expect, test } from "vitest";
+
+import { createResourceMetadata } from "../src/protected-resource.ts";
+import { askEndpoint } from "../../testing/src/gateway/ask-endpoint.ts";
+
+const issuers = ["https://id.example/realms/plants"];
+const scopes = ["plants:delete"];
+
+describe("createResourceMetadata", () => {
+  test.each([
+    {
+      publicUrl: "https://plants.example/",
+      path: "/.well-known/oauth-protected-resource",
+      resource: "https://plants.example",
+    },
+    {
+      publicUrl: "https://plants.example/api/",
+      path: "/.well-known/oauth-protected-resource/api",
+      resource: "https://plants.example/api",
+    },
+    {
+      publicUrl: "https://plants.example//",
+      path: "/.well-known/oauth-protected-resource",
+      resource: "https://plants.example",
+    },
+    {
+      publicUrl: "https://plants.example:8443/a/b",
+      path: "/.well-known/oauth-protected-resource/a/b",
+      resource: "https://plants.example:8443/a/b",
+    },
+  ])("of $publicUrl is at $path", async ({ publicUrl, path, resource }) => {
+    const endpoint = createResourceMetadata({ name: "Plants", publicUrl: new URL(publicUrl), issuers, scopes });
+    expect(endpoint).toMatchObject({ path, url: new URL(path, publicUrl).href, open: true, atRoot: true });
+    const answer = await askEndpoint(endpoint);
+    expect(answer).toMatchObject({
+      httpStatus: 200,
+      header: { "content-type": "application/json", "cache-control": "public, max-age=3600" },
+    });
+    expect(JSON.parse(String(answer.body))).toEqual({
+      resource,
+      authorization_servers: issuers,
+      scopes_supported: scopes,
+      bearer_methods_supported: ["header"],
+      resource_name: "Plants",
+    });
+  });
+
+  test("leaves out what has no values (RFC 9728 §2), and issuers that nobody can visit", async () => {
+    const endpoint = createResourceMetadata({
+      name: "Plants",
+      publicUrl: new URL("https://plants.example"),
+      issuers: ["plants-ci"],
+      scopes: [],
+    });
+    expect(Object.keys(JSON.parse(String((await askEndpoint(endpoint)).body)))).toEqual([
+      "resource",
+      "bearer_methods_supported",
+      "resource_name",
+    ]);
+  });
+});

@@ -1,0 +1,33 @@
+import { describe, expect, test } from "vitest";
+
+import { parseProviderUrl } from "../src/provider-url.ts";
+
+describe("parseProviderUrl", () => {
+  test.each([
+    "https://id.example/keys",
+    "http://localhost:8080/keys",
+    "http://127.0.0.1/keys",
+    "http://127.9.9.9/",
+    "http://[::1]:9000/",
+    "http://0x7f.1/",
+  ])("takes %s", (text) => {
+    expect(parseProviderUrl(text)).toEqual({ kind: "value", value: new URL(text) });
+  });
+
+  test.each([
+    { text: "http://id.example/keys", want: /is not https/ },
+    { text: "http://127.0.0.1.evil.example/", want: /is not https/ },
+    { text: "http://localhost.evil.example/", want: /is not https/ },
+    { text: "http://10.0.0.1/", want: /is not https/ },
+    { text: "http://[::ffff:10.0.0.1]/", want: /is not https/ },
+    { text: "file:///etc/keys", want: /is not https/ },
+    { text: "data:application/json,{}", want: /is not https/ },
+    { text: "https://user@id.example/", want: /no user name/ },
+    { text: "https://user:secret@id.example/", want: /no user name/ },
+    { text: "https://:secret@id.example/", want: /no user name and no password/ },
+    { text: "id.example/keys", want: /is no URL/ },
+    { text: "", want: /is no URL/ },
+  ])("refuses $text", ({ text, want }) => {
+    expect(parseProviderUrl(text)).toEqual({ kind: "problems", problems: [expect.stringMatching(want)] });
+  });
+});

@@ -1,0 +1,126 @@
+import { describe, expect, test } from "vitest";
+
+import { formatTokenHash, parseTokenHashes, withoutToken } from "../src/token-hashes.ts";
+
+const hexA = "a".repeat(64);
+const hexB = "b".repeat(64);
+const problemOf = (scope: string): string | undefined => (scope === "a" ? undefined : `${scope} is no scope`);
+const base = { digest: hexA, name: "ci", scopes: "all", expiresAtMs: undefined } as const;
+
+describe("parseTokenHashes", () => {
+  test.each([
+    { name: "a token with every scope that never expires", given: `sha256:${hexA} ci - -`, want: [base] },
+    { name: "hex digits in upper case", given: `sha256:${"A".repeat(64)} ci - -`, want: [base] },
+    { name: "columns parted by tabs and spaces", given: `  sha256:${hexA}\t ci  -\t-  `, want: [base] },
+    { name: "line ends of Windows", given: `sha256:${hexA} ci - -\r\n`, want: [base] },
+    { name: "a byte order mark", given: `\uFEFFsha256:${hexA} ci - -`, want: [base] },
+    { name: "scopes", given: `sha256:${hexA} ci a,b:c -`, want: [{ ...base, scopes: new Set(["a", "b:c"]) }] },
+    {
+      name: "an expiry",
+      given: `sha256:${hexA} ci - 2030-01-31T12:00:00Z`,
+      want: [{ ...base, expiresAtMs: Date.UTC(2030, 0, 31, 12) }],
+    },
+    {
+      name: "an expiry with an offset and a fraction",
+      given: `sha256:${hexA} ci - 2030-01-31T12:00:00.5+02:00`,
+      want: [{ ...base, expiresAtMs: Date.UTC(2030, 0, 31, 10, 0, 0, 500) }],
+    },
+    {
+      name: "the leap day of a leap year",
+      given: `sha256:${hexA} ci - 2028-02-29T00:00:00Z`,
+      want: [{ ...base, expiresAtMs: Date.UTC(2028, 1, 29) }],
+    },
+    { name: "an empty file", given: "", want: [] },
+    { name: "comments and empty lines", given: "# tokens\n\n   \n  # more\n", want: [] },
+    {
+      name: "several lines",
+      given: `sha256:${hexA} ci - -\n# revoked: cd\nsha256:${hexB} ops@site/1 - -`,
+      want: [base, { ...base, digest: hexB, name: "ops@site/1" }],
+    },
+  ])("reads $name", ({ given, want }) => {
+    expect(parseTokenHashes(given)).toEqual({ kind: "value", value: want });
+  });
+
+  const columns = '4 "sha256:<hex> name scopes|- expiry|-"';
+  const hash = 'the hash is not "sha256:" and 64 hex digits';
+  const name = "the name is not 1 to 128 letters, digits or - . _ @ / :";
+  const expiry = 'the expiry is not a date-time such as 2030-01-31T12:00:00Z ("-" means never)';
+  const good = `sha256:${hexA} ci - -`;
+
+  test.each([
+    ["too few columns", `sha256:${hexA} ci -`, [`line 1: 3 columns instead of the ${columns}`]],
+    ["too many columns", `${good} -`, [`line 1: 5 columns instead of the ${columns}`]],
+    ["another algorithm", `sha512:${hexA} ci - -`, [`line 1: ${hash}`]],
+    ["a hash that is too short", `sha256:${"a".repeat(63)} ci - -`, [`line 1: ${hash}`]],
+    ["a hash behind something else", `xsha256:${hexA} ci - -`, [`line 1: ${hash}`]],
+    ["a token in place of its hash, which it does not print", `secret-token ci - -`, [`line 1: ${hash}`]],
+    ["a name with a quote", `sha256:${hexA} "ci" - -`, [`line 1: ${name}`]],
+    ["a name that is too long", `sha256:${hexA} ${"n".repeat(129)} - -`, [`line 1: ${name}`]],
+    [
+      "an empty scope",
+      `sha256:${hexA} ci a,,b -`,
+      ['line 1: scope 2 is not a scope-token of RFC 6749 §3.3 ("-" means all scopes)'],
+    ],
+    [
+      "a scope of 129 characters",
+      `sha256:${hexA} ci ${"s".repeat(129)} -`,
+      ['line 1: scope 1 is not a scope-token of RFC 6749 §3.3 ("-" means all scopes)'],
+    ],
+    ["an offset that is none", `sha256:${hexA} ci - 2030-01-31T12:00:00+24:00`, [`line 1: ${expiry}`]],
+    ["a date that is none", `sha256:${hexA} ci - 2030-02-30T00:00:00Z`, [`line 1: ${expiry}`]],
+    ["a year of six digits", `sha256:${hexA} ci - +002030-01-31T12:00:00Z`, [`line 1: ${expiry}`]],
+    ["something behind the date-time", `sha256:${hexA} ci - 2030-01-31T12:00:00Z!`, [`line 1: ${expiry}`]],
+    ["an hour that is none", `sha256:${hexA} ci - 2030-01-31T25:00:00Z`, [`line 1: ${expiry}`]],
+    ["a name used twice", `${good}\nsha256:${hexB} ci - -`, ["line 2: the name stands in line 1 already"]],
+    ["a hash used twice", `${good}\n\nsha256:${hexA} cd - -`, ["line 3: the hash stands in line 1 already"]],
+    [
+      "a line that stands there twice",
+      `${good}\n${good}`,
+      ["line 2: the name stands in line 1 already", "line 2: the hash stands in line 1 already"],
+    ],
+    [
+      "every bad line by its number",
+      `${good}\nnonsense\n# comment\nsha256:x "y" - -`,
+      [`line 2: 1 columns instead of the ${columns}`, `line 4: ${hash}; ${name}`],
+    ],
+  ])("reports %s", (_, given, want) => {
+    expect(parseTokenHashes(given)).toEqual({ kind: "problems", problems: want });
+  });
+
+  test("reports scopes that its caller does not know", () => {
+    expect(parseTokenHashes(`sha256:${hexA} ci a -`, problemOf).kind).toBe("value");
+    expect(parseTokenHashes(`sha256:${hexA} ci a,b -`, problemOf)).toEqual({
+      kind: "problems",
+      problems: ["line 1: b is no scope"],
+    });
+    expect(parseTokenHashes(`sha256:${hexA} ci a,b,c -`, problemOf)).toEqual({
+      kind: "problems",
+      problems: ["line 1: b is no scope; c is no scope"],
+    });
+  });
+
+  test.each([
+    base,
+    { ...base, scopes: new Set(["plants:delete", "x"]) },
+    { ...base, expiresAtMs: Date.UTC(2031, 4, 6, 7, 8, 9, 10) },
+  ])("reads back what formatTokenHash wrote: %j", (token) => {
+    expect(parseTokenHashes(formatTokenHash(token))).toEqual({ kind: "value", value: [token] });
+  });
+});
+
+describe("withoutToken", () => {
+  test.each([
+    { name: "its line", given: `sha256:${hexA} ci - -\nsha256:${hexB} cd - -\n`, want: `sha256:${hexB} cd - -\n` },
+    { name: "its line between tabs and spaces", given: `a\n  sha256:${hexA}\t ci  -\t-\nb`, want: "a\nb" },
+    { name: "no comment that names it", given: `# not ci\n # ci\nsha256:${hexA} ci - -\n`, want: "# not ci\n # ci\n" },
+  ])("leaves out $name", ({ given, want }) => {
+    expect(withoutToken(given, "ci")).toEqual({ kind: "value", value: want });
+  });
+
+  test("reports a name that no token has", () => {
+    expect(withoutToken(`# ci\nsha256:${hexA} cd - -\n`, "ci")).toEqual({
+      kind: "problems",
+      problems: ["no token is named ci"],
+    });
+  });
+});

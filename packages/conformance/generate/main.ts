@@ -1,0 +1,7 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { casesFolder } from "../runner/index.ts";
+import { generatedFiles } from "./files.ts";
+
+// `node packages/conformance/generate/main.ts` writes the files of the regular cases; the others are written by hand.
+for (const [name, text] of Object.entries(generatedFiles())) writeFileSync(join(casesFolder, name), text);

@@ -1,0 +1,98 @@
+import { existsSync, readFileSync } from "node:fs";
+import type { Endpoint } from "@plantstore/gateway/internal/serve";
+import { type OptionNames, refuseUnknownOptions, required } from "@plantstore/gateway/options";
+import { pageFile } from "./page-file.ts";
+import { onceSettled, type Resource, resourceEndpoint } from "./resource.ts";
+import { writeDocument, type WrittenDocument } from "./written-document.ts";
+
+/** Options of {@link createDocsPage}. */
+export interface DocsPageOptions {
+  /**
+   * Creates the OpenAPI document, as an object or as JSON text; called once, when the document is first requested, and
+   * again after it has failed. An object is written in short turns of the event loop, which large ones should have.
+   */
+  readonly document: () => string | object | Promise<string | object>;
+  /** Whether everyone may read it, or only with a credential. `/` redirects to the page only when it is open. */
+  readonly open: boolean;
+}
+
+const docsPageOptionNames: OptionNames<DocsPageOptions> = { document: required, open: required };
+
+// Everything comes from this server and nothing is inline, so text in the description or in a response can never run.
+// Requests may also go to the servers that the description names, which the page offers for choice.
+function contentSecurityPolicy(servers: readonly string[]): string {
+  return [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "img-src 'self'",
+    `connect-src ${["'self'", ...servers].join(" ")}`,
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ].join("; ");
+}
+
+function headerOf(contentType: string, origins: readonly string[]): Record<string, string> {
+  return {
+    "content-type": contentType,
+    "cache-control": "no-cache",
+    "content-security-policy": contentSecurityPolicy(origins),
+    "cross-origin-opener-policy": "same-origin",
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+  };
+}
+
+/**
+ * Creates the endpoints of the description: `/openapi.json` and `/openapi.yaml`, and at `/docs` a page for reading it
+ * and trying its operations in a browser.
+ *
+ * The content is created on the first request, which keeps starts short, and then compressed once for each coding. The
+ * page works offline and under a strict content security policy. Its paths are relative, so it works below any base URL.
+ *
+ * @throws TypeError for options that do not exist
+ */
+export function createDocsPage(options: DocsPageOptions): Endpoint[] {
+  refuseUnknownOptions(options, docsPageOptionNames, "createDocsPage");
+  const { document, open } = options;
+  const written = onceSettled(async () => writeDocument(await document()));
+  const endpointOf = (
+    path: string,
+    contentType: string,
+    write: (document: WrittenDocument) => Resource["body"] | Promise<Resource["body"]>,
+  ): Endpoint =>
+    resourceEndpoint(path, open, async () => {
+      const described = await written();
+      return { header: headerOf(contentType, described.origins), body: await write(described) };
+    });
+  const endpoints = [
+    endpointOf("/openapi.json", "application/json", ({ json }) => json),
+    // RFC 9512.
+    endpointOf("/openapi.yaml", "application/yaml", ({ yaml }) => yaml()),
+    endpointOf("/docs", "text/html; charset=utf-8", () => read("page.html")),
+    endpointOf("/docs/page.js", "text/javascript; charset=utf-8", readScript),
+    endpointOf("/docs/page.css", "text/css; charset=utf-8", () => styles.map(read).join("\n")),
+    endpointOf("/docs/icon.svg", "image/svg+xml", () => read("icon.svg")),
+  ];
+  return open ? [...endpoints, leadToPage] : endpoints;
+}
+
+const styles = ["page.css", "layout.css", "print.css"];
+
+const leadToPage: Endpoint = {
+  path: "/",
+  open: true,
+  answer: () => ({ httpStatus: 302, header: { ...headerOf("text/plain", []), location: "docs" }, body: "" }),
+};
+
+function read(name: string): string {
+  return readFileSync(pageFile(name), "utf8");
+}
+
+/** Reads the script that the build has written; in a checkout there is none. */
+async function readScript(): Promise<string> {
+  if (existsSync(pageFile("page.js"))) return read("page.js");
+  const { writePageScript } = await import("./page-script.ts");
+  return writePageScript();
+}

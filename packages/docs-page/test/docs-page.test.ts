@@ -1,0 +1,101 @@
+import { Script } from "node:vm";
+import { expect, test } from "vitest";
+import type { EndpointAnswer } from "../../gateway/src/index.ts";
+import { createDocsPage } from "../src/docs-page.ts";
+import { askEndpoint } from "../../testing/src/gateway/ask-endpoint.ts";
+
+const document = '{"openapi":"3.1.0"}';
+const open = createDocsPage({ document: () => document, open: true });
+const answers = new Map(
+  await Promise.all(open.map(async (endpoint) => [endpoint.path, await askEndpoint(endpoint)] as const)),
+);
+const html = textOf("/docs");
+
+function answerOf(path: string): EndpointAnswer {
+  const answer = answers.get(path);
+  if (answer === undefined) throw new Error(`nothing is at ${path}`);
+  return answer;
+}
+
+function textOf(path: string): string {
+  return new TextDecoder().decode(Buffer.from(answerOf(path).body));
+}
+
+test("the document is served as it is", () => {
+  expect(answerOf("/openapi.json")).toMatchObject({ httpStatus: 200, header: { "content-type": "application/json" } });
+  expect(textOf("/openapi.json")).toBe(document);
+});
+
+test("the document is served as YAML, too", () => {
+  expect(answerOf("/openapi.yaml")).toMatchObject({ httpStatus: 200, header: { "content-type": "application/yaml" } });
+  expect(textOf("/openapi.yaml")).toBe('openapi: "3.1.0"\n');
+});
+
+test("the root leads to the page by a relative path", () => {
+  expect(answerOf("/")).toMatchObject({ httpStatus: 302, header: { location: "docs" } });
+});
+
+test("without being open, everything needs a credential and the root is left alone", () => {
+  const closed = createDocsPage({ document: () => document, open: false });
+  expect(closed.map(({ path }) => path)).not.toContain("/");
+  expect(new Set(closed.map((endpoint) => endpoint.open))).toEqual(new Set([false]));
+});
+
+test.each(open.map(({ path }) => path))("%s is asked for again after a release", (path) => {
+  expect(answerOf(path).header?.["cache-control"]).toBe("no-cache");
+});
+
+test.each(open.map(({ path }) => path))("%s may run and load nothing from elsewhere, and nothing inline", (path) => {
+  expect(answerOf(path).header).toMatchObject({
+    "cross-origin-opener-policy": "same-origin",
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+  });
+  expect(answerOf(path).header?.["content-security-policy"]).toBe(
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  );
+});
+
+test("the page may send requests to the servers that the document names, and to no others", async () => {
+  const servers = [
+    "/garden",
+    "https://plants.example/api",
+    "https://plants.example/b",
+    "https://[",
+    "ftp://plants.example",
+  ];
+  const text = JSON.stringify({ openapi: "3.1.0", servers: servers.map((url) => ({ url })) });
+  const page = createDocsPage({ document: () => text, open: true }).find(({ path }) => path === "/docs");
+  const { header } = await askEndpoint(page ?? expect.unreachable());
+  expect(header?.["content-security-policy"]).toContain("; connect-src 'self' https://plants.example; ");
+});
+
+const references = [...html.matchAll(/(?:src|href)="([^"#]+)"/g)].map(([, target = ""]) => target);
+
+test.each(references)("the page's reference to %s is relative and served", (target) => {
+  expect(answerOf(`/${target}`).httpStatus).toBe(200);
+});
+
+test("the page is five requests, of which one is for its script, which imports nothing", () => {
+  expect([...answers.keys()].filter((path) => path !== "/" && path !== "/openapi.yaml")).toHaveLength(5);
+  expect(references.filter((target) => target.endsWith(".js"))).toEqual(["docs/page.js"]);
+  expect(answerOf("/docs/page.js").header?.["content-type"]).toBe("text/javascript; charset=utf-8");
+  expect(textOf("/docs/page.js")).not.toMatch(/^(?:import|export)\b|\bimport\(/m);
+});
+
+test("the script of the page is one that compiles, each of its modules before the first that uses it", () => {
+  const script = textOf("/docs/page.js");
+  // The entry waits for its descriptions.
+  expect(() => new Script(`(async () => {${script}\n})`)).not.toThrow();
+  const used = [...script.matchAll(/^const \{[^}]*\} = ([\w$]+);$|^const ([\w$]+) = \(\(\) => \{$/gm)];
+  const made = new Set(["marked"]);
+  for (const [, module, maker] of used) {
+    if (maker !== undefined) made.add(maker);
+    else expect(made).toContain(module);
+  }
+  expect(made.size).toBeGreaterThan(3);
+});
+
+test("the page has neither inline scripts and styles nor handlers", () => {
+  expect(html).not.toMatch(/<script(?![^>]* src=)|<style|\sstyle=|\son[a-z]+=|javascript:/);
+});

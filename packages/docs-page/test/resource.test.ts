@@ -1,0 +1,117 @@
+import { readFileSync } from "node:fs";
+import { brotliDecompressSync, gunzipSync } from "node:zlib";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createDocsPage } from "../src/index.ts";
+import { resourceEndpoint } from "../src/resource.ts";
+import { type BoundAddress, createGateway } from "../../gateway/src/index.ts";
+import type { Field, HttpAnswer } from "../../testing/src/carriers/exchange.ts";
+import { askEndpoint } from "../../testing/src/gateway/ask-endpoint.ts";
+import { exchange } from "../../testing/src/gateway/wire-format.ts";
+
+const document = JSON.stringify({ openapi: "3.1.0", info: { description: "plants ".repeat(200) } });
+let documentsMade = 0;
+
+const gateway = createGateway({
+  routes: () => {},
+  endpoints: createDocsPage({ document: () => ((documentsMade += 1), document), open: true }),
+});
+let at: BoundAddress;
+beforeAll(async () => {
+  at = await gateway.listen({ host: "127.0.0.1" });
+});
+afterAll(() => gateway.close());
+
+function fieldsOf({ header }: HttpAnswer): Record<string, string> {
+  return Object.fromEntries(header);
+}
+
+const paths = ["/openapi.json", "/openapi.yaml", "/docs", "/docs/page.js", "/docs/page.css", "/docs/icon.svg"];
+
+describe.each(["1.1", "2"] as const)("over HTTP/%s", (version) => {
+  const ask = (path: string, header: readonly Field[] = [], httpMethod = "GET"): Promise<HttpAnswer> =>
+    exchange(at, version, { httpMethod, path, header });
+
+  test.each(paths)(
+    "%s has a strong tag of its own in each coding, and is not sent again to those who have it",
+    async (path) => {
+      const tags: string[] = [];
+      for (const coding of ["identity", "gzip", "br"]) {
+        const whole = await ask(path, [["accept-encoding", coding]]);
+        const { etag = "", vary, "content-type": type } = fieldsOf(whole);
+        expect([whole.httpStatus, vary]).toEqual([200, "accept-encoding"]);
+        expect(etag).toMatch(/^"[\w-]{22,}"$/);
+        tags.push(etag);
+        for (const sent of [etag, `W/${etag}`, `"other", ${etag}`, "*"]) {
+          const again = await ask(path, [
+            ["accept-encoding", coding],
+            ["if-none-match", sent],
+          ]);
+          expect([again.httpStatus, again.body.length]).toEqual([304, 0]);
+          expect(fieldsOf(again)).toMatchObject({ etag, vary: "accept-encoding", "cache-control": "no-cache" });
+          expect(fieldsOf(again)).not.toHaveProperty("content-type", type);
+        }
+        const other = await ask(path, [
+          ["accept-encoding", coding],
+          ["if-none-match", '"other", W/"x"'],
+        ]);
+        expect([other.httpStatus, other.body.length]).toEqual([200, whole.body.length]);
+      }
+      expect(new Set(tags).size).toBe(3);
+    },
+  );
+
+  test.each([
+    { accepted: "gzip, deflate, br, zstd", coding: "br" },
+    { accepted: "gzip", coding: "gzip" },
+    { accepted: "br;q=0.1, gzip", coding: "gzip" },
+    { accepted: "identity, br;q=0.5", coding: undefined },
+    { accepted: "deflate", coding: undefined },
+    { accepted: "br;q=0, gzip;q=0", coding: undefined },
+  ])("the script is sent in $coding to those who accept $accepted", async ({ accepted, coding }) => {
+    const answer = await ask("/docs/page.js", [["accept-encoding", accepted]]);
+    expect(fieldsOf(answer)["content-encoding"]).toBe(coding);
+    const decoded =
+      coding === "br" ? brotliDecompressSync(answer.body) : coding === "gzip" ? gunzipSync(answer.body) : answer.body;
+    expect(decoded.toString()).toBe((await ask("/docs/page.js")).body.toString());
+    if (coding !== undefined) expect(answer.body.length).toBeLessThan(decoded.length / 3);
+  });
+
+  test("HEAD has the fields of GET", async () => {
+    const [got, head] = [await ask("/openapi.json"), await ask("/openapi.json", [], "HEAD")];
+    const { date: _got, ...want } = fieldsOf(got);
+    expect(fieldsOf(head)).toMatchObject(want);
+    expect(head.body.length).toBe(0);
+  });
+});
+
+test.each([
+  { coding: "gzip", documented: /page takes (\d+) KB in\s+four requests/ },
+  { coding: "br", documented: /\(in\s+Brotli (\d+)\)/ },
+])("in $coding the page has the size that docs/openapi.md says", async ({ coding, documented }) => {
+  const parts = paths.filter((path) => path.startsWith("/docs"));
+  const header: readonly Field[] = [["accept-encoding", coding]];
+  const sent = await Promise.all(parts.map((path) => exchange(at, "2", { httpMethod: "GET", path, header })));
+  const bytes = sent.reduce((sum, { body }) => sum + body.length, 0);
+  const [, kilobytes] = documented.exec(readFileSync("docs/openapi.md", "utf8")) ?? [];
+  expect(Math.abs(bytes / 1000 / Number(kilobytes) - 1)).toBeLessThan(0.05);
+  expect(parts).toHaveLength(4);
+});
+
+test("the document was made once for all of this", () => {
+  expect(documentsMade).toBe(1);
+});
+
+test("a resource is made once for all codings, and again after it has failed", async () => {
+  let made = 0;
+  const endpoint = resourceEndpoint("/a", true, () => {
+    made += 1;
+    if (made === 1) throw new Error("not yet");
+    return { header: {}, body: "a" };
+  });
+  await expect(askEndpoint(endpoint)).rejects.toThrow("not yet");
+  const [one, same] = await Promise.all([askEndpoint(endpoint), askEndpoint(endpoint)]);
+  expect(same.header).toBe(one.header);
+  await askEndpoint(endpoint, { "accept-encoding": "br" });
+  await askEndpoint(endpoint, { "accept-encoding": "br" });
+  expect(made).toBe(2);
+});

@@ -1,0 +1,66 @@
+import { expect, test } from "vitest";
+import { type Description, operationsOf } from "../src/files/description.ts";
+import { messagesOf } from "../src/files/rpc.ts";
+import { createOpenApi } from "../../gateway/src/index.ts";
+import { readJson } from "../../gateway/src/messages/json/index.ts";
+import { oddMethod, oddNames, oddRules } from "../../testing/src/gateway/odd-names.ts";
+
+// The messages that the page writes for grpcurl and buf, of fields whose JSON names have dots, braces and spaces.
+
+const document = createOpenApi([oddNames], { info: { title: "t", version: "1" }, rest: { rules: oddRules } });
+const description: Description = JSON.parse(JSON.stringify(document));
+
+interface Row {
+  readonly rpc: string;
+  readonly name: string;
+  readonly values: Readonly<Record<string, string>>;
+  readonly bodies?: readonly string[];
+  readonly want: object;
+}
+
+const path = { "path uuid": "a", "path inner_f0": "b", "path inner_two": "7", "path f10": "c" };
+
+test.each<Row>([
+  { rpc: "list", name: "a dot", values: { "query page.size": "a" }, want: { "page.size": "a" } },
+  {
+    rpc: "list",
+    name: "dots on each level",
+    values: { "query in.ner.page.size": "a", "query in.ner.page": "b" },
+    want: { "in.ner": { "page.size": "a", page: "b" } },
+  },
+  {
+    rpc: "list",
+    name: "a dot, and the path of another field",
+    values: { "query direct": "a", "query loop.text": "b" },
+    want: { "loop.text": "a", loop: { text: "b" } },
+  },
+  { rpc: "list", name: "a space", values: { "query with space": "a" }, want: { "with space": "a" } },
+  { rpc: "list", name: "a percent sign", values: { "query per%2Ecent": "a" }, want: { "per%2Ecent": "a" } },
+  { rpc: "list", name: "the name of another field", values: { "query id": "a" }, want: { id: "a" } },
+  {
+    rpc: "get",
+    name: "braces, in a path",
+    values: path,
+    want: { id: "a", "in.ner": { "page.size": "b", one: "7" }, "{brace}": "c" },
+  },
+  {
+    rpc: "get",
+    name: "a dot, in a path and a query",
+    values: { ...path, "query in.ner.page": "d" },
+    want: { id: "a", "in.ner": { "page.size": "b", one: "7", page: "d" }, "{brace}": "c" },
+  },
+  {
+    rpc: "postInner",
+    name: "a dot, as a body",
+    values: { "path id": "7" },
+    bodies: ['{"page.size":"a"}'],
+    want: { legacyId: "7", "in.ner": { "page.size": "a" } },
+  },
+])("the message of $rpc has a field whose JSON name has $name", ({ rpc, values, bodies = [], want }) => {
+  const operation = operationsOf(description).find(({ id }) => id === rpc) ?? expect.unreachable();
+  const input = { values: new Map(Object.entries(values)), accept: undefined, body: undefined, contentType: undefined };
+  const [message = ""] = messagesOf(operation, input, bodies);
+  expect(JSON.parse(message)).toEqual(want);
+  // An unknown name would be refused.
+  readJson(oddMethod("List").input, message, { unknownFields: "reject" });
+});

@@ -1,0 +1,33 @@
+import { expect, test } from "vitest";
+import { parse } from "yaml";
+import { writeDocument } from "../src/written-document.ts";
+
+const members = Object.fromEntries(Array.from({ length: 1_000 }, (_, at) => [`ü${at}`, { type: "ü".repeat(1_000) }]));
+
+test.each<{ readonly name: string; readonly document: object; readonly json?: object }>([
+  {
+    name: "a document",
+    document: { openapi: "3.1.0", paths: { "/a": { get: { tags: ["a"] } } }, tags: [{ name: "a" }] },
+  },
+  { name: "nothing", document: {} },
+  { name: "empty objects at each level", document: { paths: {}, components: { schemas: {} }, tags: [] } },
+  { name: "texts, numbers, booleans and null", document: { a: "x", b: 1.5, c: true, d: null, e: { f: { g: "h" } } } },
+  { name: "members that are undefined", document: { a: undefined, b: { c: undefined } }, json: { b: {} } },
+  { name: "more than is encoded at once", document: { components: { schemas: members } } },
+])("$name is the same as an object, as JSON text and as YAML", async ({ document, json = document }) => {
+  const ofObject = await writeDocument(document);
+  const text = JSON.stringify(document);
+  expect(Buffer.from(ofObject.json).toString()).toBe(text);
+  const ofText = await writeDocument(text);
+  expect(Buffer.from(ofText.json).toString()).toBe(text);
+  const yaml = Buffer.from(await ofObject.yaml()).toString();
+  expect(Buffer.from(await ofText.yaml()).toString()).toBe(yaml);
+  expect(parse(yaml)).toEqual(json);
+});
+
+test("the origins of the servers of an object and of a text are the same", async () => {
+  const document = { servers: [{ url: "https://a.example/v1" }, { url: "https://a.example/v2" }, { url: "/v3" }] };
+  for (const each of [document, JSON.stringify(document)]) {
+    expect((await writeDocument(each)).origins).toEqual(["https://a.example"]);
+  }
+});

@@ -1,0 +1,179 @@
+import type { ContextValues } from "@connectrpc/connect";
+import type { IncomingMessage } from "node:http";
+import type { Http2ServerRequest } from "node:http2";
+import type { SecureContextOptions } from "node:tls";
+import {
+  compileRoutes,
+  createFaultReporter,
+  createServer,
+  type FaultReporter,
+  type Platform,
+  refuseProblem,
+  type Routes,
+  serve,
+  type Server,
+  servingOptionNames,
+  type ServingOptions,
+} from "./serve/index.ts";
+import { type BoundAddress, type GatewayLoad, type HttpEngine, Listener, type ListenOptions } from "./listen/index.ts";
+import { commonJsPrototype } from "./commonjs-prototype.ts";
+import { createFetchHandler, type FetchGateway } from "./fetch/index.ts";
+import {
+  createNodeHandler,
+  type NodeHandler,
+  type NodeHandlerOptions,
+  type NodeServerResponse,
+} from "./node-handler.ts";
+import { continueWhenRead, nodeEngine } from "./node/index.ts";
+import { type OptionNames, refuseUnknownOptions } from "./options/index.ts";
+import { createTrustedProxies, trustedProxiesNames, type TrustedProxiesOptions } from "./trusted-proxies/index.ts";
+import { brotli, gzip, zstd } from "./compression/index.ts";
+
+/** Options of {@link createGateway}. */
+export interface GatewayOptions extends ServingOptions {
+  /**
+   * Handles requests that match nothing, without calling `admit`; used by {@link Gateway.handler} only. Because it is
+   * declared as a method, it may also be written for node:http or node:http2 alone, as the application of Express is.
+   */
+  fallback?(this: void, request: IncomingMessage | Http2ServerRequest, response: NodeServerResponse): void;
+  /**
+   * Returns the initial context values; used by {@link Gateway.handler} only, which has a node request to pass. What it
+   * throws is answered as if `admit` had thrown it, and `onRequest`, which would need the values, is not called.
+   */
+  readonly contextValues?: (request: IncomingMessage | Http2ServerRequest) => ContextValues;
+  /** The proxies that are trusted to name their clients, in header fields or by the PROXY protocol. Default none. */
+  readonly trustedProxies?: TrustedProxiesOptions;
+  /**
+   * The HTTP that {@link Gateway.listen} serves; {@link Gateway.handler} and `fetch` do without. Default node:http and
+   * node:http2. `createHttpEngine()` of `@plantstore/http-engine` takes less CPU and refuses more.
+   */
+  readonly engine?: HttpEngine;
+}
+
+/** The names of {@link GatewayOptions}. */
+export const gatewayOptionNames: OptionNames<GatewayOptions> = {
+  ...servingOptionNames,
+  fallback: true,
+  contextValues: true,
+  trustedProxies: trustedProxiesNames,
+  engine: true,
+};
+
+/** A gateway on node, ready to listen by itself or to be mounted in another server. */
+export interface Gateway extends FetchGateway {
+  /** Serves one request of a node, Express or Fastify server; replaces the handler of `connectNodeAdapter`. */
+  readonly handler: NodeHandler;
+  /**
+   * Listens to the event `checkContinue` of node's servers: serves a request as {@link handler} does, and sends 100
+   * (Continue) once the request is matched and admitted (RFC 9110 §10.1.1). Without this listener, node:http sends it
+   * immediately. Where a request is passed on to `next` or `fallback`, the client still waits for
+   * `response.writeContinue()`.
+   */
+  readonly checkContinue: NodeHandler;
+  /**
+   * Listens on one port, or one Unix socket, for HTTP/1.1 and HTTP/2, once. Rejects with the errors of `net.Server`,
+   * such as EADDRINUSE, and when the gateway has been drained, be it meanwhile.
+   *
+   * Publishes each request on node's diagnostics channels `http.server.request.start` and `http.server.response.finish`
+   * while anybody subscribes to one of them. The messages have the members of node's own: `socket` and `server`
+   * (of `node:net`); `request` with `method`, `url`, `httpVersion`, `headers`, `rawHeaders` and `socket`; `response`
+   * with `statusCode` (0 until there is an answer) and `headersSent`.
+   */
+  listen(options?: ListenOptions): Promise<BoundAddress>;
+  /** The current load of the port, counted when it is read; zeros before {@link listen}. */
+  readonly load: GatewayLoad;
+  /** Uses a renewed certificate for new connections. */
+  setSecureContext(context: SecureContextOptions): void;
+  /** Stops accepting, lets requests in flight finish, and cuts off what is left after `timeoutMs`. */
+  drain(timeoutMs: number): Promise<void>;
+  /** Closes at once, and cuts off calls in flight. */
+  close(): Promise<void>;
+}
+
+/**
+ * Creates a gateway from Connect routes.
+ *
+ * @throws Error listing every problem of the HTTP rules, and of `requestPathPrefix`, at once; TypeError for options that
+ * do not exist, and naming an entry of `trustedProxies` that is not an address
+ */
+export function createGateway(options: GatewayOptions): Gateway {
+  refuseUnknownOptions(options, gatewayOptionNames, "createGateway");
+  const report = createFaultReporter(options.onFault);
+  return assembleGateway(createNodeServer(options, compileNodeRoutes(options, report), report), options);
+}
+
+/**
+ * Compiles the {@link Routes} of a gateway on node. Throws as {@link createGateway} does.
+ *
+ * @param rpcs - how RPCs are prepared, if not in the usual way
+ */
+export function compileNodeRoutes(
+  options: GatewayOptions,
+  report: FaultReporter,
+  rpcs?: Pick<Platform, "createCodecs" | "isValidated" | "runOf">,
+): Routes {
+  const platform = { compressions: [gzip, brotli, zstd], parsedMethods, commonJsPrototype };
+  return compileRoutes(options, { ...platform, ...rpcs }, report);
+}
+
+/** Creates the {@link Server} of a gateway on node. */
+export function createNodeServer(
+  options: Omit<GatewayOptions, "routes">,
+  routes: Routes,
+  report: FaultReporter,
+): Server {
+  const trustedProxies = options.trustedProxies && createTrustedProxies(options.trustedProxies);
+  return createServer(options, routes, report, trustedProxies);
+}
+
+/** Connects everything that carries requests on node to a {@link Server}. */
+export function assembleGateway(server: Server, options: NodeHandlerOptions & Pick<GatewayOptions, "engine">): Gateway {
+  const { limits, report, trustedProxies } = server;
+  const listener = new Listener({
+    engine: options.engine ?? nodeEngine,
+    limits,
+    report,
+    trustedProxies,
+    serve: (exchange) => serve(server, exchange),
+    refuse: (exchange, problem) => refuseProblem(server, exchange, problem),
+  });
+  const handler = createNodeHandler(server, options);
+  return {
+    handler,
+    checkContinue: (request, response, next) => {
+      continueWhenRead(response);
+      handler(request, response, next);
+    },
+    fetch: createFetchHandler(server),
+    listen: (listenOptions = {}) => listener.listen(listenOptions),
+    get load() {
+      return listener.load;
+    },
+    setSecureContext: (context) => listener.setSecureContext(context),
+    drain: (timeoutMs) => listener.drain(timeoutMs),
+    // No test can tell: a millisecond is as good.
+    close: () => listener.drain(0),
+  };
+}
+
+/**
+ * Creates a gateway and returns its handler, under the name that `@connectrpc/connect-node` uses: a server built on
+ * that package need only change its import.
+ *
+ * @throws Error listing every problem of the HTTP rules at once
+ */
+export function connectNodeAdapter(options: GatewayOptions): NodeHandler {
+  return createGateway(options).handler;
+}
+
+const commonMethods: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
+
+/**
+ * The HTTP methods that reach a gateway wherever it is mounted. node's list takes 10 ms to load, so it is loaded only
+ * for methods that are rare.
+ */
+const parsedMethods: Pick<ReadonlySet<string>, "has"> = {
+  // node never turns CONNECT into a request (RFC 9110 §9.3.6).
+  has: (name) =>
+    commonMethods.has(name) || (name !== "CONNECT" && process.getBuiltinModule("node:http").METHODS.includes(name)),
+};

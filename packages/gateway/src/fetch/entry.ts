@@ -1,0 +1,31 @@
+/**
+ * The entry `@plantstore/gateway/fetch`: the gateway for Deno, Bun, workers, and frameworks that pass on a `Request`.
+ *
+ * It answers REST, Connect and gRPC-Web, and needs nothing of node.
+ */
+export {
+  type Admit,
+  type AdmitRequest,
+  type AnsweredRequest,
+  type CorsOptions,
+  type Endpoint,
+  type EndpointAnswer,
+  type EndpointRequest,
+  type FaultyRequest,
+  type OnFault,
+  type ServingOptions,
+} from "../serve/index.ts";
+export { errorCodeOf, type GatewayErrorCode } from "../errors/index.ts";
+export type { HeaderReader, Limits, Peer } from "../exchange/index.ts";
+export type { ProtocolName as Protocol } from "../protocols/index.ts";
+export {
+  type ErrorRecord,
+  type ErrorRecordPolicy,
+  type OnIgnored,
+  type OutsideHttpRule,
+  parseHttpRules,
+  type RestFailure,
+  type RestOptions,
+} from "../protocols/rest/rules/index.ts";
+export { createFetchGateway, type FetchGateway } from "./create-fetch-gateway.ts";
+export type { FetchContext, FetchHandler } from "./fetch-handler.ts";

@@ -1,0 +1,61 @@
+import type { ContextValues } from "@connectrpc/connect";
+import { problem } from "../errors/index.ts";
+import { findTarget, refuseProblem, serve, type Server, type Target, unmatched } from "../serve/index.ts";
+import {
+  bodyWasRead,
+  headerTooLarge,
+  type HttpProblem,
+  type Limits,
+  type Peer,
+  readRequestTarget,
+} from "../exchange/index.ts";
+import { FetchExchange } from "./exchange/index.ts";
+
+/** What a server knows about a request that a `Request` cannot express. */
+export interface FetchContext {
+  /** The other end of the connection. Default: an empty address. */
+  readonly peer?: Peer;
+  /** The initial context values of the call. */
+  readonly contextValues?: ContextValues;
+  /** Called instead of answering when nothing matches, before `admit`. */
+  readonly next?: () => Response | Promise<Response>;
+}
+
+/**
+ * Answers a Fetch `Request`. Rejects only with what `next` rejects with: a client that went away before its answer gets
+ * status 499, and an answer that could not be written becomes 500.
+ */
+export type FetchHandler = (request: Request, context?: FetchContext) => Promise<Response>;
+
+/** Creates the handler of a gateway for Fetch requests. */
+export function createFetchHandler(server: Server): FetchHandler {
+  return async (request, { peer, contextValues, next } = {}) => {
+    const exchange = new FetchExchange(request, peer);
+    const httpProblem = problemOf(exchange, server.limits);
+    const target = findTarget(server.routes, exchange);
+    if (target.kind === "unmatched" && target.unknown && next !== undefined) {
+      exchange.passOn();
+      return await next();
+    }
+    if (httpProblem !== undefined) refuseProblem(server, exchange, httpProblem);
+    else if (exchange.isBodyRead) refuseProblem(server, exchange, bodyWasRead());
+    else serve(server, exchange, withoutGrpc(target, server), () => contextValues);
+    return await exchange.response;
+  };
+}
+
+function problemOf({ common, host, httpMethod, target }: FetchExchange, limits: Limits): HttpProblem | undefined {
+  if (common.listBytes > limits.headerBytes) return headerTooLarge(limits);
+  const targetOrProblem = readRequestTarget(httpMethod, target, host, true, limits);
+  return typeof targetOrProblem === "string" ? undefined : targetOrProblem;
+}
+
+/**
+ * Returns the target, or a refusal of gRPC, which ends every response with trailers (gRPC over HTTP/2, "Responses"): a
+ * `Response` has no place for them.
+ */
+function withoutGrpc(target: Target, { routes }: Server): Target {
+  if (target.protocol.name !== "grpc" || target.kind === "unmatched") return target;
+  const error = problem("ERR_CONTENT_TYPE", "gRPC cannot be served here, gRPC-Web can");
+  return unmatched(routes.protocols.rest, error, target.rpc);
+}

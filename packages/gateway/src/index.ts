@@ -1,0 +1,57 @@
+/**
+ * The gateway: serves every RPC of your Connect routes over gRPC, gRPC-Web and Connect, and every RPC with a
+ * `google.api.http` annotation over REST as well. In process, on one port, without a proxy.
+ *
+ * Knows nothing of plants, credentials or operations: routes, `admit` and endpoints are passed in.
+ */
+export {
+  type Comments,
+  createOpenApi,
+  createOpenApiAsync,
+  type OpenApiDocument,
+  type OpenApiError,
+  type OpenApiInfo,
+  type OpenApiOptions,
+  type OpenApiSchema,
+  type OpenApiSecurityScheme,
+  type OpenApiServer,
+  readComments,
+} from "./openapi/index.ts";
+export {
+  type ErrorRecord,
+  type ErrorRecordPolicy,
+  type OnIgnored,
+  type OutsideHttpRule,
+  parseHttpRules,
+  type RestFailure,
+  type RestOptions,
+  type RestServiceOptions,
+} from "./protocols/rest/rules/index.ts";
+export {
+  type Admit,
+  type AdmitRequest,
+  type AnsweredRequest,
+  type CorsOptions,
+  type Endpoint,
+  type EndpointAnswer,
+  type EndpointRequest,
+  type FaultyRequest,
+  type OnFault,
+  type ServingOptions,
+} from "./serve/index.ts";
+export {
+  type BindOptions,
+  type BoundAddress,
+  type GatewayLoad,
+  type HttpEngine,
+  type ListenOptions,
+  shareConnections,
+  type SharedPort,
+} from "./listen/index.ts";
+export { errorCodeOf, type GatewayErrorCode } from "./errors/index.ts";
+export type { HeaderReader, Limits, Peer } from "./exchange/index.ts";
+export { connectNodeAdapter, createGateway, type Gateway, type GatewayOptions } from "./create-gateway.ts";
+export type { FetchContext, FetchGateway, FetchHandler } from "./fetch/index.ts";
+export type { NodeHandler, NodeServerResponse } from "./node-handler.ts";
+export { clientNetwork, isAddressOrNetwork, type TrustedProxiesOptions } from "./trusted-proxies/index.ts";
+export { type AcceptItem, type ProtocolName as Protocol, readAccept } from "./protocols/index.ts";

@@ -1,0 +1,229 @@
+import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
+import { WireType } from "@bufbuild/protobuf/wire";
+import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
+import { isKeptAsJson, isWrapped, messageWireType, type MessageField, scalarOf } from "./fields.ts";
+import { literal } from "../codegen/index.ts";
+import { wireTypeOf } from "./wire-types.ts";
+
+/** Names for what the text of a writer refers to. */
+export interface WriterNames {
+  name(value: unknown): string;
+  /** Returns the name of the writer of a type, which has `write`, and `Message`, a constructor. */
+  writer(desc: DescMessage): string;
+}
+
+/**
+ * Returns the text of a function `(target, message)`, which writes a message: its fields by their numbers, and what it
+ * does not know behind them, as protobuf-es does.
+ *
+ * In the text, `at` is where the next write begins. A length is written in as many bytes as the last one of its field,
+ * and moved if it needs more or fewer.
+ */
+export function writerText(desc: DescMessage, names: WriterNames): string {
+  const fields = desc.fields.toSorted((a, b) => a.number - b.number).map((field) => new FieldText(field, names));
+  return `(() => {
+${fields.map(({ guess }) => `let ${guess} = 1;`).join("\n")}
+return function (target, message) {
+  if (message.$typeName !== ${literal(desc.typeName)}) throw unsure;
+  const bytes = target.bytes;
+  let at = target.at, value, child, start = 0;
+${fields.map((field) => field.text()).join("\n")}
+  target.at = at;
+  if (message.$unknown !== undefined) writeUnknown(target, message.$unknown);
+};
+})()`;
+}
+
+/** The text that writes one field. */
+class FieldText {
+  /** The variable that holds how many bytes the last length had. */
+  readonly guess: string;
+  readonly #field: DescField;
+  readonly #names: WriterNames;
+  readonly #property: string;
+
+  constructor(field: DescField, names: WriterNames) {
+    this.#field = field;
+    this.#names = names;
+    this.#property = `message[${literal((field.oneof ?? field).localName)}]`;
+    this.guess = `guess${String(field.number)}`;
+  }
+
+  text(): string {
+    const field = this.#field;
+    const get = `value = ${this.#property};\n`;
+    switch (field.fieldKind) {
+      case "list":
+        return get + this.#list(field);
+      case "map":
+        return get + this.#map(field);
+      default:
+        if (field.oneof === undefined) return `${get}if (${this.#isSet()}) { ${this.#singular()} }${this.#else()}`;
+        return `${get}if (value.case === ${literal(field.localName)}) { value = value.value; ${this.#singular()} }`;
+    }
+  }
+
+  #tag(wireType: WireType): string {
+    return tagText(this.#field.number, wireType);
+  }
+
+  /** Whether `value` is written: what is explicitly there, or is not zero. */
+  #isSet(): string {
+    const { presence, localName } = this.#field;
+    // Defaults of proto2 are on the prototype.
+    if (presence !== FeatureSet_FieldPresence.IMPLICIT)
+      return `value !== undefined && hasOwn(message, ${literal(localName)})`;
+    // What has no presence is an open enum, whose first value is 0.
+    if (this.#field.enum !== undefined) return "value !== 0";
+    switch (scalarOf(this.#field)) {
+      case ScalarType.BOOL:
+        return "value !== false";
+      case ScalarType.STRING:
+        return 'value !== ""';
+      case ScalarType.BYTES:
+        return "value.byteLength !== 0";
+      case ScalarType.DOUBLE:
+      case ScalarType.FLOAT:
+        // -0 is written.
+        return "!Object.is(value, 0)";
+      default:
+        // Also "0" and 0n.
+        return "value != 0";
+    }
+  }
+
+  #else(): string {
+    return this.#field.presence === FeatureSet_FieldPresence.LEGACY_REQUIRED ? " else throw unsure;" : "";
+  }
+
+  #singular(): string {
+    const field = this.#field;
+    if (field.fieldKind === "message") return this.#message(field, "value");
+    const scalar = scalarOf(field);
+    return this.#tag(wireTypeOf(scalar)) + valueText(scalar, "value");
+  }
+
+  #list(field: DescField & { fieldKind: "list" }): string {
+    if (field.listKind === "message") {
+      if (isKeptAsJson(field)) return `if (value.length !== 0) { ${this.#alone(field)} }`;
+      return forEachText(this.#message(field, "value[index]"));
+    }
+    const scalar = scalarOf(field);
+    const one = valueText(scalar, "value[index]");
+    if (!field.packed) return forEachText(this.#tag(wireTypeOf(scalar)) + one);
+    return `if (value.length !== 0) { ${this.#tag(WireType.LengthDelimited)}${this.#behindLength(forEachText(one))} }`;
+  }
+
+  #map(field: DescField & { fieldKind: "map" }): string {
+    const entry = this.#key(field.mapKey) + this.#entryValue(field);
+    return `for (const key of Object.keys(value)) {
+${this.#tag(WireType.LengthDelimited)}const entryStart = at; at += ${this.guess}; const reserved = ${this.guess};
+${entry}
+target.at = at; ${this.guess} = writeLengthBefore(target, entryStart, reserved); at = target.at;
+}`;
+  }
+
+  #key(mapKey: ScalarType): string {
+    const tag = tagText(1, wireTypeOf(mapKey));
+    if (mapKey === ScalarType.BOOL) return `${tag}${call("writeBoolKey", "key")}`;
+    const isText = mapKey === ScalarType.STRING || isLong(mapKey);
+    // A name that is no integer is NaN, or another number than it says.
+    return (
+      tag +
+      (isText
+        ? valueText(mapKey, "key")
+        : `child = Number(key); if (String(child) !== key) throw unsure;\n${valueText(mapKey, "child")}`)
+    );
+  }
+
+  #entryValue(field: DescField & { fieldKind: "map" }): string {
+    if (field.mapKind !== "message") {
+      const scalar = scalarOf(field);
+      return tagText(2, wireTypeOf(scalar)) + valueText(scalar, "value[key]");
+    }
+    if (isKeptAsJson(field)) return "throw unsure;";
+    const write = `target.at = at; ${this.#names.writer(field.message)}.write(target, value[key]); at = target.at;\n`;
+    return `${tagText(2, WireType.LengthDelimited)}start = at; at += 1;\n${write}target.at = at; writeLengthBefore(target, start, 1); at = target.at;\n`;
+  }
+
+  #message(field: MessageField, value: string): string {
+    if (isKeptAsJson(field)) return this.#alone(field);
+    const writer = this.#names.writer(field.message);
+    const wrap = `child = new ${writer}.Message(); child[${literal(field.message.fields[0]?.localName ?? "")}] = value;\n`;
+    const [before, inner] = isWrapped(field) ? [wrap, "child"] : ["", value];
+    const write = `target.at = at; ${writer}.write(target, ${inner}); at = target.at;\n`;
+    const wireType = messageWireType(field);
+    if (wireType === WireType.StartGroup)
+      return before + this.#tag(WireType.StartGroup) + write + this.#tag(WireType.EndGroup);
+    return before + this.#tag(wireType) + this.#behindLength(write);
+  }
+
+  /** Statements that write something behind its length. */
+  #behindLength(statements: string): string {
+    return `{ const behind = at, reserved = ${this.guess}; at += reserved;
+${statements}
+target.at = at; ${this.guess} = writeLengthBefore(target, behind, reserved); at = target.at; }\n`;
+  }
+
+  /** Statements by which protobuf-es writes nothing but this field, of another message of the same type. */
+  #alone(field: MessageField): string {
+    const parent = this.#names.name(field.parent);
+    return `target.at = at; writeAlone(target, ${parent}, ${literal((field.oneof ?? field).localName)}, ${this.#property}); at = target.at;\n`;
+  }
+}
+
+function forEachText(statements: string): string {
+  return `for (let index = 0; index < value.length; index += 1) { ${statements} }`;
+}
+
+function tagText(number: number, wireType: WireType): string {
+  const bytes: number[] = [];
+  let rest = ((number << 3) | wireType) >>> 0;
+  for (; rest > 0x7f; rest >>>= 7) bytes.push((rest & 0x7f) | 0x80);
+  bytes.push(rest);
+  return bytes.map((byte) => `bytes[at++] = ${literal(byte)}; `).join("");
+}
+
+function call(write: string, value: string): string {
+  return `target.at = at; ${write}(target, ${value}); at = target.at;\n`;
+}
+
+/** A small number, that is not -1, 1.5 or a text, is written in place. */
+function oneByteOr(write: string, value: string): string {
+  return `if ((${value} & 127) === ${value}) bytes[at++] = ${value}; else { ${call(write, value)} }\n`;
+}
+
+function isLong(scalar: ScalarType): boolean {
+  return [ScalarType.INT64, ScalarType.UINT64, ScalarType.SINT64, ScalarType.FIXED64, ScalarType.SFIXED64].includes(
+    scalar,
+  );
+}
+
+function valueText(scalar: ScalarType, value: string): string {
+  switch (scalar) {
+    case ScalarType.INT32:
+      return oneByteOr("writeInt32", value);
+    case ScalarType.UINT32:
+      return oneByteOr("writeUint32", value);
+    default:
+      return call(writerNames[scalar], value);
+  }
+}
+
+const writerNames: Readonly<Record<ScalarType, string>> = {
+  [ScalarType.STRING]: "writeText",
+  [ScalarType.BYTES]: "writeBytes",
+  [ScalarType.BOOL]: "writeBool",
+  [ScalarType.INT32]: "writeInt32",
+  [ScalarType.UINT32]: "writeUint32",
+  [ScalarType.SINT32]: "writeSint32",
+  [ScalarType.INT64]: "writeInt64",
+  [ScalarType.UINT64]: "writeUint64",
+  [ScalarType.SINT64]: "writeSint64",
+  [ScalarType.FIXED32]: "writeFixed32",
+  [ScalarType.SFIXED32]: "writeSfixed32",
+  [ScalarType.FIXED64]: "writeFixed64",
+  [ScalarType.SFIXED64]: "writeSfixed64",
+  [ScalarType.FLOAT]: "writeFloat",
+  [ScalarType.DOUBLE]: "writeDouble",
+};

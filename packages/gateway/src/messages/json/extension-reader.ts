@@ -1,0 +1,48 @@
+import type { DescExtension, DescField, DescMessage } from "@bufbuild/protobuf";
+import { create, isMessage, setExtension } from "@bufbuild/protobuf";
+import { createFieldReader } from "./field-reader.ts";
+import type { FieldValues } from "./field-values.ts";
+import { oncePer } from "../codegen/index.ts";
+import type { FieldReader, ReadContext } from "./read-context.ts";
+import { requireFieldsRead } from "./required-fields.ts";
+
+const readerOf = oncePer(createExtensionReader);
+
+/**
+ * Finds the reader for a key such as `[package.name]` that names an extension of the message; `undefined` when the
+ * registry has no such extension.
+ */
+export function findExtensionReader(context: ReadContext, desc: DescMessage, key: string): FieldReader | undefined {
+  const { registry } = context;
+  if (registry === undefined || !key.startsWith("[") || !key.endsWith("]")) return undefined;
+  const extension = registry.getExtension(key.slice(1, -1));
+  if (extension?.extendee.typeName !== desc.typeName) return undefined;
+  return readerOf(extension);
+}
+
+// protobuf-es stores extensions as unknown fields, so the value is first read into a message that has no other field.
+function createExtensionReader(extension: DescExtension): FieldReader {
+  const { extendee, jsonName } = extension;
+  const own = { kind: "field", parent: extendee, name: jsonName, localName: "value", oneof: undefined };
+  const field = { ...extension, ...own };
+  if (!isField(field)) throw new TypeError(`${extension.typeName} makes no field`);
+  const alone: DescMessage = { ...extendee, fields: [field], members: [field], oneofs: [] };
+  const inner = createFieldReader(field);
+  return {
+    field,
+    nullIsValue: inner.nullIsValue,
+    read(context, fields) {
+      const values: FieldValues = create(alone);
+      inner.read(context, values, undefined);
+      // setExtension() writes the value in binary, which fails if required fields are missing.
+      if (extension.message !== undefined) requireFieldsRead(context, extension.message, values["value"]);
+      // There is no value if it was an unknown enum name, which is ignored.
+      if (Object.hasOwn(values, "value") && isMessage(fields)) setExtension(fields, extension, values["value"]);
+    },
+  };
+}
+
+// An extension's type no longer relates scalar types to their defaults, so the compiler cannot check more than this.
+function isField(desc: { readonly kind: string }): desc is DescField {
+  return desc.kind === "field";
+}

@@ -1,0 +1,122 @@
+import {
+  type DescField,
+  type DescMessage,
+  isMessage,
+  type JsonObject,
+  type JsonValue,
+  ScalarType,
+  toJson,
+} from "@bufbuild/protobuf";
+import { scalarZeroValue } from "@bufbuild/protobuf/reflect";
+import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
+import { asFieldValues, type FieldValues, setOwn } from "./field-values.ts";
+import { listToJson, mapToJson, valueToJson } from "./json-elements.ts";
+import { fieldForm, refuseMessage, wellKnownForm } from "./json-forms.ts";
+import { oncePer } from "../codegen/index.ts";
+import { jsonNameOf } from "./names.ts";
+import type { JsonStyle, MessageForms, ToJson } from "./write-context.ts";
+
+/** Makes the form of a message type that has none of its own: its fields in an object. */
+export type MakeForm = (desc: DescMessage, forms: MessageForms) => ToJson["toJson"];
+
+/** Creates the forms of all types in one style. */
+export function createMessageForms(style: JsonStyle, make: MakeForm = composeForm): MessageForms {
+  const forms: MessageForms = { style, of: oncePer((desc) => wellKnownForm(desc, forms) ?? lazyForm(desc)) };
+  function lazyForm(desc: DescMessage): ToJson {
+    const form: ToJson = {
+      toJson(message) {
+        form.toJson = make(desc, forms);
+        return form.toJson(message);
+      },
+    };
+    return form;
+  }
+  return forms;
+}
+
+/** Makes the form of a type of closures, one for each field. */
+export function composeForm(desc: DescMessage, forms: MessageForms): ToJson["toJson"] {
+  const fields = orderedFields(desc).map((field) => ({
+    name: jsonNameOf(field, forms.style),
+    toJson: createFieldForm(field, forms),
+  }));
+  return (message) => {
+    if (!isMessage(message, desc)) return refuseMessage(desc.typeName);
+    const json: JsonObject = {};
+    for (const field of fields) {
+      const value = field.toJson(message);
+      if (value !== undefined) setOwn(json, field.name, value);
+    }
+    return addExtensions(json, desc, message, forms.style);
+  };
+}
+
+/** Returns the fields of a type as they are written: by their numbers. */
+export function orderedFields(desc: DescMessage): readonly DescField[] {
+  return desc.fields.toSorted((one, other) => one.number - other.number);
+}
+
+/** Adds extensions, which are rare and stored in binary: protobuf-es reads and writes them. */
+export function addExtensions(json: JsonObject, desc: DescMessage, message: unknown, style: JsonStyle): JsonObject {
+  if (style.registry === undefined || !isMessage(message) || message.$unknown === undefined) return json;
+  return Object.assign(json, toJson(withoutFields(desc), message, style));
+}
+
+const withoutFields = oncePer((desc: DescMessage): DescMessage => ({ ...desc, fields: [] }));
+
+/** Creates the function that returns a field of a message as JSON has it; `undefined` where it is left out. */
+export function createFieldForm(
+  field: DescField,
+  forms: MessageForms,
+): (message: FieldValues) => JsonValue | undefined {
+  const { localName, oneof, presence, fieldKind } = field;
+  const form = fieldForm(field, forms);
+  const always = forms.style.alwaysEmitImplicit === true;
+  if (fieldKind === "list") return (message) => listToJson(message[localName], form, always ? [] : undefined);
+  if (fieldKind === "map") return (message) => mapToJson(message[localName], form, always ? {} : undefined);
+  if (oneof !== undefined) {
+    return (message) => {
+      const set = asFieldValues(message[oneof.localName]);
+      return set["case"] === localName ? valueToJson(set["value"], form) : undefined;
+    };
+  }
+  if (presence !== FeatureSet_FieldPresence.IMPLICIT) {
+    return (message) => {
+      const value = message[localName];
+      // Defaults of proto2 are on the prototype.
+      if (value !== undefined && Object.hasOwn(message, localName)) return valueToJson(value, form);
+      return presence === FeatureSet_FieldPresence.LEGACY_REQUIRED ? refuseUnset(field) : undefined;
+    };
+  }
+  const isZero = always ? () => false : zeroTest(field);
+  return (message) => {
+    const value = message[localName];
+    return isZero(value) ? undefined : valueToJson(value, form);
+  };
+}
+
+function zeroTest(field: DescField): (value: unknown) => boolean {
+  const { scalar } = field;
+  // -0 is a value, but equal to 0.
+  if (scalar === ScalarType.DOUBLE || scalar === ScalarType.FLOAT) return (value) => Object.is(value, 0);
+  if (scalar === ScalarType.BYTES) return isEmpty;
+  const zero = zeroOf(field);
+  return (value) => value === zero;
+}
+
+/** Returns whether something is bytes, but none. */
+export function isEmpty(value: unknown): boolean {
+  return value instanceof Uint8Array && value.byteLength === 0;
+}
+
+/** Returns the value of which a field of implicit presence is left out, if it is no float and no bytes. */
+// The first value of an enum is not 0 in every edition.
+export function zeroOf(field: DescField): unknown {
+  if (field.enum !== undefined) return field.enum.values[0]?.number;
+  return field.scalar && scalarZeroValue(field.scalar, "longAsString" in field && field.longAsString);
+}
+
+/** Throws the error for a required field that is not set. */
+export function refuseUnset(field: DescField): never {
+  throw new Error(`${String(field)} is required`);
+}

@@ -1,0 +1,108 @@
+import type { DescField, DescMessage, MessageShape } from "@bufbuild/protobuf";
+import { create, equals, isMessage } from "@bufbuild/protobuf";
+import { findExtensionReader } from "./extension-reader.ts";
+import { FieldProblem, printPath, quote } from "./field-problem.ts";
+import { createFieldReader } from "./field-reader.ts";
+import { createFieldSetter, type FieldValues, loadField, refuseOtherMember } from "./field-values.ts";
+import { findField } from "./names.ts";
+import { oncePer } from "../codegen/index.ts";
+import type { BoundFields, FieldReader, MessageReaders, ReadContext, ReadFieldsOptions } from "./read-context.ts";
+import type { ValueReader } from "./read-context.ts";
+import { createWellKnownReader } from "./well-known-readers.ts";
+
+const fieldReaderOf = oncePer(createFieldReader);
+
+/** The readers of all message types, each created on first use, because a message type may contain itself. */
+export const messageReaders: MessageReaders = {
+  readerOf: oncePer(
+    (desc: DescMessage): ValueReader => createWellKnownReader(desc) ?? ((context) => readFields(context, desc)),
+  ),
+  readFields,
+};
+
+function readFields<Desc extends DescMessage>(
+  context: ReadContext,
+  desc: Desc,
+  { bound, into, ignoredKey }: ReadFieldsOptions = {},
+): MessageShape<Desc> {
+  const { scanner, unknown, path } = context;
+  const message = isMessage(into, desc) ? into : create(desc);
+  const seen = new Set<DescField | string>();
+  scanner.openObject();
+  for (let key = scanner.firstKey(); key !== undefined; key = scanner.nextKey()) {
+    const known = key === ignoredKey ? undefined : findField(desc, key);
+    const reader = known === undefined ? findExtensionReader(context, desc, key) : fieldReaderOf(known);
+    if (reader !== undefined) {
+      path.push(reader.field);
+      if (seen.has(reader.field)) throw new FieldProblem("is set more than once");
+      seen.add(reader.field);
+      readField(context, reader, message, bound?.get(reader.field));
+      path.pop();
+      continue;
+    }
+    if (seen.has(key)) throw new FieldProblem(`key ${quote(key)} is set more than once`);
+    seen.add(key);
+    if (key !== ignoredKey) unknown.addField(key, path);
+    scanner.skipValue();
+  }
+  return message;
+}
+
+/** Reads a field, of which the path has set nothing, the whole, or some of the fields inside. */
+function readField(
+  context: ReadContext,
+  reader: FieldReader,
+  fields: FieldValues,
+  bound: BoundFields | "whole" | undefined,
+): void {
+  const { scanner, notes, unknown } = context;
+  if (bound === "whole") return readBoundField(context, reader, fields);
+  if (!reader.nullIsValue && scanner.peek() === "null") {
+    scanner.readLiteral("null");
+    if (notes !== undefined) noteField(context, notes.paths);
+    return;
+  }
+  refuseOtherMember(fields, reader.field);
+  const noted = notes?.paths.length;
+  const left = notes && notes.repeated + unknown.count;
+  reader.read(context, fields, bound);
+  // Noted are the fields inside this one, or if there are none the field itself. It is not noted when part of its value
+  // was ignored, because then it is not set to what the client meant.
+  if (notes === undefined || notes.paths.length !== noted || notes.repeated + unknown.count !== left) return;
+  noteField(context, notes.paths);
+}
+
+function readBoundField(context: ReadContext, reader: FieldReader, fields: FieldValues): void {
+  const { field } = reader;
+  const { scanner, path, unknown, notes } = context;
+  if (context.sameAsBound) {
+    if (notes !== undefined) notes.repeated++;
+    // Here too, null means that the field is not set.
+    if (scanner.peek() === "null") return scanner.readLiteral("null");
+    const repeated = create(field.parent);
+    reader.read(context, repeated, undefined);
+    refuseOtherValue(field, repeated, fields);
+    return;
+  }
+  if (context.rejectUnknown) throw new FieldProblem("is bound by the path");
+  unknown.addField(field.name, path.slice(0, -1));
+  scanner.skipValue();
+}
+
+function refuseOtherValue(field: DescField, repeated: MessageShape<DescMessage>, fields: FieldValues): void {
+  const fromPath = loadField(fields, field);
+  // Number.isNaN, because a NaN equals nothing.
+  if (Number.isNaN(fromPath) && Number.isNaN(loadField(repeated, field))) return;
+  const expected = create(field.parent);
+  createFieldSetter(field)(expected, fromPath);
+  if (!equals(field.parent, repeated, expected)) throw new FieldProblem("is not the value in the path");
+}
+
+// Limits how many paths one body can produce, because each can be as long as messages are deep.
+const notedFieldsMax = 1000;
+
+function noteField({ path, anyDepth }: ReadContext, paths: string[]): void {
+  if (anyDepth > 0 || !path.every((step) => typeof step === "object")) return;
+  if (paths.length === notedFieldsMax) throw new FieldProblem(`more than ${notedFieldsMax} fields for an update mask`);
+  paths.push(printPath(path));
+}

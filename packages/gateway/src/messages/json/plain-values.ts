@@ -1,0 +1,160 @@
+import {
+  create,
+  type DescEnum,
+  type DescField,
+  type DescMessage,
+  type JsonObject,
+  type JsonValue,
+  ScalarType,
+} from "@bufbuild/protobuf";
+import { isWrapperDesc, type WktWrapperDesc } from "@bufbuild/protobuf/wkt";
+import { refuse } from "../codegen/index.ts";
+import { createFieldSetter } from "./field-values.ts";
+import { enumValuesByName } from "./names.ts";
+import { type IntegerRange, int32, integerRangeOf } from "./numbers.ts";
+import { countStrings, type ReadState } from "./parse-plain.ts";
+import { enumNumber, messageForm, scalarForm } from "./text-forms.ts";
+import { toListMessage, toStructMessage, toValueMessage } from "./value-messages.ts";
+
+/** Reads values of what `JSON.parse` returns, as a protobuf-es message stores them. */
+export interface PlainReader {
+  /**
+   * Counts the strings that it reads in the state, names included: if there are as many as in the text, nothing was left
+   * out.
+   *
+   * @throws unsure where the exact reader has to look at the text: it may take the value, or it says what is wrong with it
+   */
+  read(json: JsonValue, state: ReadState): unknown;
+}
+
+/**
+ * Creates the reader of the values of a field whose message type, if it has one, is not stored as a message.
+ *
+ * @param canonical - whether integers must be in canonical form
+ */
+export function createValueReader(field: DescField, canonical: boolean): PlainReader {
+  if (field.enum !== undefined) return createEnumReader(field.enum);
+  if (field.message === undefined) {
+    return createScalarReader(field.scalar, field.fieldKind !== "map" && field.longAsString, canonical);
+  }
+  return isWrapperDesc(field.message) ? createWrappedReader(field.message, canonical) : structReader;
+}
+
+const structReader: PlainReader = {
+  read(json, state) {
+    if (!isObject(json)) return refuse();
+    state.strings += countStrings(json, state.mayBeLone);
+    return json;
+  },
+};
+
+function createEnumReader(desc: DescEnum): PlainReader {
+  const values = enumValuesByName(desc);
+  return {
+    read(json, state) {
+      if (typeof json !== "string") return json === null ? 0 : (enumNumber(desc, toInteger(json, int32)) ?? refuse());
+      state.strings++;
+      return values.get(json)?.number ?? refuse();
+    },
+  };
+}
+
+function createWrappedReader({ fields: [inner] }: WktWrapperDesc, canonical: boolean): PlainReader {
+  return createScalarReader(inner.scalar, inner.longAsString, canonical);
+}
+
+function createScalarReader(scalar: ScalarType, longAsString: boolean, canonical: boolean): PlainReader {
+  const form = scalarForm(scalar, longAsString);
+  const readText = (json: JsonValue, state: ReadState): unknown => {
+    if (typeof json !== "string" || (state.mayBeLone && !json.isWellFormed())) return refuse();
+    state.strings++;
+    return form.parse(json, canonical) ?? refuse();
+  };
+  const range = integerRangeOf(scalar);
+  if (range !== undefined) {
+    const toValue = createIntegerReader(range, longAsString, canonical);
+    return { read: (json, state) => (typeof json === "number" ? toValue(json) : readText(json, state)) };
+  }
+  switch (scalar) {
+    case ScalarType.BOOL:
+      return { read: (json) => (typeof json === "boolean" ? json : refuse()) };
+    case ScalarType.FLOAT:
+      return {
+        read: (json, state) => (typeof json === "number" ? toFinite(Math.fround(json)) : readText(json, state)),
+      };
+    case ScalarType.DOUBLE:
+      return { read: (json, state) => (typeof json === "number" ? toFinite(json) : readText(json, state)) };
+    default:
+      return { read: readText };
+  }
+}
+
+function toFinite(value: number): number {
+  return Number.isFinite(value) ? value : refuse();
+}
+
+function createIntegerReader(
+  range: IntegerRange,
+  longAsString: boolean,
+  canonical: boolean,
+): (json: number) => unknown {
+  return (json) => {
+    const value = canonical && Object.is(json, -0) ? undefined : toInteger(json, range);
+    if (value === undefined) return refuse();
+    if (!range.big) return value;
+    return longAsString ? String(value) : BigInt(value);
+  };
+}
+
+// Returns a number if it is an integer of the range, of which a double shows all digits. Never -0.
+function toInteger(json: JsonValue, { min, max }: IntegerRange): number | undefined {
+  return typeof json === "number" && Number.isSafeInteger(json) && json >= min && json <= max ? json + 0 : undefined;
+}
+
+/** Creates the reader of a well-known type with its own JSON form; `undefined` for every other type. */
+export function createWellKnownReader(desc: DescMessage, canonical: boolean): PlainReader | undefined {
+  switch (desc.typeName) {
+    case "google.protobuf.Any":
+      // It may come before its type.
+      return { read: refuse };
+    case "google.protobuf.Struct":
+      return { read: (json, state) => (isObject(json) ? toStructMessage(json, state) : refuse()) };
+    case "google.protobuf.Value":
+      return { read: toValueMessage };
+    case "google.protobuf.ListValue":
+      return { read: (json, state) => (Array.isArray(json) ? toListMessage(json, state) : refuse()) };
+    default:
+      return isWrapperDesc(desc) ? createWrapperReader(desc, canonical) : createFormReader(desc, canonical);
+  }
+}
+
+function createWrapperReader(desc: WktWrapperDesc, canonical: boolean): PlainReader {
+  const inner = createWrappedReader(desc, canonical);
+  const store = createFieldSetter(desc.fields[0]);
+  return {
+    read(json, state) {
+      const value = inner.read(json, state);
+      const wrapper = create(desc);
+      store(wrapper, value);
+      return wrapper;
+    },
+  };
+}
+
+// Reads a Timestamp, a Duration or a FieldMask, which are strings.
+function createFormReader(desc: DescMessage, canonical: boolean): PlainReader | undefined {
+  const form = messageForm(desc, false);
+  return (
+    form && {
+      read(json, state) {
+        if (typeof json !== "string") return refuse();
+        state.strings++;
+        return form.parse(json, canonical) ?? refuse();
+      },
+    }
+  );
+}
+
+function isObject(json: JsonValue): json is JsonObject {
+  return typeof json === "object" && json !== null && !Array.isArray(json);
+}

@@ -1,0 +1,188 @@
+import type { DescField, DescMessage, JsonValue, Message, MessageShape } from "@bufbuild/protobuf";
+import { isMessage } from "@bufbuild/protobuf";
+import { hasCustomJsonRepresentation } from "./custom-form.ts";
+import { mayMakeCode, unsure } from "../codegen/index.ts";
+import { createFieldReader } from "./field-reader.ts";
+import { asFieldValues, createFieldSetter, type FieldValues } from "./field-values.ts";
+import { createMadeReaders, type MadeReaders } from "./made-reader.ts";
+import { parsePlain, type ReadState } from "./parse-plain.ts";
+import type { PlainReader } from "./plain-values.ts";
+import { readExactField, readExactText, type TextRules, toText } from "./read-exact.ts";
+import type { ReadServiceJsonOptions } from "./read-options.ts";
+import type { BoundFields, FieldNotes, ReadContext } from "./read-context.ts";
+import { findField } from "./names.ts";
+import { requireFields } from "./required-fields.ts";
+import { UnknownNames } from "./unknown-names.ts";
+
+/** A message that was read, and the names that were ignored. */
+export interface JsonReadResult<Desc extends DescMessage> {
+  readonly message: MessageShape<Desc>;
+  /** Empty if unknown fields are refused. */
+  readonly ignored: UnknownNames;
+}
+
+/**
+ * Reads a message from JSON text. An int64 never passes through a double, and whatever RFC 8259 or the proto3 JSON
+ * mapping leaves ambiguous is refused: a field set twice by whatever name, lone surrogates, bad UTF-8, trailing text,
+ * nesting beyond 100 levels, two members of a oneof.
+ *
+ * A field that is missing or `null` is not set, which differs from zero for fields with presence.
+ *
+ * @throws ConnectError `InvalidArgument` whose message names the field
+ *
+ * @example
+ * ```ts
+ * readJson(DeletePlantRequestSchema, '{"id":"9007199254740993"}').id; // 9007199254740993n
+ * ```
+ */
+export function readJson<Desc extends DescMessage>(
+  desc: Desc,
+  json: Uint8Array | string,
+  options: ReadServiceJsonOptions = {},
+): MessageShape<Desc> {
+  const { message } = readPartialJson(desc, json, options);
+  requireFields(desc, message);
+  return message;
+}
+
+/** What a rule adds to the reading of a body. */
+export interface BodyRules {
+  /** The fields that the path has set. */
+  readonly bound: BoundFields;
+  /** Whether the text may set them to the same value; otherwise it must not set them. */
+  readonly sameAsBound: boolean;
+}
+
+const noRules: BodyRules = { bound: new Map(), sameAsBound: false };
+
+/**
+ * Reads a message that may be only part of a request: like {@link readJson}, but required fields may be missing, and
+ * what was ignored is returned.
+ *
+ * @param into - the message in which the path has set fields; not for a type with its own JSON form
+ * @param notes - collects the fields that the text sets
+ */
+export function readPartialJson<Desc extends DescMessage>(
+  desc: Desc,
+  json: Uint8Array | string,
+  options: ReadServiceJsonOptions,
+  { bound, sameAsBound }: BodyRules = noRules,
+  into?: Message,
+  notes?: FieldNotes,
+): JsonReadResult<Desc> {
+  return readText(
+    json,
+    options,
+    { sameAsBound, notes },
+    (context) => {
+      if (!hasCustomJsonRepresentation(desc)) return context.messages.readFields(context, desc, { bound, into });
+      return asMessageOf(desc, context.messages.readerOf(desc)(context));
+    },
+    (readers) => readers.of(desc),
+    (value, plain) => {
+      const message = asMessageOf(desc, value);
+      return into === undefined ? message : mergeInto(desc, asMessageOf(desc, into), message, plain, bound);
+    },
+  );
+}
+
+/** Reads the value of one field into a message and returns what was ignored. */
+export type JsonFieldReader = (message: Message, json: Uint8Array, notes?: FieldNotes) => UnknownNames;
+
+/**
+ * Creates the reader of a field whose value is the whole text: the body of a rule that names a body field. `null`
+ * leaves the field unset, as it does inside a message.
+ *
+ * The reader throws a `ConnectError` of `InvalidArgument` whose message names the field.
+ */
+export function createJsonFieldReader(
+  field: DescField,
+  options: ReadServiceJsonOptions,
+  { bound, sameAsBound }: BodyRules,
+): JsonFieldReader {
+  const store = createFieldSetter(field);
+  const below = bound.get(field);
+  const reader = createFieldReader(field);
+  return (message, json, notes) =>
+    readText(
+      json,
+      options,
+      { sameAsBound, notes },
+      (context) => readExactField(reader, below, context, message),
+      (readers) => (below === undefined ? readers.ofField(field) : undefined),
+      (value, plain) => {
+        if (plain === null && !reader.nullIsValue) return;
+        if (isOneofSet(message, field)) throw unsure;
+        store(message, value);
+      },
+    ).ignored;
+}
+
+// One truth: what the quick way is not sure of, the exact way reads once more, and what it says holds.
+function readText<Value>(
+  json: Uint8Array | string,
+  options: ReadServiceJsonOptions,
+  rules: TextRules,
+  readExactly: (context: ReadContext) => Value,
+  readerOf: (readers: MadeReaders) => PlainReader | undefined,
+  take: (value: unknown, json: JsonValue) => Value,
+): { readonly message: Value; readonly ignored: UnknownNames } {
+  const readers = options.canonicalIntegers === true ? canonicalReaders : readersOfAnySpelling;
+  const text = toText(json);
+  // What a text sets is noted by the exact reader.
+  const reader = rules.notes === undefined && mayMakeCode(options) ? readerOf(readers) : undefined;
+  const quickly = reader && readQuickly(text, readers.canonical, reader, take);
+  if (quickly !== undefined) return { message: quickly.value, ignored: new UnknownNames() };
+  return readExactText(text, options, rules, readExactly);
+}
+
+const readersOfAnySpelling = createMadeReaders(false);
+const canonicalReaders = createMadeReaders(true);
+
+function readQuickly<Value>(
+  text: string,
+  canonicalIntegers: boolean,
+  reader: PlainReader,
+  take: (value: unknown, json: JsonValue) => Value,
+): { readonly value: Value } | undefined {
+  const plain = parsePlain(text, canonicalIntegers);
+  if (plain === undefined) return undefined;
+  const state: ReadState = { strings: 0, mayBeLone: plain.mayBeLone };
+  try {
+    const value = reader.read(plain.value, state);
+    // Fewer where a name is there twice.
+    return state.strings === plain.strings ? { value: take(value, plain.value) } : undefined;
+  } catch {
+    // The exact reader says what is wrong, if anything is.
+    return undefined;
+  }
+}
+
+// Moves the fields that a text has set into the message in which the path has set its own.
+function mergeInto<Shape extends Message>(
+  desc: DescMessage,
+  into: Shape,
+  message: Message,
+  json: JsonValue,
+  bound: BoundFields,
+): Shape {
+  const from: FieldValues = message;
+  const target: FieldValues = into;
+  const fields = Object.keys(json ?? {}).flatMap((name) => findField(desc, name) ?? []);
+  // Before the first is moved, so that nothing is when one cannot be.
+  if (fields.some((field) => bound.has(field) || isOneofSet(target, field))) throw unsure;
+  for (const { localName, oneof } of fields) {
+    const property = oneof?.localName ?? localName;
+    if (Object.hasOwn(from, property)) target[property] = from[property];
+  }
+  return into;
+}
+
+function isOneofSet(fields: FieldValues, { oneof }: DescField): boolean {
+  return oneof !== undefined && asFieldValues(fields[oneof.localName])["case"] !== undefined;
+}
+
+function asMessageOf<Desc extends DescMessage>(desc: Desc, value: unknown): MessageShape<Desc> {
+  if (isMessage(value, desc)) return value;
+  throw new TypeError(`the reader of ${desc.typeName} made something else`);
+}

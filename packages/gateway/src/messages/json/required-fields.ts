@@ -1,0 +1,93 @@
+import type { DescField, DescMessage, Message } from "@bufbuild/protobuf";
+import { isFieldSet, isMessage } from "@bufbuild/protobuf";
+import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
+import { problem } from "../../errors/index.ts";
+import { FieldProblem, type PathStep, printPath } from "./field-problem.ts";
+import { asFieldValues, type FieldValues, loadField } from "./field-values.ts";
+import { oncePer } from "../codegen/index.ts";
+import type { ReadContext } from "./read-context.ts";
+
+/**
+ * Checks that a message and those inside it have the fields that proto2 or an edition requires. Messages in an Any were
+ * checked when they were read.
+ *
+ * @throws ConnectError `InvalidArgument` whose message names the field
+ */
+export function requireFields(desc: DescMessage, message: Message): void {
+  const missing = findMissingBelow(desc, message);
+  if (missing !== undefined) throw problem("ERR_MESSAGE_INVALID", `${printPath(missing)}: ${isRequired}`);
+}
+
+/** Returns whether messages of this type, or inside it, can lack a required field. */
+export function hasRequiredFields(desc: DescMessage): boolean {
+  return checkedFieldsOf(desc).length > 0;
+}
+
+/**
+ * Checks a message, or a list of messages, that was just read, as {@link requireFields} does.
+ *
+ * @throws FieldProblem when a required field is missing
+ */
+export function requireFieldsRead({ path }: ReadContext, desc: DescMessage, value: unknown): void {
+  const missing = findMissingBelow(desc, value);
+  if (missing === undefined) return;
+  path.push(...missing);
+  throw new FieldProblem(isRequired);
+}
+
+const isRequired = "is required";
+
+function findMissing(desc: DescMessage, fields: FieldValues): readonly PathStep[] | undefined {
+  for (const field of checkedFieldsOf(desc)) {
+    if (isRequiredField(field) && !(isMessage(fields) && isFieldSet(fields, field))) return [field];
+    const below = field.message && findMissingBelow(field.message, loadField(fields, field));
+    if (below !== undefined) return [field, ...below];
+  }
+  return undefined;
+}
+
+function findMissingBelow(desc: DescMessage, value: unknown): readonly PathStep[] | undefined {
+  if (value === undefined || checkedFieldsOf(desc).length === 0) return undefined;
+  if (isMessage(value)) return findMissing(desc, value);
+  for (const [key, element] of Object.entries(asFieldValues(value))) {
+    const below = findMissing(desc, asFieldValues(element));
+    if (below !== undefined) return [Array.isArray(value) ? Number(key) : key, ...below];
+  }
+  return undefined;
+}
+
+// The required fields, and those that may contain some. Nearly every message type has none.
+const checkedFieldsOf = oncePer((desc: DescMessage): readonly DescField[] =>
+  desc.fields.filter(
+    (field) => isRequiredField(field) || (field.message !== undefined && mayLackFields(field.message)),
+  ),
+);
+
+// Of a message without required fields inside, none inside it has them either, so each message is visited once. Without
+// recursion, because a chain of messages may be longer than the stack.
+const known = new WeakMap<DescMessage, boolean>();
+
+/** Returns whether a message, or one inside it, has a required field. */
+function mayLackFields(desc: DescMessage): boolean {
+  const seen = new Map<DescMessage, DescMessage | undefined>([[desc, undefined]]);
+  // Iterating over a map includes what is added to it meanwhile.
+  for (const [message] of seen) {
+    const isKnown = known.get(message);
+    if (isKnown === true || (isKnown === undefined && message.fields.some(isRequiredField))) {
+      for (let each: DescMessage | undefined = message; each !== undefined; each = seen.get(each))
+        known.set(each, true);
+      return true;
+    }
+    if (isKnown === false) continue;
+    for (const { message: below } of message.fields) {
+      if (below !== undefined && !seen.has(below)) seen.set(below, message);
+    }
+  }
+  for (const message of seen.keys()) known.set(message, false);
+  return false;
+}
+
+/** Returns whether proto2 or an edition requires a field. */
+export function isRequiredField(field: DescField): boolean {
+  return field.presence === FeatureSet_FieldPresence.LEGACY_REQUIRED;
+}

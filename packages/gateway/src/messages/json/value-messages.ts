@@ -1,0 +1,52 @@
+import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
+import { type ListValue, NullValue, type Struct, type Value } from "@bufbuild/protobuf/wkt";
+import { refuse } from "../codegen/index.ts";
+import { setOwn } from "./field-values.ts";
+import type { ReadState } from "./parse-plain.ts";
+
+// Like the messages of `create()`, but each in one step: a list of a million values is made of little else.
+
+/**
+ * Returns a JSON value as a google.protobuf.Value, and counts its strings, names included.
+ *
+ * @throws unsure for a number beyond the range of a double, and for a lone surrogate
+ */
+export function toValueMessage(json: JsonValue, state: ReadState): Value {
+  return { $typeName: "google.protobuf.Value", kind: toKind(json, state) };
+}
+
+function toKind(json: JsonValue, state: ReadState): Value["kind"] {
+  switch (typeof json) {
+    case "string":
+      if (state.mayBeLone && !json.isWellFormed()) return refuse();
+      state.strings++;
+      return { case: "stringValue", value: json };
+    case "number":
+      return Number.isFinite(json) ? { case: "numberValue", value: json } : refuse();
+    case "boolean":
+      return { case: "boolValue", value: json };
+    default:
+      if (json === null) return { case: "nullValue", value: NullValue.NULL_VALUE };
+      return Array.isArray(json)
+        ? { case: "listValue", value: toListMessage(json, state) }
+        : { case: "structValue", value: toStructMessage(json, state) };
+  }
+}
+
+/** Does the same for a google.protobuf.ListValue. */
+export function toListMessage(json: readonly JsonValue[], state: ReadState): ListValue {
+  const values: Value[] = [];
+  for (const item of json) values.push(toValueMessage(item, state));
+  return { $typeName: "google.protobuf.ListValue", values };
+}
+
+/** Does the same for a google.protobuf.Struct. */
+export function toStructMessage(json: JsonObject, state: ReadState): Struct {
+  const fields: Struct["fields"] = {};
+  for (const name in json) {
+    state.strings++;
+    const value = json[name];
+    if (value !== undefined) setOwn(fields, name, toValueMessage(value, state));
+  }
+  return { $typeName: "google.protobuf.Struct", fields };
+}

@@ -1,0 +1,61 @@
+import type { DescField, DescMessage, JsonObject, JsonValue, JsonWriteOptions, Message } from "@bufbuild/protobuf";
+import { valueToJson } from "./json-elements.ts";
+import { fieldForm, packedToJson } from "./json-forms.ts";
+import { makeForm } from "./made-writer.ts";
+import { createFieldForm, createMessageForms, zeroOf } from "./message-forms.ts";
+import { oncePer } from "../codegen/index.ts";
+import type { JsonStyle, MessageForms } from "./write-context.ts";
+
+/** Options of {@link createJsonMessageWriter}: those of Connect. */
+export type WriteJsonOptions = Partial<JsonWriteOptions>;
+
+const noOptions: WriteJsonOptions = {};
+
+/**
+ * Creates the function that writes messages of a type as proto3 JSON text: 64-bit integers as strings, fields that are
+ * not set left out, field masks as {@link printFieldMask} writes them. It is compiled when it is first called.
+ *
+ * The function throws an Error when a message cannot be written, which is the handler's fault: a Timestamp out of
+ * range, an Any whose type is not in the registry, a field mask with an empty path, a number in a field of text.
+ */
+export function createJsonMessageWriter(
+  desc: DescMessage,
+  options: JsonStyle = noOptions,
+): (message: Message) => string {
+  const form = formsOf(options).of(desc);
+  return (message) => JSON.stringify(form.toJson(message));
+}
+
+/**
+ * Creates the function that writes one field of a message, its zero where a message would leave it out.
+ *
+ * Other fields are ignored, so that none of them can make the writing fail.
+ */
+export function createJsonFieldWriter(field: DescField, options: JsonStyle): (message: Message) => string {
+  const forms = formsOf(options);
+  const toJson = createFieldForm(field, forms);
+  const zero = zeroToJson(field, forms);
+  return (message) => JSON.stringify(toJson(message) ?? zero);
+}
+
+function zeroToJson(field: DescField, forms: MessageForms): JsonValue {
+  switch (field.fieldKind) {
+    case "list":
+      return [];
+    case "map":
+      return {};
+    case "message":
+      return null;
+    default:
+      return valueToJson(zeroOf(field), fieldForm(field, forms));
+  }
+}
+
+/** Writes a message as a google.protobuf.Any: with its type, and under `value` if the type has its own JSON form. */
+export function anyToJson(typeUrl: string, desc: DescMessage, message: Message, options: JsonStyle): JsonObject {
+  const json: JsonObject = JSON.parse(JSON.stringify(packedToJson(typeUrl, desc, message, formsOf(options))));
+  return json;
+}
+
+// What is compiled is kept as long as its options, which a gateway has one object of.
+const formsOf = oncePer((options: JsonStyle) => createMessageForms(options, makeForm));

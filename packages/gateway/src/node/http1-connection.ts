@@ -1,0 +1,246 @@
+import { AsyncResource } from "node:async_hooks";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import {
+  type Backlog,
+  CommonHeaderFields,
+  expectationProblem,
+  headerTooLarge,
+  type HttpProblem,
+  type Limits,
+  retiredIdleMs,
+  timedOut,
+} from "../exchange/index.ts";
+import type { CheckedConnection, HttpConnection, HttpServerOptions } from "../listen/index.ts";
+import type { ExchangeOwner } from "./exchange.ts";
+import { NodeHttp1Exchange } from "./http1-exchange.ts";
+import { lingerAtEnd } from "./linger-at-end.ts";
+import { readNodeTarget } from "./read-target.ts";
+
+/**
+ * A connection whose requests a server of node:http reads. That server does not listen, so node checks neither the time
+ * of a head nor that of a body, and it does not count requests: that is done here.
+ *
+ * Pipelined requests are served one at a time: they may depend on each other (RFC 9112 §9.3.2), and one behind the last
+ * response of a connection must not be served at all.
+ */
+export class NodeHttp1Connection implements HttpConnection, CheckedConnection, ExchangeOwner {
+  readonly #socket: Socket;
+  readonly #options: HttpServerOptions;
+  readonly #backlog: Backlog;
+  /** The exchange of the current request, until its response is sent. */
+  #current: NodeHttp1Exchange | undefined;
+  /** The request that was begun last, of whose body there may be more. */
+  #request: IncomingMessage | undefined;
+  /** How many complete heads wait for the response before theirs. */
+  #waiting = 0;
+  /** Why nothing is read behind these. */
+  #problem: HttpProblem | undefined;
+  #isBroken = false;
+  #isDraining = false;
+  /** Whether it is so old that it closes when it is idle for a moment. */
+  #isRetired = false;
+  /** When the current wait for the client began, by `performance.now()`. */
+  #sinceMs = performance.now();
+  /** How many bytes had been read of the socket by then. */
+  #bytesRead: number;
+  /** Whether the head of a request has begun since then. */
+  #isHeadBegun = false;
+  #bytesWritten = 0;
+
+  constructor(socket: Socket, options: HttpServerOptions) {
+    this.#socket = socket;
+    this.#options = options;
+    this.#backlog = options.budget.open(socket, () => socket.destroy());
+    // What was read to tell the protocol has been put back, and is the beginning of a head.
+    this.#bytesRead = socket.bytesRead - socket.readableLength;
+    socket.on("close", () => this.#backlog.close());
+  }
+
+  get busy(): boolean {
+    return this.#current !== undefined || this.#waiting > 0 || this.#socket.writableLength > 0;
+  }
+
+  /** 1 while {@link busy}, because requests are served one at a time. */
+  get requests(): number {
+    return this.busy ? 1 : 0;
+  }
+
+  get isLast(): boolean {
+    return this.#isBroken || (this.#isDraining && this.#waiting === 0 && this.#problem === undefined);
+  }
+
+  get lingerMs(): number {
+    return this.#options.limits.requestTimeoutMs;
+  }
+
+  drain(): void {
+    this.#isDraining = true;
+  }
+
+  retire(): void {
+    this.#isDraining = this.#isRetired = true;
+  }
+
+  destroy(): void {
+    this.#socket.destroy();
+  }
+
+  onWritten(): void {
+    const { bytesWritten } = this.#socket;
+    this.#backlog.count(bytesWritten - this.#bytesWritten);
+    this.#bytesWritten = bytesWritten;
+  }
+
+  /** Serves a request, or has it wait for the response before its own. */
+  onRequest(request: IncomingMessage, response: ServerResponse): void {
+    // Behind the response that has closed the connection.
+    if (this.#socket.writableEnded) return;
+    if (response.socket !== null) return this.#begin(request, response);
+    this.#waiting += 1;
+    if (this.#waiting > waitingMax) return this.destroy();
+    this.pauseIfFull();
+    // In its own context: node reports the turn of a response in that of the call before.
+    const begin = AsyncResource.bind(() => {
+      this.#waiting -= 1;
+      if (this.#waiting === waitingToPause - 1) this.#socket.resume();
+      this.#begin(request, response);
+    });
+    response.once("socket", begin);
+  }
+
+  /** Refuses what cannot be read as a request, once those before it are answered. */
+  onProblem(problem: HttpProblem): void {
+    // Node reports the same error for each chunk that follows.
+    if (this.#problem !== undefined) return;
+    this.#problem = problem;
+    this.#refuseRest();
+  }
+
+  /** Reads no further while many requests wait. */
+  pauseIfFull(): void {
+    if (this.#waiting >= waitingToPause) this.#socket.pause();
+  }
+
+  checkTimeouts(nowMs: number): void {
+    const { headerTimeoutMs, requestTimeoutMs, idleTimeoutMs } = this.#options.limits;
+    if (this.#backlog.stalledMs(nowMs) >= idleTimeoutMs) return this.destroy();
+    // What follows the last response has a deadline of its own.
+    if (this.#socket.writableEnded) return;
+    const waitedMs = nowMs - this.#sinceMs;
+    if (this.#request?.complete === false) {
+      if (waitedMs >= requestTimeoutMs) this.#break(timedOut());
+    } else if (this.busy) {
+      this.#sinceMs = nowMs;
+    } else if (this.#isHeadBegun) {
+      if (waitedMs >= Math.min(headerTimeoutMs, requestTimeoutMs)) this.#refuseUnread(timedOut());
+    } else if (this.#socket.bytesRead > this.#bytesRead) {
+      this.#isHeadBegun = true;
+      this.#sinceMs = nowMs;
+    } else if (waitedMs >= (this.#isRetired ? Math.min(retiredIdleMs, idleTimeoutMs) : idleTimeoutMs)) {
+      this.#close();
+    }
+  }
+
+  #begin(request: IncomingMessage, response: ServerResponse): void {
+    const { limits, serve, refuse, report } = this.#options;
+    try {
+      const common = new CommonHeaderFields(request.rawHeaders);
+      const target = readTarget(request, common, limits);
+      const path = typeof target === "string" ? target : "/";
+      const exchange = new NodeHttp1Exchange(request, response, path, common, this);
+      this.#request = request;
+      this.#answer(exchange, response);
+      this.#wait();
+      // From the end of its body on, bytes are those of the next request.
+      request.once("close", () => this.#wait());
+      const isCut = this.#problem !== undefined && this.#waiting === 0 && !request.complete;
+      if (isCut) this.#refuseRest();
+      else if (typeof target === "string") serve(exchange, undefined);
+      else refuse(exchange, target);
+    } catch (error) {
+      this.destroy();
+      // A defect of ours that belongs to no call.
+      report(error, { errorCode: "ERR_CONNECTION_FAILED", what: "HTTP/1.1 could not be served" });
+    }
+  }
+
+  #answer(exchange: NodeHttp1Exchange, response: ServerResponse): void {
+    this.#current = exchange;
+    response.once("close", () => {
+      // The next one may have begun already.
+      if (this.#current === exchange) this.#current = undefined;
+      this.#wait();
+      this.#refuseRest();
+    });
+  }
+
+  /** Begins to wait for the client. */
+  #wait(): void {
+    this.#sinceMs = performance.now();
+    this.#bytesRead = this.#socket.bytesRead;
+    this.#isHeadBegun = false;
+  }
+
+  #refuseRest(): void {
+    if (this.#problem === undefined || this.#waiting > 0 || this.#isBroken) return;
+    // On a connection that has failed, or sent its last response, nothing more can be sent.
+    if (!this.#socket.writable) return;
+    if (this.#request?.complete === false) this.#break(this.#problem);
+    else if (this.#current === undefined) this.#refuseUnread(this.#problem);
+  }
+
+  /** Ends the current request, the rest of which cannot be read. */
+  #break(problem: HttpProblem): void {
+    this.#isBroken = true;
+    const exchange = this.#current;
+    if (exchange === undefined) return this.#close();
+    if (exchange.httpStatus === 0) this.#options.refuse(exchange, problem);
+    // A response that has begun cannot be completed any more.
+    else this.destroy();
+    exchange.breakOff(problem);
+  }
+
+  /** Refuses what never became a request of node's. */
+  #refuseUnread(problem: HttpProblem): void {
+    this.#isBroken = true;
+    const { IncomingMessage, ServerResponse } = process.getBuiltinModule("node:http");
+    const request = Object.assign(new IncomingMessage(this.#socket), unread);
+    const response = new ServerResponse(request);
+    response.assignSocket(this.#socket);
+    response.on("finish", () => this.#socket.destroySoon());
+    const exchange = new NodeHttp1Exchange(request, response, unread.url, new CommonHeaderFields([]), this);
+    this.#answer(exchange, response);
+    this.#options.refuse(exchange, problem);
+  }
+
+  /** Closes the connection so that the client gets what it was sent. */
+  #close(): void {
+    lingerAtEnd(this.#socket, this.lingerMs);
+    this.#socket.destroySoon();
+  }
+}
+
+function readTarget(request: IncomingMessage, common: CommonHeaderFields, limits: Limits): string | HttpProblem {
+  const { expect, listBytes } = common;
+  const httpVersion = request.httpVersionMinor === 0 ? "1.0" : "1.1";
+  const unmet = expect === null ? undefined : expectationProblem(expect, httpVersion);
+  if (unmet !== undefined) return unmet;
+  // Node bounds the bytes as sent, but many small fields cost more than their text.
+  if (listBytes > limits.headerBytes) return headerTooLarge(limits);
+  return readNodeTarget(request, common, limits);
+}
+
+/**
+ * How many complete heads wait when the connection stops to be read. 64: more than clients pipeline, so that those do
+ * not wait for the network.
+ */
+const waitingToPause = 64;
+/**
+ * How many complete heads may wait, above which the connection is closed: what was read with the one that stops it may
+ * hold more. 2,048 is 64 KiB, which node reads at once, of heads of 32 bytes: less than a call has.
+ */
+const waitingMax = 2048;
+
+/** What is known of a request that cannot be read. */
+const unread = { method: "GET", url: "/", httpVersion: "1.1", httpVersionMajor: 1, httpVersionMinor: 1 };

@@ -1,0 +1,139 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import {
+  authorityOf,
+  clientGone,
+  type CommonHeaderFields,
+  type HeaderFields,
+  type HttpProblem,
+  type Peer,
+  readHeaderField,
+  unreadBodyBytesMax,
+} from "../exchange/index.ts";
+import { withHostFields } from "./host-fields.ts";
+import { lingerAtEnd } from "./linger-at-end.ts";
+import { type ExchangeOwner, keyOf, NodeExchange } from "./exchange.ts";
+import { peerOf } from "../listen/index.ts";
+
+/**
+ * An exchange carried by node:http, whose request and response objects are node's own: HTTP/1.0 and HTTP/1.1. Without an
+ * owner, the server is one of the program, such as Express or Fastify, and the connection and its timeouts are that
+ * server's.
+ */
+export class NodeHttp1Exchange extends NodeExchange {
+  readonly httpVersion: "1.0" | "1.1";
+  readonly #request: IncomingMessage;
+  readonly #response: ServerResponse;
+  /** Whether the request has `Expect: 100-continue`. The host's server may already have sent 100 (Continue). */
+  readonly #expectsContinue: boolean;
+  /** Whether this exchange has sent 100 (Continue). */
+  #isContinued = false;
+
+  /** @param target - the request target in origin form */
+  constructor(
+    request: IncomingMessage,
+    response: ServerResponse,
+    target: string,
+    common: CommonHeaderFields,
+    owner?: ExchangeOwner,
+  ) {
+    const scheme = "encrypted" in request.socket ? "https" : "http";
+    // RFC 9112 §6.3: without Transfer-Encoding and Content-Length a request has no body.
+    const bodyBytes = common.transferEncoding === null ? Number(common.contentLength ?? 0) || undefined : 0;
+    const url = `${scheme}://${authorityOf(request.url ?? "", common.host)}${target}`;
+    const { method: httpMethod = "", rawHeaders: fields } = request;
+    super(request, response, { httpMethod, target, url, fields, common }, bodyBytes, owner);
+    this.httpVersion = request.httpVersionMinor === 0 ? "1.0" : "1.1";
+    this.#request = request;
+    this.#response = response;
+    this.#expectsContinue = this.httpVersion === "1.1" && common.expect?.toLowerCase() === "100-continue";
+  }
+
+  get connection(): object {
+    return keyOf(this.#request.socket);
+  }
+
+  get peer(): Peer {
+    return peerOf(this.#request.socket);
+  }
+
+  override startBody(): void {
+    if (this.#expectsContinue && this.httpStatus === 0 && toContinue.delete(this.#response)) {
+      this.#isContinued = true;
+      this.#response.writeContinue();
+    }
+    super.startBody();
+  }
+
+  protected sendAnswer(
+    httpStatus: number,
+    fields: HeaderFields,
+    body: Uint8Array | undefined,
+    trailer: HeaderFields | undefined,
+  ): void {
+    const hasLength = trailer === undefined && body !== undefined;
+    this.#writeHeader(httpStatus, hasLength ? [...fields, "content-length", String(body.byteLength)] : fields);
+    if (body !== undefined) this.#response.write(body);
+    this.sendEnd(trailer);
+  }
+
+  protected sendHeader(httpStatus: number, fields: HeaderFields): void {
+    this.#writeHeader(httpStatus, fields);
+    this.#response.flushHeaders();
+  }
+
+  protected sendEnd(trailer: HeaderFields | undefined): void {
+    if (trailer !== undefined) this.#response.addTrailers(toTuples(trailer));
+    this.#response.end();
+  }
+
+  protected sendReset(): void {
+    // HTTP/1.1 has no other way to mark a body as incomplete (RFC 9112 §8).
+    this.#request.socket.destroy();
+  }
+
+  protected closeProblem(): HttpProblem {
+    return clientGone();
+  }
+
+  #writeHeader(httpStatus: number, fields: HeaderFields): void {
+    const header = withHostFields(this.#response, [...fields, ...this.addedFields]);
+    if (!this.#canStay()) {
+      lingerAtEnd(this.#request.socket, this.owner?.lingerMs);
+      if (readHeaderField(header, "connection") === null) header.push("connection", "close");
+    }
+    // Node would add those that are left to the ones below.
+    for (const name of this.#response.getHeaderNames()) this.#response.removeHeader(name);
+    this.#response.writeHead(httpStatus, header);
+  }
+
+  /** Returns whether the rest of the body is small enough to read, so that the next request can be found behind it. */
+  #canStay(): boolean {
+    if (this.owner?.isLast === true) return false;
+    // RFC 9112 §6.1: nobody can tell where such a body ends.
+    if (this.httpVersion === "1.0" && this.common.transferEncoding !== null) return false;
+    if (this.#request.complete) return true;
+    // Unless this exchange has sent 100 (Continue), the client may or may not send its body. Whether the host's server has
+    // sent it is not known: a response does not show it.
+    if (this.#expectsContinue && !this.#isContinued) return false;
+    if (this.body === undefined) return true;
+    const { contentLength } = this.common;
+    return contentLength !== null && Number(contentLength) <= unreadBodyBytesMax;
+  }
+}
+
+/** Responses whose 100 (Continue) is still due. */
+const toContinue = new WeakSet<object>();
+
+/**
+ * Sends 100 (Continue) when the body of this request is first read (RFC 9110 §10.1.1). For the event `checkContinue`;
+ * before the event `request`, node:http has already sent it.
+ */
+export function continueWhenRead(response: object): void {
+  toContinue.add(response);
+}
+
+function toTuples(fields: HeaderFields): [string, string][] {
+  const tuples: [string, string][] = [];
+  for (let i = 0; i < fields.length; i += 2) tuples.push([fields[i] ?? "", fields[i + 1] ?? ""]);
+  return tuples;
+}

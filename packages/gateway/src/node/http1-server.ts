@@ -1,0 +1,99 @@
+import type { Server } from "node:http";
+import type { Socket } from "node:net";
+import type { Duplex } from "node:stream";
+import {
+  chunkExtensionsTooLarge,
+  CommonHeaderFields,
+  headerTooLarge,
+  type HttpProblem,
+  type Limits,
+  lingerMsMax,
+  notHttp,
+  timerMsMax,
+} from "../exchange/index.ts";
+import {
+  checkIntervalMs,
+  createConnectionClock,
+  type HttpServer,
+  type HttpServerOptions,
+  TrackedHttpServer,
+} from "../listen/index.ts";
+import { NodeHttp1Connection } from "./http1-connection.ts";
+import { continueWhenRead } from "./http1-exchange.ts";
+import { readNodeTarget } from "./read-target.ts";
+
+/**
+ * Creates a server for HTTP/1.0 and HTTP/1.1 on node:http. Bytes that are not HTTP are answered with an error record,
+ * too. A drain closes each connection with its next response.
+ */
+export function createNodeHttp1Server(options: HttpServerOptions): HttpServer {
+  const { headerTimeoutMs, requestTimeoutMs, idleTimeoutMs } = options.limits;
+  const connections = new Set<NodeHttp1Connection>();
+  const bySocket = new WeakMap<Duplex, NodeHttp1Connection>();
+  const clock = createConnectionClock(
+    connections,
+    checkIntervalMs(headerTimeoutMs, requestTimeoutMs, idleTimeoutMs, lingerMsMax),
+  );
+  let server: Server | undefined;
+  const connect = (socket: Socket): NodeHttp1Connection => {
+    clock.start();
+    const connection = new NodeHttp1Connection(socket, options);
+    connections.add(connection);
+    bySocket.set(socket, connection);
+    socket.on("close", () => connections.delete(connection));
+    server ??= createServer(options.limits, (of) => bySocket.get(of));
+    server.emit("connection", socket);
+    // At the end of each request node resumes a socket, even a paused one. Added last: node's own listener reads on.
+    socket.on("resume", () => connection.pauseIfFull());
+    // A listener keeps node from reading past the stream: of two TLS records that arrive together, its parser, paused
+    // behind the first, would take the second for an error.
+    if ("encrypted" in socket) socket.on("data", ignore);
+    return connection;
+  };
+  return new TrackedHttpServer(connections, connect, () => clock.stop());
+}
+
+/** Creates a server that never listens, and passes on everything that it reads. */
+function createServer(limits: Limits, connectionOf: (socket: Duplex) => NodeHttp1Connection | undefined): Server {
+  // Loaded for the first connection: it takes 10 ms to start.
+  const server = process.getBuiltinModule("node:http").createServer({
+    // Node counts the target as well. Each has its own limit once the head is complete.
+    maxHeaderSize: limits.headerBytes + limits.urlBytes,
+    // Neither is enforced by a server that does not listen.
+    headersTimeout: 0,
+    requestTimeout: 0,
+    keepAliveTimeout: Math.min(limits.idleTimeoutMs, keepAliveMsMax),
+    insecureHTTPParser: false,
+    // A missing Host is answered with an error record, like all that is wrong with a head.
+    requireHostHeader: false,
+  });
+  // Beyond 2,000 fields node would drop the rest. Their bytes are bounded.
+  server.maxHeadersCount = 0;
+  server.on("request", (request, response) => connectionOf(request.socket)?.onRequest(request, response));
+  server.on("checkContinue", (request, response) => {
+    continueWhenRead(response);
+    connectionOf(request.socket)?.onRequest(request, response);
+  });
+  server.on("checkExpectation", (request, response) => connectionOf(request.socket)?.onRequest(request, response));
+  server.on("connect", (request, socket) => {
+    const target = readNodeTarget(request, new CommonHeaderFields(request.rawHeaders), limits);
+    connectionOf(socket)?.onProblem(typeof target === "string" ? notHttp() : target);
+  });
+  server.on("clientError", (error: NodeJS.ErrnoException, socket) => {
+    if (error.code?.startsWith("HPE_") === true) connectionOf(socket)?.onProblem(problemOf(error.code, limits));
+    else socket.destroy();
+  });
+  return server;
+}
+
+/** Returns the problem of a request that node's parser has refused, by the code of its error. */
+function problemOf(code: string, limits: Limits): HttpProblem {
+  if (code === "HPE_HEADER_OVERFLOW") return headerTooLarge(limits);
+  if (code === "HPE_CHUNK_EXTENSIONS_OVERFLOW") return chunkExtensionsTooLarge();
+  return notHttp();
+}
+
+function ignore(): void {}
+
+/** Milliseconds: node's timers take no more, and it adds a second. */
+const keepAliveMsMax = timerMsMax - 1000;

@@ -1,0 +1,197 @@
+import type {
+  Http2Session,
+  IncomingHttpHeaders,
+  OutgoingHttpHeaders,
+  ServerHttp2Stream,
+  ServerStreamResponseOptions,
+} from "node:http2";
+import {
+  afterTurn,
+  clientGone,
+  type CommonHeaderFields,
+  ErrorCode,
+  type HeaderFields,
+  type HttpProblem,
+  type Peer,
+  requireField,
+  unreadBodyBytesMax,
+} from "../exchange/index.ts";
+import { type HostResponse, withHostFields } from "./host-fields.ts";
+import { type ExchangeOwner, keyOf, NodeExchange } from "./exchange.ts";
+import { peerOf, resetProblem } from "../listen/index.ts";
+
+/** An exchange carried by a stream of node:http2, through its core `stream` event instead of its compatibility layer. */
+export class NodeHttp2Exchange extends NodeExchange {
+  readonly httpVersion = "2.0";
+  readonly #stream: CarryingStream;
+  readonly #session: CarryingSession | undefined;
+  readonly #host: HostResponse;
+  #isReset = false;
+  #linger: NodeJS.Timeout | undefined;
+  /** Bytes of the body that came after the answer. */
+  #droppedBytes = 0;
+
+  /**
+   * @param host - the response of node's compatibility layer, of which only the fields are read; {@link noHost} for none
+   */
+  constructor(
+    stream: ServerHttp2Stream,
+    header: IncomingHttpHeaders,
+    fields: HeaderFields,
+    common: CommonHeaderFields,
+    host: HostResponse,
+    owner?: ExchangeOwner,
+  ) {
+    const target = header[":path"] ?? "";
+    const { session } = stream;
+    const httpMethod = header[":method"] ?? "";
+    const url = `${header[":scheme"] ?? "http"}://${header[":authority"] ?? common.host ?? ""}${target}`;
+    const bodyBytes = stream.endAfterHeaders ? undefined : Number(common.contentLength ?? 0);
+    super(stream, stream, { httpMethod, target, url, fields, common }, bodyBytes, owner);
+    this.#stream = stream;
+    this.#session = session;
+    this.#host = host;
+    // The address is unknown once the connection has closed, and calls are reported after that.
+    if (this.#session !== undefined) this.#session[peerKey] ??= peerOf(this.#session.socket);
+    // `close` reports a reset to the call; without a listener the error would end the process.
+    stream.on("error", ignore);
+    // A stream that is never read to its end is never freed.
+    if (this.body === undefined) stream.resume();
+  }
+
+  /** Bytes of the response that node holds because the client has not taken them. */
+  get heldBytes(): number {
+    return this.#stream.bufferSize;
+  }
+
+  /** Resets the stream of a client that is late. */
+  cancel(): void {
+    this.#stream.close(ErrorCode.cancel);
+  }
+
+  get connection(): object {
+    return keyOf(this.#session ?? this.#stream);
+  }
+
+  get peer(): Peer {
+    return this.#session?.[peerKey] ?? peerOf(undefined);
+  }
+
+  protected override get isOpen(): boolean {
+    return super.isOpen && !this.#stream.closed;
+  }
+
+  override startBody(): void {
+    const stream = this.#stream;
+    // Without a listener for `checkContinue`, node has sent it already.
+    const isDue = stream.readableLength === 0 && stream.sentInfoHeaders === undefined;
+    const isExpected = isDue && this.common.expect?.toLowerCase() === "100-continue";
+    if (isExpected && this.isOpen && this.httpStatus === 0) stream.additionalHeaders(continued);
+    super.startBody();
+  }
+
+  override consumed(bytes: number): void {
+    super.consumed(bytes);
+    if (!this.isComplete) return;
+    this.#droppedBytes += bytes;
+    if (this.#droppedBytes > unreadBodyBytesMax) this.#stop();
+  }
+
+  protected sendAnswer(
+    httpStatus: number,
+    fields: HeaderFields,
+    body: Uint8Array | undefined,
+    trailer: HeaderFields | undefined,
+  ): void {
+    if (trailer !== undefined) {
+      this.sendHeader(httpStatus, fields);
+      if (body !== undefined) this.#stream.write(body);
+      return this.sendEnd(trailer);
+    }
+    const length = body === undefined ? none : ["content-length", String(body.byteLength)];
+    const endStream = body === undefined || body.byteLength === 0 || this.httpMethod === "HEAD";
+    this.#respond(httpStatus, [...fields, ...length], { endStream });
+    if (!endStream) this.#stream.end(body);
+  }
+
+  protected sendHeader(httpStatus: number, fields: HeaderFields): void {
+    this.#respond(httpStatus, fields, { waitForTrailers: true });
+  }
+
+  protected sendEnd(trailer: HeaderFields = none): void {
+    this.#stream[trailerKey] = trailer;
+    this.#stream.on("wantTrailers", onWantTrailers).end();
+  }
+
+  protected sendReset(): void {
+    this.#isReset = true;
+    this.#stream.close(ErrorCode.internalError);
+  }
+
+  #respond(httpStatus: number, fields: HeaderFields, options: ServerStreamResponseOptions): void {
+    const header = withHostFields(this.#host, [...fields, ...this.addedFields]);
+    // Of fields that HTTP forbids node sends some, which its clients refuse, and drops others.
+    for (let at = 0; at < header.length; at += 2) requireField(header[at] ?? "", header[at + 1] ?? "");
+    this.#stream.respond([":status", String(httpStatus), ...header], options);
+  }
+
+  /** Also stops a body that goes on long after the answer was sent (RFC 9113 §8.1). */
+  protected override complete(): void {
+    super.complete();
+    if (this.body?.ended === false) this.#linger = setInterval(() => this.#stop(), lingerMs).unref();
+  }
+
+  /** Asks the client to stop sending, once the answer has been sent, its trailer section included. */
+  #stop(): void {
+    const { writableFinished, sentTrailers, [trailerKey]: trailer } = this.#stream;
+    // DATA is finished, by node's account, before the client's window lets the last of it and the trailers pass.
+    if (!writableFinished || (trailer !== undefined && sentTrailers === undefined)) return;
+    // Node's reset overtakes a trailer section that was sent in the same turn of the event loop.
+    afterTurn(stopReceiving, this.#stream);
+  }
+
+  override closed(): void {
+    clearInterval(this.#linger);
+    super.closed();
+  }
+
+  protected closeProblem(): HttpProblem {
+    // node closes the streams of a broken connection with an error code of its own.
+    const brokenOff = this.#isReset || this.#session?.destroyed === true;
+    return brokenOff ? clientGone() : resetProblem(this.#stream.rstCode, "unknown");
+  }
+}
+
+const trailerKey: unique symbol = Symbol("trailer");
+type CarryingStream = ServerHttp2Stream & { [trailerKey]?: HeaderFields };
+
+/** Sends the trailer. All streams share this listener, for the reason that {@link NodeExchange} gives. */
+function onWantTrailers(this: CarryingStream): void {
+  // An empty section is sent as an empty DATA frame that ends the stream.
+  this.sendTrailers(toRecord(this[trailerKey] ?? none));
+}
+
+function stopReceiving(stream: CarryingStream): void {
+  stream.close(ErrorCode.noError);
+}
+
+const peerKey: unique symbol = Symbol("peer");
+type CarryingSession = Http2Session & { [peerKey]?: Peer };
+
+// Milliseconds that a client may go on sending its body after the answer: time for the answer to arrive.
+const lingerMs = 1000;
+const none: HeaderFields = [];
+const continued = { ":status": 100 } as const;
+
+function ignore(): void {}
+
+/** Returns the values of fields by their names, which may be those of the properties of every object. */
+function toRecord(fields: HeaderFields): OutgoingHttpHeaders {
+  const record: Record<string, string | string[]> = Object.create(null);
+  for (let i = 0; i < fields.length; i += 2) {
+    const [name = "", value = ""] = fields.slice(i, i + 2);
+    const before = record[name];
+    record[name] = before === undefined ? value : [before, value].flat();
+  }
+  return record;
+}

@@ -1,0 +1,23 @@
+import type { Socket } from "node:net";
+import {
+  checkIntervalMs,
+  createConnectionClock,
+  type HttpServer,
+  type HttpServerOptions,
+  TrackedHttpServer,
+} from "../listen/index.ts";
+import { NodeHttp2Connection } from "./http2-connection.ts";
+
+/** Creates a server for HTTP/2 on node:http2. In a drain, each GOAWAY says which streams were not processed. */
+export function createNodeHttp2Server(options: HttpServerOptions): HttpServer {
+  const { requestTimeoutMs, idleTimeoutMs } = options.limits;
+  const connections = new Set<NodeHttp2Connection>();
+  const clock = createConnectionClock(connections, checkIntervalMs(requestTimeoutMs, idleTimeoutMs));
+  const connect = (socket: Socket): NodeHttp2Connection => {
+    clock.start();
+    const connection = new NodeHttp2Connection(socket, options, (closed) => connections.delete(closed));
+    connections.add(connection);
+    return connection;
+  };
+  return new TrackedHttpServer(connections, connect, () => clock.stop());
+}

@@ -1,0 +1,56 @@
+import type { IncomingMessage } from "node:http";
+import type { Http2ServerRequest } from "node:http2";
+import { HttpProblem, toUtf8 } from "../exchange/index.ts";
+
+/**
+ * Returns the body that a body parser has left in `request.rawBody` or `request.body`, without content coding: bytes and
+ * text as they are, and what it has parsed from JSON as JSON again. `undefined` if there is none of these, or the parser
+ * has not read all of the body.
+ *
+ * A parser has read numbers as doubles. An integer beyond 2^53 may not be what was sent, so it gets a fraction: a double
+ * loses that again, and any field of another type refuses it and is named. By its zero, which JSON.stringify does not
+ * write, the reader of JSON knows what happened. What was beyond all doubles still is.
+ *
+ * @returns an {@link HttpProblem} with status 400 for a value that is nested deeper than any message
+ */
+export function readParsedBody(
+  request: IncomingMessage | Http2ServerRequest,
+  contentType: string | null,
+): Uint8Array | HttpProblem | undefined {
+  if (!request.readableEnded) return undefined;
+  const { rawBody, body }: { rawBody?: unknown; body?: unknown } = request as object;
+  // What functions in the cloud and NestJS keep beside the parsed body.
+  if (rawBody instanceof Uint8Array) return rawBody;
+  if (body instanceof Uint8Array) return body;
+  if (typeof body === "string") return toUtf8(body);
+  // A parser of forms makes objects too.
+  if (body === undefined || contentType === null || !jsonType.test(contentType)) return undefined;
+  const json = toJson(body, 0);
+  return json === undefined ? new HttpProblem("ERR_MESSAGE_INVALID", "the body is nested too deeply") : toUtf8(json);
+}
+
+const jsonType = /^[^;]*[/+]json[\t ]*(?:;|$)/i;
+
+/** Levels of arrays and objects, as in JSON that the gateway reads itself: protobuf's own limit for messages. */
+const levelsMax = 100;
+
+/** Writes a value as JSON; `undefined` for one that is nested too deeply, or contains itself. */
+function toJson(value: unknown, level: number): string | undefined {
+  if (typeof value === "bigint") return String(value);
+  if (typeof value === "number") return numberToJson(value);
+  if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "null";
+  if (level === levelsMax) return undefined;
+  const entries = Object.entries(value).map(([key, inner]) => {
+    const json = toJson(inner, level + 1);
+    return json !== undefined && !Array.isArray(value) ? `${JSON.stringify(key)}:${json}` : json;
+  });
+  if (entries.includes(undefined)) return undefined;
+  return Array.isArray(value) ? `[${entries.join()}]` : `{${entries.join()}}`;
+}
+
+function numberToJson(value: number): string {
+  // JSON.stringify writes null, which would leave the field unset: 0, for an int64.
+  if (!Number.isFinite(value)) return value < 0 ? "-1e999" : "1e999";
+  if (Number.isInteger(value) && !Number.isSafeInteger(value)) return `${BigInt(value)}.50`;
+  return Object.is(value, -0) ? "-0" : String(value);
+}

@@ -1,0 +1,22 @@
+import type { IncomingMessage } from "node:http";
+import type { Http2ServerRequest } from "node:http2";
+import {
+  type CommonHeaderFields,
+  type HttpProblem,
+  type Limits,
+  readRequestTarget,
+  transferEncodingProblem,
+} from "../exchange/index.ts";
+
+/** Returns the target of a request of node's in origin form, or what is wrong with the request as HTTP. */
+export function readNodeTarget(
+  request: IncomingMessage | Http2ServerRequest,
+  common: CommonHeaderFields,
+  limits: Limits,
+): string | HttpProblem {
+  const { httpVersion, method = "", url = "" } = request;
+  const { transferEncoding, host } = common;
+  const problem = transferEncoding === null ? undefined : transferEncodingProblem(transferEncoding, httpVersion);
+  const authority = ("authority" in request && request.authority) || host;
+  return problem ?? readRequestTarget(method, url, authority, httpVersion !== "1.0", limits);
+}

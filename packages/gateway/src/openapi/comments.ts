@@ -1,0 +1,81 @@
+import type { DescEnum, DescField, DescMessage, DescMethod, DescService } from "@bufbuild/protobuf";
+import { fromBinary, isMessage } from "@bufbuild/protobuf";
+import { type FileDescriptorProto, FileDescriptorProtoSchema, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
+import { runSteps } from "../exchange/index.ts";
+
+/**
+ * The comments of a definition, by the full name of what they describe: `pkg.Message`, `pkg.Message.field`, `pkg.Enum`,
+ * `pkg.Enum.VALUE`, `pkg.Service`, `pkg.Service.Method`.
+ */
+export type Comments = ReadonlyMap<string, string>;
+
+/**
+ * Reads the comments from a FileDescriptorSet with source info, because generated code has descriptors without
+ * comments. `buf build -o definition.binpb` writes such a file, and `protoc --include_source_info
+ * --descriptor_set_out`.
+ *
+ * @throws Error when the bytes are not a FileDescriptorSet
+ */
+export function readComments(fileDescriptorSet: Uint8Array): Comments {
+  return runSteps(commentsIn(fromBinary(FileDescriptorSetSchema, fileDescriptorSet).file));
+}
+
+/** Returns the comments in the files that declare services, and in all that these import. Takes a step for each. */
+export function* commentsOf(services: readonly DescService[]): Generator<void, Comments> {
+  const files = new Set(services.map(({ file }) => file));
+  // Iterating over a set includes what is added to it meanwhile.
+  for (const { dependencies } of files) for (const dependency of dependencies) files.add(dependency);
+  return yield* commentsIn([...files].map(({ proto }) => proto));
+}
+
+function* commentsIn(files: readonly FileDescriptorProto[]): Generator<void, Comments> {
+  const comments = new Map<string, string>();
+  for (const file of files) {
+    for (const { path, leadingComments, trailingComments } of file.sourceCodeInfo?.location ?? []) {
+      const name = nameAt(file, path);
+      const text = trimComment(leadingComments) || trimComment(trailingComments);
+      if (name !== undefined && text !== "") comments.set(name, text);
+      yield;
+    }
+  }
+  return comments;
+}
+
+/** Characters of a comment that are kept. 20,000: ten pages. */
+const commentMax = 20_000;
+
+/** A descriptor that a comment can describe. */
+export type Commented = DescMessage | DescField | DescEnum | DescEnum["values"][number] | DescService | DescMethod;
+
+/** Returns the comment that describes a descriptor; `undefined` when there is none. */
+export function commentOf(comments: Comments, desc: Commented): string | undefined {
+  return comments.get("typeName" in desc ? desc.typeName : `${desc.parent.typeName}.${desc.name}`);
+}
+
+// A path of SourceCodeInfo in descriptor.proto leads from the file through lists of named descriptors: the number of a
+// field, an index in it, and so on. Other paths lead to parts of these, which have no full name.
+function nameAt(file: FileDescriptorProto, path: readonly number[]): string | undefined {
+  const names = file.package === "" ? [] : [file.package];
+  let desc: DescMessage = FileDescriptorProtoSchema;
+  let value: Readonly<Record<string, unknown>> = file;
+  for (let at = 0; at < path.length; at += 2) {
+    const field = desc.fields.find(({ number }) => number === path[at]);
+    const list = field?.fieldKind === "list" && field.message !== undefined ? value[field.localName] : undefined;
+    const index = path[at + 1];
+    const item: unknown = Array.isArray(list) && index !== undefined ? list[index] : undefined;
+    if (field?.message === undefined || !isMessage(item) || !("name" in item)) return undefined;
+    names.push(String(item.name));
+    [desc, value] = [field.message, item];
+  }
+  return names.join(".");
+}
+
+// The text after "//" usually starts with a space.
+function trimComment(text: string): string {
+  const kept = text.length > commentMax ? `${text.slice(0, commentMax)}… (cut off)` : text;
+  return kept
+    .split(/\r?\n/)
+    .map((line) => line.replace(/^ /, "").trimEnd())
+    .join("\n")
+    .trim();
+}

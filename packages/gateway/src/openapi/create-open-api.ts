@@ -1,0 +1,263 @@
+/**
+ * What does it look like? Descriptors and the compiled HTTP rules of services → an OpenAPI document.
+ *
+ * Flow: rules → bindings (rest) → paths → operations → parameters and schemas; the messages and enums that they refer
+ * to become components. The document describes the same bindings that serve requests, so it cannot diverge from them.
+ * This room knows nothing about sockets, and about a server's errors only what its options say.
+ */
+import type { DescMessage, DescMethod, DescService, JsonObject } from "@bufbuild/protobuf";
+import { runInTurns, runSteps } from "../exchange/index.ts";
+import { jsonOptionNames, type WriteJsonOptions } from "../messages/json/index.ts";
+import { type OptionNames, refuseUnknownOptions, required } from "../options/index.ts";
+import {
+  codeNames,
+  compileInSteps,
+  restOptionNames,
+  type RestOptions,
+  serviceOptionsOf,
+} from "../protocols/rest/rules/index.ts";
+import { commentOf, type Comments, commentsOf } from "./comments.ts";
+import type {
+  OpenApiDocument,
+  OpenApiInfo,
+  OpenApiParameter,
+  OpenApiResponse,
+  OpenApiSchema,
+  OpenApiSecurityScheme,
+  OpenApiServer,
+  OpenApiTag,
+  OpenApiVersion,
+} from "./open-api-document.ts";
+import { describePaths, type OnOmitted } from "./paths.ts";
+import { Schemas } from "./schemas.ts";
+
+/** Options of {@link createOpenApi}: what the definition does not tell about an interface. */
+export interface OpenApiOptions {
+  /**
+   * The version of OpenAPI. Default 3.1.0, which more tools know. It cannot describe a stream, whose schema is then
+   * that of its messages; in 3.2.0 it is an `itemSchema`.
+   */
+  readonly openapi?: OpenApiVersion;
+  /** Its description defaults to the comment of the service, if there is only one. */
+  readonly info: OpenApiInfo;
+  readonly servers?: readonly OpenApiServer[];
+  /** The credentials that every operation requires, by name; a caller needs all of them. */
+  readonly security?: Readonly<Record<string, OpenApiSecurityScheme>>;
+  /**
+   * The comments of the definition, for summaries and descriptions. Default: those of the descriptors, which generated
+   * code lacks.
+   */
+  readonly comments?: Comments;
+  /** The `rest` options of the gateway that serves the interface. */
+  readonly rest?: RestOptions;
+  /** The `jsonOptions` of that gateway. */
+  readonly jsonOptions?: WriteJsonOptions;
+  /** The error answers. Default: google.rpc.Status as JSON, as 4XX and 5XX. */
+  readonly errors?: readonly OpenApiError[];
+  /** Describes the success of an RPC, such as "The plant is deleted." */
+  readonly describeSuccess?: (method: DescMethod) => string | undefined;
+  /** Describes the header fields that an RPC takes, besides those of HTTP and the credential. */
+  readonly describeHeader?: (method: DescMethod) => readonly Omit<OpenApiParameter, "in">[];
+  /** Called for every binding that OpenAPI cannot describe and the document leaves out. */
+  readonly onOmitted?: OnOmitted;
+}
+
+const openApiOptionNames: OptionNames<OpenApiOptions> = {
+  openapi: true,
+  info: required,
+  servers: true,
+  security: true,
+  comments: true,
+  rest: restOptionNames,
+  jsonOptions: jsonOptionNames,
+  errors: true,
+  describeSuccess: true,
+  describeHeader: true,
+  onOmitted: true,
+};
+
+/** An error answer that every operation has. */
+export interface OpenApiError {
+  /** A status, a range such as `4XX`, or `default`. */
+  readonly status: string;
+  readonly description: string;
+  /** The body: a message whose every field is always written, or any schema. */
+  readonly record: DescMessage | OpenApiSchema;
+  /** The field of the record that holds the number of the google.rpc.Code; its schema gets the names of the codes. */
+  readonly codeField?: string;
+  /** An example of the body. */
+  readonly example?: JsonObject;
+}
+
+const openApiErrorNames: OptionNames<OpenApiError> = {
+  status: required,
+  description: required,
+  record: required,
+  codeField: true,
+  example: true,
+};
+
+/**
+ * Creates the OpenAPI document of the REST side of services.
+ *
+ * Nested messages are written out as query parameters and in examples up to a number of fields (`expansion.ts`). Where
+ * some are left out, the operation's description or the schema's `$comment` says so.
+ *
+ * @throws Error with every problem of the HTTP rules, as the gateway does; TypeError for options that do not exist
+ */
+export function createOpenApi(services: readonly DescService[], options: OpenApiOptions): OpenApiDocument {
+  return runSteps(describeServices(services, options));
+}
+
+/**
+ * Creates the document as {@link createOpenApi} does, in short turns of the event loop: for a server that describes
+ * services which others define. Rejects with what `createOpenApi` throws.
+ */
+export function createOpenApiAsync(
+  services: readonly DescService[],
+  options: OpenApiOptions,
+): Promise<OpenApiDocument> {
+  return runInTurns(describeServices(services, options));
+}
+
+function checkOptions(options: OpenApiOptions): void {
+  refuseUnknownOptions(options, openApiOptionNames, "createOpenApi");
+  for (const error of options.errors ?? []) refuseUnknownOptions(error, openApiErrorNames, "errors of createOpenApi");
+}
+
+function* describeServices(
+  services: readonly DescService[],
+  options: OpenApiOptions,
+): Generator<void, OpenApiDocument> {
+  checkOptions(options);
+  const { openapi = "3.1.0", rest = {}, jsonOptions = {}, security } = options;
+  const comments = options.comments ?? (yield* commentsOf(services));
+  const { bindings } = yield* compileInSteps(
+    services.flatMap((service) => service.methods),
+    rest,
+  );
+  const { useProtoFieldName = false, alwaysEmitImplicit = false } = jsonOptions;
+  const abridged = alwaysEmitImplicit
+    ? new Set<DescMessage>()
+    : yield* messagesIn(bindings.map(({ method }) => method.output));
+  const ofServices = services.map((service) => serviceOptionsOf(service, rest));
+  const schemas = new Schemas({
+    comments,
+    useProtoFieldName,
+    abridged,
+    // A type may be of several services, so its schema allows what any of them does.
+    int64Numbers: ofServices.some(({ int64Numbers }) => int64Numbers),
+  });
+  const tagOf = nameTags(services);
+  const paths = yield* describePaths(
+    bindings,
+    {
+      openapi,
+      schemas,
+      describeSuccess: options.describeSuccess,
+      describeHeader: options.describeHeader,
+      errors: describeErrors(options.errors ?? standardErrors(schemas), schemas),
+    },
+    tagOf,
+    options.onOmitted,
+  );
+  const bound = new Set(bindings.map(({ method }) => method.parent));
+  const described = services.filter((service) => bound.has(service));
+  const components = yield* schemas.components();
+  const info = describeInfo(options.info, described, comments);
+  return {
+    openapi,
+    info,
+    ...(options.servers !== undefined && { servers: options.servers }),
+    // An empty list says that nothing is needed; linters take a missing one for forgotten.
+    security: security === undefined ? [] : [Object.fromEntries(Object.keys(security).map((name) => [name, []]))],
+    tags: described.map((service) => describeTag(tagOf(service), service, commentOf(comments, service), info)),
+    paths,
+    components: {
+      ...(Object.keys(components).length > 0 && { schemas: components }),
+      ...(security !== undefined && { securitySchemes: security }),
+    },
+  };
+}
+
+function describeTag(
+  name: string,
+  { typeName }: DescService,
+  comment: string | undefined,
+  info: { readonly description?: string },
+): OpenApiTag {
+  // Not twice: the comment of the only service may describe the whole document.
+  const isTold = comment === undefined || comment === info.description;
+  return { name, description: isTold ? `The RPCs of \`${typeName}\`.` : comment };
+}
+
+/** The names of an integer's values, by value: an extension of ours. */
+const named: OpenApiSchema = { "x-value-names": codeNames };
+
+// The standard form of errors, as createErrorRecordWriter of the REST room writes it.
+const standardRecord: OpenApiSchema = {
+  type: "object",
+  properties: {
+    code: { type: "integer", format: "int32", description: "The number of the google.rpc.Code.", ...named },
+    status: { type: "string", description: "The name of the google.rpc.Code." },
+    message: { type: "string" },
+    details: {
+      type: "array",
+      items: {
+        type: "object",
+        properties: { "@type": { type: "string" } },
+        required: ["@type"],
+        additionalProperties: true,
+      },
+    },
+  },
+  required: ["code", "status", "message", "details"],
+  examples: [{ code: 5, status: "NOT_FOUND", message: "not found", details: [] }],
+};
+
+function standardErrors(schemas: Schemas): readonly OpenApiError[] {
+  const record = schemas.ofOther("google.rpc.Status", standardRecord);
+  return [
+    { status: "4XX", description: "What is wrong with the request, under the status that its code maps to.", record },
+    { status: "5XX", description: "What went wrong in the server, under the status that its code maps to.", record },
+  ];
+}
+
+function describeErrors(errors: readonly OpenApiError[], schemas: Schemas): Readonly<Record<string, OpenApiResponse>> {
+  return Object.fromEntries(
+    errors.map(({ status, description, record, codeField, example }) => {
+      const schema = isMessage(record) ? schemas.ofRecord(record, { [codeField ?? ""]: named }) : record;
+      const media = { schema, ...(example !== undefined && { example }) };
+      return [status, { description, content: { "application/json": media } }];
+    }),
+  );
+}
+
+function isMessage(record: DescMessage | OpenApiSchema): record is DescMessage {
+  return record["kind"] === "message";
+}
+
+function describeInfo(info: OpenApiInfo, services: readonly DescService[], comments: Comments): OpenApiInfo {
+  const [service] = services;
+  const comment = service === undefined || services.length > 1 ? undefined : commentOf(comments, service);
+  if (info.description !== undefined || comment === undefined) return info;
+  const { title, version, summary, ...others } = info;
+  return { title, version, ...(summary !== undefined && { summary }), description: comment, ...others };
+}
+
+/** Returns a function that names the tag of a service: its name in its package, or the full one where that is taken. */
+function nameTags(services: readonly DescService[]): (service: DescService) => string {
+  const byName = Map.groupBy(new Set(services), ({ name }) => name);
+  return ({ name, typeName }) => (byName.get(name)?.length === 1 ? name : typeName);
+}
+
+/** Returns messages and all that are inside them. Takes a step for each. */
+function* messagesIn(messages: readonly DescMessage[]): Generator<void, ReadonlySet<DescMessage>> {
+  const found = new Set(messages);
+  // Iterating over a set includes what is added to it meanwhile.
+  for (const { fields } of found) {
+    for (const { message } of fields) if (message !== undefined) found.add(message);
+    yield;
+  }
+  return found;
+}

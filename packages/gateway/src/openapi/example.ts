@@ -1,0 +1,146 @@
+import type { DescEnum, DescField, DescMessage, JsonObject, JsonValue } from "@bufbuild/protobuf";
+import { ScalarType } from "@bufbuild/protobuf";
+import { isWrapperDesc } from "@bufbuild/protobuf/wkt";
+import { type BoundFields, integerRangeOf } from "../messages/json/index.ts";
+import { Expansion, exampleFieldsMax } from "./expansion.ts";
+import { isRequired } from "./field-behavior.ts";
+
+/** How deep messages inside messages are shown, unless they are required. 3: enough to see their form. */
+const depthMax = 3;
+
+/** Returns the name of a field in JSON. */
+type NameOf = (field: DescField) => string;
+
+/** Options of {@link createExample}. */
+export interface ExampleOptions {
+  readonly nameOf: NameOf;
+  /** The fields that the path sets, which the example lacks. */
+  readonly boundByPath?: BoundFields | undefined;
+  /** What the fields of nested messages count towards. */
+  readonly whole: Expansion;
+}
+
+/**
+ * Creates an example of a message as JSON that the gateway accepts: the first member of each oneof, one element of each
+ * list, no message inside itself, and no field that the path sets. Its nested messages have `exampleFieldsMax` fields at
+ * most: with more, fewer levels are shown.
+ *
+ * @returns `undefined` for a message that must have a field of which there is no example; `"too large"` for one whose
+ * required messages alone have too many fields
+ */
+export function createExample(desc: DescMessage, options: ExampleOptions): JsonObject | "too large" | undefined {
+  const deepest = exampleOfDepth(desc, depthMax, options);
+  if (deepest !== "too large") return deepest;
+  let shown = exampleOfDepth(desc, 0, options);
+  for (let depth = 1; shown !== "too large" && depth < depthMax; depth += 1) {
+    const deeper = exampleOfDepth(desc, depth, options);
+    if (deeper === "too large") break;
+    shown = deeper;
+  }
+  return shown;
+}
+
+function exampleOfDepth(
+  desc: DescMessage,
+  depth: number,
+  { nameOf, boundByPath, whole }: ExampleOptions,
+): JsonObject | "too large" | undefined {
+  const nested = new Expansion(exampleFieldsMax);
+  const example = exampleOfFields(desc, { nameOf, nested, depth, above: new Set([desc]) }, boundByPath);
+  return nested.isCut || !whole.take(nested.used) ? "too large" : example;
+}
+
+/** The place of a message in an example. */
+interface ExamplePlace {
+  readonly nameOf: NameOf;
+  readonly nested: Expansion;
+  /** How many levels of messages are shown below the first. */
+  readonly depth: number;
+  /** The messages that lead to it, itself included. */
+  readonly above: Set<DescMessage>;
+}
+
+function exampleOfFields(
+  desc: DescMessage,
+  place: ExamplePlace,
+  boundByPath: BoundFields = new Map(),
+): JsonObject | undefined {
+  const { nameOf, nested, above } = place;
+  const example: [string, JsonValue][] = [];
+  for (const field of desc.fields) {
+    const below = boundByPath.get(field);
+    if (below === "whole" || isLaterMember(field)) continue;
+    const name = nameOf(field);
+    if (above.size > 1 && !nested.takeField(name)) return undefined;
+    const value = exampleOfField(field, place, below);
+    if (value !== undefined) example.push([name, value]);
+    else if (isRequired(field) || nested.isCut) return undefined;
+  }
+  return Object.fromEntries(example);
+}
+
+function isLaterMember(field: DescField): boolean {
+  return field.oneof !== undefined && field.oneof.fields[0] !== field;
+}
+
+function exampleOfField(
+  field: DescField,
+  place: ExamplePlace,
+  boundByPath: BoundFields | undefined,
+): JsonValue | undefined {
+  const element = exampleOfElement(field, place, boundByPath);
+  if (element === undefined) return undefined;
+  if (field.fieldKind === "list") return [element];
+  return field.fieldKind === "map" ? { [String(exampleOfScalar(field.mapKey))]: element } : element;
+}
+
+function exampleOfElement(
+  field: DescField,
+  place: ExamplePlace,
+  boundByPath: BoundFields | undefined,
+): JsonValue | undefined {
+  const { message } = field;
+  if (field.enum !== undefined) return exampleOfEnum(field.enum);
+  if (message === undefined) return exampleOfScalar(field.scalar);
+  if (isWrapperDesc(message)) return exampleOfScalar(message.fields[0].scalar);
+  if (message.typeName in wellKnownExamples) return wellKnownExamples[message.typeName];
+  const { above, depth } = place;
+  if (above.has(message) || (above.size > depth && !isRequired(field))) return undefined;
+  above.add(message);
+  const example = exampleOfFields(message, place, boundByPath);
+  above.delete(message);
+  return example;
+}
+
+function exampleOfEnum({ typeName, values }: DescEnum): JsonValue | undefined {
+  if (typeName === "google.protobuf.NullValue") return null;
+  // The first value usually means that nothing was chosen.
+  return (values[1] ?? values[0])?.name;
+}
+
+function exampleOfScalar(scalar: ScalarType): string | number | boolean {
+  const range = integerRangeOf(scalar);
+  if (range !== undefined) return range.big ? "7" : 7;
+  switch (scalar) {
+    case ScalarType.BOOL:
+      return true;
+    case ScalarType.BYTES:
+      return "dGV4dA==";
+    case ScalarType.STRING:
+      return "text";
+    default:
+      return 1.5;
+  }
+}
+
+// Any has none, because the definition does not say which types it may hold.
+const wellKnownExamples: Readonly<Record<string, JsonValue | undefined>> = {
+  "google.protobuf.Any": undefined,
+  "google.protobuf.Duration": "1.5s",
+  "google.protobuf.Empty": {},
+  "google.protobuf.FieldMask": "name",
+  "google.protobuf.ListValue": ["text"],
+  "google.protobuf.Struct": { key: "text" },
+  "google.protobuf.Timestamp": "2026-01-31T12:00:00Z",
+  "google.protobuf.Value": "text",
+};

@@ -1,0 +1,110 @@
+import { type PathTemplate, printTemplateLiteral, type TemplateVariable } from "../protocols/rest/rules/index.ts";
+
+/** A parameter of a path: a whole variable, or one wildcard of a variable that has several segments. */
+export interface PathParameter {
+  readonly name: string;
+  /** The path of the request field, in proto names; `undefined` for a wildcard outside variables. */
+  readonly fieldPath: readonly string[] | undefined;
+  /** What the parameter's value stands for: the value of the field, part of it, or any number of segments. */
+  readonly covers: "field" | "part" | "segments";
+  /** Where a part is in the value of its field, in words; `undefined` for a whole value. */
+  readonly place: string | undefined;
+}
+
+/** A path template as OpenAPI writes it. */
+export interface OpenApiPath {
+  readonly path: string;
+  /** In the order of the path. */
+  readonly parameters: readonly PathParameter[];
+}
+
+/**
+ * Converts a path template to OpenAPI, where each parameter is one segment.
+ *
+ * A wildcard of a variable with several segments is named by the literal before it, as AIP-122 names the parts of a
+ * resource name: `{name=shelves/*}` becomes `shelves/{shelf}`. Without such a literal it is numbered, as `{name_1}`,
+ * `{name_2}` and so on, and wildcards outside variables are `{segment_1}`. `**` becomes one parameter although it may
+ * take more segments, which OpenAPI 3.1 cannot express. The dots of a field path become `_`: they are allowed in names,
+ * but generators turn these names into identifiers of their languages.
+ */
+export function toOpenApiPath({ segments, variables, verb }: PathTemplate): OpenApiPath {
+  const variableAt = (at: number): TemplateVariable | undefined =>
+    variables.find(({ start, end }) => start <= at && at < end);
+  const wildcards = [...segments.keys()].filter((at) => segments[at]?.kind !== "literal");
+  const numberOf = (at: number): number =>
+    wildcards.filter((other) => variableAt(other) === variableAt(at)).indexOf(at) + 1;
+  const literalBefore = (at: number): string | undefined => {
+    const before = at > (variableAt(at)?.start ?? at) ? segments[at - 1] : undefined;
+    return before?.kind === "literal" ? before.text : undefined;
+  };
+  const nameOf = (at: number): string => {
+    const variable = variableAt(at);
+    const field = variable?.fieldPath.join("_") ?? "segment";
+    if (variable !== undefined && !hasParts(variable)) return field;
+    return memberOf(literalBefore(at) ?? "") ?? `${field}_${numberOf(at)}`;
+  };
+  // With wildcards by their names: a star before a slash would end the comments that generators make of this text.
+  const formOf = ({ start, end }: TemplateVariable): string =>
+    segments
+      .slice(start, end)
+      .map((segment, at) => (segment.kind === "literal" ? segment.text : `{${nameOf(start + at)}}`))
+      .join("/");
+  const placeOf = (variable: TemplateVariable, at: number): string => {
+    const literal = literalBefore(at);
+    const part = literal === undefined ? `Wildcard ${numberOf(at)}` : `What follows \`${literal}/\``;
+    return `${part} in \`${variable.fieldPath.join(".")}\`, which has the form \`${formOf(variable)}\`.`;
+  };
+  const parameters: PathParameter[] = [];
+  const texts = segments.map((segment, at) => {
+    if (segment.kind === "literal") return printTemplateLiteral(segment.text);
+    const variable = variableAt(at);
+    const isWhole = variable !== undefined && !hasParts(variable);
+    parameters.push({
+      name: freeName(nameOf(at), parameters),
+      fieldPath: variable?.fieldPath,
+      covers: segment.kind === "**" ? "segments" : isWhole ? "field" : "part",
+      place: variable === undefined || isWhole ? undefined : placeOf(variable, at),
+    });
+    return `{${parameters.at(-1)?.name}}`;
+  });
+  return { path: `/${texts.join("/")}${verb === undefined ? "" : `:${printTemplateLiteral(verb)}`}`, parameters };
+}
+
+function hasParts({ start, end }: TemplateVariable): boolean {
+  return end - start > 1;
+}
+
+// A collection of AIP-122, such as `cryptoKeys`.
+const collection = /^[A-Za-z][A-Za-z0-9_-]*$/;
+
+/**
+ * Returns the name of one member of a collection: in snake_case, and singular by the rules of English that names of
+ * collections follow (`policies`, `addresses`, `shelves`, `topics`); `undefined` for a literal that is no such name.
+ */
+function memberOf(literal: string): string | undefined {
+  if (!collection.test(literal)) return undefined;
+  const name = literal
+    .replaceAll(/(?<=[a-z0-9])[A-Z]/g, "_$&")
+    .replaceAll("-", "_")
+    .toLowerCase();
+  const [pattern, singular] = singulars.find(([plural]) => plural.test(name)) ?? [/$/, ""];
+  return name.replace(pattern, singular);
+}
+
+// The first that fits.
+const singulars: readonly (readonly [plural: RegExp, singular: string])[] = [
+  [/(?<=series|species|status|ss|sis)$/, ""],
+  [/ies$/, "y"],
+  [/elves$/, "elf"],
+  [/(?<=ss|sh|[nrt]ch|x|alias|status)es$/, ""],
+  [/s$/, ""],
+];
+
+function freeName(name: string, taken: readonly PathParameter[]): string {
+  return taken.some((parameter) => parameter.name === name) ? freeName(`${name}_`, taken) : name;
+}
+
+/** Returns the path without parameter names. OpenAPI considers paths that differ only in these to be the same. */
+export function shapeOf(path: string): string {
+  return path.replaceAll(/\{[^}]*\}/g, "{}");
+}

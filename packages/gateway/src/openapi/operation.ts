@@ -1,0 +1,201 @@
+import type { DescMessage, DescMethod } from "@bufbuild/protobuf";
+import {
+  answersStream,
+  findProtoField,
+  printPathTemplate,
+  resolveProtoPath,
+  type RestBinding,
+  type StreamForm,
+  streamFormsOf,
+} from "../protocols/rest/rules/index.ts";
+import { cutOff, Expansion, operationFieldsMax } from "./expansion.ts";
+import { isRequired } from "./field-behavior.ts";
+import type {
+  OpenApiContent,
+  OpenApiMediaType,
+  OpenApiOperation,
+  OpenApiParameter,
+  OpenApiResponse,
+  OpenApiRpc,
+  OpenApiSchema,
+  OpenApiVersion,
+} from "./open-api-document.ts";
+import type { PathParameter } from "./open-api-path.ts";
+import { describePathParameter, describeQuery } from "./parameters.ts";
+import type { BoundObject, Schemas } from "./schemas.ts";
+
+/** Options of {@link describeOperation}; the same for all operations of a document. */
+export interface OperationOptions {
+  readonly openapi: OpenApiVersion;
+  readonly schemas: Schemas;
+  /** Describes the success of an RPC; `undefined` to use HTTP's reason phrase. */
+  readonly describeSuccess: ((method: DescMethod) => string | undefined) | undefined;
+  /** Describes the header fields that an RPC takes. */
+  readonly describeHeader: ((method: DescMethod) => readonly Omit<OpenApiParameter, "in">[]) | undefined;
+  /** The error answers, by status. */
+  readonly errors: Readonly<Record<string, OpenApiResponse>>;
+}
+
+/** Describes the parameters, the body and the answers of one binding. */
+export function describeOperation(
+  binding: RestBinding,
+  { operationId, tag }: { readonly operationId: string; readonly tag: string },
+  pathParameters: readonly PathParameter[],
+  options: OperationOptions,
+): OpenApiOperation {
+  const { method, boundByPathOrBody } = binding;
+  const { input } = method;
+  const { schemas } = options;
+  const expansion = new Expansion(operationFieldsMax, schemas.expansion);
+  const query = describeQuery(input, boundByPathOrBody, schemas, { takesMaps: binding.takesMapsInQuery, expansion });
+  const parameters: readonly OpenApiParameter[] = [
+    ...pathParameters.map((parameter) => describePathParameter(input, parameter, schemas)),
+    ...query,
+    ...(options.describeHeader?.(method) ?? []).map((field) => ({ ...field, in: "header" as const })),
+  ];
+  const { summary, description } = summarize(method, schemas.commentOf(method));
+  const isQueryCut = expansion.isCut;
+  const requestBody = describeBody(binding, options, expansion);
+  return {
+    operationId,
+    summary,
+    description: isQueryCut ? `${description}\n\n${cutOff}` : description,
+    tags: [tag],
+    ...((method.deprecated || method.parent.deprecated) && { deprecated: true }),
+    ...(parameters.length > 0 && { parameters }),
+    ...(requestBody !== undefined && { requestBody }),
+    responses: { ...describeSuccess(binding, options), ...options.errors },
+    "x-rpc": describeRpc(binding, schemas),
+  };
+}
+
+function describeRpc({ method, procedure, template, pattern }: RestBinding, schemas: Schemas): OpenApiRpc {
+  const namesOf = (fieldPath: readonly string[]): readonly string[] =>
+    resolveProtoPath(method.input, fieldPath)?.map((field) => escapeName(schemas.nameOf(field))) ?? fieldPath;
+  const variables = template.variables.map((variable) => ({ ...variable, fieldPath: namesOf(variable.fieldPath) }));
+  const field = findProtoField(method.input, pattern.body);
+  const body = field === undefined ? pattern.body : schemas.nameOf(field);
+  return { procedure, path: printPathTemplate({ ...template, variables }), ...(body !== "" && { body }) };
+}
+
+// A JSON name may have any character, of which some mean something in a template.
+function escapeName(name: string): string {
+  return encodeURIComponent(name).replaceAll(".", "%2E");
+}
+
+function describeBody(
+  binding: RestBinding,
+  options: OperationOptions,
+  expansion: Expansion,
+): OpenApiOperation["requestBody"] {
+  const { method, pattern, boundByPath } = binding;
+  const field = findProtoField(method.input, pattern.body);
+  const content = bodyContent(binding, options, expansion);
+  const inBody =
+    field === undefined ? method.input.fields.filter((each) => boundByPath.get(each) !== "whole") : [field];
+  // A stream may have no message.
+  const mustBeThere = binding.bodyFormat.kind !== "lines" && inBody.some(isRequired);
+  return content && { ...(mustBeThere && { required: true }), content };
+}
+
+/** Returns the request body in each of its content types: for a stream in OpenAPI 3.1, the schema of one message. */
+function bodyContent(
+  { bodyFormat, method, pattern, boundByPath }: RestBinding,
+  { openapi, schemas }: OperationOptions,
+  expansion: Expansion,
+): OpenApiContent | undefined {
+  if (bodyFormat.kind === "bytes") return anyContent;
+  const schema = schemaOfBody(method.input, pattern.body, { byPath: boundByPath, expansion }, schemas);
+  const media = bodyFormat.kind === "lines" && openapi === "3.2.0" ? itemsOf : schemaOf;
+  if (schema === undefined) return undefined;
+  const content = Object.fromEntries(bodyFormat.contentTypes.map((type) => [type, media(schema)]));
+  // Of all JSON values that such a stream may be, tools know arrays.
+  if (bodyFormat.jsonValues === "or-array") content["application/json"] = schemaOf({ type: "array", items: schema });
+  return content;
+}
+
+function schemaOfBody(
+  input: DescMessage,
+  body: string,
+  bound: BoundObject,
+  schemas: Schemas,
+): OpenApiSchema | undefined {
+  if (body === "*") return bound.byPath.size === 0 ? schemas.ofMessage(input) : schemas.ofObject(input, bound);
+  const field = findProtoField(input, body);
+  const below = field && bound.byPath.get(field);
+  return field && schemas.ofField(field, below && below !== "whole" ? { ...bound, byPath: below } : undefined);
+}
+
+function describeSuccess(
+  { method, pattern, preparedResponse, streamInResults, toRaw }: RestBinding,
+  { openapi, schemas, describeSuccess: describe }: OperationOptions,
+): Readonly<Record<string, OpenApiResponse>> {
+  const own = describe?.(method);
+  // The reason phrases are those of RFC 9110 §15.3.1 and §15.3.5.
+  if (preparedResponse?.httpStatus === 204) return { "204": { description: own ?? "No Content" } };
+  const ok = (content: OpenApiContent, description = "OK"): Readonly<Record<string, OpenApiResponse>> => {
+    return { "200": { description: own ?? description, content } };
+  };
+  if (toRaw !== undefined) return ok(anyContent);
+  const field = findProtoField(method.output, pattern.responseBody);
+  const schema = field === undefined ? schemas.ofMessage(method.output) : schemas.ofWholeBody(field);
+  if (!answersStream(method)) return ok({ "application/json": { schema } });
+  const forms = streamFormsOf(streamInResults).offered.map((form) => [
+    form.contentType,
+    mediaOf(form, schema, openapi),
+  ]);
+  return ok(Object.fromEntries(forms), "OK: a stream, in the form that Accept asks for");
+}
+
+// google.api.HttpBody: bytes of any type. As "*/*" without a schema, which would say so, most generators make methods of
+// it that cannot send or return bytes.
+const anyContent: OpenApiContent = { "application/octet-stream": { schema: { type: "string", format: "binary" } } };
+
+// Except for an array, a stream is one item after the other.
+function mediaOf({ kind }: StreamForm, schema: OpenApiSchema, openapi: OpenApiVersion): OpenApiMediaType {
+  if (kind === "array") return schemaOf({ type: "array", items: schema });
+  if (kind === "events") return openapi === "3.1.0" ? schemaOf(schema) : itemsOf(eventOf(schema));
+  const line = kind === "results" ? resultOf(schema) : schema;
+  return openapi === "3.1.0" ? schemaOf(line) : itemsOf(line);
+}
+
+/** Returns the schema of a line as grpc-gateway writes it. */
+function resultOf(schema: OpenApiSchema): OpenApiSchema {
+  const error: OpenApiSchema = { type: "object", description: "The error record, on the last line." };
+  return { type: "object", properties: { result: schema, error }, minProperties: 1, maxProperties: 1 };
+}
+
+function schemaOf(schema: OpenApiSchema): OpenApiMediaType {
+  return { schema };
+}
+
+function itemsOf(itemSchema: OpenApiSchema): OpenApiMediaType {
+  return { itemSchema };
+}
+
+/** Returns the schema of a Server-Sent Event, an object in OpenAPI 3.2. Without a name, its data is a message. */
+function eventOf(schema: OpenApiSchema): OpenApiSchema {
+  const data: OpenApiSchema = { type: "string", contentMediaType: "application/json", contentSchema: schema };
+  const named: OpenApiSchema = { event: { enum: ["end", "error"] }, data: { type: "string" } };
+  return {
+    type: "object",
+    properties: { retry: { type: "integer" } },
+    required: ["data"],
+    oneOf: [
+      { properties: { data }, not: { required: ["event"] } },
+      { properties: named, required: ["event"] },
+    ],
+  };
+}
+
+const firstSentence = /^(.+?)[.!?]?(?:\n\n|(?<=[.!?])\s+|$)/s;
+
+// Tools take an operation without a summary or a description for a mistake.
+function summarize(method: DescMethod, comment = ""): Pick<OpenApiOperation, "summary" | "description"> {
+  const [whole = "", sentence = method.name] = firstSentence.exec(comment) ?? [];
+  const description = comment.slice(whole.length).trim();
+  return {
+    summary: sentence.replaceAll("\n", " "),
+    description: description || `The RPC \`${method.parent.typeName}.${method.name}\`.`,
+  };
+}

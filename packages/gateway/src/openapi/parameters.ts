@@ -1,0 +1,158 @@
+import type { DescField, DescMessage } from "@bufbuild/protobuf";
+import { type BoundFields, createUrlEntryParser, createUrlTextParser } from "../messages/json/index.ts";
+import {
+  type FieldPath,
+  leafOf,
+  parameterNameOf,
+  parameterNamesMax,
+  resolveProtoPath,
+} from "../protocols/rest/rules/index.ts";
+import type { Expansion } from "./expansion.ts";
+import { isOutputOnly, isRequired } from "./field-behavior.ts";
+import type { OpenApiParameter, OpenApiSchema } from "./open-api-document.ts";
+import type { PathParameter } from "./open-api-path.ts";
+import type { Schemas } from "./schemas.ts";
+import { schemaOfWellKnown } from "./value-schema.ts";
+
+const oneSegment: OpenApiSchema = { type: "string", pattern: "^[^/]+$" };
+const anySegments: OpenApiSchema = { type: "string" };
+
+/** Describes a path parameter, which is always required (OpenAPI 3.1 §4.8.12.2). */
+export function describePathParameter(
+  input: DescMessage,
+  parameter: PathParameter,
+  schemas: Schemas,
+): OpenApiParameter {
+  const path = parameter.fieldPath === undefined ? undefined : resolveProtoPath(input, parameter.fieldPath);
+  const field = path === undefined ? undefined : leafOf(path);
+  // A comment is about the whole field: who types what it says for a part of it names something else.
+  const about = parameter.place ?? (field && schemas.commentOf(field));
+  const coverage = parameter.covers === "segments" ? "Takes any number of segments, slashes between them." : undefined;
+  const description = [about, coverage].filter((text) => text !== undefined).join("\n\n");
+  return {
+    name: parameter.name,
+    in: "path",
+    required: true,
+    ...(field?.deprecated === true && { deprecated: true }),
+    ...(description !== "" && { description }),
+    schema: schemaOf(parameter, field, schemas),
+  };
+}
+
+function schemaOf({ covers }: PathParameter, field: DescField | undefined, schemas: Schemas): OpenApiSchema {
+  if (covers === "segments") return anySegments;
+  return covers === "field" && field !== undefined ? schemas.ofParameter(field) : oneSegment;
+}
+
+/** Which query parameters {@link describeQuery} lists. */
+export interface QueryOptions {
+  /** Maps are among them. */
+  readonly takesMaps?: boolean;
+  /** What the fields count towards. Of more than it holds, the most nested ones are left out. */
+  readonly expansion: Expansion;
+}
+
+/**
+ * Describes the query parameters of a message: all fields with a text form, nested ones by their dotted path, except
+ * those that the path or the body sets, that only answers set, or whose names are those of other fields too.
+ *
+ * A message that contains itself is listed once, although the query accepts deeper paths.
+ */
+export function describeQuery(
+  input: DescMessage,
+  bound: BoundFields,
+  schemas: Schemas,
+  options: QueryOptions,
+): readonly OpenApiParameter[] {
+  const first: QueryPlace = { message: input, bound, path: [], above: [input], isRequired: true, parameters: [] };
+  // Level by level: what is cut off is the most nested. Iterating over an array includes what is added to it meanwhile.
+  const places = [first];
+  for (const place of places) {
+    for (const field of place.message.fields) {
+      const described = describeInQuery(field, place, schemas, options);
+      if (options.expansion.isCut) return flatten(first);
+      if (described !== undefined) place.parameters.push(described);
+      if (described !== undefined && "parameters" in described) places.push(described);
+    }
+  }
+  return flatten(first);
+}
+
+/** The place in the request message of a message whose fields are query parameters. */
+interface QueryPlace {
+  readonly message: DescMessage;
+  readonly bound: BoundFields;
+  /** The fields that lead to it. */
+  readonly path: readonly DescField[];
+  /** The messages that lead to it, from that of the request to itself. */
+  readonly above: readonly [DescMessage, ...DescMessage[]];
+  /** Whether all fields that lead to it must be set. */
+  readonly isRequired: boolean;
+  /** What is listed of it, in the order of its fields. */
+  readonly parameters: (OpenApiParameter | QueryPlace)[];
+}
+
+function flatten({ parameters }: QueryPlace): readonly OpenApiParameter[] {
+  return parameters.flatMap((each) => ("parameters" in each ? flatten(each) : [each]));
+}
+
+/** Describes a field, or the place of the message in it; `undefined` for one that cannot be set. */
+function describeInQuery(
+  field: DescField,
+  { bound, path: outer, above, isRequired: isInRequired }: QueryPlace,
+  schemas: Schemas,
+  options: QueryOptions,
+): OpenApiParameter | QueryPlace | undefined {
+  const below = bound.get(field);
+  if (below === "whole" || isOutputOnly(field)) return undefined;
+  const [first, ...inner] = [...outer, field];
+  const path: FieldPath = [first, ...inner];
+  const names = path.map((each) => schemas.nameOf(each));
+  if (!options.expansion.takeField(names.join("."), schemas.commentOf(field))) return undefined;
+  const must = isInRequired && isRequired(field);
+  const described = describeQueryValue(field, must, schemas, options);
+  if (described !== undefined) {
+    const name = parameterNameOf(above[0], path, (each) => schemas.nameOf(each));
+    return name === undefined
+      ? undefined
+      : { name, ...described, ...(isSplitInto(name, names) ? {} : { "x-field": names }) };
+  }
+  // A dotted path can lead only through a single message, and not into the fields of Struct or Any.
+  if (field.fieldKind !== "message" || schemaOfWellKnown(field.message) !== undefined) return undefined;
+  if (above.includes(field.message) || above.length >= parameterNamesMax) return undefined;
+  return {
+    message: field.message,
+    bound: below ?? new Map(),
+    path,
+    above: [above[0], ...above.slice(1), field.message],
+    isRequired: must,
+    parameters: [],
+  };
+}
+
+/** Returns whether the dots of a parameter's name separate these names, of which it has no fewer. */
+function isSplitInto(name: string, names: readonly string[]): boolean {
+  return name.split(".").every((each, at) => each === names[at]);
+}
+
+/** Describes the values of a field; `undefined` for one that no parameter sets. */
+function describeQueryValue(
+  field: DescField,
+  must: boolean,
+  schemas: Schemas,
+  { takesMaps = false }: QueryOptions,
+): Omit<OpenApiParameter, "name"> | undefined {
+  const isMap = takesMaps && field.fieldKind === "map" && createUrlEntryParser(field) !== undefined;
+  if (!isMap && createUrlTextParser(field) === undefined) return undefined;
+  const description = schemas.commentOf(field);
+  return {
+    in: "query",
+    ...(must && { required: true }),
+    ...(field.deprecated && { deprecated: true }),
+    ...(description !== undefined && { description }),
+    // By default a list is written as `a=1&a=2` (§4.8.12.2.1: style `form`, exploded).
+    schema: schemas.ofParameter(field),
+    // `labels[color]=red` (§4.8.12.3, "Style Values").
+    ...(isMap && { style: "deepObject", explode: true }),
+  };
+}

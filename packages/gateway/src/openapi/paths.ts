@@ -1,0 +1,67 @@
+import type { DescService } from "@bufbuild/protobuf";
+import type { RestBinding } from "../protocols/rest/rules/index.ts";
+import { describeOperation, type OperationOptions } from "./operation.ts";
+import { type OpenApiMethod, openApiMethods, type OpenApiOperation } from "./open-api-document.ts";
+import { type OpenApiPath, shapeOf, toOpenApiPath } from "./open-api-path.ts";
+
+/** Called for a binding that the document cannot describe. */
+export type OnOmitted = (binding: RestBinding, reason: string) => void;
+
+type PathItems = Record<string, Partial<Record<OpenApiMethod, OpenApiOperation>>>;
+
+/**
+ * Describes bindings in their order, grouped by path and tagged by service.
+ *
+ * OpenAPI cannot describe custom methods. Of several paths that differ only in their parameters, it can describe only
+ * one for each method, so the first. Takes a step for each binding.
+ */
+export function* describePaths(
+  bindings: readonly RestBinding[],
+  options: OperationOptions,
+  tagOf: (service: DescService) => string,
+  onOmitted: OnOmitted | undefined,
+): Generator<void, PathItems> {
+  const paths: PathItems = {};
+  const byShape = new Map<string, OpenApiPath>();
+  const idOf = nameOperations(bindings);
+  for (const binding of bindings) {
+    yield;
+    const method = openApiMethods.find((name) => name.toUpperCase() === binding.pattern.httpMethod);
+    if (method === undefined) {
+      onOmitted?.(binding, "OpenAPI has no operation for this method");
+      continue;
+    }
+    const own = toOpenApiPath(binding.template);
+    // A path that differs from an earlier one only in parameter names takes over those, which mean nothing on the wire.
+    const shape = shapeOf(own.path);
+    const { path, parameters: named } = byShape.get(shape) ?? own;
+    byShape.set(shape, { path, parameters: named });
+    const item = (paths[path] ??= {});
+    if (item[method] !== undefined) {
+      onOmitted?.(binding, `OpenAPI cannot tell it from the operation that is described at ${path}`);
+      continue;
+    }
+    const parameters = own.parameters.map((parameter, at) => ({
+      ...parameter,
+      name: named[at]?.name ?? parameter.name,
+    }));
+    const names = { operationId: idOf(binding), tag: tagOf(binding.method.parent) };
+    item[method] = describeOperation(binding, names, parameters, options);
+  }
+  return paths;
+}
+
+/**
+ * Creates the function that names operations by their RPCs, so that every generator produces the same names:
+ * `deletePlant`, or `PlantService_deletePlant` if two services have one; further bindings get a number.
+ */
+function nameOperations(bindings: readonly RestBinding[]): (binding: RestBinding) => string {
+  const byName = Map.groupBy(new Set(bindings.map(({ method }) => method)), ({ localName }) => localName);
+  const counts = new Map<string, number>();
+  return ({ method: { localName, parent } }) => {
+    const base = byName.get(localName)?.length === 1 ? localName : `${parent.name}_${localName}`;
+    const count = (counts.get(base) ?? 0) + 1;
+    counts.set(base, count);
+    return count === 1 ? base : `${base}_${count}`;
+  };
+}

@@ -1,0 +1,47 @@
+import type { ConnectError } from "@connectrpc/connect";
+import { endStreamFlag, endStreamToJson } from "@connectrpc/connect/protocol-connect";
+import { concatBytes, type Exchange, type HeaderFields, toUtf8 } from "../../exchange/index.ts";
+import type { CallFormat } from "../shared/content-type.ts";
+import { writeEnvelope } from "../shared/envelope.ts";
+import { EnvelopedWire } from "../shared/enveloped-wire.ts";
+import { appendOwnMetadata, withoutMetadata } from "../shared/error-metadata.ts";
+import { headerFieldsToSend, LazyHeaders } from "../shared/lazy-headers.ts";
+import { negotiateEncodings } from "../shared/message-encodings.ts";
+import type { Rpc } from "../rpc.ts";
+import { readConnectTimeout } from "../shared/timeouts.ts";
+import { versionProblem } from "./version.ts";
+
+/** A streaming call of the Connect protocol. Its body ends with an envelope for trailer and error. */
+export class ConnectStreamWire extends EnvelopedWire {
+  readonly responseTrailer: LazyHeaders = new LazyHeaders([]);
+
+  constructor(exchange: Exchange, rpc: Rpc, format: CallFormat) {
+    const { acceptCompression, maxTimeoutMs } = rpc.options;
+    const sent = exchange.get("connect-content-encoding");
+    const accepted = exchange.get("connect-accept-encoding");
+    super(exchange, rpc, format, {
+      encodings: negotiateEncodings(acceptCompression, sent, accepted, "connect-accept-encoding"),
+      timeout: readConnectTimeout(exchange.common, maxTimeoutMs),
+      encodingName: "connect-content-encoding",
+      problem: versionProblem(exchange, rpc, undefined),
+    });
+  }
+
+  end(trailer: Headers, error: ConnectError | undefined): void {
+    // The body ends right after this, whether or not the client reads it.
+    void this.write(endOfStream(trailer, error));
+    this.exchange.end();
+  }
+
+  answer(header: HeaderFields, bytes: Uint8Array, trailer: Headers, error: ConnectError | undefined): void {
+    this.exchange.answer(200, header, concatBytes([bytes, endOfStream(trailer, error)]));
+  }
+}
+
+/** Returns the envelope that ends a stream, with the trailer and the error, if there is one. */
+export function endOfStream(trailer: Headers, error: ConnectError | undefined): Uint8Array {
+  if (error !== undefined) appendOwnMetadata(trailer, error);
+  const sent = new LazyHeaders(headerFieldsToSend(trailer, []));
+  const end = endStreamToJson(sent, error && withoutMetadata(error), undefined);
+  return writeEnvelope(endStreamFlag, toUtf8(JSON.stringify(end)));
+}

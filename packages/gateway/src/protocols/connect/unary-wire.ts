@@ -1,0 +1,110 @@
+import type { Message } from "@bufbuild/protobuf";
+import { base64Decode } from "@bufbuild/protobuf/wire";
+import type { ConnectError } from "@connectrpc/connect";
+import { codeToHttpStatus } from "@connectrpc/connect/protocol-connect";
+import { type BodyPlan, type Exchange, type HeaderFields, toUtf8 } from "../../exchange/index.ts";
+import { problem } from "../../errors/index.ts";
+import { messageTooLarge } from "../shared/compression.ts";
+import type { CallFormat } from "../shared/content-type.ts";
+import { decompressInTurn } from "../shared/decompress-in-turn.ts";
+import type { Codec } from "../formats/format.ts";
+import { headerFieldsToSend, LazyHeaders } from "../shared/lazy-headers.ts";
+import { type MessageEncodings, negotiateEncodings } from "../shared/message-encodings.ts";
+import type { UnaryWire } from "../protocol.ts";
+import type { ResponseParts, UnaryRpc } from "../rpc.ts";
+import { readConnectTimeout } from "../shared/timeouts.ts";
+import { unaryError } from "./unary-error.ts";
+import { versionProblem } from "./version.ts";
+
+/** A unary call of the Connect protocol: POST, and GET for RPCs without side effects. */
+export class ConnectUnaryWire implements UnaryWire {
+  readonly timeoutMs: number | undefined;
+  readonly problem: ConnectError | undefined;
+  readonly body: BodyPlan;
+  readonly requestHeader: LazyHeaders;
+  readonly responseHeader: LazyHeaders;
+  readonly responseTrailer: LazyHeaders = new LazyHeaders([]);
+  readonly #headerFields: HeaderFields;
+  readonly #exchange: Exchange;
+  readonly #rpc: UnaryRpc;
+  readonly #codec: Codec;
+  readonly #encodings: MessageEncodings;
+  readonly #query: URLSearchParams | undefined;
+  #isUncoded = false;
+
+  /** @param query - the query of a GET, which holds the message; `undefined` for POST */
+  constructor(exchange: Exchange, rpc: UnaryRpc, format: CallFormat, query: URLSearchParams | undefined) {
+    const { options } = rpc;
+    const sent = query === undefined ? exchange.common.contentEncoding : query.get("compression");
+    const accepted = exchange.get("accept-encoding");
+    const timeout = readConnectTimeout(exchange.common, options.maxTimeoutMs);
+    this.requestHeader = new LazyHeaders(exchange.fields);
+    this.#exchange = exchange;
+    this.#rpc = rpc;
+    this.#codec = format.codec;
+    this.#query = query;
+    this.#encodings = negotiateEncodings(options.acceptCompression, sent, accepted, "accept-encoding");
+    this.timeoutMs = timeout.timeoutMs;
+    this.problem = versionProblem(exchange, rpc, query) ?? this.#encodings.problem ?? timeout.error;
+    this.body = format.body;
+    const { contentType } = format;
+    const { acceptFields } = this.#encodings;
+    this.#headerFields = acceptFields.length === 0 ? contentType : [...contentType, ...acceptFields];
+    this.responseHeader = new LazyHeaders(this.#headerFields);
+  }
+
+  readMessage(body: Uint8Array): Message | Promise<Message> {
+    const { readMaxBytes } = this.#rpc.options;
+    const bytes = this.#query === undefined ? body : messageOfQuery(this.#query);
+    if (bytes.byteLength > readMaxBytes) throw messageTooLarge(readMaxBytes);
+    const compression = this.#encodings.request;
+    if (compression === undefined) return this.#codec.decode(bytes);
+    const plain = decompressInTurn(compression, bytes, readMaxBytes, this.#exchange);
+    return plain.then((message) => this.#codec.decode(message));
+  }
+
+  writeMessage(response: ResponseParts): void | Promise<void> {
+    const header = headerFieldsToSend(response.header, this.#headerFields);
+    return this.#answer(200, header, response.trailer, this.#codec.encode(response.message));
+  }
+
+  writeError(error: ConnectError): void | Promise<void> {
+    const { responseHeader: header, responseTrailer: trailer } = this;
+    header.set("content-type", "application/json");
+    const { fields, body } = unaryError(error, header.fields, this.#rpc.options.jsonOptions);
+    return this.#answer(codeToHttpStatus(error.code), fields, trailer, body);
+  }
+
+  giveUpCoding(): void {
+    this.#isUncoded = true;
+  }
+
+  #answer(httpStatus: number, header: HeaderFields, trailer: Headers, body: Uint8Array): void | Promise<void> {
+    const fields = withTrailer(header, trailer);
+    const compression = this.#encodings.response;
+    if (compression === undefined || this.#isUncoded || body.byteLength < this.#rpc.options.compressMinBytes) {
+      return this.#exchange.answer(httpStatus, fields, body);
+    }
+    return compression
+      .compress(body)
+      .then((packed) => this.#exchange.answer(httpStatus, [...fields, "content-encoding", compression.name], packed));
+  }
+}
+
+/** Adds the trailer, which unary calls of Connect send as header fields with a prefix. */
+function withTrailer(header: HeaderFields, trailer: Headers): HeaderFields {
+  const fields = headerFieldsToSend(trailer, []);
+  return fields.length === 0
+    ? header
+    : [...header, ...fields.map((field, i) => (i % 2 === 0 ? `trailer-${field}` : field))];
+}
+
+function messageOfQuery(query: URLSearchParams): Uint8Array {
+  const message = query.get("message") ?? "";
+  if (query.get("base64") !== "1") return toUtf8(message);
+  try {
+    return base64Decode(message);
+  } catch {
+    throw problem("ERR_PROTOCOL", "the parameter message is not valid base64");
+  }
+}

@@ -1,0 +1,19 @@
+import type { ConnectError } from "@connectrpc/connect";
+import type { Exchange } from "../../exchange/index.ts";
+import { problem } from "../../errors/index.ts";
+import type { Rpc } from "../rpc.ts";
+
+/** Returns what is wrong with the protocol version of a call, if the options of its RPC require one. */
+export function versionProblem(
+  exchange: Exchange,
+  { options }: Rpc,
+  query: URLSearchParams | undefined,
+): ConnectError | undefined {
+  if (!options.requireConnectProtocolHeader) return undefined;
+  if (query !== undefined) {
+    if (query.get("connect") === "v1") return undefined;
+    return problem("ERR_PROTOCOL", 'the parameter connect must be "v1"');
+  }
+  if (exchange.common.connectProtocolVersion === "1") return undefined;
+  return problem("ERR_PROTOCOL", 'the header Connect-Protocol-Version must be "1"');
+}

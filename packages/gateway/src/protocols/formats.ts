@@ -1,0 +1,21 @@
+import type { DescMethod } from "@bufbuild/protobuf";
+import type { UniversalHandlerOptions } from "@connectrpc/connect/protocol";
+import type { ReadJsonOptions } from "../messages/json/index.ts";
+import type { Codec, Format } from "./formats/format.ts";
+import { json } from "./formats/json.ts";
+import { proto } from "./formats/proto.ts";
+
+/** The formats of RPC protocols; the first is meant by a content type that names none, such as `application/grpc`. */
+export const formats: readonly [Format, ...Format[]] = [proto, json];
+
+/** The codecs of one RPC, by the names of their formats. */
+export type MethodCodecs = ReadonlyMap<string, Codec>;
+
+/** Creates the codecs of an RPC from Connect's options. */
+export function createMethodCodecs(
+  method: DescMethod,
+  options: UniversalHandlerOptions,
+  jsonRules: ReadJsonOptions,
+): MethodCodecs {
+  return new Map(formats.map((format) => [format.name, format.createCodec(method, options, jsonRules)]));
+}

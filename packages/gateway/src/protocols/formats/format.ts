@@ -1,0 +1,43 @@
+import type { DescMethod, Message } from "@bufbuild/protobuf";
+import type { UniversalHandlerOptions } from "@connectrpc/connect/protocol";
+import type { BodyMemory } from "../../exchange/index.ts";
+import type { ReadJsonOptions } from "../../messages/json/index.ts";
+
+/**
+ * An encoding of messages in RPC protocols. A new one is a file of this folder and an item of the list in `formats.ts`.
+ */
+export interface Format {
+  /** The name in content types (`application/grpc+proto`) and in the query of Connect (`encoding=proto`). */
+  readonly name: string;
+  /** Whether it is text, so that its content types may have a charset. */
+  readonly isText: boolean;
+  createCodec(method: DescMethod, options: UniversalHandlerOptions, jsonRules: ReadJsonOptions): Codec;
+}
+
+/** Converts the messages of one RPC to and from bytes, in one format. */
+export interface Codec {
+  /**
+   * Decodes a request.
+   *
+   * @throws ConnectError `InvalidArgument`
+   */
+  decode(bytes: Uint8Array): Message;
+  /**
+   * Encodes a response, to bytes that share no memory with the message.
+   *
+   * @throws ConnectError `Internal`, or `ResourceExhausted` over `writeMaxBytes`
+   */
+  encode(message: Message): Uint8Array;
+  /** For messages that are forwarded without being decoded; `undefined` for all others. */
+  readonly envelopes?: EnvelopeCodec | undefined;
+}
+
+/** Forwards messages in the envelopes that they come in, unless these are compressed. */
+export interface EnvelopeCodec {
+  /** Where received envelopes may be: "shared" only if no program sees their bytes. */
+  readonly memory: BodyMemory;
+  /** Returns a message that keeps its envelope. */
+  open(envelope: Uint8Array): Message;
+  /** Returns the envelope that a message came in, to be sent as it is; `undefined` if the message is to be encoded. */
+  of(message: unknown): Uint8Array | undefined;
+}

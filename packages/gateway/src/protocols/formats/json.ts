@@ -1,0 +1,36 @@
+import type { DescMethod, Message } from "@bufbuild/protobuf";
+import type { UniversalHandlerOptions } from "@connectrpc/connect/protocol";
+import { toUtf8 } from "../../exchange/index.ts";
+import { createJsonMessageWriter, type ReadJsonOptions, readJson } from "../../messages/json/index.ts";
+import type { Codec, Format } from "./format.ts";
+import { serialize } from "./serialize.ts";
+
+/** ProtoJSON, which is read strictly. */
+export const json: Format = {
+  name: "json",
+  isText: true,
+  createCodec: (method, options, jsonRules) => new JsonCodec(method, options, jsonRules),
+};
+
+/** Creates its writer with the first call: of many RPCs, a process may serve few. */
+class JsonCodec implements Codec {
+  readonly #method: DescMethod;
+  readonly #options: UniversalHandlerOptions;
+  readonly #rules: ReadJsonOptions;
+  #write: ReturnType<typeof createJsonMessageWriter> | undefined;
+
+  constructor(method: DescMethod, options: UniversalHandlerOptions, rules: ReadJsonOptions) {
+    this.#method = method;
+    this.#options = options;
+    this.#rules = rules;
+  }
+
+  decode(bytes: Uint8Array): Message {
+    return readJson(this.#method.input, bytes, this.#rules);
+  }
+
+  encode(message: Message): Uint8Array {
+    const write = (this.#write ??= createJsonMessageWriter(this.#method.output, this.#options.jsonOptions));
+    return serialize(() => toUtf8(write(message)), this.#options.writeMaxBytes);
+  }
+}

@@ -1,0 +1,47 @@
+import type { DescMethod, Message } from "@bufbuild/protobuf";
+import type { UniversalHandlerOptions } from "@connectrpc/connect/protocol";
+import { createBinaryReader, createBinaryWriter } from "../../messages/binary/index.ts";
+import { noBytes } from "../../exchange/index.ts";
+import { problem } from "../../errors/index.ts";
+import type { Codec, Format } from "./format.ts";
+import { serialize } from "./serialize.ts";
+
+/** The binary wire format of Protocol Buffers. */
+export const proto: Format = {
+  name: "proto",
+  isText: false,
+  createCodec: (method, options) => new ProtoCodec(method, options),
+};
+
+/** Creates its reader and writer with the first call: of many RPCs, a process may serve few. */
+class ProtoCodec implements Codec {
+  readonly #method: DescMethod;
+  readonly #options: UniversalHandlerOptions;
+  #read: ReturnType<typeof createBinaryReader> | undefined;
+  #write: ReturnType<typeof createBinaryWriter> | undefined;
+
+  constructor(method: DescMethod, options: UniversalHandlerOptions) {
+    this.#method = method;
+    this.#options = options;
+  }
+
+  decode(bytes: Uint8Array): Message {
+    const { input } = this.#method;
+    const read = (this.#read ??= createBinaryReader(input, this.#options.binaryOptions));
+    try {
+      return read(bytes);
+    } catch (error) {
+      // A malformed message is the client's mistake; connect-node responds with Internal.
+      const message = `the message is not a valid ${input.typeName}`;
+      throw problem("ERR_MESSAGE_INVALID", message, { cause: error });
+    }
+  }
+
+  encode(message: Message): Uint8Array {
+    const { output } = this.#method;
+    // Many RPCs return google.protobuf.Empty, and to encode nothing costs as much as to encode something.
+    if (output.fields.length === 0 && message.$unknown === undefined) return noBytes;
+    const write = (this.#write ??= createBinaryWriter(output, this.#options.binaryOptions));
+    return serialize(() => write(message), this.#options.writeMaxBytes);
+  }
+}

@@ -1,0 +1,39 @@
+import type { ConnectError } from "@connectrpc/connect";
+import { concatBytes, type Exchange, type HeaderFields, toUtf8 } from "../../exchange/index.ts";
+import { trailerFlag, writeEnvelope } from "../shared/envelope.ts";
+import { setStatus, statusOk } from "../grpc/status.ts";
+import { headerFieldsToSend, LazyHeaders } from "../shared/lazy-headers.ts";
+import { encodeGrpcWebText } from "./text.ts";
+
+/**
+ * Writes a whole response: its messages, and its trailer as the last envelope.
+ *
+ * @param bytes - the messages in their envelopes
+ * @param error - `undefined` on success
+ * @param isText - whether the body is base64
+ */
+export function writeResponse(
+  exchange: Exchange,
+  header: HeaderFields,
+  bytes: Uint8Array,
+  trailer: Headers,
+  error: ConnectError | undefined,
+  isText: boolean,
+): void {
+  if (error !== undefined) setStatus(trailer, error);
+  const body = concatBytes([bytes, trailerEnvelope(trailer)]);
+  exchange.answer(200, header, isText ? encodeGrpcWebText(body) : body);
+}
+
+// The end of nearly every response: an envelope with "grpc-status: 0".
+const statusOkEnvelope = writeEnvelope(trailerFlag, toUtf8("grpc-status: 0\r\n"));
+
+/** Returns the last envelope of a response, which holds its trailer section. */
+export function trailerEnvelope(trailer: Headers): Uint8Array {
+  if (trailer instanceof LazyHeaders && trailer.pristine && trailer.fields === statusOk) return statusOkEnvelope;
+  // A trailer that an interceptor put in its place lacks the status.
+  const fields = headerFieldsToSend(trailer, statusOk);
+  let section = "";
+  for (let at = 0; at < fields.length; at += 2) section += `${fields[at]}: ${fields[at + 1]}\r\n`;
+  return writeEnvelope(trailerFlag, toUtf8(section));
+}

@@ -1,0 +1,69 @@
+import { base64Encode } from "@bufbuild/protobuf/wire";
+import type { ConnectError } from "@connectrpc/connect";
+import { problem } from "../../errors/index.ts";
+import { allocateBuffer, concatBytes, noBytes, toUtf8 } from "../../exchange/index.ts";
+
+/**
+ * Decodes a body of `application/grpc-web-text`: base64 in one or more padded runs, because a sender may encode each of
+ * its chunks separately (gRPC-Web protocol, "Message Encoding").
+ *
+ * @throws ConnectError `InvalidArgument` for anything else
+ */
+export function decodeGrpcWebText(body: Uint8Array): Uint8Array {
+  if (body.byteLength % 4 !== 0) throw notBase64();
+  // Outside node's pool, so that a program can transfer it.
+  const bytes = allocateBuffer((body.byteLength / 4) * 3);
+  let end = 0;
+  // In one pass: a body may have a run for each of its bytes.
+  for (let at = 0; at < body.byteLength; at += 4) {
+    const padding = body[at + 3] !== paddingByte ? 0 : body[at + 2] !== paddingByte ? 1 : 2;
+    const first = sextetOf(body, at);
+    const second = sextetOf(body, at + 1);
+    const third = padding === 2 ? 0 : sextetOf(body, at + 2);
+    const fourth = padding > 0 ? 0 : sextetOf(body, at + 3);
+    if ((first | second | third | fourth) < 0) throw notBase64();
+    // The array truncates what is too large for a byte.
+    bytes[end] = (first << 2) | (second >> 4);
+    bytes[end + 1] = (second << 4) | (third >> 2);
+    bytes[end + 2] = (third << 6) | fourth;
+    end += 3 - padding;
+  }
+  return bytes.subarray(0, end);
+}
+
+/** Decodes such a body piece by piece; an incomplete quantum waits for the next piece. */
+export async function* decodeTextPieces(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  let rest = noBytes;
+  for await (const piece of pieces) {
+    const joined = rest.byteLength === 0 ? piece : concatBytes([rest, piece]);
+    const whole = joined.byteLength - (joined.byteLength % 4);
+    rest = joined.subarray(whole);
+    if (whole > 0) yield decodeGrpcWebText(joined.subarray(0, whole));
+  }
+  // An incomplete quantum at the end is refused by the decoder.
+  if (rest.byteLength > 0) yield decodeGrpcWebText(rest);
+}
+
+/** Encodes bytes for a body of `application/grpc-web-text`. */
+export function encodeGrpcWebText(bytes: Uint8Array): Uint8Array {
+  return toUtf8(base64Encode(bytes));
+}
+
+/** Returns the length of `bytes` bytes in base64, allowing for padding and a few separate runs. */
+export function grpcWebTextBytes(bytes: number): number {
+  return Math.ceil(bytes / 3) * 4 + 8;
+}
+
+const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+const paddingByte = 0x3d;
+// RFC 4648 §4: the six bits of each character, by its code; -1 for characters outside the alphabet.
+const sextets = new Int8Array(256).fill(-1);
+for (let sextet = 0; sextet < alphabet.length; sextet++) sextets[alphabet.charCodeAt(sextet)] = sextet;
+
+function sextetOf(body: Uint8Array, at: number): number {
+  return sextets[body[at] ?? paddingByte] ?? -1;
+}
+
+function notBase64(): ConnectError {
+  return problem("ERR_PROTOCOL", "the body is not valid base64");
+}

@@ -1,0 +1,47 @@
+import type { Message } from "@bufbuild/protobuf";
+import type { ConnectError } from "@connectrpc/connect";
+import type { Exchange, HeaderFields } from "../../exchange/index.ts";
+import type { CallFormat } from "../shared/content-type.ts";
+import { EnvelopedWire } from "../shared/enveloped-wire.ts";
+import { readGrpcHeader } from "../grpc/header.ts";
+import { setStatus, statusOk } from "../grpc/status.ts";
+import { LazyHeaders } from "../shared/lazy-headers.ts";
+import type { Rpc } from "../rpc.ts";
+import { trailerEnvelope, writeResponse } from "./response.ts";
+import { decodeGrpcWebText, decodeTextPieces, encodeGrpcWebText } from "./text.ts";
+
+/** A call of gRPC-Web, binary or base64 text: gRPC with its trailer section at the end of the body. */
+export class GrpcWebWire extends EnvelopedWire {
+  readonly responseTrailer: LazyHeaders = new LazyHeaders(statusOk);
+  readonly #isText: boolean;
+
+  constructor(exchange: Exchange, rpc: Rpc, format: CallFormat, isText: boolean) {
+    super(exchange, rpc, format, readGrpcHeader(exchange, rpc));
+    this.#isText = isText;
+  }
+
+  override readMessage(body: Uint8Array): Message | Promise<Message> {
+    return super.readMessage(this.#isText ? decodeGrpcWebText(body) : body);
+  }
+
+  protected override pieces(): AsyncIterable<Uint8Array> {
+    const body = super.pieces();
+    return this.#isText ? decodeTextPieces(body) : body;
+  }
+
+  override write(bytes: Uint8Array): void | Promise<void> {
+    // Each piece is encoded separately, so that a client can decode it without waiting for the rest.
+    return super.write(this.#isText ? encodeGrpcWebText(bytes) : bytes);
+  }
+
+  end(trailer: Headers, error: ConnectError | undefined): void {
+    if (error !== undefined) setStatus(trailer, error);
+    // The body ends right after this, whether or not the client reads it.
+    void this.write(trailerEnvelope(trailer));
+    this.exchange.end();
+  }
+
+  answer(header: HeaderFields, bytes: Uint8Array, trailer: Headers, error: ConnectError | undefined): void {
+    writeResponse(this.exchange, header, bytes, trailer, error, this.#isText);
+  }
+}

@@ -1,0 +1,41 @@
+import type { ConnectError } from "@connectrpc/connect";
+import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
+import { type Exchange, type HeaderFields, prepareHeaderFields } from "../../exchange/index.ts";
+import { appendOwnMetadata, withoutMetadata } from "../shared/error-metadata.ts";
+import { headerFieldsToSend } from "../shared/lazy-headers.ts";
+
+/** The trailer of a successful response, unless the handler adds to it. */
+export const statusOk: HeaderFields = prepareHeaderFields("grpc-status", "0");
+
+/** Writes an error as a response of one header section, which the specification calls Trailers-Only. */
+export function writeTrailersOnly(
+  exchange: Exchange,
+  header: HeaderFields,
+  trailer: Headers,
+  error: ConnectError,
+): void {
+  setStatus(trailer, error);
+  exchange.answer(200, [...header, ...headerFieldsToSend(trailer, statusOk)]);
+}
+
+// delay-seconds (RFC 9110 §10.2.3). Five digits are more than a day, longer than any client waits.
+const delaySeconds = /^\d{1,5}$/;
+
+/**
+ * Sets the status of a response in its trailer, with the metadata of the error.
+ *
+ * A `retry-after` is repeated as `grpc-retry-pushback-ms` (gRFC A6), the only one of the two that gRPC clients honor.
+ */
+export function setStatus(trailer: Headers, error: ConnectError): void {
+  appendOwnMetadata(trailer, error);
+  // setTrailerStatus requires an error without metadata, and copying one is a fifth of the cost of a refusal.
+  if (error.details.length > 0) setTrailerStatus(trailer, withoutMetadata(error));
+  else trailer.set("grpc-status", String(error.code));
+  // Not encodeURIComponent, which Connect uses: grpc-js does not decode "%3A" and "%2C".
+  trailer.set("grpc-message", encodeURI(error.rawMessage));
+  const retryAfter = error.metadata.get("retry-after");
+  if (retryAfter === null || !delaySeconds.test(retryAfter) || trailer.has(pushback)) return;
+  trailer.set(pushback, String(Number(retryAfter) * 1000));
+}
+
+const pushback = "grpc-retry-pushback-ms";

@@ -1,0 +1,57 @@
+import type { ConnectError } from "@connectrpc/connect";
+import type { Exchange, HeaderFields } from "../../exchange/index.ts";
+import type { CallFormat } from "../shared/content-type.ts";
+import { envelopePrefix } from "../shared/envelope.ts";
+import { EnvelopedWire } from "../shared/enveloped-wire.ts";
+import { headerFieldsToSend, LazyHeaders } from "../shared/lazy-headers.ts";
+import type { ResponseParts, Rpc } from "../rpc.ts";
+import { readGrpcHeader } from "./header.ts";
+import { setStatus, statusOk, writeTrailersOnly } from "./status.ts";
+
+/** A call of gRPC over HTTP/2, and over HTTP/1.1 for clients that read its trailers. */
+export class GrpcWire extends EnvelopedWire {
+  readonly responseTrailer: LazyHeaders = new LazyHeaders(statusOk);
+
+  constructor(exchange: Exchange, rpc: Rpc, format: CallFormat) {
+    super(exchange, rpc, format, readGrpcHeader(exchange, rpc));
+  }
+
+  // As in the base class, but a large message that is not compressed is sent without a copy of it in an envelope.
+  override writeMessage({ message, header, trailer }: ResponseParts): void | Promise<void> {
+    const answer = (body: Uint8Array): void =>
+      this.answer(headerFieldsToSend(header, this.headerFields), body, trailer, undefined);
+    const received = this.receivedEnvelope(message);
+    if (received !== undefined) return answer(received);
+    const bytes = this.codec.encode(message);
+    const isUncopied = this.encodings.response === undefined && bytes.byteLength >= uncopiedBytesMin;
+    if (isUncopied) return this.#answerUncopied(header, bytes, trailer);
+    const envelope = this.envelop(bytes);
+    return envelope instanceof Promise ? envelope.then(answer) : answer(envelope);
+  }
+
+  #answerUncopied(header: Headers, message: Uint8Array, trailer: Headers): void {
+    const { exchange } = this;
+    const trailerFields = headerFieldsToSend(trailer, statusOk);
+    exchange.begin(200, headerFieldsToSend(header, this.headerFields));
+    // The response is complete after these, so backpressure makes no difference.
+    for (const piece of [envelopePrefix(message.byteLength), message]) void exchange.write(piece);
+    exchange.end(trailerFields);
+  }
+
+  end(trailer: Headers, error: ConnectError | undefined): void {
+    if (error !== undefined) setStatus(trailer, error);
+    this.exchange.end(headerFieldsToSend(trailer, statusOk));
+  }
+
+  answer(header: HeaderFields, bytes: Uint8Array, trailer: Headers, error: ConnectError | undefined): void {
+    const isEmpty = error !== undefined && bytes.byteLength === 0;
+    // One header section is enough unless the handler has set header fields.
+    if (isEmpty && this.responseHeader.pristine) return writeTrailersOnly(this.exchange, header, trailer, error);
+    if (error !== undefined) setStatus(trailer, error);
+    this.exchange.answer(200, header, isEmpty ? undefined : bytes, headerFieldsToSend(trailer, statusOk));
+  }
+}
+
+/** Bytes from which a message is sent as it is, after its prefix, instead of being copied into an envelope. */
+// 64 KiB: below, a piece and its frame cost as much as the copy.
+const uncopiedBytesMin = 64 * 1024;

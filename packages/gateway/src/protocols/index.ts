@@ -1,0 +1,51 @@
+/**
+ * How is a call written?
+ *
+ * Each protocol is a folder, whose `protocol.ts` finds the targets of requests, opens their wires, and responds to
+ * requests that never become a call; `protocols.ts` lists them. Next to them is what they share: formats, compression,
+ * envelopes, headers. Knows nothing of who may call what.
+ */
+export type {
+  BodyTarget,
+  BodyWire,
+  CallTarget,
+  Mismatch,
+  Protocol,
+  ProtocolName,
+  Refusal,
+  RequestHead,
+  RequestMessages,
+  StreamTarget,
+  StreamWire,
+  UnaryTarget,
+  UnaryWire,
+  Wire,
+} from "./protocol.ts";
+export type { Codec, EnvelopeCodec } from "./formats/format.ts";
+export { createMethodCodecs, type MethodCodecs } from "./formats.ts";
+export {
+  messageTooLarge,
+  type PieceDecompression,
+  type PieceEncoder,
+  type StreamCompression,
+} from "./shared/compression.ts";
+export {
+  envelopeBytes,
+  envelopePrefixBytes,
+  type Envelope,
+  EnvelopeReader,
+  messageBytesMax,
+  readSingleEnvelope,
+  compressedFlag,
+  writeEnvelope,
+} from "./shared/envelope.ts";
+export { formatGrpcTimeout } from "./shared/format-grpc-timeout.ts";
+export { normalizeContentType } from "./shared/content-type.ts";
+export { goneAway, httpError } from "./shared/http-error.ts";
+export { LazyHeaders } from "./shared/lazy-headers.ts";
+export { type MessageSplitter, readMessages } from "./shared/message-splitter.ts";
+export { type AcceptItem, negotiateCoding, readAccept } from "./shared/negotiation.ts";
+export { oneMessage } from "./shared/one-message.ts";
+export type { MessageInit, Rpc, Reply, ResponseParts, StreamRpc, UnaryRpc } from "./rpc.ts";
+export { claimedBy, createProtocols, type Protocols } from "./protocols.ts";
+export { JsonValueReader } from "./rest/json-value-reader.ts";

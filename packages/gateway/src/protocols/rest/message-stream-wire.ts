@@ -1,0 +1,87 @@
+import type { Message } from "@bufbuild/protobuf";
+import type { ConnectError } from "@connectrpc/connect";
+import { concatBytes, type Exchange, type HeaderFields, toUtf8 } from "../../exchange/index.ts";
+import { type StreamForm, streamFormsOf } from "./rules/index.ts";
+import { encodesPieces, type PieceEncoder } from "../shared/compression.ts";
+import { negotiateCoding, negotiateType } from "../shared/negotiation.ts";
+import type { StreamWire } from "../protocol.ts";
+import { RestStreamWire } from "./stream-wire.ts";
+import type { RestSelection } from "./selection.ts";
+
+/** A stream of messages in JSON: lines, one array, or Server-Sent Events. */
+export class RestMessageStreamWire extends RestStreamWire implements StreamWire {
+  readonly heartbeat: Uint8Array | undefined;
+  readonly beginsQuietly = true;
+  readonly #form: StreamForm;
+  #messages = 0;
+  #encoder: PieceEncoder | undefined;
+
+  constructor(exchange: Exchange, selection: RestSelection) {
+    super(exchange, selection);
+    this.#form = negotiateType(exchange.get("accept"), streamFormsOf(selection.binding.streamInResults));
+    this.heartbeat = this.#form.heartbeat;
+  }
+
+  encode(message: Message): Uint8Array {
+    return toUtf8(this.#form.message(this.selection.binding.toJson(message), this.#messages++));
+  }
+
+  contentFields(): HeaderFields {
+    // RFC 9110 §12.5.5: caches must know that the form depends on what the client accepts.
+    const { contentType, fields } = this.#form;
+    return ["content-type", contentType, ...fields, "vary", "accept"];
+  }
+
+  begin(header: HeaderFields): void {
+    const varying = [...header, "vary", "accept-encoding"];
+    // However short the first messages are: the length of the answer is not known.
+    const codings = this.selection.rpc.options.acceptCompression.filter(encodesPieces);
+    const coding = negotiateCoding(this.exchange.get("accept-encoding"), codings);
+    if (coding === undefined) return this.exchange.begin(this.httpStatus, varying);
+    this.#encoder = coding.openEncoder();
+    this.exchange.begin(this.httpStatus, [...varying, "content-encoding", coding.name]);
+  }
+
+  write(bytes: Uint8Array): void | Promise<void> {
+    if (this.#encoder === undefined) return this.exchange.write(bytes);
+    return this.#encoder.write(bytes).then((encoded) => this.exchange.write(encoded));
+  }
+
+  end(_trailer: Headers, error: ConnectError | undefined): void | Promise<void> {
+    const end = this.#end(error);
+    if (this.#encoder === undefined) return this.#finish(end);
+    return this.#encoder.end(end).then((encoded) => this.#finish(encoded));
+  }
+
+  release(): void {
+    this.#encoder?.close();
+  }
+
+  #finish(end: Uint8Array): void {
+    // The body ends right after this, whether or not the client reads it.
+    if (end.byteLength > 0) void this.exchange.write(end);
+    this.exchange.end();
+  }
+
+  answer(
+    header: HeaderFields,
+    bytes: Uint8Array,
+    _trailer: Headers,
+    error: ConnectError | undefined,
+  ): void | Promise<void> {
+    // Without any message before it, as a unary call does.
+    if (error !== undefined && bytes.byteLength === 0) return this.writeError(error);
+    if (this.headOnly) return this.exchange.answer(this.httpStatus, header);
+    const body = concatBytes([bytes, this.#end(error)]);
+    return this.answerEncoded(this.httpStatus, header, body);
+  }
+
+  #end(error: ConnectError | undefined): Uint8Array {
+    return toUtf8(this.#form.end(this.#messages, error === undefined ? undefined : this.#errorJson(error)));
+  }
+
+  /** Returns the error record, which JSON.stringify has written on one line. */
+  #errorJson(error: ConnectError): string {
+    return new TextDecoder().decode(this.errorResponse(error).body);
+  }
+}

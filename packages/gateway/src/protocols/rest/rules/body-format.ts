@@ -1,0 +1,114 @@
+import type { DescMessage } from "@bufbuild/protobuf";
+import type { ConnectError } from "@connectrpc/connect";
+import { problem } from "../../../errors/index.ts";
+import { quote } from "../../../messages/json/index.ts";
+import { findProtoField } from "./field-path.ts";
+import { isMediaType } from "./http-body.ts";
+import type { BindingOptions } from "./rest-options.ts";
+
+/** The format of the bodies of a rule. */
+export interface BodyFormat {
+  /** Nothing, nothing that is read, one JSON value, a stream of JSON values, or bytes of any type. */
+  readonly kind: "none" | "ignored" | "json" | "lines" | "bytes";
+  /** The content types of this format, the usual one first. A body without a content type has this format too. */
+  readonly contentTypes: readonly string[];
+  /**
+   * Whether lines that come as `application/json` are any JSON values one after the other, or also one array of them;
+   * `undefined` if they are lines there too.
+   */
+  readonly jsonValues?: "sequence" | "or-array";
+}
+
+const noBody: BodyFormat = { kind: "none", contentTypes: [] };
+const ignoredBody: BodyFormat = { kind: "ignored", contentTypes: [] };
+const json: BodyFormat = { kind: "json", contentTypes: ["application/json"] };
+const anyBytes: BodyFormat = { kind: "bytes", contentTypes: ["*/*"] };
+// Not `application/json`, which is one JSON value.
+const lines: BodyFormat = { kind: "lines", contentTypes: ["application/x-ndjson", "application/jsonl"] };
+// Clients of grpc-gateway send their streams as `application/json`.
+const gatewayLines: BodyFormat = { kind: "lines", contentTypes: [...lines.contentTypes, "application/json"] };
+
+/** The types whose JSON may be an array. */
+const arrayTypes: ReadonlySet<string> = new Set(["google.protobuf.ListValue", "google.protobuf.Value"]);
+
+/** Returns whether a message, or its field that is the body, may be a JSON array. */
+function mayBeArray(input: DescMessage, body: string): boolean {
+  const field = findProtoField(input, body);
+  return field?.fieldKind === "list" || arrayTypes.has((field === undefined ? input : field.message)?.typeName ?? "");
+}
+
+/**
+ * Returns the format of the bodies of a rule.
+ *
+ * @param body - the request field that is the body, `*` for every field that the path does not set, `""` for no body
+ * @param rule - whether its body is a google.api.HttpBody, and whether the client sends a stream of messages
+ * @param options - of the service
+ */
+export function bodyFormatOf(
+  input: DescMessage,
+  body: string,
+  rule: { readonly isRaw: boolean; readonly takesStream: boolean },
+  options: BindingOptions,
+): BodyFormat {
+  if (body === "") return options.ignoreBodies ? ignoredBody : noBody;
+  if (rule.isRaw) return anyBytes;
+  if (!rule.takesStream) return json;
+  if (options.jsonClientStreams) {
+    return { ...gatewayLines, jsonValues: mayBeArray(input, body) ? "sequence" : "or-array" };
+  }
+  return options.streamInResults ? gatewayLines : lines;
+}
+
+/**
+ * Returns why a rule refuses every body of this content type; `undefined` when it does not.
+ *
+ * @param isEmpty - whether the body is, and so counts as none, whatever its type; but bytes have a type even then
+ */
+export function bodyProblem(
+  format: BodyFormat,
+  contentType: string | null,
+  isEmpty: boolean,
+): ConnectError | undefined {
+  if (format.kind === "bytes") {
+    if (contentType === null) return undefined;
+    if (!isMediaType(contentType)) {
+      const got = quote(contentType);
+      return problem("ERR_CONTENT_TYPE", `Content-Type must be a media type such as image/png, got ${got}`);
+    }
+    return isMultipartForm(contentType) ? problem("ERR_CONTENT_TYPE", formOfBytes) : undefined;
+  }
+  if (isEmpty || format.kind === "ignored") return undefined;
+  if (format.kind === "none") return problem("ERR_BODY_UNEXPECTED", "this operation takes no body");
+  if (contentType === null || contentType === format.contentTypes[0] || isOfFormat(format, contentType)) return;
+  const expected = format.contentTypes.join(" or ");
+  const hint = format.kind === "json" ? curlHint(contentType) : "";
+  return problem("ERR_CONTENT_TYPE", `the content type ${quote(contentType)} is not ${expected} in UTF-8${hint}`);
+}
+
+// RFC 7578: a form of a browser, or of `curl -F`. A handler that expects the bytes of a file would store its boundaries.
+function isMultipartForm(contentType: string): boolean {
+  return /^multipart\/form-data[\t ]*(?:;|$)/i.test(contentType);
+}
+
+const formOfBytes =
+  "the content type multipart/form-data is an envelope of the body: send the bytes alone, with --data-binary of curl";
+
+/** Returns what helps a person whose JSON came as a form, which is what `curl -d` calls all that it sends. */
+export function curlHint(contentType: string): string {
+  return /^application\/x-www-form-urlencoded\b/i.test(contentType) ? "; curl sends JSON with --json" : "";
+}
+
+// RFC 9110 §8.3.1 without the parameters, type "/" subtype, each a token; a `+json` type is JSON too (RFC 6839 §3.1).
+const jsonSuffixType = /^[!#$%&'*+\-.^_`|~0-9a-z]+\/[!#$%&'*+\-.^_`|~0-9a-z]+\+json$/;
+// RFC 8259 §8.1: JSON is UTF-8, so no other charset is possible.
+const utf8Charset = /^charset=(?:utf-8|"utf-8")$/;
+
+function isOfFormat({ kind, contentTypes }: BodyFormat, contentType: string): boolean {
+  const [type = "", ...parameters] = contentType
+    .toLowerCase()
+    .split(";")
+    .map((part) => part.trim());
+  if (!contentTypes.includes(type) && !(kind === "json" && jsonSuffixType.test(type))) return false;
+  // RFC 8259 §11: parameters other than charset mean nothing to JSON.
+  return parameters.every((text) => !text.startsWith("charset") || utf8Charset.test(text));
+}

@@ -1,0 +1,181 @@
+import type { DescMethod, DescService } from "@bufbuild/protobuf";
+import { runSteps } from "../../../exchange/index.ts";
+import { withCode } from "../../../errors/index.ts";
+import { oncePer } from "../../../messages/json/index.ts";
+import { answersStream, compileBinding, type RestBinding } from "./binding.ts";
+import type { FindHttpRule, HttpPattern } from "./http-rule.ts";
+import { createHttpRuleFinder, selectorOf, toHttpPatterns } from "./http-rule.ts";
+import type { PathTemplate } from "./path-template.ts";
+import { mayLookLikeError } from "./stream-form.ts";
+import { isPathPrefix } from "./raw-path.ts";
+import { findShadowedBindings } from "./reachability.ts";
+import { type BindingOptions, bindingOptionsOf, type RestRouteOptions } from "./rest-options.ts";
+import { anyMethod, type RouteMatch, RouteTable } from "./route-table.ts";
+import { RuleProblem } from "./rule-problem.ts";
+
+/** The server that the routes are part of, with which the rules must not collide. */
+export interface RouteConstraints {
+  /** Paths that something else answers before REST is tried. Those of the RPCs themselves need not be listed. */
+  readonly reservedPaths?: Iterable<string>;
+  /** The path that everything is served under; templates do not include it. */
+  readonly requestPathPrefix?: string;
+  /** The HTTP methods that the server's parser accepts. Default: every token. */
+  readonly parsedMethods?: Pick<ReadonlySet<string>, "has">;
+}
+
+/** The result of matching a REST request by method and path. */
+export type RestMatch = RouteMatch<RestBinding>;
+
+/** The routes of a set of RPCs. */
+export interface RestRoutes {
+  /** Every binding, in the order of declaration. */
+  readonly bindings: readonly RestBinding[];
+  /**
+   * Finds the binding of a request.
+   *
+   * @param httpMethod - as it was sent; methods are case-sensitive. HEAD finds GET where it has no rule
+   * @param path - without the query, percent escapes as they were sent
+   */
+  match(httpMethod: string, path: string): RestMatch;
+}
+
+/**
+ * Compiles the rules of RPCs, after checking that each rule can be reached. RPCs without a rule are skipped.
+ *
+ * @throws Error with every problem of every rule, one per line
+ */
+export function compileRestRoutes(
+  methods: Iterable<DescMethod>,
+  options: RestRouteOptions = {},
+  constraints: RouteConstraints = {},
+): RestRoutes {
+  return runSteps(compileInSteps(methods, options, constraints));
+}
+
+/** Compiles rules as {@link compileRestRoutes} does, in a step for each RPC and each binding. */
+export function* compileInSteps(
+  methods: Iterable<DescMethod>,
+  options: RestRouteOptions = {},
+  constraints: RouteConstraints = {},
+): Generator<void, RestRoutes> {
+  const { routes, problems } = yield* new Compiler([...methods], options, constraints).compile();
+  if (problems.length > 0) {
+    throw withCode(new Error(`the HTTP rules have problems:\n${problems.join("\n")}`), "ERR_HTTP_RULES");
+  }
+  return routes;
+}
+
+/** Compiles rules as {@link compileRestRoutes} does, and returns the problems beside the bindings that have none. */
+export function surveyRestRoutes(
+  methods: Iterable<DescMethod>,
+  options: RestRouteOptions = {},
+  constraints: RouteConstraints = {},
+): SurveyedRoutes {
+  return runSteps(new Compiler([...methods], options, constraints).compile());
+}
+
+/** The routes of the rules without problems, and the problems of the others. */
+interface SurveyedRoutes {
+  readonly routes: RestRoutes;
+  readonly problems: readonly string[];
+}
+
+/** Compiles rules and collects their problems, so that one failed start reports all of them. */
+class Compiler {
+  readonly #methods: readonly DescMethod[];
+  readonly #options: RestRouteOptions;
+  readonly #constraints: RouteConstraints;
+  readonly #table: RouteTable<RestBinding>;
+  readonly #bindings: RestBinding[] = [];
+  readonly #problems: string[] = [];
+  readonly #optionsOf: (service: DescService) => BindingOptions;
+
+  constructor(methods: readonly DescMethod[], options: RestRouteOptions, constraints: RouteConstraints) {
+    this.#methods = methods;
+    this.#options = options;
+    this.#constraints = constraints;
+    this.#table = new RouteTable(options.fullyDecodeReservedExpansion);
+    this.#optionsOf = oncePer((service) => bindingOptionsOf(service, options));
+  }
+
+  *compile(): Generator<void, SurveyedRoutes> {
+    const { requestPathPrefix = "", reservedPaths = [] } = this.#constraints;
+    if (requestPathPrefix !== "" && !isPathPrefix(requestPathPrefix)) {
+      this.#problems.push(`requestPathPrefix "${requestPathPrefix}" is no path such as "/api"`);
+    }
+    const { rules = [], ignoreUnregistered = false } = this.#options;
+    const findRule =
+      this.#collect("rules", () => createHttpRuleFinder(rules, this.#methods, ignoreUnregistered)) ??
+      createHttpRuleFinder([], [], false);
+    const selectors = new Set(this.#methods.map(selectorOf));
+    for (const selector of this.#options.omit ?? []) {
+      if (!selectors.has(selector)) this.#problems.push(`omit: selector "${selector}" is no RPC`);
+    }
+    const reserved = new Set([...this.#methods.map(procedureOf), ...reservedPaths]);
+    const omitted = new Set(this.#options.omit);
+    for (const method of this.#methods) {
+      if (!omitted.has(selectorOf(method))) this.#addMethod(method, findRule, reserved);
+      yield;
+    }
+    for (const { binding, by } of yield* findShadowedBindings(this.#table, this.#bindings)) {
+      const take = `${by.map(describeBinding).join(" and ")} ${by.length === 1 ? "takes" : "take"} every path of it`;
+      this.#problems.push(`${describeBinding(binding)}: is never reached, ${take}; omit leaves out an RPC`);
+    }
+    const routes = { bindings: this.#bindings, match: this.#table.match.bind(this.#table) };
+    return { routes, problems: this.#problems };
+  }
+
+  #addMethod(method: DescMethod, findRule: FindHttpRule, reserved: ReadonlySet<string>): void {
+    const rule = findRule(method);
+    const patterns = rule && this.#collect(selectorOf(method), () => toHttpPatterns(rule));
+    for (const pattern of patterns ?? []) {
+      this.#collect(`${selectorOf(method)}: ${pattern.httpMethod} ${pattern.pathTemplate}`, () => {
+        this.#addPattern(method, pattern, reserved);
+      });
+    }
+  }
+
+  #addPattern(method: DescMethod, pattern: HttpPattern, reserved: ReadonlySet<string>): void {
+    const { parsedMethods } = this.#constraints;
+    if (pattern.httpMethod !== anyMethod && parsedMethods?.has(pattern.httpMethod) === false) {
+      throw new RuleProblem("has a method that no parser of HTTP/1.1 lets through");
+    }
+    const options = this.#optionsOf(method.parent);
+    if (answersStream(method) && !options.streamInResults && mayLookLikeError(method.output, pattern.responseBody)) {
+      throw new RuleProblem("streams what could look like an error; streamInResults of rest.service tells them apart");
+    }
+    const binding = compileBinding(method, pattern, options);
+    const { template } = binding;
+    const path = fixedPathOf(template);
+    if (path !== undefined && reserved.has(path)) throw new RuleProblem("has the path of an RPC or an endpoint");
+    const taken = this.#table.add(pattern.httpMethod, template, binding);
+    if (taken !== undefined) throw new RuleProblem(`is the same as ${describeBinding(taken)}`);
+    this.#bindings.push(binding);
+  }
+
+  #collect<Value>(where: string, compile: () => Value): Value | undefined {
+    try {
+      return compile();
+    } catch (error) {
+      if (!(error instanceof RuleProblem)) throw error;
+      this.#problems.push(`${where}: ${error.message}`);
+      return undefined;
+    }
+  }
+}
+
+/** Names a binding: `package.Service.Method: GET /v1/{id}`. */
+export function describeBinding({ method, pattern }: RestBinding): string {
+  return `${selectorOf(method)}: ${pattern.httpMethod} ${pattern.pathTemplate}`;
+}
+
+function procedureOf(method: DescMethod): string {
+  return `/${method.parent.typeName}/${method.name}`;
+}
+
+// The path of a template without wildcards. Templates with a verb are safe: no RPC has a colon in its path.
+function fixedPathOf(template: PathTemplate): string | undefined {
+  const literals = template.segments.filter((segment) => segment.kind === "literal");
+  const isFixed = literals.length === template.segments.length && template.verb === undefined;
+  return isFixed ? `/${literals.map((segment) => segment.text).join("/")}` : undefined;
+}

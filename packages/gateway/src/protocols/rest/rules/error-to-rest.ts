@@ -1,0 +1,132 @@
+import type { JsonObject, JsonValue, Registry } from "@bufbuild/protobuf";
+import { create, createRegistry, fromBinary } from "@bufbuild/protobuf";
+import { base64Encode } from "@bufbuild/protobuf/wire";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { toUtf8 } from "../../../exchange/index.ts";
+import { problemStatusOf } from "../../../errors/index.ts";
+import { file_google_rpc_error_details } from "../../../gen/google/rpc/error_details_pb.ts";
+import { anyToJson, type JsonStyle } from "../../../messages/json/index.ts";
+import { refusePromise } from "../../../options/index.ts";
+
+/** What is known about a failed request besides its error. */
+export interface RestFailure {
+  /** The standard status of the failure: that of its code, or HTTP's own for the request (405, 413, 431). */
+  readonly httpStatus: number;
+  /** `/package.Service/Method` of the RPC that matched; `undefined` when none did. */
+  readonly procedure: string | undefined;
+}
+
+/** The answer to a failed request, as a policy decides it. */
+export interface ErrorRecord {
+  readonly httpStatus: number;
+  /** The JSON of the body. */
+  readonly body: JsonValue;
+  /** Default `application/json`. */
+  readonly contentType?: string;
+}
+
+/** Decides what an error looks like on REST, whichever layer it comes from. */
+export type ErrorRecordPolicy = (error: ConnectError, failure: RestFailure) => ErrorRecord;
+
+/** The answer to a failed request, without the header fields that the error carries as metadata. */
+export interface ErrorResponse {
+  readonly httpStatus: number;
+  readonly contentType: string;
+  readonly body: Uint8Array;
+}
+
+/** Writes the answer to a failed request. */
+export interface ErrorRecordWriter {
+  (error: ConnectError, failure: RestFailure): ErrorResponse;
+  /** Whether errors have the standard form because there is no policy. */
+  readonly isDefault: boolean;
+}
+
+/**
+ * Returns the types that details of errors may have: those of `registry`, and those of google/rpc/error_details.proto,
+ * which services send without importing them, so that no descriptor of theirs leads there.
+ */
+export function withDetailTypes(registry: Registry = createRegistry()): Registry {
+  return createRegistry(file_google_rpc_error_details, registry);
+}
+
+/**
+ * Creates the error writer of a gateway.
+ *
+ * @param policy - default: google.rpc.Status as JSON, with the name of the code beside its number, and the failure's
+ * standard status
+ * @param registry - the types of error details that arrive as bytes, from an upstream service, besides those of
+ * google/rpc/error_details.proto
+ */
+export function createErrorRecordWriter(policy?: ErrorRecordPolicy, registry?: Registry): ErrorRecordWriter {
+  // Errors with details are rare, so no code is generated for them.
+  const options: JsonStyle = { registry: withDetailTypes(registry), codegen: false };
+  const standard: ErrorRecordPolicy = (error, { httpStatus }) => ({ httpStatus, body: toStatusJson(error, options) });
+  const recordOf = policy ?? standard;
+  const write = (error: ConnectError, failure: RestFailure): ErrorResponse => {
+    const record = refusePromise(recordOf(error, failure), "rest.errorRecord must return its result");
+    const { httpStatus, body, contentType = "application/json" } = record;
+    return { httpStatus, contentType, body: toUtf8(JSON.stringify(body)) };
+  };
+  return Object.assign(write, { isDefault: policy === undefined });
+}
+
+/** Returns the HTTP status of an error: the one of its identifier, which may be more exact, or else that of its code. */
+export function httpStatusOf(error: ConnectError): number {
+  return problemStatusOf(error) ?? codes[error.code][1];
+}
+
+// The names and HTTP statuses that google/rpc/code.proto gives the codes.
+const codes: Readonly<Record<Code, readonly [name: string, httpStatus: number]>> = {
+  [Code.Canceled]: ["CANCELLED", 499],
+  [Code.Unknown]: ["UNKNOWN", 500],
+  [Code.InvalidArgument]: ["INVALID_ARGUMENT", 400],
+  [Code.DeadlineExceeded]: ["DEADLINE_EXCEEDED", 504],
+  [Code.NotFound]: ["NOT_FOUND", 404],
+  [Code.AlreadyExists]: ["ALREADY_EXISTS", 409],
+  [Code.PermissionDenied]: ["PERMISSION_DENIED", 403],
+  [Code.ResourceExhausted]: ["RESOURCE_EXHAUSTED", 429],
+  [Code.FailedPrecondition]: ["FAILED_PRECONDITION", 400],
+  [Code.Aborted]: ["ABORTED", 409],
+  [Code.OutOfRange]: ["OUT_OF_RANGE", 400],
+  [Code.Unimplemented]: ["UNIMPLEMENTED", 501],
+  [Code.Internal]: ["INTERNAL", 500],
+  [Code.Unavailable]: ["UNAVAILABLE", 503],
+  [Code.DataLoss]: ["DATA_LOSS", 500],
+  [Code.Unauthenticated]: ["UNAUTHENTICATED", 401],
+};
+
+/** The names of the codes, by their numbers. */
+export const codeNames: Readonly<Record<string, string>> = Object.fromEntries(
+  Object.entries(codes).map(([number, [name]]) => [number, name]),
+);
+
+function toStatusJson(error: ConnectError, options: JsonStyle): JsonObject {
+  return {
+    code: error.code,
+    status: codes[error.code][0],
+    message: error.rawMessage,
+    details: error.details.map((detail) => detailToJson(detail, options)),
+  };
+}
+
+// As a google.protobuf.Any in JSON. A detail of a type that is not known keeps its bytes, so that nothing is lost.
+function detailToJson(detail: ConnectError["details"][number], options: JsonStyle): JsonObject {
+  if ("desc" in detail) {
+    const { desc, value } = detail;
+    return anyToJson(typeUrl(desc.typeName), desc, create(desc, value), options);
+  }
+  const desc = options.registry?.getMessage(detail.type);
+  if (desc !== undefined) {
+    try {
+      return anyToJson(typeUrl(detail.type), desc, fromBinary(desc, detail.value), options);
+    } catch {
+      // The bytes are not of that type and are passed on as they came.
+    }
+  }
+  return { "@type": typeUrl(detail.type), value: base64Encode(detail.value) };
+}
+
+function typeUrl(typeName: string): string {
+  return `type.googleapis.com/${typeName}`;
+}

@@ -1,0 +1,74 @@
+import type { DescMessage } from "@bufbuild/protobuf";
+import { type BoundFields, type FieldValues, quote, UnknownNames } from "../../../messages/json/index.ts";
+import { createNameFilter } from "./name-filter.ts";
+import { problem } from "../../../errors/index.ts";
+import { type ParameterBinding, resolveParameter, setParameter } from "./parameters.ts";
+import { decodePercent } from "./raw-path.ts";
+import type { BindingOptions } from "./rest-options.ts";
+
+/** Which fields of a message a query may set. */
+export interface QueryBinding extends ParameterBinding {
+  /** Says which parameters that name no field are ignored without a report; `undefined` for none. */
+  readonly isIgnored: ((name: string) => boolean) | undefined;
+}
+
+/** Creates the query binding of a rule. */
+export function createQueryBinding(
+  message: DescMessage,
+  boundFields: BoundFields,
+  { lenient, mapsInQuery, ignoredQueryParameters }: BindingOptions,
+): QueryBinding {
+  const isIgnored = createNameFilter(ignoredQueryParameters);
+  return { message, boundFields, lenient, takesMaps: mapsInQuery, isIgnored };
+}
+
+/**
+ * Reads query parameters into a message, by proto names or JSON names: `a.b=1&c=x&c=y`, where `c` is repeated. A `+` is
+ * a space.
+ *
+ * The query never overrides what the path or the body sets. A field, or an entry of a map, may be set once unless it is
+ * repeated, and only one member of a oneof.
+ *
+ * @param query - the raw text after the question mark
+ * @returns what was ignored; nothing unless `lenient`
+ * @throws ConnectError `InvalidArgument` that names every unknown parameter, or the one that is wrong
+ */
+export function readQuery(binding: QueryBinding, query: string, fields: FieldValues): UnknownNames {
+  const unknown = new UnknownNames();
+  const set = { fields, seen: new Set<string>(), unknown };
+  for (const text of query.split("&")) {
+    if (text === "") continue;
+    const equals = text.indexOf("=");
+    const name = decodeQueryText(equals < 0 ? text : text.slice(0, equals));
+    const parameter = name === undefined ? undefined : resolveParameter(binding, name);
+    if (name !== undefined && parameter === undefined && binding.isIgnored?.(name) === true) continue;
+    const value = equals < 0 ? "" : decodeQueryText(text.slice(equals + 1));
+    if (name === undefined || value === undefined) {
+      throw problem("ERR_QUERY_INVALID", `query parameter ${quote(text)} is malformed`);
+    }
+    setParameter(binding, parameter, name, value, set);
+  }
+  if (unknown.count === 0 || binding.lenient) return unknown;
+  throw problem("ERR_QUERY_INVALID", unknown.describe("query parameter"));
+}
+
+/**
+ * Returns whether a query has a parameter that is not ignored, however wrong it is.
+ *
+ * @throws ConnectError `InvalidArgument` that names a parameter that the path or the body sets
+ */
+export function hasParameters(binding: QueryBinding, query: string): boolean {
+  const isParameter = (text: string): boolean => {
+    const [sent = ""] = text.split("=", 1);
+    const name = decodeQueryText(sent) ?? "";
+    return text !== "" && (binding.isIgnored?.(name) !== true || resolveParameter(binding, name) !== undefined);
+  };
+  return query.split("&").some(isParameter);
+}
+
+// Printable ASCII: what RFC 3986 §3.4 allows, and what browsers send unescaped beyond that.
+const queryText = /^[!-~]*$/;
+
+function decodeQueryText(text: string): string | undefined {
+  return queryText.test(text) ? decodePercent(text.replaceAll("+", " ")) : undefined;
+}

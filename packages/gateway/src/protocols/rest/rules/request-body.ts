@@ -1,0 +1,87 @@
+import type { DescField, DescMessage, Message } from "@bufbuild/protobuf";
+import {
+  type BodyRules,
+  type BoundFields,
+  createJsonFieldReader,
+  type FieldNotes,
+  hasCustomJsonRepresentation,
+  type ReadJsonOptions,
+  readPartialJson,
+  type UnknownNames,
+} from "../../../messages/json/index.ts";
+import { findProtoField } from "./field-path.ts";
+import { createRawReader } from "./http-body.ts";
+import type { RequestBody } from "./rest-request.ts";
+import { RuleProblem } from "./rule-problem.ts";
+
+/**
+ * Reads a body whose content type is right, by one of two functions, unless the rule has no body. Nothing of it
+ * overrides the path: bytes make the message before the path sets its fields, and JSON is checked against them.
+ */
+export interface BodyReader {
+  /** Whether a body is bytes of any type: a google.api.HttpBody. */
+  readonly isRaw: boolean;
+  /** Makes a message of bytes. */
+  readonly makeMessage?: (request: RequestBody) => Message;
+  /**
+   * Sets the fields that JSON has, in a message in which the path has set its own, and returns what was ignored.
+   *
+   * @throws ConnectError `InvalidArgument` that names the field
+   */
+  readonly setFields?: (message: Message, body: Uint8Array, notes: FieldNotes | undefined) => UnknownNames;
+}
+
+/**
+ * Creates the body reader of a rule.
+ *
+ * @param body - the request field that is the body, `*` for every field that the path does not set, `""` for no body
+ * @throws RuleProblem when there is no such field, or the path sets it
+ */
+export function createBodyReader(
+  input: DescMessage,
+  body: string,
+  rules: BodyRules,
+  options: ReadJsonOptions,
+): BodyReader {
+  if (body === "") return { isRaw: false };
+  const readRaw = createRawReader(input, body);
+  if (readRaw !== undefined) return { isRaw: true, makeMessage: readRaw };
+  if (body !== "*") {
+    const field = bodyFieldOf(input, body);
+    if (rules.bound.get(field) === "whole") throw new RuleProblem(`body "${body}" is a field that the path binds`);
+    return { isRaw: false, setFields: createJsonFieldReader(field, options, rules) };
+  }
+  if (rules.bound.size === 0) {
+    return {
+      isRaw: false,
+      setFields(message, bytes, notes) {
+        const { message: read, ignored } = readPartialJson(input, bytes, options, rules, undefined, notes);
+        Object.assign(message, read);
+        return ignored;
+      },
+    };
+  }
+  if (hasCustomJsonRepresentation(input))
+    throw new RuleProblem(`body "*" is a ${input.typeName}, of which the path binds a part`);
+  return {
+    isRaw: false,
+    setFields: (message, bytes, notes) => readPartialJson(input, bytes, options, rules, message, notes).ignored,
+  };
+}
+
+/**
+ * Adds the fields that the body may set to those that the path sets: the query must set none of them.
+ *
+ * @throws RuleProblem when the body is a field that does not exist
+ */
+export function bindBody(input: DescMessage, body: string, boundByPath: BoundFields): BoundFields {
+  if (body === "") return boundByPath;
+  if (body === "*") return new Map(input.fields.map((field) => [field, "whole"]));
+  return new Map([...boundByPath, [bodyFieldOf(input, body), "whole"]]);
+}
+
+function bodyFieldOf(input: DescMessage, body: string): DescField {
+  const field = findProtoField(input, body);
+  if (field === undefined) throw new RuleProblem(`body "${body}" is not a field of ${input.typeName}`);
+  return field;
+}

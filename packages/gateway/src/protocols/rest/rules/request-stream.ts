@@ -1,0 +1,75 @@
+import type { DescField, DescMessage, Message } from "@bufbuild/protobuf";
+import { problem } from "../../../errors/index.ts";
+import { type BoundFields, isRequiredField } from "../../../messages/json/index.ts";
+import type { RequestUrl, RestRequest } from "./rest-request.ts";
+import { RuleProblem } from "./rule-problem.ts";
+
+/**
+ * The messages that one client streams. Only the first message gets the content type and the fields in the URL. No
+ * other may set a field of the path either, so that nothing overrides the path.
+ */
+export interface RequestStream {
+  /** Reads the next message. @throws ConnectError `InvalidArgument` that names the field */
+  read(body: Uint8Array): Message;
+  /**
+   * Ends the stream.
+   *
+   * @returns the one message that an empty body of bytes stands for, such as an empty file; otherwise `undefined`
+   * @throws ConnectError `InvalidArgument` for a stream without messages if its URL sets fields, which no handler would
+   * see
+   */
+  end(): Message | undefined;
+}
+
+/** Reads a message of a stream: the first with the fields in the URL. */
+type ReadStreamed = (contentType: string | null, body: Uint8Array, url: RequestUrl | undefined) => Message;
+
+/**
+ * Opens the stream of a request.
+ *
+ * @param rule - whether its body is bytes, and whether the URL sets fields
+ */
+export function openRequestStream(
+  request: Omit<RestRequest, "body">,
+  { isRaw, setsFields }: { readonly isRaw: boolean; readonly setsFields: () => boolean },
+  readMessage: ReadStreamed,
+): RequestStream {
+  let begun = false;
+  const read = (body: Uint8Array): Message => {
+    const first = begun ? undefined : request;
+    begun = true;
+    return readMessage(first?.contentType ?? null, body, first);
+  };
+  return {
+    read,
+    end() {
+      if (begun) return undefined;
+      if (isRaw) return read(new Uint8Array(0));
+      if (!setsFields()) return undefined;
+      throw problem("ERR_PROTOCOL", "the body has no message, and the URL is about the first");
+    },
+  };
+}
+
+/**
+ * Checks that a rule can be applied to a stream of messages: that there is a body for them, and that the messages after
+ * the first, which have neither path nor query, can be complete.
+ *
+ * @throws RuleProblem that says why not
+ */
+export function requireStreamable(input: DescMessage, body: string, boundByPath: BoundFields): void {
+  if (body === "") throw new RuleProblem("takes a stream of messages, and has no body for them");
+  const outside = body === "*" ? [] : input.fields.filter((field) => field.name !== body && isRequiredField(field));
+  const lost = outside[0] ?? findRequired(boundByPath);
+  if (lost !== undefined) {
+    throw new RuleProblem(`takes a stream, whose first message alone can have the required field "${lost.name}"`);
+  }
+}
+
+function findRequired(bound: BoundFields): DescField | undefined {
+  for (const [field, below] of bound) {
+    const found = below !== "whole" ? findRequired(below) : isRequiredField(field) ? field : undefined;
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}

@@ -1,0 +1,26 @@
+import type { DescField, DescMessage, Message } from "@bufbuild/protobuf";
+import { create, isMessage } from "@bufbuild/protobuf";
+import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
+import { createFieldSetter, loadField } from "../../../messages/json/index.ts";
+import { findProtoField } from "./field-path.ts";
+import type { HttpPattern } from "./http-rule.ts";
+
+/**
+ * Finds the field that grpc-gateway fills from the fields of the body: the only FieldMask in the request of a PATCH
+ * whose body is a message field.
+ */
+export function findUpdateMask(input: DescMessage, { httpMethod, body }: HttpPattern): DescField | undefined {
+  const bodyField = findProtoField(input, body);
+  if (httpMethod !== "PATCH" || bodyField?.fieldKind !== "message") return undefined;
+  const [mask, other] = input.fields.filter((field) => field.message?.typeName === FieldMaskSchema.typeName);
+  return other === undefined && mask?.fieldKind === "message" && mask.oneof === undefined ? mask : undefined;
+}
+
+/** Fills an update mask that was not sent, or is empty, with the paths of the fields that the body has set. */
+export function fillUpdateMask(maskField: DescField, message: Message, fieldPaths: readonly string[]): void {
+  const sent = loadField(message, maskField);
+  if (fieldPaths.length === 0 || (isMessage(sent, FieldMaskSchema) && sent.paths.length > 0)) return;
+  // The mask is about the resource, so its paths lack the name of the body's field.
+  const paths = fieldPaths.map((path) => path.slice(path.indexOf(".") + 1)).toSorted();
+  createFieldSetter(maskField)(message, create(FieldMaskSchema, { paths }));
+}

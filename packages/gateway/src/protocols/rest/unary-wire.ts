@@ -1,0 +1,160 @@
+import type { Message } from "@bufbuild/protobuf";
+import type { ConnectError } from "@connectrpc/connect";
+import type { Compression } from "@connectrpc/connect/protocol";
+import { problem } from "../../errors/index.ts";
+import { httpStatusOf } from "./rules/index.ts";
+import { readRestMessages } from "./read-rest-messages.ts";
+import { restTrailerOf, withAnswerMetadata, withRequestMetadata } from "./grpc-metadata.ts";
+import { type RestErrorResponse, toErrorResponse } from "./error-response.ts";
+import { chosenStatus, toRestHeader } from "./response-header.ts";
+import { type BodyPlan, type Exchange, type HeaderFields, statusesWithoutBody } from "../../exchange/index.ts";
+import { negotiateCoding, readContentCoding } from "../shared/negotiation.ts";
+import { decompressInTurn } from "../shared/decompress-in-turn.ts";
+import { areUntouched, LazyHeaders } from "../shared/lazy-headers.ts";
+import type { ResponseParts } from "../rpc.ts";
+import type { RequestMessages, UnaryWire } from "../protocol.ts";
+import { decodesPieces } from "../shared/compression.ts";
+import type { RestSelection } from "./selection.ts";
+import { readRestTimeout } from "../shared/timeouts.ts";
+
+/** A unary call made through its `google.api.http` rule. */
+export class RestUnaryWire implements UnaryWire {
+  readonly timeoutMs: number | undefined;
+  readonly problem: unknown;
+  readonly body: BodyPlan | undefined;
+  readonly requestHeader: LazyHeaders;
+  readonly responseHeader: LazyHeaders;
+  readonly responseTrailer: LazyHeaders;
+  protected readonly exchange: Exchange;
+  protected readonly selection: RestSelection;
+  /** `undefined` for a body without `Content-Encoding`. */
+  readonly #coding: BodyCoding | undefined;
+  #isUncoded = false;
+
+  constructor(exchange: Exchange, selection: RestSelection) {
+    const { rpc, binding, body } = selection;
+    const { acceptCompression, maxTimeoutMs } = rpc.options;
+    const { contentType, contentEncoding, expect } = exchange.common;
+    const { fields } = exchange;
+    this.requestHeader = new LazyHeaders(binding.usesGrpcMetadata ? withRequestMetadata(fields) : fields);
+    this.responseHeader = new LazyHeaders(none);
+    this.responseTrailer = new LazyHeaders(none);
+    this.exchange = exchange;
+    this.selection = selection;
+    this.body = body;
+    const timeout = readRestTimeout(exchange.common, maxTimeoutMs);
+    this.timeoutMs = timeout.timeoutMs;
+    let mistake: unknown = timeout.error;
+    const hasBody = exchange.body !== undefined && body !== undefined;
+    // A client that asks before it sends must not be told to send a body that will be refused (RFC 9110 §10.1.1).
+    if (hasBody && expect !== null) mistake ??= binding.bodyProblem(contentType, false);
+    if (hasBody && contentEncoding !== null) {
+      const isReadable = binding.takesStream ? decodesPieces : () => true;
+      this.#coding = readCoding(contentEncoding, acceptCompression.filter(isReadable));
+      mistake ??= this.#coding.problem;
+    }
+    if (binding.takesStream) mistake ??= binding.bodyProblem(contentType, !hasBody);
+    this.problem = mistake;
+  }
+
+  #decode(body: Uint8Array): Message {
+    const { binding, captures, query } = this.selection;
+    return binding.decode({ captures, query, contentType: this.exchange.common.contentType, body });
+  }
+
+  readMessage(body: Uint8Array): Message | Promise<Message> {
+    const compression = this.#coding?.compression;
+    if (compression === undefined) return this.#decode(body);
+    const plain = decompressInTurn(compression, body, this.selection.rpc.options.readMaxBytes, this.exchange);
+    return plain.then((bytes) => this.#decode(bytes));
+  }
+
+  /** Reads the messages of a client that streams, as they arrive. */
+  readMessages(): RequestMessages {
+    return readRestMessages(this.exchange, this.selection, this.#coding?.compression);
+  }
+
+  writeMessage({ message, header, trailer }: ResponseParts): void | Promise<void> {
+    const { binding } = this.selection;
+    const { httpStatus: standard, contentType, body } = binding.preparedResponse ?? binding.encode(message);
+    const own: HeaderFields = contentType === undefined ? none : ["content-type", contentType];
+    const untouched = areUntouched(header, trailer);
+    const metadata = untouched ? none : this.metadataOf(header, trailer);
+    const httpStatus = (untouched ? undefined : chosenStatus(header, false)) ?? standard;
+    if (statusesWithoutBody.has(httpStatus)) return this.exchange.answer(httpStatus, metadata);
+    const end = untouched || !binding.usesGrpcMetadata ? undefined : restTrailerOf(this.exchange, trailer);
+    const fields = untouched ? own : [...own, ...metadata, ...(end?.announcement ?? none)];
+    // The bytes of an HttpBody are sent as they are.
+    if (binding.toRaw !== undefined) return this.exchange.answer(httpStatus, fields, body, end?.fields);
+    return this.answerEncoded(httpStatus, fields, body, end?.fields);
+  }
+
+  /** Returns the metadata of an answer as header fields. */
+  protected metadataOf(header: Headers, trailer?: Headers): HeaderFields {
+    const fields = toRestHeader(header, trailer);
+    return this.selection.binding.usesGrpcMetadata ? withAnswerMetadata(fields) : fields;
+  }
+
+  writeError(error: ConnectError): void | Promise<void> {
+    const { httpStatus, fields, body } = this.errorResponse(error);
+    const { usesGrpcMetadata } = this.selection.binding;
+    const end = usesGrpcMetadata ? restTrailerOf(this.exchange, this.responseTrailer) : undefined;
+    if (end === undefined) return this.answerEncoded(httpStatus, fields, body);
+    return this.answerEncoded(httpStatus, [...fields, ...end.announcement], body, end.fields);
+  }
+
+  giveUpCoding(): void {
+    this.#isUncoded = true;
+  }
+
+  protected errorResponse(error: ConnectError): RestErrorResponse {
+    const { responseHeader: header, responseTrailer: trailer } = this;
+    const { rpc, binding, writeErrorRecord } = this.selection;
+    const untouched = areUntouched(header, trailer);
+    const chosen = untouched ? undefined : chosenStatus(header, true);
+    const failure = { httpStatus: chosen ?? httpStatusOf(error), procedure: rpc.name };
+    const metadata = untouched ? none : this.metadataOf(header, trailer);
+    const others = [...(this.#coding?.acceptFields ?? none), ...metadata];
+    return toErrorResponse(writeErrorRecord, error, failure, others, binding.usesGrpcMetadata);
+  }
+
+  /** Answers in one go, in a content coding that the client accepts if the body is large enough. */
+  protected answerEncoded(
+    httpStatus: number,
+    fields: HeaderFields,
+    body: Uint8Array | undefined,
+    trailer?: HeaderFields,
+  ): void | Promise<void> {
+    if (body === undefined || body.byteLength < this.selection.rpc.options.compressMinBytes) {
+      return this.exchange.answer(httpStatus, fields, body, trailer);
+    }
+    // RFC 9110 §12.5.5: caches must know that the coding depends on what the client accepts.
+    const varying = [...fields, "vary", "accept-encoding"];
+    const { acceptCompression } = this.selection.rpc.options;
+    const coding = negotiateCoding(this.exchange.get("accept-encoding"), acceptCompression);
+    if (coding === undefined || this.#isUncoded) return this.exchange.answer(httpStatus, varying, body, trailer);
+    const encoded = [...varying, "content-encoding", coding.name];
+    return coding.compress(body).then((packed) => this.exchange.answer(httpStatus, encoded, packed, trailer));
+  }
+}
+
+/** The `Content-Encoding` of a request, as it was read. */
+interface BodyCoding {
+  /** `undefined` for identity, and for a coding that cannot be read. */
+  readonly compression: Compression | undefined;
+  readonly problem: ConnectError | undefined;
+  readonly acceptFields: HeaderFields;
+}
+
+function readCoding(encoding: string, readable: readonly Compression[]): BodyCoding {
+  const names = readable.map(({ name }) => name);
+  const coding = readContentCoding(encoding, names);
+  const compression = readable.find(({ name }) => name === coding);
+  if (coding !== undefined) return { compression, problem: undefined, acceptFields: none };
+  const listed = names.length === 0 ? "identity" : names.join(", ");
+  const unsupported = problem("ERR_ENCODING_UNSUPPORTED", `the content encoding must be one of ${listed}`);
+  // RFC 9110 §15.5.16: a 415 for a content coding lists the acceptable ones.
+  return { compression, problem: unsupported, acceptFields: ["accept-encoding", listed] };
+}
+
+const none: HeaderFields = [];

@@ -1,0 +1,67 @@
+import { type BodyPlan, type HeaderFields, prepareHeaderFields } from "../../exchange/index.ts";
+import type { Codec } from "../formats/format.ts";
+import { formats, type MethodCodecs } from "../formats.ts";
+
+/**
+ * Returns a content type in the form in which protocols define it: media types are case-insensitive, and formats of text
+ * may have a charset of UTF-8 (RFC 9110 §8.3).
+ */
+export function normalizeContentType(value: string): string {
+  return value.toLowerCase().replace(utf8OfText, "$1");
+}
+
+const textNames = formats.filter(({ isText }) => isText).map(({ name }) => name);
+const utf8OfText = new RegExp(`(${textNames.join("|")}); ?charset="?utf-?8"?$`);
+
+/** The format of the calls of an RPC that have one content type. */
+export interface CallFormat {
+  readonly codec: Codec;
+  /** The content type of the response, as a header field. */
+  readonly contentType: HeaderFields;
+  /** How the body is read when the client sends one message. */
+  readonly body: BodyPlan;
+}
+
+/**
+ * Returns the content types of a protocol that adds the name of the format, such as `application/grpc+json`, each with the
+ * format of its calls. Without a name, the first format is meant.
+ */
+export function callFormatsOf(
+  base: string,
+  codecs: MethodCodecs,
+  planOf: (codec: Codec) => BodyPlan,
+): (readonly [contentType: string, CallFormat])[] {
+  const named = [...codecs].map(([format, codec]) => callFormat(`${base}+${format}`, codec, planOf(codec)));
+  const [first] = named;
+  return first === undefined ? [] : [[base, first[1]], ...named];
+}
+
+/** Returns a content type with the format of its calls. */
+export function callFormat(
+  contentType: string,
+  codec: Codec,
+  body: BodyPlan,
+): readonly [contentType: string, CallFormat] {
+  return [contentType, { codec, contentType: fieldOf(contentType), body }];
+}
+
+const fields = new Map<string, HeaderFields>();
+
+/** Returns the same field for the same content type, so that it is encoded once. There are some twenty. */
+function fieldOf(contentType: string): HeaderFields {
+  let field = fields.get(contentType);
+  if (field === undefined) fields.set(contentType, (field = prepareHeaderFields("content-type", contentType)));
+  return field;
+}
+
+/**
+ * Returns the content type of a refusal: the client's own, as far as it is known.
+ *
+ * @param bases - the content types of the protocol without a format, longer ones first
+ */
+export function refusalContentType(sent: string | null, bases: readonly [string, ...string[]]): string {
+  const [type = ""] = (sent ?? "").toLowerCase().split(";");
+  const base = bases.find((known) => type.startsWith(known)) ?? bases[0];
+  const format = formats.find(({ name }) => type === `${base}+${name}`);
+  return format === undefined ? base : type;
+}

@@ -1,0 +1,193 @@
+import { Code, type ConnectError } from "@connectrpc/connect";
+import { problem } from "../../errors/index.ts";
+import { allocateBytes, type BodyPlan, CollectedBytes, noBytes } from "../../exchange/index.ts";
+import { messageTooLarge } from "./compression.ts";
+import type { Codec } from "../formats/format.ts";
+import type { MessageSplitter } from "./message-splitter.ts";
+
+/**
+ * Bytes of the prefix of each message of gRPC, gRPC-Web and Connect streams: flags, and the message's length as an
+ * unsigned 32-bit integer in network byte order (gRPC over HTTP/2, "Length-Prefixed-Message").
+ */
+export const envelopePrefixBytes = 5;
+
+/** Bytes of the largest message that an envelope can announce: its length has 32 bits. */
+export const messageBytesMax: number = 2 ** 32 - 1;
+
+/** Flag: the message is compressed with the encoding of the call. */
+export const compressedFlag = 0b0000_0001;
+
+/** Flag of gRPC-Web: this is the trailer section, written like an HTTP/1.1 header. */
+export const trailerFlag = 0b1000_0000;
+
+/** An envelope of one encoded message, in the bytes that it came in. */
+export class Envelope {
+  readonly compressed: boolean;
+  readonly #piece: Uint8Array;
+  readonly #at: number;
+  readonly #end: number;
+
+  /** @param piece - the bytes of which the envelope is the part from `at` to `end` */
+  constructor(compressed: boolean, piece: Uint8Array, at: number, end: number) {
+    this.compressed = compressed;
+    this.#piece = piece;
+    this.#at = at;
+    this.#end = end;
+  }
+
+  /** The encoded message. */
+  get bytes(): Uint8Array {
+    return this.#piece.subarray(this.#at + envelopePrefixBytes, this.#end);
+  }
+
+  /** The envelope itself, with its prefix. */
+  get whole(): Uint8Array {
+    const { byteLength } = this.#piece;
+    return this.#end - this.#at === byteLength ? this.#piece : this.#piece.subarray(this.#at, this.#end);
+  }
+}
+
+/**
+ * Reads the envelope of a unary body.
+ *
+ * @throws ConnectError `Unimplemented` for no message or more than one (as Connect does), `ResourceExhausted` for a
+ * length over the limit, `InvalidArgument` for a body that is cut short or has reserved flags
+ */
+export function readSingleEnvelope(body: Uint8Array, readMaxBytes: number): Envelope {
+  // gRPC, "Status codes": a call with too few or too many messages is unimplemented.
+  if (body.byteLength === 0) throw problem("ERR_PROTOCOL", "the message is missing", { code: Code.Unimplemented });
+  const end = envelopeBytes(body);
+  if (end === 0) throw cutShort();
+  const envelope = toEnvelope(body, 0, end, readMaxBytes);
+  if (body.byteLength < end) throw cutShort();
+  if (body.byteLength > end) {
+    throw problem("ERR_PROTOCOL", "a unary call takes one message", { code: Code.Unimplemented });
+  }
+  return envelope;
+}
+
+/** Returns how a body of one envelope is read. */
+export function planEnvelope(codec: Codec, readMaxBytes: number): BodyPlan {
+  const memory = codec.envelopes?.memory ?? "own";
+  return { limitBytes: envelopePrefixBytes + readMaxBytes, memory, announcedBytes: envelopeBytes };
+}
+
+/** Returns the length in bytes of the envelope that begins at `at`; 0 if its prefix has not arrived. */
+export function envelopeBytes(bytes: Uint8Array, at = 0): number {
+  if (bytes.byteLength - at < envelopePrefixBytes) return 0;
+  const low = ((bytes[at + 2] ?? 0) << 16) | ((bytes[at + 3] ?? 0) << 8) | (bytes[at + 4] ?? 0);
+  // Multiplied, because a shift would be signed.
+  return envelopePrefixBytes + (bytes[at + 1] ?? 0) * 0x100_0000 + low;
+}
+
+/** Writes an envelope. */
+export function writeEnvelope(flags: number, message: Uint8Array): Uint8Array {
+  const envelope = allocateBytes(envelopePrefixBytes + message.byteLength);
+  writePrefix(envelope, flags, message.byteLength);
+  envelope.set(message, envelopePrefixBytes);
+  return envelope;
+}
+
+/** Returns the prefix of an uncompressed message of `messageBytes` bytes. */
+export function envelopePrefix(messageBytes: number): Uint8Array {
+  // Outside node's pool: while it waits to be sent, it would keep 64 KiB of the pool alive.
+  return writePrefix(new Uint8Array(envelopePrefixBytes), 0, messageBytes);
+}
+
+function writePrefix(into: Uint8Array, flags: number, messageBytes: number): Uint8Array {
+  into[0] = flags;
+  // The array keeps the lowest eight bits of each.
+  into[1] = messageBytes >>> 24;
+  into[2] = messageBytes >>> 16;
+  into[3] = messageBytes >>> 8;
+  into[4] = messageBytes;
+  return into;
+}
+
+/**
+ * Reads the envelopes of a stream.
+ *
+ * Time and memory are in proportion to the bytes that have arrived, in however many pieces, and whatever a prefix
+ * announces. Throws a `ConnectError`: `ResourceExhausted` for a length over the limit, `InvalidArgument` for a stream
+ * that ends within an envelope or has reserved flags.
+ */
+export class EnvelopeReader<T> implements MessageSplitter<T> {
+  readonly #readMaxBytes: number;
+  readonly #read: (envelope: Envelope) => T | Promise<T>;
+  #piece: Uint8Array = noBytes;
+  #at = 0;
+  /** An envelope that has arrived in part. It announces the length of its prefix until the prefix says more. */
+  #partial: CollectedBytes | undefined;
+
+  /** @param read - turns an envelope into a message */
+  constructor(readMaxBytes: number, read: (envelope: Envelope) => T | Promise<T>) {
+    this.#readMaxBytes = readMaxBytes;
+    this.#read = read;
+  }
+
+  add(piece: Uint8Array): void {
+    this.#piece = piece;
+    this.#at = 0;
+  }
+
+  take(): T | Promise<T> | undefined {
+    const at = this.#at;
+    const piece = this.#piece;
+    if (this.#partial === undefined) {
+      const end = at + envelopeBytes(piece, at);
+      if (end > at && end <= piece.byteLength) {
+        this.#advance(end);
+        return this.#read(toEnvelope(piece, at, end, this.#readMaxBytes));
+      }
+      if (at === piece.byteLength) return undefined;
+    }
+    const whole = this.#collect();
+    return whole && this.#read(toEnvelope(whole, 0, whole.byteLength, this.#readMaxBytes));
+  }
+
+  end(): undefined {
+    if (this.#partial !== undefined) throw cutShort();
+  }
+
+  /** Collects the part that is in the piece. @returns the envelope, once it is whole */
+  #collect(): Uint8Array | undefined {
+    const limitBytes = envelopePrefixBytes + this.#readMaxBytes;
+    const partial = (this.#partial ??= new CollectedBytes(envelopePrefixBytes, limitBytes));
+    if (partial.byteLength < envelopePrefixBytes) {
+      this.#collectAnnounced(partial);
+      if (partial.byteLength < envelopePrefixBytes) return undefined;
+      partial.announcedBytes = envelopeBytes(partial.bytes);
+      if (partial.announcedBytes > limitBytes) throw messageTooLarge(this.#readMaxBytes);
+    }
+    this.#collectAnnounced(partial);
+    if (partial.byteLength < partial.announcedBytes) return undefined;
+    this.#partial = undefined;
+    return partial.bytes;
+  }
+
+  #collectAnnounced(partial: CollectedBytes): void {
+    const part = this.#piece.subarray(this.#at, this.#at + partial.announcedBytes - partial.byteLength);
+    partial.add(part);
+    this.#advance(this.#at + part.byteLength);
+  }
+
+  #advance(at: number): void {
+    this.#at = at;
+    // So that the chunk is not kept while we wait for the client.
+    if (at === this.#piece.byteLength) this.add(noBytes);
+  }
+}
+
+/** @throws ConnectError `ResourceExhausted` for a length over the limit, `InvalidArgument` for reserved flags */
+function toEnvelope(bytes: Uint8Array, at: number, end: number, readMaxBytes: number): Envelope {
+  if (end - at > envelopePrefixBytes + readMaxBytes) throw messageTooLarge(readMaxBytes);
+  const flags = bytes[at] ?? 0;
+  if ((flags & ~compressedFlag) !== 0) {
+    throw problem("ERR_PROTOCOL", `the message has reserved flags 0b${flags.toString(2)}`);
+  }
+  return new Envelope(flags === compressedFlag, bytes, at, end);
+}
+
+function cutShort(): ConnectError {
+  return problem("ERR_PROTOCOL", "the message is cut short");
+}

@@ -1,0 +1,129 @@
+import type { Message } from "@bufbuild/protobuf";
+import { Code, type ConnectError } from "@connectrpc/connect";
+import { problem } from "../../errors/index.ts";
+import { type BodyPlan, type Exchange, type HeaderFields, noBytes } from "../../exchange/index.ts";
+import type { Codec } from "../formats/format.ts";
+import type { CallFormat } from "./content-type.ts";
+import { decompressInTurn } from "./decompress-in-turn.ts";
+import { compressedFlag, type Envelope, EnvelopeReader, readSingleEnvelope, writeEnvelope } from "./envelope.ts";
+import { headerFieldsToSend, LazyHeaders } from "./lazy-headers.ts";
+import { readMessages } from "./message-splitter.ts";
+import type { MessageEncodings } from "./message-encodings.ts";
+import type { Rpc, ResponseParts } from "../rpc.ts";
+import type { StreamWire, UnaryWire } from "../protocol.ts";
+import type { Timeout } from "./timeouts.ts";
+
+/** The header of a call with envelopes, as it was read. */
+export interface EnvelopedHeader {
+  readonly encodings: MessageEncodings;
+  readonly timeout: Timeout;
+  /** The name of the field that says how the messages of the answer are compressed. */
+  readonly encodingName: string;
+  /** What is wrong with the header besides encodings and time-out. */
+  readonly problem?: ConnectError | undefined;
+}
+
+/** A call whose messages have envelopes: every call of gRPC and gRPC-Web, and the streams of Connect. */
+export abstract class EnvelopedWire implements UnaryWire, StreamWire {
+  abstract readonly responseTrailer: LazyHeaders;
+  readonly endHasError = true;
+  readonly timeoutMs: number | undefined;
+  readonly problem: ConnectError | undefined;
+  readonly body: BodyPlan;
+  readonly requestHeader: LazyHeaders;
+  readonly responseHeader: LazyHeaders;
+  protected readonly headerFields: HeaderFields;
+  protected readonly exchange: Exchange;
+  protected readonly rpc: Rpc;
+  protected readonly codec: Codec;
+  protected readonly encodings: MessageEncodings;
+
+  constructor(exchange: Exchange, rpc: Rpc, format: CallFormat, header: EnvelopedHeader) {
+    const { codec, contentType } = format;
+    const { encodings, timeout, encodingName } = header;
+    const { response, acceptFields } = encodings;
+    const encodingFields = response === undefined ? acceptFields : [encodingName, response.name];
+    this.exchange = exchange;
+    this.rpc = rpc;
+    this.codec = codec;
+    this.encodings = encodings;
+    this.timeoutMs = timeout.timeoutMs;
+    this.problem = header.problem ?? encodings.problem ?? timeout.error;
+    this.headerFields = encodingFields.length === 0 ? contentType : [...contentType, ...encodingFields];
+    this.body = format.body;
+    this.requestHeader = new LazyHeaders(exchange.fields);
+    this.responseHeader = new LazyHeaders(this.headerFields);
+  }
+
+  readMessage(body: Uint8Array): Message | Promise<Message> {
+    return this.#decode(readSingleEnvelope(body, this.rpc.options.readMaxBytes));
+  }
+
+  readMessages(): AsyncIterable<Message> {
+    const { readMaxBytes } = this.rpc.options;
+    return readMessages(this.pieces(), new EnvelopeReader(readMaxBytes, (envelope) => this.#decode(envelope)));
+  }
+
+  #decode(envelope: Envelope): Message | Promise<Message> {
+    const { envelopes } = this.codec;
+    if (!envelope.compressed) {
+      return envelopes === undefined ? this.codec.decode(envelope.bytes) : envelopes.open(envelope.whole);
+    }
+    const { request } = this.encodings;
+    // gRPC's compression document requires Internal for a compressed message without an encoding.
+    if (request === undefined)
+      throw problem("ERR_PROTOCOL", "the message is compressed, but no encoding is named", { code: Code.Internal });
+    const plain = decompressInTurn(request, envelope.bytes, this.rpc.options.readMaxBytes, this.exchange);
+    return plain.then((message) => this.codec.decode(message));
+  }
+
+  /** Returns the body of a client that streams, as it arrives. */
+  protected pieces(): AsyncIterable<Uint8Array> {
+    return this.exchange.body?.pieces() ?? noPieces;
+  }
+
+  encode(message: Message): Uint8Array | Promise<Uint8Array> {
+    return this.receivedEnvelope(message) ?? this.envelop(this.codec.encode(message));
+  }
+
+  /** Returns the envelope that a message came in, if it can be sent as it is. */
+  protected receivedEnvelope(message: Message): Uint8Array | undefined {
+    return this.encodings.response === undefined ? this.codec.envelopes?.of(message) : undefined;
+  }
+
+  /** Writes an encoded message in its envelope, compressed if the client asked for it and it is large enough. */
+  protected envelop(bytes: Uint8Array): Uint8Array | Promise<Uint8Array> {
+    const { response } = this.encodings;
+    if (response === undefined || bytes.byteLength < this.rpc.options.compressMinBytes) return writeEnvelope(0, bytes);
+    return response.compress(bytes).then((packed) => writeEnvelope(compressedFlag, packed));
+  }
+
+  headerToSend(header: Headers): HeaderFields {
+    return headerFieldsToSend(header, this.headerFields);
+  }
+
+  writeMessage({ message, header, trailer }: ResponseParts): void | Promise<void> {
+    const envelope = this.encode(message);
+    const answer = (body: Uint8Array): void => this.answer(this.headerToSend(header), body, trailer, undefined);
+    return envelope instanceof Promise ? envelope.then(answer) : answer(envelope);
+  }
+
+  writeError(error: ConnectError): void {
+    this.answer(this.headerToSend(this.responseHeader), noBytes, this.responseTrailer, error);
+  }
+
+  begin(header: HeaderFields): void {
+    this.exchange.begin(200, header);
+  }
+
+  write(bytes: Uint8Array): void | Promise<void> {
+    return this.exchange.write(bytes);
+  }
+
+  abstract end(trailer: Headers, error: ConnectError | undefined): void;
+  abstract answer(header: HeaderFields, bytes: Uint8Array, trailer: Headers, error: ConnectError | undefined): void;
+}
+
+const noPieces: AsyncIterable<Uint8Array> = {
+  [Symbol.asyncIterator]: () => ({ next: () => Promise.resolve({ done: true, value: undefined }) }),
+};

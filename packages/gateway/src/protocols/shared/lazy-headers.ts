@@ -1,0 +1,152 @@
+import { type HeaderFields, isToken, notSent, readHeaderField } from "../../exchange/index.ts";
+
+/**
+ * Returns whether a field may be sent with a call: not if it describes the connection, or has control characters (RFC
+ * 9110 §5.5), which a `Headers` object accepts.
+ */
+export function isSendable(name: string, value: string): boolean {
+  return !notSent.has(name) && !control.test(value);
+}
+
+// A tab is the only control character allowed in a field.
+// oxlint-disable-next-line no-control-regex
+const control = /[\0-\x08\x0a-\x1f\x7f]/;
+
+/**
+ * Returns the fields of a header or trailer that may be sent with a call.
+ *
+ * Fields that a handler copied from another answer may describe that answer's connection or length, or contain
+ * forbidden characters. They are left out: HTTP/2 cannot send them at all (RFC 9113 §8.2).
+ */
+export function toFields(headers: Headers): string[] {
+  const fields: string[] = [];
+  for (const [name, value] of headers) {
+    if (isSendable(name, value)) fields.push(name, value);
+  }
+  return fields;
+}
+
+/**
+ * A `Headers` object that is built from its fields on first use.
+ *
+ * Building a real one costs more than a microsecond and six allocations, and most calls never use it. Once built, it is
+ * the platform's own; before, this object stands in for it: `instanceof` holds, and `new Headers(it)` and `fetch` read
+ * it through its iterator.
+ */
+export class LazyHeaders implements Headers {
+  readonly #fields: HeaderFields;
+  #headers: Headers | undefined;
+
+  /** @param fields - pseudo-header fields (RFC 9113 §8.3) are ignored */
+  constructor(fields: HeaderFields) {
+    this.#fields = fields;
+  }
+
+  /** Whether nothing has been built, so that {@link fields} is still the list it was made from. */
+  get pristine(): boolean {
+    return this.#headers === undefined;
+  }
+
+  /** The list it was made from while pristine, otherwise its current fields. */
+  get fields(): HeaderFields {
+    return this.#headers === undefined ? this.#fields : toFields(this.#headers);
+  }
+
+  /** The platform's own object, built on first use. Not a private method, which takes room in every object. */
+  get built(): Headers {
+    return (this.#headers ??= toHeaders(this.#fields));
+  }
+
+  get(name: string): string | null {
+    // A real Headers object rejects invalid names, including those of pseudo-header fields.
+    if (!this.pristine || !isToken(name)) return this.built.get(name);
+    return readHeaderField(this.#fields, name);
+  }
+
+  has(name: string): boolean {
+    return this.get(name) !== null;
+  }
+
+  append(name: string, value: string): void {
+    this.built.append(name, value);
+  }
+
+  set(name: string, value: string): void {
+    this.built.set(name, value);
+  }
+
+  delete(name: string): void {
+    this.built.delete(name);
+  }
+
+  getSetCookie(): string[] {
+    return this.built.getSetCookie();
+  }
+
+  forEach(callback: (value: string, key: string, parent: Headers) => void, thisArg?: unknown): void {
+    for (const [name, value] of this) callback.call(thisArg, value, name, this);
+  }
+
+  keys(): ReturnType<Headers["keys"]> {
+    return this.built.keys();
+  }
+
+  values(): ReturnType<Headers["values"]> {
+    return this.built.values();
+  }
+
+  entries(): ReturnType<Headers["entries"]> {
+    return this.built.entries();
+  }
+
+  [Symbol.iterator](): ReturnType<Headers["entries"]> {
+    return this.built.entries();
+  }
+
+  get [Symbol.toStringTag](): string {
+    return "Headers";
+  }
+}
+
+// What `console.log` and `util.inspect` of node show.
+Object.defineProperty(LazyHeaders.prototype, Symbol.for("nodejs.util.inspect.custom"), {
+  value(this: LazyHeaders): Headers {
+    return this.built;
+  },
+});
+
+/** Returns whether a handler has left the header and the trailer of its answer as the protocol made them. */
+export function areUntouched(header: Headers, trailer: Headers): boolean {
+  const isPristine = (headers: Headers): boolean => headers instanceof LazyHeaders && headers.pristine;
+  return isPristine(header) && isPristine(trailer);
+}
+
+function toHeaders(fields: HeaderFields): Headers {
+  const headers = new Headers();
+  for (let i = 0; i < fields.length; i += 2) {
+    const name = fields[i] ?? "";
+    if (name.charCodeAt(0) === colon) continue;
+    if (name.length === 6 && name.toLowerCase() === "cookie")
+      headers.set(name, readHeaderField(fields, "cookie") ?? "");
+    else headers.append(name, fields[i + 1] ?? "");
+  }
+  return headers;
+}
+
+// Makes `instanceof` work. Not `extends`: the constructor of Headers would build what this class avoids. And only on
+// first use: naming Headers loads node's HTTP client, a fifth of start-up.
+Object.setPrototypeOf(LazyHeaders.prototype, new Proxy({}, { getPrototypeOf: () => Headers.prototype }));
+
+const colon = 0x3a;
+
+/**
+ * Returns the fields to send for a response header or trailer.
+ *
+ * @param own - the protocol's fields, which stay when an interceptor replaces the object
+ */
+export function headerFieldsToSend(headers: Headers, own: HeaderFields): HeaderFields {
+  if (headers instanceof LazyHeaders) return headers.fields;
+  const given = toFields(headers);
+  // The protocol's own fields are not repeated.
+  return [...own, ...given.filter((_, at) => readHeaderField(own, given[at - (at % 2)] ?? "") === null)];
+}

@@ -1,0 +1,65 @@
+import type { ConnectError, ContextValues } from "@connectrpc/connect";
+import type { Exchange, Peer } from "../exchange/index.ts";
+import type { ProtocolName } from "../protocols/index.ts";
+import type { AdmitRequest, AnsweredRequest } from "./hooks.ts";
+
+/**
+ * Computes its members on demand, because few are read: metrics read four, a trace that is not sampled one.
+ *
+ * Not the request itself, which has the credential: a log may print all of this.
+ */
+export class Answered implements AnsweredRequest {
+  readonly error: ConnectError | undefined;
+  readonly durationMs: number;
+  readonly #source: AdmitRequest;
+  readonly #exchange: Exchange;
+
+  constructor(source: AdmitRequest, exchange: Exchange, error: ConnectError | undefined, durationMs: number) {
+    this.error = error;
+    this.durationMs = durationMs;
+    this.#source = source;
+    this.#exchange = exchange;
+  }
+
+  get procedure(): string | undefined {
+    return this.#source.procedure;
+  }
+
+  get protocol(): ProtocolName {
+    return this.#source.protocol;
+  }
+
+  get httpMethod(): string {
+    return this.#exchange.httpMethod;
+  }
+
+  get path(): string {
+    const { target } = this.#exchange;
+    const questionMark = target.indexOf("?");
+    return questionMark < 0 ? target : target.slice(0, questionMark);
+  }
+
+  get httpRoute(): string | undefined {
+    return this.#source.httpRoute;
+  }
+
+  get httpVersion(): Exchange["httpVersion"] {
+    return this.#exchange.httpVersion;
+  }
+
+  get scheme(): "http" | "https" {
+    return this.#exchange.url.startsWith("https:") ? "https" : "http";
+  }
+
+  get httpStatus(): number {
+    return this.#exchange.httpStatus;
+  }
+
+  get contextValues(): ContextValues {
+    return this.#source.contextValues;
+  }
+
+  get peer(): Peer {
+    return this.#source.peer;
+  }
+}

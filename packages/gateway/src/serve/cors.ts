@@ -1,0 +1,107 @@
+import { cors as connectCors } from "@connectrpc/connect";
+import type { Exchange } from "../exchange/index.ts";
+import { type OptionNames, required } from "../options/index.ts";
+
+/** Options of {@link createCors}: which pages of other origins may call, and what they may send and read. */
+export interface CorsOptions {
+  /**
+   * Origins that may call, as browsers send them (`https://shop.example`), or `"*"` for every origin. Cookies are never
+   * involved: the credential is in a header that the page must set.
+   */
+  readonly origins: readonly string[] | "*";
+  /** Request header fields that pages may send, in addition to those of the protocols. */
+  readonly allowedHeaders?: readonly string[];
+  /** Response header fields that pages may read, in addition to those of the protocols. */
+  readonly exposedHeaders?: readonly string[];
+  /** How many seconds browsers may cache the answer to a preflight. Default 7200, Chrome's own limit. */
+  readonly maxAgeSeconds?: number;
+}
+
+/** The names of {@link CorsOptions}. */
+export const corsOptionNames: OptionNames<CorsOptions> = {
+  origins: required,
+  allowedHeaders: true,
+  exposedHeaders: true,
+  maxAgeSeconds: true,
+};
+
+/** The CORS protocol of the Fetch standard (§3.2). Header fields are listed as name, value, name, value, … */
+export interface Cors {
+  /**
+   * Returns the header fields of the answer to a preflight, a 204 without a body; `undefined` for any other request.
+   *
+   * The answer is the same for every path, so that it does not reveal which paths exist.
+   */
+  preflight(request: CorsRequest): readonly string[] | undefined;
+  /** Returns the header fields to add to any other answer, errors included: a page can then read why it was refused. */
+  responseFields(origin: string | null): readonly string[];
+}
+
+/** The parts of a request that CORS depends on; a field that was not sent is `null`. */
+interface CorsRequest {
+  readonly httpMethod: string;
+  readonly origin: string | null;
+  readonly accessControlRequestMethod: string | null;
+}
+
+// The methods of RPCs and endpoints; whatever answers GET also answers HEAD.
+const protocolMethods = ["GET", "HEAD", "POST"];
+const protocolRequestHeaders = ["Authorization", "Grpc-Timeout", "X-Server-Timeout"];
+const protocolResponseHeaders = ["WWW-Authenticate", "Allow", "Retry-After"];
+const maxAgeSecondsDefault = 7200;
+
+/**
+ * Creates the CORS answers of a gateway.
+ *
+ * @param httpMethods - the methods of the HTTP rules and the endpoints; `*` for a rule that takes every method
+ */
+export function createCors(options: CorsOptions, httpMethods: readonly string[]): Cors {
+  const { origins } = options;
+  const known = origins === "*" ? undefined : new Set(origins);
+  const allowed = joinNames(connectCors.allowedHeaders, protocolRequestHeaders, options.allowedHeaders);
+  const exposed = joinNames(connectCors.exposedHeaders, protocolResponseHeaders, options.exposedHeaders);
+  const preflightFields = [
+    "access-control-allow-methods",
+    // Fetch §3.2.3: "*" means every method because the browser sends no credentials of its own.
+    httpMethods.includes("*") ? "*" : [...new Set([...protocolMethods, ...httpMethods])].toSorted().join(", "),
+    "access-control-allow-headers",
+    allowed,
+    "access-control-max-age",
+    String(options.maxAgeSeconds ?? maxAgeSecondsDefault),
+  ];
+  // RFC 9110 §12.5.5: caches must know that the answer depends on the origin, even when there was none.
+  const vary = known === undefined ? [] : ["vary", "origin"];
+  const allowOrigin = (origin: string | null): readonly string[] => {
+    if (origin === null) return [];
+    if (known === undefined) return ["access-control-allow-origin", "*"];
+    return known.has(origin) ? ["access-control-allow-origin", origin] : [];
+  };
+  return {
+    preflight({ httpMethod, origin, accessControlRequestMethod }) {
+      // Fetch §3.2.2: a preflight is an OPTIONS with these two fields; any other OPTIONS is an ordinary request.
+      if (httpMethod !== "OPTIONS" || origin === null || accessControlRequestMethod === null) return undefined;
+      const allow = allowOrigin(origin);
+      return allow.length === 0 ? vary : [...allow, ...preflightFields, ...vary];
+    },
+    responseFields(origin) {
+      const allow = allowOrigin(origin);
+      return allow.length === 0 ? vary : [...allow, "access-control-expose-headers", exposed, ...vary];
+    },
+  };
+}
+
+function joinNames(...lists: readonly (readonly string[] | undefined)[]): string {
+  const names = new Map<string, string>();
+  for (const name of lists.flatMap((list) => list ?? [])) names.set(name.toLowerCase(), name);
+  return [...names.values()].join(", ");
+}
+
+/** Answers a preflight and returns whether it was one. If not, adds the fields for pages of other origins. */
+export function answerPreflight(exchange: Exchange, cors: Cors): boolean {
+  const origin = exchange.get("origin");
+  const accessControlRequestMethod = exchange.get("access-control-request-method");
+  const fields = cors.preflight({ httpMethod: exchange.httpMethod, origin, accessControlRequestMethod });
+  if (fields === undefined) exchange.addedFields = [...exchange.addedFields, ...cors.responseFields(origin)];
+  else exchange.answer(204, fields);
+  return fields !== undefined;
+}

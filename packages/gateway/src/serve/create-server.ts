@@ -1,0 +1,219 @@
+import type { ConnectError, ConnectRouter, ConnectRouterOptions, HandlerContext } from "@connectrpc/connect";
+import type { Compression } from "@connectrpc/connect/protocol";
+import { defaultLimits, defaultReadMaxBytes, type Limits } from "../exchange/index.ts";
+import { type RequestFailure, withCode } from "../errors/index.ts";
+import type { ReadJsonOptions } from "../messages/json/index.ts";
+import { type OptionNames, refusePromise, required } from "../options/index.ts";
+import type { TrustedProxies } from "../trusted-proxies/index.ts";
+import { createProtocols } from "../protocols/index.ts";
+import {
+  createErrorRecordWriter,
+  compileRestRoutes,
+  restOptionNames,
+  type RestOptions,
+  type RestRoutes,
+} from "../protocols/rest/rules/index.ts";
+import { toConnectError, toFault } from "./to-connect-error.ts";
+import { type CorsOptions, corsOptionNames, createCors } from "./cors.ts";
+import { createRpcs, type RpcPlatform } from "./create-rpcs.ts";
+import { callbackFailed, type FaultReporter, guardCallback, type OnFault } from "./faults.ts";
+import type { Admit, AdmitRequest, AnsweredRequest } from "./hooks.ts";
+import { type Endpoint, methodsOf, refuseMisspelledEndpoint } from "./endpoint.ts";
+import { registeredMethods } from "./registered-methods.ts";
+import { indexPaths, type Routes } from "./routes.ts";
+import { routerOptionNames } from "./router-options.ts";
+import type { Server } from "./server.ts";
+import { withoutCodegen } from "./without-codegen.ts";
+
+/** Options of every gateway, whatever carries its requests: those of `connectNodeAdapter`, and more. */
+export interface ServingOptions extends ConnectRouterOptions {
+  /** Registers the services, as for `connectNodeAdapter`. */
+  readonly routes: (router: ConnectRouter) => void;
+  /** Serves everything below this path, for example `/api`. */
+  readonly requestPathPrefix?: string;
+  /** Decides on each request by its header, before a byte of its body is read. */
+  readonly admit?: Admit;
+  /** How REST and JSON differ from the standard mapping. */
+  readonly rest?: RestOptions;
+  /** Plain HTTP resources beside the RPCs, such as probes and webhooks. */
+  readonly endpoints?: readonly Endpoint[];
+  /** Lets pages of other origins call over REST, Connect and gRPC-Web. Off by default. */
+  readonly cors?: CorsOptions;
+  readonly limits?: Partial<Limits>;
+  /**
+   * Whether functions that read and write messages are generated for their types at run time, by `new Function`. Default
+   * true. Without them results are the same, and reading and writing a message takes 1.6 to 5 times as long. Where the
+   * runtime forbids code generation, no code is generated.
+   */
+  readonly codegen?: boolean;
+  /**
+   * Called with every request before `admit`, for example to set context values. What it throws goes to
+   * {@link onFault}, once for each cause.
+   */
+  readonly onRequest?: (request: AdmitRequest) => void;
+  /**
+   * Returns the error to answer with for what a handler or an interceptor has thrown. Default: a `ConnectError` as it
+   * is, and `Internal` for anything else, which goes to {@link onFault} and whose text no client sees. What it throws
+   * itself goes there too.
+   */
+  readonly toError?: (thrown: unknown, context: HandlerContext) => ConnectError;
+  /** Called before a request is answered with an error. What it throws goes to {@link onFault}, once for each cause. */
+  readonly onError?: (request: AdmitRequest, error: ConnectError) => void;
+  /** Called after every answered request. What it throws goes to {@link onFault}, once for each cause. */
+  readonly onAnswer?: (answer: AnsweredRequest) => void;
+  /**
+   * Called with the faults of the server, which no answer reveals: a handler or an `admit` that threw anything but a
+   * `ConnectError`, an answer that could not be written, a callback that failed. Default: printed on standard error with
+   * procedure, request id and stack, 20 in 10 seconds at most.
+   */
+  readonly onFault?: OnFault;
+}
+
+/** The names of {@link ServingOptions}. */
+export const servingOptionNames: OptionNames<ServingOptions> = {
+  ...routerOptionNames,
+  routes: required,
+  requestPathPrefix: true,
+  admit: true,
+  rest: restOptionNames,
+  endpoints: true,
+  cors: corsOptionNames,
+  limits: defaultLimits,
+  codegen: true,
+  onRequest: true,
+  toError: true,
+  onError: true,
+  onAnswer: true,
+  onFault: true,
+};
+
+/** The parts of routes that depend on the platform. */
+export interface Platform extends RpcPlatform {
+  /** The content codings and encodings of messages, unless `acceptCompression` is set; the preferred one first. */
+  readonly compressions: readonly Compression[];
+  /** The HTTP methods that reach the gateway; rules for others are refused. Default: every token. */
+  readonly parsedMethods?: Pick<ReadonlySet<string>, "has">;
+}
+
+/**
+ * Creates the server of a gateway.
+ *
+ * @param routes - those of `options`, compiled
+ */
+export function createServer(
+  options: Omit<ServingOptions, "routes">,
+  routes: Routes,
+  report: FaultReporter,
+  trustedProxies: TrustedProxies | undefined,
+): Server {
+  const limits: Limits = { ...defaultLimits, ...options.limits };
+  return {
+    routes,
+    admit: options.admit,
+    toError: guardToError(options.toError),
+    onRequest: guardCallback("onRequest", options.onRequest, report),
+    onError: guardCallback("onError", options.onError, report),
+    onAnswer: guardCallback("onAnswer", options.onAnswer, report),
+    report,
+    limits,
+    defaultTimeoutMs: limits.defaultTimeoutMs > 0 ? limits.defaultTimeoutMs : undefined,
+    trustedProxies,
+  };
+}
+
+/**
+ * Compiles what requests can ask for.
+ *
+ * @throws Error listing every problem of the HTTP rules, and of `requestPathPrefix`, at once; Error naming a method of an
+ * endpoint that no request can have
+ */
+export function compileRoutes(given: ServingOptions, own: Platform, report: FaultReporter): Routes {
+  const [options, platform] = given.codegen === false ? withoutCodegen(given, own) : [given, own];
+  const { compressions, parsedMethods } = platform;
+  const { routes, rest = {}, requestPathPrefix: prefix = "", endpoints = [] } = options;
+  if (typeof routes !== "function") {
+    const problem = `routes must be a function that registers services, got ${typeof routes}`;
+    throw withCode(new TypeError(problem), "ERR_OPTIONS");
+  }
+  for (const endpoint of endpoints) refuseMisspelledEndpoint(endpoint);
+  const onIgnored = guardCallback("rest.onIgnored", rest.onIgnored, report);
+  const { rpcs, registry } = createRpcs(
+    routes,
+    {
+      ...options,
+      acceptCompression: options.acceptCompression ?? [...compressions],
+      readMaxBytes: options.readMaxBytes ?? defaultReadMaxBytes,
+    },
+    ({ jsonOptions }) => ({ ...jsonRulesOf(jsonOptions), ...rest.json }),
+    platform,
+  );
+  const jsonOptions = { registry, ...options.jsonOptions };
+  const writeErrorRecord = createErrorRecordWriter(rest.errorRecord, registry);
+  const restRoutes = compileRestRoutes(
+    rpcs.map(({ method }) => method),
+    {
+      ...rest,
+      json: { ...jsonRulesOf(jsonOptions), ...rest.json },
+      writeJson: jsonOptions,
+      ...(onIgnored && { onIgnored }),
+    },
+    {
+      reservedPaths: endpoints.filter(({ atRoot }) => atRoot !== true).map(({ path }) => path),
+      requestPathPrefix: prefix,
+      ...(parsedMethods && { parsedMethods }),
+    },
+  );
+  const httpMethods = listMethods(restRoutes, endpoints, parsedMethods);
+  const protocols = createProtocols({ rpcs, restRoutes, writeErrorRecord });
+  const cors = options.cors === undefined ? undefined : createCors(options.cors, httpMethods);
+  return {
+    paths: indexPaths(rpcs, endpoints, protocols, prefix),
+    protocols,
+    httpMethods: new Set([...registeredMethods, ...httpMethods]),
+    prefix,
+    cors,
+    rest: restRoutes,
+  };
+}
+
+/**
+ * Returns the methods of rules and endpoints.
+ *
+ * @throws Error naming a method of an endpoint that no request can have
+ */
+function listMethods(
+  { bindings }: RestRoutes,
+  endpoints: readonly Endpoint[],
+  parsedMethods: Platform["parsedMethods"],
+): readonly string[] {
+  const ofEndpoints = endpoints.flatMap((endpoint) => {
+    const methods = methodsOf(endpoint);
+    const unknown = methods.find((method) => parsedMethods?.has(method) === false);
+    if (unknown === undefined) return methods;
+    throw withCode(new Error(`the endpoint ${endpoint.path}: no request has the method "${unknown}"`), "ERR_OPTIONS");
+  });
+  return [...bindings.map(({ pattern }) => pattern.httpMethod), ...ofEndpoints];
+}
+
+/** Wraps the program's `toError`: if it fails, that is the fault that the call ends with. */
+function guardToError(convert: ServingOptions["toError"] = toErrorDefault): typeof convert {
+  return (thrown, context) => {
+    try {
+      return refusePromise(convert(thrown, context), "toError must return its result");
+    } catch (fault) {
+      return toFault(fault, callbackFailed("toError"));
+    }
+  };
+}
+
+function toErrorDefault(thrown: unknown): ConnectError {
+  return toConnectError(thrown, inHandler);
+}
+
+const inHandler: RequestFailure = { errorCode: "ERR_HANDLER_FAILED", what: "a handler or an interceptor has failed" };
+
+/** Returns the rules for reading JSON. Unknown fields are ignored by default, as in Connect. */
+function jsonRulesOf(options: ConnectRouterOptions["jsonOptions"]): ReadJsonOptions {
+  const unknownFields = options?.ignoreUnknownFields === false ? "reject" : "ignore";
+  return { unknownFields, ...(options?.registry && { registry: options.registry }) };
+}

@@ -1,0 +1,52 @@
+import type { Message } from "@bufbuild/protobuf";
+import { type BodyReceiver, noBytes } from "../exchange/index.ts";
+import { messageTooLarge, type Rpc, type Wire } from "../protocols/index.ts";
+import { exchangeOf, type ServedRequest } from "./request.ts";
+
+/** A call whose client sends one message. */
+export interface MessageCall extends BodyReader {
+  readonly rpc: Rpc;
+  readonly wire: Wire;
+  /** Runs the call with the message. */
+  run(message: Message): void;
+}
+
+/** What reads a body: a call, or what looks for one in the body. */
+export interface BodyReader extends BodyReceiver {
+  readonly request: ServedRequest;
+  readonly wire: Pick<Wire, "body">;
+}
+
+/** Reads the body of a request; nothing is read if there is none, or if it has no meaning. */
+export function readBody(reader: BodyReader): void {
+  const { body } = exchangeOf(reader.request);
+  const plan = reader.wire.body;
+  if (body === undefined || plan === undefined) reader.received(noBytes);
+  else body.read(plan, reader);
+}
+
+/**
+ * Decodes the message in a body, and runs the call with it unless the call has ended meanwhile.
+ *
+ * @param body - `undefined` when it exceeds the limit
+ */
+export function decodeBody(call: MessageCall, body: Uint8Array | undefined): void {
+  const { request } = call;
+  if (body === undefined) return request.fail(messageTooLarge(call.rpc.options.readMaxBytes));
+  let message: Message | Promise<Message>;
+  try {
+    message = call.wire.readMessage(body);
+  } catch (error) {
+    return request.fail(error);
+  }
+  // Decompression is asynchronous; everything else decodes synchronously, which avoids a promise per call.
+  if (!(message instanceof Promise)) return runOpen(call, message);
+  message.then(
+    (decompressed) => runOpen(call, decompressed),
+    (error: unknown) => request.fail(error),
+  );
+}
+
+function runOpen(call: MessageCall, message: Message): void {
+  if (!call.request.done) call.run(message);
+}

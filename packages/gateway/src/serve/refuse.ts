@@ -1,0 +1,29 @@
+import type { Exchange, HttpProblem } from "../exchange/index.ts";
+import type { Failure } from "../errors/index.ts";
+import { httpError, type Protocol, type Refusal } from "../protocols/index.ts";
+import type { Server } from "./server.ts";
+
+/**
+ * Answers a request that never becomes a call, in the form of a protocol. Never throws: a response that cannot be written
+ * resets the exchange and is reported.
+ */
+export function refuse(
+  exchange: Exchange,
+  protocol: Pick<Protocol, "refuse">,
+  refusal: Refusal,
+  report: (error: unknown, failure: Failure) => void,
+): void {
+  try {
+    protocol.refuse(exchange, refusal);
+  } catch (error) {
+    exchange.reset();
+    report(error, { errorCode: "ERR_ANSWER_FAILED", what: "a refusal could not be written" });
+  }
+}
+
+/** Answers an exchange that is wrong as HTTP, as REST does. Never throws. */
+export function refuseProblem(server: Server, exchange: Exchange, problem: HttpProblem): void {
+  const { httpStatus } = problem;
+  const refusal = { httpStatus, error: httpError(problem), fields: [], rpc: undefined, target: undefined };
+  refuse(exchange, server.routes.protocols.rest, refusal, server.report);
+}

@@ -1,0 +1,171 @@
+/**
+ * The lifecycle of a request, from its header to its response:
+ *
+ *     find its target → announce → admit → open → begin → read → decode → run → write
+ *
+ * Each step below calls the next one as soon as it can; a promise is made only where something must be waited for,
+ * because it costs as much as a step. `findTarget` (`routes.ts`) decides 404, 405 and 415, which are sent once the request
+ * is admitted. `request.begin` (`request.ts`) checks the header, starts the deadline and then calls `read`. Whatever goes
+ * wrong ends in `request.fail`, which responds with an error. After `open`, streams continue in `serve-stream.ts`, and
+ * requests whose body names the RPC in `serve-body.ts`.
+ */
+import type { Message } from "@bufbuild/protobuf";
+import type { ConnectError, ContextValues, UnaryRequest } from "@connectrpc/connect";
+import { type Exchange, toUtf8 } from "../exchange/index.ts";
+import { goneAway, type Reply, type ResponseParts, type UnaryRpc, type UnaryWire } from "../protocols/index.ts";
+import type { UnaryTarget } from "../protocols/index.ts";
+import { CallView } from "./call-view.ts";
+import { answerPreflight } from "./cors.ts";
+import { type Endpoint, type EndpointAnswer, EndpointExchange } from "./endpoint.ts";
+import { decodeBody, type MessageCall, readBody } from "./read-message.ts";
+import { exchangeOf, headersToSend, type ServedCall, ServedRequest, serverOf } from "./request.ts";
+import { findTarget, type Target } from "./routes.ts";
+import { serveBody } from "./serve-body.ts";
+import { serveStream } from "./serve-stream.ts";
+import type { Server } from "./server.ts";
+import { explainUnwritable } from "./wrong-value.ts";
+
+/**
+ * Serves one exchange. Never throws: an HTTP server could only close the connection, and a mounted handler exit the
+ * process.
+ *
+ * @param target - what the request asks for, if the caller has already found it
+ * @param createValues - returns the initial context values; what it throws is handled like a refusal of `admit`
+ */
+export function serve(
+  server: Server,
+  exchange: Exchange,
+  target: Target = findTarget(server.routes, exchange),
+  createValues?: () => ContextValues | undefined,
+): void {
+  const request = new ServedRequest(server, exchange, target);
+  try {
+    if (createValues !== undefined) request.contextValues = createValues() ?? request.contextValues;
+    announce(request);
+  } catch (error) {
+    request.fail(error);
+  }
+}
+
+/** Calls `onRequest`. A CORS preflight ends here, without a credential. */
+function announce(request: ServedRequest): void {
+  const exchange = exchangeOf(request);
+  const { onRequest, routes } = serverOf(request);
+  if (onRequest !== undefined) onRequest(request);
+  if (routes.cors !== undefined && answerPreflight(exchange, routes.cors)) return request.settle(undefined);
+  admit(request);
+}
+
+/**
+ * Calls `admit`: exactly once, before any response, even if the request has no target. Its refusal takes precedence over
+ * a 404, 405 or 415.
+ */
+function admit(request: ServedRequest): void {
+  const { target } = request;
+  const server = serverOf(request);
+  const isOpen = target.kind === "endpoint" && target.endpoint.open;
+  const admitted = server.admit === undefined || isOpen ? undefined : server.admit(request);
+  // A synchronous decision costs no promise. Anything that was returned may be another library's thenable.
+  if (admitted === undefined) return open(request);
+  Promise.resolve(admitted)
+    .then(() => (exchangeOf(request).aborted ? request.settle(goneAway()) : open(request)))
+    .catch((error: unknown) => request.fail(error));
+}
+
+/** Opens what the request asks for. */
+function open(request: ServedRequest): void {
+  const { target } = request;
+  switch (target.kind) {
+    case "unmatched":
+      return request.refuse(target.responder, target.refusal);
+    case "endpoint":
+      return serveEndpoint(request, target.endpoint);
+    case "body":
+      return serveBody(request, target, serveUnary);
+    case "stream":
+      return serveStream(request, target);
+    case "unary":
+      return serveUnary(request, target);
+  }
+}
+
+/** Opens a unary call, which begins with its deadline. */
+function serveUnary(request: ServedRequest, target: UnaryTarget): void {
+  const { rpc } = target;
+  const wire = target.open(exchangeOf(request));
+  const timeoutMs = wire.timeoutMs ?? serverOf(request).defaultTimeoutMs;
+  request.begin(new UnaryCall(request, rpc, wire, timeoutMs), rpc, timeoutMs);
+}
+
+/** A unary call, from its open wire to its response: one message each way. */
+class UnaryCall implements ServedCall, MessageCall, Reply {
+  readonly request: ServedRequest;
+  readonly rpc: UnaryRpc;
+  readonly wire: UnaryWire;
+  readonly view: CallView;
+
+  constructor(request: ServedRequest, rpc: UnaryRpc, wire: UnaryWire, timeoutMs: number | undefined) {
+    this.request = request;
+    this.rpc = rpc;
+    this.wire = wire;
+    this.view = new CallView(this, exchangeOf(request), rpc, wire, timeoutMs);
+  }
+
+  /** Reads the body. */
+  read(): void {
+    readBody(this);
+  }
+
+  /** Decodes the message: path, query and body by a rule, JSON, or binary. */
+  received(body: Uint8Array | undefined): void {
+    decodeBody(this, body);
+  }
+
+  /** Runs the interceptors and the handler. */
+  run(message: Message): void {
+    this.view.message = message;
+    try {
+      this.rpc.run(this.view as CallView & UnaryRequest, this);
+    } catch (error) {
+      this.takeError(error);
+    }
+  }
+
+  /** Writes the response. */
+  take(response: ResponseParts): void {
+    if (this.request.done) return;
+    let written: void | Promise<void>;
+    try {
+      const header = headersToSend(response.header, this.wire.responseHeader);
+      const trailer = headersToSend(response.trailer, this.wire.responseTrailer);
+      written = this.wire.writeMessage({ message: response.message, header, trailer });
+    } catch (error) {
+      return this.request.failToWrite(explainUnwritable(error, this.rpc, response));
+    }
+    this.request.succeed(written);
+  }
+
+  takeError(thrown: unknown): void {
+    this.request.failHandling(thrown, this.view);
+  }
+
+  writeError(error: ConnectError): void | Promise<void> {
+    return this.wire.writeError(error);
+  }
+}
+
+/** Responds with a plain resource next to the RPCs. */
+function serveEndpoint(request: ServedRequest, endpoint: Endpoint): void {
+  const answer = endpoint.answer(new EndpointExchange(exchangeOf(request), request));
+  // It may be another library's thenable.
+  if (!("then" in answer)) return writeEndpoint(request, answer);
+  Promise.resolve(answer)
+    .then((awaited) => writeEndpoint(request, awaited))
+    .catch((error: unknown) => request.fail(error));
+}
+
+function writeEndpoint(request: ServedRequest, { httpStatus, header = {}, body }: EndpointAnswer): void {
+  const bytes = typeof body === "string" ? toUtf8(body) : body;
+  exchangeOf(request).answer(httpStatus, Object.entries(header).flat(), bytes);
+  request.settle(undefined);
+}

@@ -1,0 +1,31 @@
+import type { ConnectRouterOptions } from "@connectrpc/connect";
+import type { UniversalHandlerOptions } from "@connectrpc/connect/protocol";
+import { oncePer } from "../messages/json/index.ts";
+import { createMethodCodecs } from "../protocols/index.ts";
+import type { RestOptions } from "../protocols/rest/rules/index.ts";
+import type { RpcPlatform } from "./create-rpcs.ts";
+
+const noCodegen = { codegen: false } as const;
+
+/**
+ * Returns the options and the platform of a gateway that generates no code: whatever reads or writes messages has
+ * `codegen: false` among its options, also where a service has options of its own.
+ */
+export function withoutCodegen<
+  Options extends ConnectRouterOptions & { readonly rest?: RestOptions },
+  Platform extends RpcPlatform,
+>(options: Options, platform: Platform): readonly [Options, Platform] {
+  const { createCodecs = createMethodCodecs } = platform;
+  // Cached per options object, because JSON writers are cached by theirs.
+  const withFormats = oncePer((own: UniversalHandlerOptions) => ({
+    ...own,
+    binaryOptions: { ...own.binaryOptions, ...noCodegen },
+    jsonOptions: { ...own.jsonOptions, ...noCodegen },
+  }));
+  const jsonOptions = { ...options.jsonOptions, ...noCodegen };
+  const rest = { ...options.rest, json: { ...options.rest?.json, ...noCodegen } };
+  return [
+    { ...options, jsonOptions, rest },
+    { ...platform, createCodecs: (method, own, rules) => createCodecs(method, withFormats(own), rules) },
+  ];
+}

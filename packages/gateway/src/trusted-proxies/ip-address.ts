@@ -1,0 +1,45 @@
+import { isIP, SocketAddress } from "node:net";
+import type { Peer } from "../exchange/index.ts";
+
+/**
+ * Returns an IP address in its one spelling: IPv6 as in RFC 5952, an IPv4 address that is mapped into IPv6 (RFC 4291
+ * §2.5.5.2) as IPv4. `undefined` for anything else, and for an address with a zone, which means something only on its
+ * own machine.
+ */
+export function toIpAddress(text: string): string | undefined {
+  if (isIP(text) === 4) return text;
+  if (isIP(text) !== 6 || text.includes("%")) return undefined;
+  const { address } = new SocketAddress({ address: text, family: "ipv6" });
+  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/.exec(address)?.[1];
+  return mapped ?? address;
+}
+
+// RFC 7239 §6: an IPv6 address stands in brackets. In X-Forwarded-For it may also be bare, and then has no port.
+const withBrackets = /^\[([0-9A-Fa-f:.]+)\](?::(\d{1,5}))?$/;
+const ipv4WithPort = /^(\d+\.\d+\.\d+\.\d+)(?::(\d{1,5}))?$/;
+
+/** Parses `192.0.2.1`, `192.0.2.1:4711`, `[2001:db8::1]:4711` or `2001:db8::1`; `undefined` for anything else. */
+export function parsePeer(text: string): Peer | undefined {
+  const [, host = text, port = "0"] = withBrackets.exec(text) ?? ipv4WithPort.exec(text) ?? [];
+  const address = toIpAddress(host);
+  return address === undefined || Number(port) > portMax ? undefined : { address, port: Number(port) };
+}
+
+const portMax = 65_535;
+
+/**
+ * Returns the part of an address that identifies its owner: an IPv4 address, or the first 64 bits of an IPv6 address,
+ * since a single machine may use all the others (RFC 4291 §2.5.1). Returns any other text as it is.
+ */
+export function clientNetwork(text: string): string {
+  const address = toIpAddress(text);
+  if (address === undefined || !address.includes(":")) return address ?? text;
+  const [front = "", back = ""] = address.split("::");
+  const before = front === "" ? [] : front.split(":");
+  const behind = back === "" ? [] : back.split(":");
+  const zeros = Array<string>(Math.max(0, groups - before.length - behind.length)).fill("0");
+  return `${[...before, ...zeros, ...behind].slice(0, groups / 2).join(":")}::/64`;
+}
+
+/** Groups of 16 bits in an IPv6 address. */
+const groups = 8;

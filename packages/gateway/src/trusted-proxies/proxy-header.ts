@@ -1,0 +1,95 @@
+import { isIP } from "node:net";
+import type { Peer } from "../exchange/index.ts";
+import { toIpAddress } from "./ip-address.ts";
+
+/**
+ * The header of the PROXY protocol as far as it has arrived: "more" bytes are needed, or it is "malformed", or it is
+ * there and takes `bytes` of what was read.
+ *
+ * `source` is the peer that connected to the proxy; `undefined` when the connection is the proxy's own, such as a
+ * probe.
+ */
+export type ProxyHeader =
+  | { readonly kind: "more" }
+  | { readonly kind: "malformed" }
+  | { readonly kind: "header"; readonly bytes: number; readonly source: Peer | undefined };
+
+const more: ProxyHeader = { kind: "more" };
+const malformed: ProxyHeader = { kind: "malformed" };
+
+/** Bytes of a header of version 1 with its line break (proxy-protocol.txt §2.1). */
+const textBytesMax = 107;
+/**
+ * Bytes of addresses and TLVs of version 2: eight times what a receiver must take (§2.2), enough for the certificate
+ * names that TLVs carry.
+ */
+const binaryBytesMax = 4096;
+
+const signature = Buffer.from("\r\n\r\n\0\r\nQUIT\n");
+const binaryHeadBytes = signature.byteLength + 4;
+
+/** Reads the header that a connection begins with: version 1, a line of text, or version 2, binary. */
+export function readProxyHeader(bytes: Buffer): ProxyHeader {
+  const length = Math.min(bytes.byteLength, signature.byteLength);
+  if (signature.compare(bytes, 0, length, 0, length) === 0) return readBinary(bytes);
+  return readText(bytes);
+}
+
+const textStart = Buffer.from("PROXY ");
+
+// §2.1: PROXY TCP4|TCP6 source destination source-port destination-port, or PROXY UNKNOWN and anything.
+const textLine =
+  /^PROXY (?:UNKNOWN(?: .*)?|TCP([46]) ([0-9A-Fa-f:.]+) ([0-9A-Fa-f:.]+) (0|[1-9]\d{0,4}) (0|[1-9]\d{0,4}))$/;
+
+function readText(bytes: Buffer): ProxyHeader {
+  const length = Math.min(bytes.byteLength, textStart.byteLength);
+  if (textStart.compare(bytes, 0, length, 0, length) !== 0) return malformed;
+  const line = bytes.subarray(0, textBytesMax).indexOf("\r\n");
+  if (line === -1) return bytes.byteLength < textBytesMax ? more : malformed;
+  const match = textLine.exec(bytes.toString("latin1", 0, line));
+  if (match === null) return malformed;
+  const [, family, from = "", to = "", port = "", toPort = ""] = match;
+  if (family === undefined) return { kind: "header", bytes: line + 2, source: undefined };
+  if (isIP(from) !== Number(family) || isIP(to) !== Number(family) || Number(toPort) > portMax) return malformed;
+  return toHeader(line + 2, from, Number(port));
+}
+
+const versionAndLocal = 0x20;
+const versionAndProxy = 0x21;
+const tcpOverIpv4 = 0x11;
+const tcpOverIpv6 = 0x21;
+
+/** Reads version 2 (§2.2): signature, version and command, family and protocol, length, addresses. Skips TLVs. */
+function readBinary(bytes: Buffer): ProxyHeader {
+  if (bytes.byteLength < binaryHeadBytes) return more;
+  const command = bytes.readUInt8(signature.byteLength);
+  const family = bytes.readUInt8(signature.byteLength + 1);
+  const length = bytes.readUInt16BE(signature.byteLength + 2);
+  const end = binaryHeadBytes + length;
+  if ((command !== versionAndLocal && command !== versionAndProxy) || length > binaryBytesMax) return malformed;
+  if (bytes.byteLength < end) return more;
+  const own: ProxyHeader = { kind: "header", bytes: end, source: undefined };
+  // §2.2: the addresses of the proxy's own connection, and of a family that is not ours, are ignored.
+  if (command === versionAndLocal) return own;
+  const addresses = bytes.subarray(binaryHeadBytes, end);
+  if (family === tcpOverIpv4) {
+    if (length < 12) return malformed;
+    return toHeader(end, [...addresses.subarray(0, 4)].join("."), addresses.readUInt16BE(8));
+  }
+  if (family === tcpOverIpv6) {
+    if (length < 36) return malformed;
+    return toHeader(end, groupsOf(addresses.subarray(0, 16)), addresses.readUInt16BE(32));
+  }
+  return own;
+}
+
+function groupsOf(address: Buffer): string {
+  return Array.from({ length: 8 }, (_, group) => address.readUInt16BE(group * 2).toString(16)).join(":");
+}
+
+function toHeader(bytes: number, text: string, port: number): ProxyHeader {
+  const address = toIpAddress(text);
+  return address === undefined || port > portMax ? malformed : { kind: "header", bytes, source: { address, port } };
+}
+
+const portMax = 65_535;

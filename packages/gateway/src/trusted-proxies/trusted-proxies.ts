@@ -1,0 +1,134 @@
+import type { HeaderReader, Peer } from "../exchange/index.ts";
+import { type OptionNames, required } from "../options/index.ts";
+import { type AddressSet, createAddressSet } from "./address-set.ts";
+import { readForwarded } from "./forwarded.ts";
+import { parsePeer } from "./ip-address.ts";
+
+/** The proxies that are trusted to name their clients, and how they do it. */
+export interface TrustedProxiesOptions {
+  /** IP addresses and networks, such as `10.0.0.0/8` or `2001:db8::/32`; `unix:` for every peer on a Unix socket. */
+  readonly addresses: readonly string[];
+  /**
+   * The fields that the proxies write: `X-Forwarded-For`, `-Proto` and `-Host`, `Forwarded` (RFC 7239), or none, for
+   * proxies that speak the PROXY protocol. Default "x-forwarded". Never both, because proxies pass on the one that they
+   * do not write, and a client may have forged it.
+   */
+  readonly fields?: "x-forwarded" | "forwarded" | "none";
+}
+
+/** The names of {@link TrustedProxiesOptions}. */
+export const trustedProxiesNames: OptionNames<TrustedProxiesOptions> = { addresses: required, fields: true };
+
+/** The client of a request, as far as it is known. */
+export interface Client extends Peer {
+  /** The scheme that the client used, `http` or `https`; `undefined` if no proxy said. */
+  readonly scheme: string | undefined;
+  /** The authority that the client asked for; `undefined` if no proxy said. */
+  readonly host: string | undefined;
+}
+
+/** The set of proxies that are believed. */
+export interface TrustedProxies extends AddressSet {
+  /**
+   * Returns the client of a request: the first address that is not a trusted proxy's, from the connection to the left
+   * of the list. If the next address is unknown, obfuscated or malformed, it is the last one known.
+   */
+  clientOf(peer: Peer, header: HeaderReader): Client;
+}
+
+/** What one proxy says about the request that it took. */
+interface Hop {
+  readonly for: string | undefined;
+  readonly proto: string | undefined;
+  readonly host: string | undefined;
+}
+
+/**
+ * How many proxies a request is traced back through: twice as many as any request passes. What stands to the left of
+ * their items is not read, because clients may send as much of it as a header holds.
+ */
+const hopsMax = 20;
+
+/**
+ * Creates the set of proxies that are trusted.
+ *
+ * @throws TypeError naming the first entry that is neither an IP address nor a network
+ */
+export function createTrustedProxies({ addresses, fields = "x-forwarded" }: TrustedProxiesOptions): TrustedProxies {
+  const set = createAddressSet(addresses);
+  const hopsOf = hopReaders[fields];
+  return {
+    has: (address) => set.has(address),
+    clientOf: (peer, header) => {
+      let client: Client = { ...peer, scheme: undefined, host: undefined };
+      // The peer of the connection is certain. What it says counts only if it is trusted.
+      if (!set.has(peer.address)) return client;
+      for (const hop of hopsOf(header)) {
+        const scheme = schemeOf(hop.proto) ?? client.scheme;
+        const host = hostOf(hop.host) ?? client.host;
+        const sender = parsePeer(hop.for ?? "");
+        client = { ...(sender ?? { address: client.address, port: client.port }), scheme, host };
+        if (sender === undefined || !set.has(sender.address)) break;
+      }
+      return client;
+    },
+  };
+}
+
+type HopReader = (header: HeaderReader) => Iterable<Hop>;
+
+const hopReaders: Readonly<Record<NonNullable<TrustedProxiesOptions["fields"]>, HopReader>> = {
+  "x-forwarded": readXForwarded,
+  forwarded: readForwardedHops,
+  none: () => [],
+};
+
+function* readForwardedHops(header: HeaderReader): Generator<Hop> {
+  for (const element of readForwarded(header.get("forwarded") ?? "", hopsMax)) {
+    yield { for: element.get("for"), proto: element.get("proto"), host: element.get("host") };
+  }
+}
+
+/**
+ * Reads what the proxies say. Each adds an address to `X-Forwarded-For`. Some add to the other two fields as well; most
+ * overwrite them, which then hold only what the nearest proxy says.
+ */
+function* readXForwarded(header: HeaderReader): Generator<Hop> {
+  const addresses = itemsOf(header.get("x-forwarded-for"));
+  const protos = itemsOf(header.get("x-forwarded-proto"));
+  const hosts = itemsOf(header.get("x-forwarded-host"));
+  const at = (items: readonly string[], hop: number): string | undefined =>
+    hop === 0 || items.length === addresses.length ? items[hop] : undefined;
+  for (const [hop, address] of addresses.entries()) {
+    yield { for: address, proto: at(protos, hop), host: at(hosts, hop) };
+  }
+  if (addresses.length === 0) yield { for: undefined, proto: protos[0], host: hosts[0] };
+}
+
+/** Returns the last items of a list, the very last one first; empty ones are left out (RFC 9110 §5.6.1.2). */
+function itemsOf(field: string | null): string[] {
+  const items: string[] = [];
+  if (field === null) return items;
+  for (let end = field.length, left = hopsMax; end >= 0 && left > 0; left--) {
+    const comma = end === 0 ? -1 : field.lastIndexOf(",", end - 1);
+    const item = field.slice(comma + 1, end).trim();
+    if (item !== "") items.push(item);
+    end = comma;
+  }
+  return items;
+}
+
+function schemeOf(text: string | undefined): string | undefined {
+  const scheme = text?.toLowerCase();
+  return scheme === "http" || scheme === "https" ? scheme : undefined;
+}
+
+// RFC 3986 §3.2.2, §3.2.3: a name or an address, and a port. No userinfo: that is for clients.
+const authority = /^(?:[A-Za-z0-9._~-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?$/;
+
+function hostOf(text: string | undefined): string | undefined {
+  return text !== undefined && text.length <= hostLengthMax && authority.test(text) ? text : undefined;
+}
+
+/** Characters of a DNS name (RFC 1035 §2.3.4) and a port. */
+const hostLengthMax = 255 + 6;

@@ -1,0 +1,159 @@
+import { once } from "node:events";
+import { createServer, type Server, type ServerResponse } from "node:http";
+import { text } from "node:stream/consumers";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { describe, expect, test } from "vitest";
+import { GreenhouseService, type Reading } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { createGateway, type Gateway, type GatewayOptions } from "../src/index.ts";
+import { fieldValue } from "../../testing/src/carriers/exchange.ts";
+import { type Http1Connection, openHttp1 } from "../../testing/src/carriers/http1-connection.ts";
+import { startOnLoopback } from "../../testing/src/carriers/listen-on-loopback.ts";
+import { within } from "../../testing/src/deadline.ts";
+
+// Clients of a server of node:http that wait to be told to send a body (RFC 9110 §10.1.1).
+
+const selector = "greenhouse.v1.GreenhouseService.RecordReadings";
+const notAdmitted: Partial<GatewayOptions> = {
+  admit: () => {
+    throw new ConnectError("nobody", Code.Unauthenticated);
+  },
+};
+
+/** A gateway that answers a stream of readings with its first one. */
+function createGreenhouse(options: Partial<GatewayOptions> = {}): Gateway {
+  return createGateway({
+    rest: { rules: [{ selector, pattern: { case: "post", value: "/readings" }, body: "*" }] },
+    routes: (router) =>
+      router.service(GreenhouseService, {
+        waterBed: ({ note }) => ({ note }),
+        recordReadings: async (readings: AsyncIterable<Reading>) => {
+          for await (const _ of readings) return { count: 1 };
+          return {};
+        },
+      }),
+    ...options,
+  });
+}
+
+/** The head of a request whose client waits. */
+function headOf(path: string, bytes: number, contentType = "application/json"): string {
+  const fields = `host: x\r\ncontent-type: ${contentType}\r\ncontent-length: ${String(bytes)}\r\nexpect: 100-continue`;
+  return `POST ${path} HTTP/1.1\r\n${fields}\r\n\r\n`;
+}
+
+/** Writes a head, and waits for an interim answer. */
+async function writeAndWait(connection: Http1Connection, head: string): Promise<void> {
+  const told = once(connection.socket, "data");
+  connection.write(head);
+  await within(told, "100 (Continue)");
+}
+
+/** Servers that tell such a client in different ways. */
+const servers: readonly { name: string; create: (gateway: Gateway) => Server }[] = [
+  { name: "node:http", create: ({ handler }) => createServer(handler) },
+  { name: "the gateway", create: ({ checkContinue }) => createServer().on("checkContinue", checkContinue) },
+  {
+    name: "the program",
+    create: ({ handler }) =>
+      createServer().on("checkContinue", (request, response) => {
+        response.writeContinue();
+        handler(request, response);
+      }),
+  },
+];
+
+test.each(servers)("$name tells a client once for each request of its connection", async ({ create }) => {
+  await using server = await startOnLoopback(create(createGreenhouse()));
+  using connection = await openHttp1(server.address);
+  for (const note of ["first", "second"]) {
+    const body = JSON.stringify({ note });
+    await writeAndWait(connection, headOf("/beds/7:water", body.length));
+    connection.write(body);
+    const answer = await connection.readAnswer();
+    expect(answer).toMatchObject({ httpStatus: 200, interim: [100] });
+    expect(JSON.parse(String(answer.body))).toEqual({ note });
+  }
+});
+
+describe("the gateway does not tell a client, and closes its connection,", () => {
+  test.each([
+    { name: "when the request is not admitted", path: "/beds/7:water", bytes: 2, options: notAdmitted, want: 401 },
+    { name: "when no rule matches", path: "/nothing", bytes: 2, options: {}, want: 404 },
+    {
+      name: "when the body will be too large",
+      path: "/beds/7:water",
+      bytes: 11,
+      options: { readMaxBytes: 10 },
+      want: 413,
+    },
+  ])("$name", async ({ path, bytes, options, want }) => {
+    const faults: unknown[] = [];
+    const { checkContinue } = createGreenhouse({ ...options, onFault: (error) => faults.push(error) });
+    await using server = await startOnLoopback(createServer().on("checkContinue", checkContinue));
+    using connection = await openHttp1(server.address);
+    connection.write(headOf(path, bytes));
+    const answer = await connection.readAnswer();
+    expect(answer).toMatchObject({ httpStatus: want, interim: [] });
+    expect(fieldValue(answer.header, "connection")).toBe("close");
+    expect(await connection.atEnd()).toBe(true);
+    expect(faults).toEqual([]);
+  });
+});
+
+test.each([
+  { name: "node:http has told", create: ({ handler }: Gateway): Server => createServer(handler) },
+  {
+    name: "nobody has told",
+    create: ({ handler }: Gateway): Server => createServer().on("checkContinue", handler),
+  },
+])("the handler closes the connection of a client that it refuses when $name it to send its body", async (row) => {
+  await using server = await startOnLoopback(row.create(createGreenhouse(notAdmitted)));
+  using connection = await openHttp1(server.address);
+  connection.write(headOf("/beds/7:water", 2));
+  const answer = await connection.readAnswer();
+  expect(answer.httpStatus).toBe(401);
+  expect(fieldValue(answer.header, "connection")).toBe("close");
+});
+
+test("the gateway finds the next request behind a body that it asked for and did not read", async () => {
+  const { handler, checkContinue } = createGreenhouse();
+  await using server = await startOnLoopback(createServer(handler).on("checkContinue", checkContinue));
+  using connection = await openHttp1(server.address);
+  const line = '{"sensor":"a"}\n';
+  await writeAndWait(connection, headOf("/readings", 2 * line.length, "application/x-ndjson"));
+  connection.write(line);
+  const answer = await connection.readAnswer();
+  expect(answer).toMatchObject({ httpStatus: 200, interim: [100] });
+  expect(fieldValue(answer.header, "connection")).not.toBe("close");
+  connection.write(`${line}GET /nothing HTTP/1.1\r\nhost: x\r\n\r\n`);
+  expect((await connection.readAnswer()).httpStatus).toBe(404);
+});
+
+/** The rest of a program, which asks for the body by itself. */
+async function answerItself(request: AsyncIterable<Uint8Array>, response: ServerResponse): Promise<void> {
+  response.writeContinue();
+  response.end(`mine: ${await text(request)}`);
+}
+
+test("the gateway leaves a request that matches nothing to the program, whose client still waits", async () => {
+  const { checkContinue } = createGreenhouse();
+  const server = createServer().on("checkContinue", (request, response) => {
+    checkContinue(request, response, () => void answerItself(request, response));
+  });
+  await using listening = await startOnLoopback(server);
+  using connection = await openHttp1(listening.address);
+  await writeAndWait(connection, headOf("/mine", 2));
+  connection.write("{}");
+  const answer = await connection.readAnswer();
+  expect(answer).toMatchObject({ httpStatus: 200, interim: [100] });
+  expect(String(answer.body)).toBe("mine: {}");
+});
+
+test("the gateway tells no client that does not wait", async () => {
+  const { checkContinue } = createGreenhouse();
+  await using server = await startOnLoopback(createServer(checkContinue));
+  using connection = await openHttp1(server.address);
+  connection.write(headOf("/beds/7:water", 2).replace("expect: 100-continue", "x: y"));
+  connection.write("{}");
+  expect(await connection.readAnswer()).toMatchObject({ httpStatus: 200, interim: [] });
+});

@@ -1,0 +1,224 @@
+import { randomBytes } from "node:crypto";
+import { buffer } from "node:stream/consumers";
+import { brotliCompressSync, constants, gzipSync, zstdCompressSync } from "node:zlib";
+import { Code } from "@connectrpc/connect";
+import * as fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { webGzip } from "../../src/fetch/web-gzip.ts";
+import { brotli, gzip, zstd } from "../../src/compression/index.ts";
+import { within } from "../../../testing/src/deadline.ts";
+
+// node's own, and the one of the web for a gateway over Fetch.
+const compressions = [
+  { name: "gzip", compression: gzip, compressSync: gzipSync },
+  { name: "gzip", compression: webGzip, compressSync: gzipSync },
+  { name: "br", compression: brotli, compressSync: compressQuickly },
+  { name: "zstd", compression: zstd, compressSync: zstdCompressSync },
+];
+
+// Brotli takes its time by default.
+function compressQuickly(bytes: Uint8Array): Buffer {
+  return brotliCompressSync(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: 2 } });
+}
+
+/** Of a call that does not end before its body. */
+const live = new AbortController().signal;
+const limitBytes = 1000;
+const bombBytes = 16 * 1024 * 1024;
+
+describe.each(compressions)("$name", ({ name, compression, compressSync }) => {
+  test("is called what the standards call it", () => {
+    expect(compression.name).toBe(name);
+  });
+
+  test("gives back what it packed", async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.uint8Array({ maxLength: limitBytes }), async (bytes) => {
+        const packed = await compression.compress(bytes);
+        expect(Buffer.from(await compression.decompress(packed, limitBytes)).equals(bytes)).toBe(true);
+      }),
+      { numRuns: 30 },
+    );
+  });
+
+  test("takes nothing for nothing, as some clients send it", async () => {
+    expect(await compression.decompress(new Uint8Array(0), limitBytes)).toHaveLength(0);
+  });
+
+  test("takes just as much as the limit", async () => {
+    const bytes = randomBytes(limitBytes);
+    expect(Buffer.from(await compression.decompress(compressSync(bytes), limitBytes)).equals(bytes)).toBe(true);
+  });
+
+  test("refuses one byte more than the limit", async () => {
+    const packed = compressSync(randomBytes(limitBytes + 1));
+    await expect(compression.decompress(packed, limitBytes)).rejects.toMatchObject({ code: Code.ResourceExhausted });
+  });
+
+  test("refuses more than the limit although it comes in pieces below it", async () => {
+    const packed = compressSync(randomBytes(150_000));
+    await expect(compression.decompress(packed, 100_000)).rejects.toMatchObject({ code: Code.ResourceExhausted });
+  });
+
+  test("stops at the limit, however much a bomb would make", async () => {
+    const bomb = compressSync(Buffer.alloc(bombBytes));
+    const before = process.memoryUsage().arrayBuffers;
+    await expect(compression.decompress(bomb, limitBytes)).rejects.toMatchObject({ code: Code.ResourceExhausted });
+    expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(bombBytes / 8);
+  });
+
+  test.each([
+    { what: "what is not of the format", given: Buffer.from("plants") },
+    { what: "what is cut short", given: compressSync(randomBytes(100)).subarray(0, 50) },
+    { what: "what ends within its first bytes", given: compressSync(randomBytes(100)).subarray(0, 1) },
+    { what: "a byte behind the end", given: Buffer.concat([compressSync(randomBytes(100)), Buffer.of(0)]) },
+    { what: "text behind the end", given: Buffer.concat([compressSync(randomBytes(100)), Buffer.from("plants")]) },
+  ])("refuses $what as the client's mistake", async ({ given }) => {
+    await expect(compression.decompress(given, limitBytes)).rejects.toMatchObject({ code: Code.InvalidArgument });
+    const read = buffer(compression.decodePieces(each(given), limitBytes, live));
+    await expect(read).rejects.toMatchObject({ code: Code.InvalidArgument });
+  });
+
+  test("reads a body octet by octet, and one of nothing", async () => {
+    const bytes = randomBytes(limitBytes);
+    const octets = Array.from(compressSync(bytes), (octet) => Buffer.of(octet));
+    expect((await buffer(compression.decodePieces(each(...octets), limitBytes, live))).equals(bytes)).toBe(true);
+    expect(await buffer(compression.decodePieces(each(), limitBytes, live))).toHaveLength(0);
+  });
+
+  test("passes on why a body breaks off", async () => {
+    const broken = new Error("broken");
+    const pieces = async function* (): AsyncGenerator<Uint8Array> {
+      yield compressSync(randomBytes(limitBytes)).subarray(0, 100);
+      throw broken;
+    };
+    await expect(buffer(compression.decodePieces(pieces(), limitBytes, live))).rejects.toBe(broken);
+  });
+
+  test("passes on why a body breaks off before it has begun", async () => {
+    const broken = new Error("broken");
+    const pieces = async function* (): AsyncGenerator<Uint8Array> {
+      yield* [];
+      throw broken;
+    };
+    await expect(buffer(compression.decodePieces(pieces(), limitBytes, live))).rejects.toBe(broken);
+  });
+
+  test("ends a body of which no more is wanted", async () => {
+    const packed = compressSync(randomBytes(1024 * 1024));
+    const read = Promise.withResolvers<number>();
+    const pieces = async function* (): AsyncGenerator<Uint8Array> {
+      let at = 0;
+      try {
+        for (; at < packed.byteLength; at += 4096) yield packed.subarray(at, at + 4096);
+      } finally {
+        read.resolve(at);
+      }
+    };
+    for await (const _ of compression.decodePieces(pieces(), limitBytes, live)) break;
+    expect(await within(read.promise, "the end of the body")).toBeLessThan(packed.byteLength);
+  });
+});
+
+async function* each(...pieces: readonly Uint8Array[]): AsyncGenerator<Uint8Array> {
+  yield* pieces;
+}
+
+test.each([
+  { name: "takes a window of 8 MiB", windowLog: 23, want: "fulfilled" },
+  { name: "refuses a larger window, whatever is in it", windowLog: 24, want: "rejected" },
+])("zstd $name", async ({ windowLog, want }) => {
+  // RFC 8878 §3.1.1: the magic number, a descriptor that leaves the window to the next byte, and a raw block of one byte.
+  const frame = Buffer.from([0x28, 0xb5, 0x2f, 0xfd, 0, (windowLog - 10) << 3, 0b1001, 0, 0, 0x70]);
+  const outcomes = await Promise.allSettled([
+    zstd.decompress(frame, limitBytes),
+    buffer(zstd.decodePieces(each(frame), limitBytes, live)),
+  ]);
+  expect(outcomes.map(({ status }) => status)).toEqual([want, want]);
+});
+
+describe("a message in br with a window of 16 MiB", () => {
+  // Few values, because what does not get smaller is not compressed, and then refers to nothing before it.
+  const text = randomBytes(2 ** 18).map((byte) => byte & 15);
+  const params = { [constants.BROTLI_PARAM_LGWIN]: 24, [constants.BROTLI_PARAM_QUALITY]: 9 };
+
+  test.each([
+    { what: "of 256 KiB that ends as it began", bytes: Buffer.concat([text.subarray(12), text.subarray(12, 24)]) },
+    { what: "of 512 KiB that says all of it twice", bytes: Buffer.concat([text, text]) },
+    { what: "of a few bytes", bytes: text.subarray(0, 100) },
+  ])("$what is read as it was written, within limits that it fills and larger ones", async ({ bytes }) => {
+    const packed = brotliCompressSync(bytes, { params });
+    for (const limit of [bytes.byteLength, bytes.byteLength + 1, 2 ** 22, 2 ** 25]) {
+      expect((await brotli.decompress(packed, limit)).length).toBe(bytes.byteLength);
+      expect(Buffer.from(await brotli.decompress(packed, limit)).equals(bytes)).toBe(true);
+    }
+    await expect(brotli.decompress(packed, bytes.byteLength - 1)).rejects.toMatchObject({
+      code: Code.ResourceExhausted,
+    });
+  });
+
+  test("that is too large is refused before more of it is read than the limit allows", async () => {
+    const begun = brotliCompressSync(Buffer.alloc(300_000), { params, finishFlush: constants.BROTLI_OPERATION_FLUSH });
+    // What follows is no block (RFC 7932 §9.2: a reserved bit is set), but is behind the limit.
+    const broken = Buffer.concat([begun, Buffer.of(0x0e)]);
+    const outcomes = [150_000, 300_000].map((limit) => brotli.decompress(broken, limit));
+    expect(await Promise.allSettled(outcomes)).toMatchObject([
+      { reason: { code: Code.ResourceExhausted } },
+      { reason: { code: Code.InvalidArgument } },
+    ]);
+  });
+});
+
+test.each([gzip, brotli, zstd])("a body in $name passes on why its call has ended", async (compression) => {
+  const ended = new Error("ended");
+  await expect(buffer(compression.decodePieces(each(), limitBytes, AbortSignal.abort(ended)))).rejects.toBe(ended);
+});
+
+test.each([gzip, brotli, zstd])("a body in $name is decoded 64 KiB at a time", async (compression) => {
+  const packed = await compression.compress(Buffer.alloc(200_000));
+  const sizes: number[] = [];
+  for await (const { byteLength } of compression.decodePieces(each(packed), bombBytes, live)) sizes.push(byteLength);
+  expect(sizes).toEqual([65_536, 65_536, 65_536, 200_000 - 3 * 65_536]);
+});
+
+test("a message in br with the smallest window is read as it was written, whatever follows the window's bits", async () => {
+  const params = { [constants.BROTLI_PARAM_LGWIN]: 16 };
+  for (let bytes = 1; bytes < 70_000; bytes = bytes * 2 + 1) {
+    const message = randomBytes(bytes);
+    const packed = brotliCompressSync(message, { params });
+    expect(Buffer.from(await brotli.decompress(packed, bytes)).equals(message)).toBe(true);
+  }
+});
+
+test("br makes what its quality of 4 makes, because its best takes a hundred times as long", async () => {
+  const text = Buffer.from(JSON.stringify(Array.from({ length: 100 }, (_, id) => ({ id, name: `plant ${id * id}` }))));
+  const quick = brotliCompressSync(text, { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } });
+  expect(Buffer.from(await brotli.compress(text))).toEqual(quick);
+});
+
+test.each([
+  { name: "gzip", compression: gzip, windowKiB: 16 },
+  { name: "br", compression: brotli, windowKiB: 32 },
+  { name: "zstd", compression: zstd, windowKiB: 32 },
+])(
+  "a stream in $name finds what repeats within $windowKiB KiB, and holds no more",
+  async ({ compression, windowKiB }) => {
+    const sizeOfTwice = async (bytes: Uint8Array): Promise<number> => {
+      const encoder = compression.openEncoder();
+      const pieces = [await encoder.write(bytes), await encoder.end(bytes)];
+      return pieces.reduce((sum, { byteLength }) => sum + byteLength, 0) / bytes.byteLength;
+    };
+    expect(await sizeOfTwice(randomBytes(windowKiB * 0.6 * 1024))).toBeLessThan(1.6);
+    expect(await sizeOfTwice(randomBytes(windowKiB * 1.2 * 1024))).toBeGreaterThan(1.9);
+  },
+);
+
+test("of a body that decodes to far too much, nothing beyond that is handed on", async () => {
+  const pieces: Uint8Array[] = [];
+  const read = async (): Promise<void> => {
+    const packed = compressQuickly(Buffer.alloc(bombBytes));
+    for await (const piece of brotli.decodePieces(each(packed), 0, live)) pieces.push(piece);
+  };
+  await expect(read()).rejects.toMatchObject({ code: Code.ResourceExhausted });
+  expect(pieces).toEqual([]);
+});

@@ -1,0 +1,90 @@
+import type { JsonValue } from "@bufbuild/protobuf";
+import type { Row } from "./row.ts";
+import { http, invalid, methodNotAllowed, methodUnknown, notFound } from "./row.ts";
+
+function to(rpc: string, rule: string, request: string, sink: JsonValue = {}): Row {
+  return { rule, request, want: { rpc, sink } };
+}
+
+function nothing(rule: string, ...requests: readonly string[]): readonly Row[] {
+  return requests.map((request) => ({ rule, request, want: notFound }));
+}
+
+function malformed(rule: string, message: string, ...requests: readonly string[]): readonly Row[] {
+  return requests.map((request) => ({ rule, request, want: invalid(message) }));
+}
+
+/** Which RPC a path leads to, and what its variables hold; more of it in `packages/gateway/test/protocols/rest/rules/route-table.test.ts`. */
+export const pathRows: readonly Row[] = [
+  // Templates.
+  ...nothing("an empty segment is no resource", "GET /v1/wild//end", "GET //v1/wild/a/end", "GET //"),
+  ...nothing(`${http}: every segment of a variable has to be there`, "GET /v1/shelves/1/books/"),
+  to("Segments", "an escape is decoded once", "GET /v1/files/100%2525", { fString: "100%25" }),
+  to("Segments", "an escape is decoded once", "GET /v1/files/%252e%252e", { fString: "%2e%2e" }),
+  to("Root", `${http}: the root`, "GET /"),
+  // Escapes, RFC 3986 §2.1 and §6.2.2.
+  to("Segments", "RFC 3986 §6.2.2.2: literals of templates are decoded too", "GET /v1/escaped/a%2fb/x", {
+    fString: "x",
+  }),
+  ...nothing("RFC 3986 §2.2: an escaped slash separates nothing", "GET /v1/escaped/a/b/x", "GET /v1%2Fwild%2Fa%2Fend"),
+  ...malformed("RFC 3986 §2.1: an escape", "has a bad percent escape", "GET /v1/string/%", "GET /v1/string/%zz"),
+  ...malformed("RFC 3629 §3: UTF-8", "the path is not UTF-8", "GET /v1/string/%ff", "GET /v1/files/%c3/%a9"),
+  // Dot segments.
+  ...nothing(
+    "RFC 3986 §6.2.2.3: a dot segment is the client's to remove, escaped or not",
+    "GET /v1/./query",
+    "GET /v1/x/../query",
+    "GET /v1/x/%2e%2e/query",
+    "GET /v1/%2E/query",
+    "GET /v1/files/.%2e/secret",
+    "GET /v1/files/a/..",
+    "GET /v1/string/.",
+  ),
+  to("Segments", "a segment that only starts with dots is one like others", "GET /v1/files/..a/.b", {
+    fString: "..a/.b",
+  }),
+  to("Segments", "an escaped slash makes no dot segment", "GET /v1/files/..%2Fsecret", { fString: "..%2Fsecret" }),
+  // Which of several routes.
+  to("MatchLiteral", "a literal beats *, also when escaped", "GET /v1/match/m%65"),
+  to("MatchOne", "the search goes back from a literal", "GET /v1/match/me/x/y", {
+    fString: "me",
+    nested: { text: "y" },
+  }),
+  { rule: "the method takes part in the search", request: "DELETE /v1/match/a/b", want: methodNotAllowed("GET, HEAD") },
+  // Verbs.
+  to("Close", "a verb is the text behind the last colon, after decoding", "GET /v1/verbs/a:b:%70eek", {
+    fString: "a:b",
+  }),
+  ...nothing("a verb needs a value before it", "POST /v1/verbs/:close", "GET /v1/verbs/:close"),
+  // Methods.
+  {
+    rule: "RFC 9110 §15.5.6: a 405 carries Allow, sorted",
+    request: "GET /v1/sinks/7",
+    want: methodNotAllowed("DELETE, PUT"),
+  },
+  {
+    rule: "RFC 9110 §9.1: a method is case-sensitive",
+    request: "get /v1/query",
+    only: "HTTP/2",
+    want: methodUnknown,
+  },
+  {
+    rule: "RFC 9110 §9.3.7: OPTIONS is a method like others without CORS",
+    request: "OPTIONS /v1/query",
+    want: methodNotAllowed("GET, HEAD"),
+  },
+  {
+    rule: `${http}: a custom kind is the only method`,
+    request: "GET /v1/custom/a",
+    want: methodNotAllowed("HEAD, PROPFIND"),
+  },
+  {
+    rule: "no method override",
+    request: "POST /v1/sinks/7",
+    header: [
+      ["x-http-method-override", "DELETE"],
+      ["content-type", "application/x-www-form-urlencoded"],
+    ],
+    want: methodNotAllowed("DELETE, PUT"),
+  },
+];

@@ -1,0 +1,300 @@
+import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
+import {
+  FieldDescriptorProto_Label as Label,
+  FieldDescriptorProto_Type as Type,
+  type FileDescriptorProto,
+  FileDescriptorProtoSchema,
+  FileDescriptorSetSchema,
+} from "@bufbuild/protobuf/wkt";
+import { describe, expect, test } from "vitest";
+import { readDescriptorSet } from "../../src/descriptors/index.ts";
+
+// Definitions with holes, of which all that can be served is served, and what protoc would never write.
+
+type FileInit = Exclude<MessageInitShape<typeof FileDescriptorProtoSchema>, FileDescriptorProto>;
+type FieldInit = NonNullable<NonNullable<FileInit["messageType"]>[number]["field"]>[number];
+
+function read(...files: readonly FileInit[]): ReturnType<typeof readDescriptorSet> {
+  const set = create(FileDescriptorSetSchema, {
+    file: files.map((file) => create(FileDescriptorProtoSchema, { syntax: "proto3", ...file })),
+  });
+  return readDescriptorSet(toBinary(FileDescriptorSetSchema, set));
+}
+
+function text(name = "text", number = 1): FieldInit {
+  return { name, number, label: Label.OPTIONAL, type: Type.STRING };
+}
+
+function of(typeName: string, type = Type.MESSAGE): FieldInit {
+  return { ...text("typed", 2), type, typeName };
+}
+
+/** A service `a.Name` whose RPC takes and returns a type. */
+function service(name: string, type: string): NonNullable<FileInit["service"]>[number] {
+  return { name, method: [{ name: "Get", inputType: type, outputType: type }] };
+}
+
+/** A file with a service `a.Whole`, which needs nothing of others, and a service `a.Other` with such a field. */
+function withField(field: FieldInit, more: Partial<FileInit> = {}): FileInit {
+  const messageType = [
+    { name: "Text", field: [text()] },
+    { name: "Typed", field: [text(), field] },
+    ...(more.messageType ?? []),
+  ];
+  return {
+    name: "a.proto",
+    package: "a",
+    dependency: ["b.proto"],
+    service: [service("Whole", ".a.Text"), service("Other", ".a.Typed")],
+    ...more,
+    messageType,
+  };
+}
+
+const b: FileInit = { name: "b.proto", package: "b", messageType: [{ name: "B", field: [text()] }] };
+const both = ["a.Whole", "a.Other"];
+
+test.each<{ readonly name: string; readonly files: readonly FileInit[]; readonly served?: readonly string[] }>([
+  { name: "nothing is missing", files: [b, withField(of(".b.B"))], served: both },
+  { name: "files come after those that import them", files: [withField(of(".b.B")), b], served: both },
+  { name: "a file is there twice", files: [b, withField(of(".b.B")), b], served: both },
+  {
+    name: "a file is missing of which no type is used, such as one of options",
+    files: [withField(text("n", 2))],
+    served: both,
+  },
+  {
+    name: "a file is an empty placeholder of which no type is used",
+    files: [withField(text("n", 2)), { name: "b.proto" }],
+    served: both,
+  },
+  {
+    name: "files of google/protobuf are missing",
+    files: [withField(of(".google.protobuf.Timestamp"), { dependency: ["google/protobuf/timestamp.proto"] })],
+    served: both,
+  },
+  {
+    name: "a type is in another file than the one that is imported",
+    files: [withField(of(".b.B")), { ...b, name: "c.proto" }],
+    served: both,
+  },
+  {
+    name: "an extension is of a missing type",
+    files: [withField(text("n", 2), { extension: [{ ...of(".b.B"), extendee: ".b.Options" }] })],
+    served: both,
+  },
+  { name: "the file of a message is missing", files: [withField(of(".b.B"))] },
+  { name: "the file of a message is an empty placeholder", files: [withField(of(".b.B")), { name: "b.proto" }] },
+  { name: "a type is a placeholder of Go", files: [withField(of("*.b.B"))] },
+  { name: "the file of an enum is missing", files: [withField(of(".b.Kind", Type.ENUM))] },
+  {
+    name: "a message inside one that is there is missing",
+    files: [withField(of(".b.B")), { ...b, messageType: [{ name: "B", field: [of(".c.C")] }] }],
+  },
+  {
+    name: "the types of both RPCs' messages are missing",
+    files: [
+      {
+        name: "a.proto",
+        package: "a",
+        messageType: [{ name: "Text" }],
+        service: [service("Whole", ".a.Text"), service("Other", ".b.B")],
+      },
+    ],
+  },
+  {
+    name: "the values of a map are missing",
+    files: [
+      withField(
+        { ...of(".a.Map.TypedEntry"), label: Label.REPEATED },
+        {
+          messageType: [
+            {
+              name: "Map",
+              nestedType: [
+                {
+                  name: "TypedEntry",
+                  options: { mapEntry: true },
+                  field: [text("key"), { ...of(".b.B"), name: "value" }],
+                },
+              ],
+            },
+          ],
+        },
+      ),
+    ],
+  },
+])("$name: the services that need nothing of it are read", ({ files, served = ["a.Whole"] }) => {
+  const { services, omitted } = read(...files);
+  expect(services.map(({ typeName }) => typeName)).toEqual(served);
+  expect([...omitted.keys()]).toEqual(both.filter((name) => !served.includes(name)));
+  for (const reason of omitted.values()) expect(reason).toMatch(/^the type .* is missing$/);
+});
+
+test("JSON names that the server leaves out follow from the names", () => {
+  const [field] =
+    read(withField(text("long_name_2", 2)), b)
+      .types.getMessage("a.Typed")
+      ?.fields.slice(1) ?? [];
+  expect(field?.jsonName).toBe("longName2");
+});
+
+function one(message: NonNullable<FileInit["messageType"]>[number]): FileInit {
+  return { name: "a.proto", messageType: [message] };
+}
+
+describe("a definition is refused", () => {
+  test.each<{ readonly name: string; readonly files: readonly FileInit[]; readonly says: string }>([
+    {
+      name: "with a shell command as a package",
+      files: [{ name: "a.proto", package: "a;touch${IFS}x;b" }],
+      says: '"a;touch${IFS}x;b" is not an identifier of protobuf',
+    },
+    {
+      name: "with an empty part of a package",
+      files: [{ name: "a.proto", package: "a..b" }],
+      says: '"" is not an identifier',
+    },
+    { name: "with a dot in the name of a message", files: [one({ name: "A.B" })], says: '"A.B" is not an identifier' },
+    {
+      name: "with a space in the name of a field",
+      files: [one({ name: "A", field: [text("a b")] })],
+      says: '"a b" is not an identifier',
+    },
+    {
+      name: "with a quote in the name of a oneof",
+      files: [one({ name: "A", oneofDecl: [{ name: "'" }] })],
+      says: `"'" is not an identifier`,
+    },
+    { name: "with a letter that is not ASCII", files: [one({ name: "Ä" })], says: '"Ä" is not an identifier' },
+    {
+      name: "with a slash in the name of an RPC",
+      files: [{ name: "a.proto", service: [{ name: "S", method: [{ name: "a/b" }] }] }],
+      says: '"a/b" is not an identifier',
+    },
+    {
+      name: "with a digit first in the name of a service",
+      files: [{ name: "a.proto", service: [{ name: "1S" }] }],
+      says: '"1S" is not an identifier',
+    },
+    {
+      name: "with a hyphen in the name of an enum's value",
+      files: [{ name: "a.proto", enumType: [{ name: "E", value: [{ name: "a-b" }] }] }],
+      says: '"a-b" is not an identifier',
+    },
+    {
+      name: "with a hyphen in the name of an extension",
+      files: [{ name: "a.proto", extension: [text("a-b")] }],
+      says: '"a-b" is not an identifier',
+    },
+    {
+      name: "with a hyphen in the name of a nested extension",
+      files: [one({ name: "A", extension: [text("a-b")] })],
+      says: '"a-b" is not an identifier',
+    },
+    {
+      name: "with a name of more than 1,000 characters",
+      files: [one({ name: "A".repeat(1_001) })],
+      says: "a name has more than 1000 characters",
+    },
+    {
+      name: "with two fields of one name",
+      files: [one({ name: "A", field: [text("a", 1), text("a", 2)] })],
+      says: "A has two members a",
+    },
+    {
+      name: "with two fields of one number",
+      files: [one({ name: "A", field: [text("a", 1), text("b", 1)] })],
+      says: "field b of A has the number 1, as another one does",
+    },
+    {
+      name: "with the field number 0",
+      files: [one({ name: "A", field: [text("a", 0)] })],
+      says: "field a of A has the number 0",
+    },
+    {
+      name: "with a negative field number",
+      files: [one({ name: "A", field: [text("a", -1)] })],
+      says: "field a of A has the number -1",
+    },
+    {
+      name: "with two RPCs of one name",
+      files: [{ name: "a.proto", service: [{ name: "S", method: [{ name: "M" }, { name: "M" }] }] }],
+      says: "S has two members M",
+    },
+    {
+      name: "with two values of one name",
+      files: [{ name: "a.proto", enumType: [{ name: "E", value: [{ name: "V" }, { name: "V" }] }] }],
+      says: "E has two members V",
+    },
+    {
+      name: "with an enum without values",
+      files: [{ name: "a.proto", enumType: [{ name: "E" }] }],
+      says: "E has no values",
+    },
+    {
+      name: "with two types of one name in two files",
+      files: [one({ name: "A" }), { name: "b.proto", enumType: [{ name: "A", value: [{ name: "V" }] }] }],
+      says: "A is defined twice",
+    },
+    {
+      name: "with a nested type that is there twice",
+      files: [one({ name: "A", nestedType: [{ name: "B" }, { name: "B" }] })],
+      says: "A.B is defined twice",
+    },
+    {
+      name: "with two different files of one name",
+      files: [b, { ...b, messageType: [{ name: "C" }] }],
+      says: "there are two different files b.proto",
+    },
+    { name: "with a file without a name", files: [{ package: "a" }], says: "a file has no name" },
+    {
+      name: "with files that import each other",
+      files: [
+        { name: "a.proto", dependency: ["b.proto"] },
+        { name: "b.proto", dependency: ["a.proto"] },
+      ],
+      says: "a.proto imports itself, by b.proto",
+    },
+    {
+      name: "with a message of more than 10,000 fields",
+      files: [one({ name: "A", field: Array.from({ length: 10_001 }, (_, at) => text(`f${at}`, at + 1)) })],
+      says: "A has more than 10000 fields",
+    },
+    {
+      name: "with an enum of more than 10,000 values",
+      files: [
+        {
+          name: "a.proto",
+          enumType: [
+            { name: "E", value: Array.from({ length: 10_001 }, (_, number) => ({ name: `V${number}`, number })) },
+          ],
+        },
+      ],
+      says: "E has more than 10000 values",
+    },
+  ])("$name", ({ files, says }) => {
+    expect(() => read(...files)).toThrow(says);
+  });
+
+  test.each([3_000, 100_000])("with %d levels of messages inside messages", (levels) => {
+    const pieces: Buffer[] = [];
+    let length = 0;
+    const wrap = (tag: number): void => {
+      const head = Buffer.from([tag, ...varint(length)]);
+      pieces.unshift(head);
+      length += head.length;
+    };
+    for (let level = 0; level < levels; level += 1) wrap(0x1a);
+    wrap(0x22);
+    wrap(0x0a);
+    expect(() => readDescriptorSet(Buffer.concat(pieces))).toThrow(
+      // Older releases of protobuf-es read what fits their stack, and then the file lacks a name.
+      /^(?:messages are nested too deep|a file has no name)/,
+    );
+  });
+});
+
+function varint(value: number): number[] {
+  return value < 128 ? [value] : [(value % 128) + 128, ...varint(Math.floor(value / 128))];
+}

@@ -1,0 +1,103 @@
+import { create, createFileRegistry, type DescService, type MessageInitShape } from "@bufbuild/protobuf";
+import {
+  FieldDescriptorProto_Label as Label,
+  FieldDescriptorProto_Type as Type,
+  type FileDescriptorProto,
+  FileDescriptorProtoSchema,
+  FileDescriptorSetSchema,
+} from "@bufbuild/protobuf/wkt";
+import { expect, test } from "vitest";
+import { createGateway } from "../../src/index.ts";
+
+// Descriptors that a program has made itself, and which protobuf-es accepts: a gateway starts with those that it can use.
+
+type FileInit = Exclude<MessageInitShape<typeof FileDescriptorProtoSchema>, FileDescriptorProto>;
+type MessageProto = NonNullable<FileInit["messageType"]>[number];
+type FieldInit = NonNullable<MessageProto["field"]>[number];
+
+function text(name: string, number: number): FieldInit {
+  return { name, jsonName: name, number, label: Label.OPTIONAL, type: Type.STRING };
+}
+
+/** A service whose RPC takes a message, in which is one with these fields. */
+function fileOf(field: readonly FieldInit[], more: Partial<FileInit> = {}): FileInit {
+  const typed: FieldInit = { ...text("inner", 1), type: Type.MESSAGE, typeName: ".a.Inner" };
+  return {
+    name: "a.proto",
+    package: "a",
+    syntax: "proto3",
+    messageType: [{ name: "Request", field: [typed] }, { name: "Inner", field: [...field] }, { name: "Response" }],
+    service: [{ name: "S", method: [{ name: "Get", inputType: ".a.Request", outputType: ".a.Response" }] }],
+    ...more,
+  };
+}
+
+function serviceOf(file: FileInit): DescService {
+  const set = create(FileDescriptorSetSchema, { file: [create(FileDescriptorProtoSchema, file)] });
+  return [...createFileRegistry(set)].find((type) => type.kind === "service") ?? expect.unreachable();
+}
+
+function start(file: FileInit): Promise<void> {
+  const service = serviceOf(file);
+  return createGateway({ routes: (router) => void router.service(service, {}) }).close();
+}
+
+const response = { name: "Response" };
+const method = { name: "Get", inputType: ".a.Response", outputType: ".a.Response" };
+const kind: FieldInit = { ...text("kind", 1), type: Type.ENUM, typeName: ".a.Kind" };
+
+test.each<{ readonly name: string; readonly file: FileInit; readonly says: string }>([
+  {
+    name: "a field without a JSON name",
+    file: fileOf([{ ...text("b", 1), jsonName: "" }]),
+    says: "field b of a.Inner has no JSON name",
+  },
+  {
+    name: "two fields of one number",
+    file: fileOf([text("b", 1), text("c", 1)]),
+    says: "field c of a.Inner has the number 1",
+  },
+  { name: "two fields of one name", file: fileOf([text("b", 1), text("b", 2)]), says: "a.Inner has two members b" },
+  { name: "the field number 0", file: fileOf([text("b", 0)]), says: "field b of a.Inner has the number 0" },
+  { name: "a field whose name begins with a digit", file: fileOf([text("1b", 1)]), says: '"1b" is not an identifier' },
+  {
+    name: "a message whose name begins with a digit",
+    file: fileOf([], {
+      messageType: [response, { name: "1Request" }],
+      service: [{ name: "S", method: [{ ...method, inputType: ".a.1Request" }] }],
+    }),
+    says: '"1Request" is not an identifier',
+  },
+  {
+    name: "a service whose name begins with a digit",
+    file: fileOf([], { service: [{ name: "1S", method: [method] }] }),
+    says: '"1S" is not an identifier',
+  },
+  {
+    name: "two RPCs of one name",
+    file: fileOf([], { service: [{ name: "S", method: [method, method] }] }),
+    says: "a.S has two members Get",
+  },
+  {
+    name: "two values of one name",
+    file: fileOf([kind], { enumType: [{ name: "Kind", value: [{ name: "V" }, { name: "V", number: 1 }] }] }),
+    says: "a.Kind has two members V",
+  },
+  {
+    name: "a wrong field in a response",
+    file: fileOf([], { messageType: [{ name: "Request" }, { name: "Response", field: [text("b", -1)] }] }),
+    says: "field b of a.Response has the number -1",
+  },
+])("a gateway does not start with $name", ({ file, says }) => {
+  expect(() => start(file)).toThrow(
+    expect.objectContaining({
+      code: "ERR_DESCRIPTORS",
+      message: expect.stringMatching(new RegExp(`^the descriptors cannot be used: .*${says.replaceAll(".", "\\.")}`)),
+    }),
+  );
+});
+
+test("a gateway starts with a message that is wrong, and that none of its services needs", async () => {
+  const { messageType = [] } = fileOf([]);
+  await start(fileOf([], { messageType: [...messageType, { name: "Other", field: [text("b", 0)] }] }));
+});

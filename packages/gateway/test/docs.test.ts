@@ -1,0 +1,105 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { validateUniversalHandlerOptions } from "@connectrpc/connect/protocol";
+import { expect, test } from "vitest";
+import { defaultLimits, defaultReadMaxBytes } from "../src/exchange/limits.ts";
+import { isSince } from "../../testing/src/peer-version.ts";
+import { sourceFiles } from "../../testing/src/source-files.ts";
+
+// The tables of options in docs/gateway.md, both ways: each has its row, and each row its option.
+
+const root = join(import.meta.dirname, "../../..");
+const guide = readFileSync(join(root, "docs/gateway.md"), "utf8");
+const section = guide.slice(guide.indexOf("## Options"), guide.indexOf("## Who may call"));
+const connect = "node_modules/@connectrpc/connect/dist/esm";
+
+/** Where options are declared, and how the guide writes their names. */
+const declared = [
+  { file: "packages/gateway/src/create-gateway.ts", type: "GatewayOptions", prefix: "" },
+  { file: "packages/gateway/src/serve/create-server.ts", type: "ServingOptions", prefix: "" },
+  { file: "packages/gateway/src/protocols/rest/rules/rest-options.ts", type: "RestOptions", prefix: "rest." },
+  { file: "packages/gateway/src/messages/json/read-options.ts", type: "ReadJsonOptions", prefix: "rest.json." },
+  { file: "packages/gateway/src/serve/cors.ts", type: "CorsOptions", prefix: "cors." },
+  { file: "packages/gateway/src/listen/listener.ts", type: "ListenOptions", prefix: "" },
+  { file: "packages/gateway/src/listen/connection-ages.ts", type: "ConnectionAgeOptions", prefix: "" },
+  { file: "packages/gateway/src/listen/bind.ts", type: "BindOptions", prefix: "" },
+  { file: "packages/gateway/src/exchange/limits.ts", type: "Limits", prefix: "" },
+  { file: `${connect}/router.d.ts`, type: "ConnectRouterOptions", prefix: "" },
+  { file: `${connect}/protocol/universal-handler.d.ts`, type: "UniversalHandlerOptions", prefix: "" },
+];
+
+/** Options that a type passes on under another name, and those that only hold others. */
+const elsewhere = new Set(["rest", "rest.json"]);
+
+function optionsOf(file: string, type: string): readonly string[] {
+  const source = readFileSync(join(root, file), "utf8");
+  const body = new RegExp(`interface ${type} [^{]*\\{(.*?)\\n\\}`, "s").exec(source)?.[1] ?? "";
+  return [...body.matchAll(/^ {2,4}(?:readonly )?(\w+)\??[:(]/gm)].flatMap(([, name]) => name ?? []);
+}
+
+const options = declared.flatMap(({ file, type, prefix }) => {
+  const names = optionsOf(file, type);
+  if (names.length === 0) throw new Error(`${type} is not in ${file}`);
+  return names.map((name) => `${prefix}${name}`).filter((name) => !elsewhere.has(name));
+});
+
+const serviceOptions = optionsOf("packages/gateway/src/protocols/rest/rules/rest-options.ts", "RestServiceOptions");
+
+/** The rows of the tables: what is in the first cell, and the default. */
+const rows = new Map(
+  [...section.matchAll(/^\| (`.+?`) \| (.*?) \|/gm)].flatMap(([, names = "", fallback = ""]) =>
+    [...names.matchAll(/`([\w.]+)`/g)].map(([, name = ""]) => [name, fallback] as const),
+  ),
+);
+
+test.each(options)("the guide has a row for the option %s", (option) => {
+  expect(rows.has(option)).toBe(true);
+});
+
+test("docs/rest-options.md has a row for each option of a service, and no others", () => {
+  const page = readFileSync(join(root, "docs/rest-options.md"), "utf8");
+  const listed = [...page.matchAll(/^\| `(\w+)` \|/gm)].map(([, name = ""]) => name);
+  expect(listed.toSorted()).toEqual(serviceOptions.toSorted());
+});
+
+test("the guide has no row for an option that there is not", () => {
+  const newer = isSince("@connectrpc/connect", "2.2") ? [] : ["requestGate"];
+  expect([...rows.keys()].filter((name) => !options.includes(name))).toEqual(newer);
+});
+
+/** The tests of the gateway, and the examples, which tests run. */
+const tests = ["packages/gateway/test", "examples"]
+  .flatMap((folder) => sourceFiles(join(root, folder)).map((file) => readFileSync(join(root, folder, file), "utf8")))
+  .join("\n");
+
+// Otherwise an option that nothing reads would pass.
+test.each([...options, ...serviceOptions])("a test sets the option %s", (option) => {
+  const name = option.slice(option.lastIndexOf(".") + 1);
+  expect(tests).toMatch(new RegExp(`\\b${name}(?::|\\(|,| \\})`));
+});
+
+const units = { KiB: 1024, MiB: 1024 ** 2, GiB: 1024 ** 3, s: 1000, min: 60_000 } as const;
+
+/** A default of the guide as a number: "16 KiB", "10,000", "none". */
+function toNumber(fallback: string): number {
+  if (fallback === "none") return 0;
+  const [digits = "", unit] = fallback.replaceAll(",", "").split(" ");
+  const factor = Object.entries(units).find(([name]) => name === unit)?.[1];
+  return Number(digits) * (factor ?? 1);
+}
+
+test.each(Object.entries(defaultLimits))("the guide tells the default of the limit %s", (limit, value) => {
+  expect(toNumber(rows.get(limit) ?? "missing")).toBe(value);
+});
+
+test("the guide tells the default of readMaxBytes", () => {
+  expect(toNumber(rows.get("readMaxBytes") ?? "missing")).toBe(defaultReadMaxBytes);
+});
+
+// What connect-node does without options, and this gateway too.
+const ofConnect = validateUniversalHandlerOptions({});
+
+test.each(["writeMaxBytes", "compressMinBytes"] as const)("the guide tells the default of %s", (option) => {
+  // The largest size is one byte less than 4 GiB.
+  expect(Math.abs(toNumber(rows.get(option) ?? "missing") - ofConnect[option])).toBeLessThanOrEqual(1);
+});

@@ -1,0 +1,36 @@
+import { Code, ConnectError } from "@connectrpc/connect";
+import { expect, test } from "vitest";
+import { errorCodeOf, problem, withMessage } from "../../src/errors/index.ts";
+import { httpStatusOf } from "../../src/protocols/rest/rules/index.ts";
+
+const cause = new TypeError("why");
+
+test.each([
+  { name: "has the code and the HTTP status of its row", more: {}, code: Code.InvalidArgument, httpStatus: 415 },
+  {
+    name: "with another code has the standard status of that code",
+    more: { code: Code.Unimplemented },
+    code: Code.Unimplemented,
+    httpStatus: 501,
+  },
+  {
+    name: "with another HTTP status keeps the code of its row",
+    more: { httpStatus: 422, cause },
+    code: Code.InvalidArgument,
+    httpStatus: 422,
+  },
+])("a problem $name, also with another message", ({ more, code, httpStatus }) => {
+  const error = problem("ERR_CONTENT_TYPE", "one", more);
+  expect([error.rawMessage, error.cause]).toEqual(["one", "cause" in more ? cause : undefined]);
+  for (const made of [error, withMessage(error, "another")]) {
+    expect([made.code, httpStatusOf(made), errorCodeOf(made)]).toEqual([code, httpStatus, "ERR_CONTENT_TYPE"]);
+  }
+  expect(withMessage(error, "another").rawMessage).toBe("another");
+});
+
+test.each([undefined, "ERR_NOTHING_OF_OURS", "toString", "ERR_OPTIONS", 7])(
+  "an error of the program has the standard status of its code, with errorCode %s",
+  (errorCode) => {
+    expect(httpStatusOf(Object.assign(new ConnectError("no", Code.InvalidArgument), { errorCode }))).toBe(400);
+  },
+);

@@ -1,0 +1,99 @@
+import { describe, expect, test } from "vitest";
+import { type Backlog, BacklogBudget, ErrorCode } from "../../src/exchange/index.ts";
+import { answer, startEngine } from "../../../testing/src/http2/http2-engine.ts";
+import { frame, type FrameConnection, frameType, openFrames } from "../../../testing/src/carriers/http2-frames.ts";
+import { goAwayWith, settingFrame, whole, windowUpdateFrame } from "../../../testing/src/http2/http2-requests.ts";
+
+const kib = 1024;
+const mib = 1024 * kib;
+const ping = frame(frameType.ping, 0, 0, Buffer.alloc(8));
+
+describe("where connections hold too much together, the budget cuts off", () => {
+  // In KiB; each step is what becomes of what a connection holds: more, or less.
+  test.each<{ name: string; steps: string; cut: string; held: number }>([
+    { name: "the first, when none has taken anything", steps: "a 50, b 40, c 11", cut: "a", held: 51 },
+    { name: "the next, when the first has taken some", steps: "a 50, b 40, a -16, c 27", cut: "b", held: 61 },
+    { name: "the first, when it has taken next to nothing", steps: "a 50, b 40, a -15, c 26", cut: "a", held: 66 },
+    {
+      name: "the first, when it has taken it all meanwhile but not taken anything since",
+      steps: "a 50, b 40, a -50, a 60, c 1",
+      cut: "b",
+      held: 61,
+    },
+    {
+      name: "the first, when it has taken much once and next to nothing since",
+      steps: "a 50, b 40, a -16, b -16, a -1, c 44",
+      cut: "a",
+      held: 68,
+    },
+    { name: "none, when there is just room", steps: "a 50, b 40, c 10", cut: "", held: 100 },
+    { name: "as many as must be", steps: "a 50, b 40, c 99", cut: "ab", held: 99 },
+    { name: "the one that asks, when there are no others", steps: "a 101", cut: "a", held: 0 },
+    { name: "no connection a second time", steps: "a 101, a 200, a -50, b 100", cut: "a", held: 100 },
+  ])("$name", ({ steps, cut, held }) => {
+    const budget = new BacklogBudget(100 * kib);
+    const seen: string[] = [];
+    const open = (name: string): Backlog => budget.open({ writableLength: 0 }, () => seen.push(name));
+    const backlogs = new Map(["a", "b", "c"].map((name) => [name, open(name)]));
+    for (const [who = "", change] of steps.split(", ").map((step) => step.split(" "))) {
+      const backlog = backlogs.get(who);
+      if (backlog === undefined) throw new TypeError(`no connection is named "${who}"`);
+      if (Number(change) > 0) backlog.add(Number(change) * kib);
+      else backlog.remove(-Number(change) * kib);
+    }
+    expect(seen.join("")).toBe(cut);
+    expect(budget.bytes).toBe(held * kib);
+    // One that was cut off holds nothing, whatever is added or removed then.
+    expect([...backlogs.values()].reduce((sum, { bytes }) => sum + bytes, 0)).toBe(budget.bytes);
+  });
+
+  test.each([
+    { name: "none, when the first has been sent all that it waited for", sentKib: 50, cut: [], bytes: 80 * kib },
+    { name: "the first, when it has been sent next to nothing", sentKib: 15, cut: ["a"], bytes: 80 * kib },
+    { name: "the second, when the first has been sent some", sentKib: 16, cut: ["b"], bytes: 34 * kib },
+  ])("$name, which its socket did not tell", ({ sentKib, cut, bytes }) => {
+    const budget = new BacklogBudget(100 * kib);
+    const seen: string[] = [];
+    const socket = { writableLength: 50 * kib };
+    budget.open(socket, () => seen.push("a")).count(socket.writableLength);
+    const other = budget.open({ writableLength: 0 }, () => seen.push("b"));
+    socket.writableLength -= sentKib * kib;
+    other.add(80 * kib);
+    expect(seen).toEqual(cut);
+    expect(budget.bytes).toBe(bytes);
+  });
+
+  test("the one that asks, when it has more than 16 MiB itself", () => {
+    const budget = new BacklogBudget(20 * mib);
+    const seen: string[] = [];
+    const open = (name: string): Backlog => budget.open({ writableLength: 0 }, () => seen.push(name));
+    const [small, large] = [open("small"), open("large")];
+    small.add(4 * mib);
+    large.add(16 * mib);
+    expect(seen).toStrictEqual([]);
+    large.add(1);
+    expect(seen).toStrictEqual(["large"]);
+    expect(budget.bytes).toBe(4 * mib);
+  });
+});
+
+/** Asks for an answer and leaves it lie, and waits until it does. */
+async function leaveAnswer(connection: FrameConnection): Promise<void> {
+  connection.send(settingFrame(4, 0), whole(1), ping);
+  await connection.readUntil(({ type }) => type === frameType.ping);
+}
+
+describe("what waits to be sent", () => {
+  test("is given up with its connection where another needs the room, and the other is answered", async () => {
+    const budget = new BacklogBudget(1500);
+    await using engine = await startEngine({ budget, serve: (stream) => answer(stream, Buffer.alloc(1000)) });
+    using first = await openFrames(engine.address);
+    using second = await openFrames(engine.address);
+    await leaveAnswer(first);
+    await leaveAnswer(second);
+    expect(await first.readEnd(1)).toStrictEqual({ ...goAwayWith(ErrorCode.enhanceYourCalm), httpStatus: 0 });
+    second.send(windowUpdateFrame(1, 1000));
+    expect(await second.readEnd(1)).toMatchObject({ kind: "answered" });
+    expect(budget.bytes).toBe(0);
+  });
+});

@@ -1,0 +1,74 @@
+import { GCProfiler } from "node:v8";
+import * as fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { freeChunk } from "../../src/exchange/index.ts";
+import { CollectedBytes } from "../../src/exchange/collected-bytes.ts";
+
+describe("collected bytes", () => {
+  test("are their pieces, whatever was announced", () => {
+    fc.assert(
+      fc.property(fc.array(fc.uint8Array({ maxLength: 40 })), fc.nat({ max: 2000 }), (pieces, announcedBytes) => {
+        const collected = new CollectedBytes(announcedBytes, 2400);
+        for (const piece of pieces) collected.add(piece);
+        expect(collected.byteLength).toBe(pieces.reduce((sum, { byteLength }) => sum + byteLength, 0));
+        expect(Buffer.from(collected.bytes)).toEqual(Buffer.concat(pieces));
+      }),
+    );
+  });
+
+  test.each([
+    { announced: 0xffff_ffff, times: 8 },
+    { announced: 0, times: 2 },
+  ])("take $times times the memory of what has arrived when $announced bytes are announced", ({ announced, times }) => {
+    const collected = new CollectedBytes(announced, 0xffff_ffff);
+    for (let i = 0; i < 1000; i++) {
+      collected.add(new Uint8Array(100));
+      expect(collected.bytes.buffer.byteLength).toBeLessThanOrEqual(times * collected.byteLength);
+    }
+  });
+
+  test.each([{ announced: 0 }, { announced: 700 }, { announced: 5000 }])(
+    "take no more than their limit when $announced bytes are announced",
+    ({ announced }) => {
+      const collected = new CollectedBytes(announced, 1000);
+      for (let i = 0; i < 10; i++) {
+        collected.add(new Uint8Array(99));
+        expect(collected.bytes.buffer.byteLength).toBeLessThanOrEqual(1000);
+      }
+    },
+  );
+
+  test("take an eighth of the announced length until more has arrived, which is all that is copied", () => {
+    const collected = new CollectedBytes(8000, 10_000);
+    const sizes = [500, 500, 1, 6999].map((length) => {
+      collected.add(new Uint8Array(length));
+      return collected.bytes.buffer.byteLength;
+    });
+    expect(sizes).toEqual([1000, 1000, 8000, 8000]);
+  });
+
+  test("have young objects collected, although these fill little of their space", () => {
+    const piece = new Uint8Array(64 * 1024);
+    const profiler = new GCProfiler();
+    profiler.start();
+    for (let body = 0; body < 512; body++) {
+      const collected = new CollectedBytes(8 * piece.byteLength, 8 * piece.byteLength);
+      for (let i = 0; i < 8; i++) collected.add(piece);
+      // Otherwise the buffers alone bring about a collection.
+      freeChunk(collected.bytes);
+    }
+    // Beside load V8 may mark the whole heap instead.
+    const collections = profiler.stop().statistics;
+    // Half of 256 MiB, where the space has 32 MiB at most, some of it still free.
+    expect(collections.length).toBeGreaterThanOrEqual(2);
+  });
+
+  test("are one buffer of the announced length once an eighth has arrived", () => {
+    const collected = new CollectedBytes(1000, 2000);
+    collected.add(new Uint8Array(125));
+    const { buffer } = collected.bytes;
+    collected.add(new Uint8Array(875));
+    expect(collected.bytes.buffer).toBe(buffer);
+    expect(buffer.byteLength).toBe(1000);
+  });
+});

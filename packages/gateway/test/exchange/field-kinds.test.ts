@@ -1,0 +1,65 @@
+import { expect, test } from "vitest";
+import * as fieldKinds from "../../src/exchange/field-kinds.ts";
+import {
+  type FieldName,
+  notAdded,
+  notForwarded,
+  notFromHost,
+  notInHttp2,
+  notPrefixed,
+  notSent,
+  setByFetch,
+  setByGrpcClient,
+  setByHttp1,
+} from "../../src/exchange/index.ts";
+
+const rules = Object.entries({
+  notInHttp2,
+  setByHttp1,
+  notAdded,
+  notSent,
+  setByGrpcClient,
+  setByFetch,
+  notForwarded,
+  notPrefixed,
+  notFromHost,
+});
+
+/** Which rules concern each field, in the order of {@link rules}: x for yes. */
+const cases: Readonly<Record<FieldName, string>> = {
+  connection: "xxxxxxxx.",
+  "keep-alive": "xxxxxxxx.",
+  "proxy-connection": "x.xxx.xx.",
+  "transfer-encoding": "xxxxxxxxx",
+  upgrade: "xxxxxxxx.",
+  "http2-settings": "..xxxxxx.",
+  te: "..xxxxxx.",
+  trailer: "..xxxxxxx",
+  "content-length": ".xxxxxx.x",
+  "content-encoding": "..x...x.x",
+  "content-type": "..x.x.x.x",
+  "accept-ranges": "........x",
+  "content-digest": "........x",
+  "content-disposition": "........x",
+  "content-language": "........x",
+  "content-location": "........x",
+  "content-range": "........x",
+  etag: "........x",
+  "last-modified": "........x",
+  "repr-digest": "........x",
+  date: "..xx.....",
+  expect: ".....x.x.",
+  host: "....xxxx.",
+};
+
+test.each(Object.entries(cases))("the rules that concern the field %s are pinned", (name, marks) => {
+  const concerned = rules.filter(([, names]) => names.has(name)).map(([rule]) => rule);
+  // Otherwise the table need not have it.
+  expect(concerned).not.toEqual([]);
+  expect(concerned).toEqual(rules.filter((_, at) => marks[at] === "x").map(([rule]) => rule));
+});
+
+test("every rule about header fields has a column in the table", () => {
+  const declared = Object.entries(fieldKinds).flatMap(([name, value]) => (value instanceof Set ? [name] : []));
+  expect(declared.toSorted()).toEqual(rules.map(([rule]) => rule).toSorted());
+});

@@ -1,0 +1,54 @@
+import { describe, expect, test } from "vitest";
+import { CommonHeaderFields, type HeaderFields, readHeaderField } from "../../src/exchange/header-fields.ts";
+
+const fields: HeaderFields = "Content-Type application/proto x-a 1 X-A 2 set-cookie a=1 set-cookie b=2".split(" ");
+
+describe("readHeaderField", () => {
+  test.each([
+    { name: "finds a field whatever case it was sent in", field: "content-type", want: "application/proto" },
+    { name: "joins the values of a field that was sent twice", field: "x-a", want: "1, 2" },
+    { name: "has null for a field that was not sent", field: "x-b", want: null },
+    { name: "does not take a value for a name", field: "application/proto", want: null },
+  ])("$name", ({ field, want }) => {
+    expect(readHeaderField(fields, field)).toBe(want);
+  });
+
+  test.each([
+    { name: "in HTTP/2, where browsers split it", given: ["cookie", "a=1", "cookie", "b=2"], asked: "cookie" },
+    { name: "in HTTP/1.1", given: ["Cookie", "a=1", "Cookie", "b=2"], asked: "cookie" },
+    { name: "when it is asked for in capitals", given: ["cookie", "a=1", "cookie", "b=2"], asked: "Cookie" },
+  ])("joins the parts of a cookie by a semicolon (RFC 9113 §8.2.3) $name", ({ given, asked }) => {
+    expect(readHeaderField(given, asked)).toBe("a=1; b=2");
+  });
+});
+
+describe("the common fields", () => {
+  test("are read as any field is", () => {
+    const list = ["Host", "a", "GRPC-Timeout", "1S", "x-host", "b", "content-type", "c", "Content-Type", "d"];
+    expect(new CommonHeaderFields(list)).toMatchObject({
+      host: readHeaderField(list, "host"),
+      grpcTimeout: readHeaderField(list, "grpc-timeout"),
+      contentType: readHeaderField(list, "content-type"),
+      authorization: null,
+    });
+  });
+
+  test.each([
+    "host",
+    "authorization",
+    "content-type",
+    "content-length",
+    "content-encoding",
+    "transfer-encoding",
+    "expect",
+    "connect-protocol-version",
+    "connect-timeout-ms",
+    "grpc-timeout",
+    "grpc-encoding",
+    "grpc-accept-encoding",
+    "x-server-timeout",
+  ])("hold %s and nothing else, when nothing else is sent", (name) => {
+    const held = Object.entries(new CommonHeaderFields([name, "1"])).filter(([, value]) => typeof value === "string");
+    expect(held).toEqual([[name.replaceAll(/-(.)/g, (_, letter: string) => letter.toUpperCase()), "1"]]);
+  });
+});

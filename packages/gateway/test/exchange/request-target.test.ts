@@ -1,0 +1,106 @@
+import { describe, expect, test } from "vitest";
+import { defaultLimits } from "../../src/exchange/limits.ts";
+import { authorityOf, readRequestTarget } from "../../src/exchange/request-target.ts";
+
+const limits = { ...defaultLimits, urlBytes: 40 };
+
+function read(target: string, authority: string | null = "localhost", required = true, httpMethod = "GET"): unknown {
+  return readRequestTarget(httpMethod, target, authority, required, limits);
+}
+
+describe("the target of a request", () => {
+  test.each([
+    { target: "/plants/7", want: "/plants/7" },
+    { target: "/plants/7?x=//y", want: "/plants/7?x=//y" },
+    { target: "//plants", want: "//plants" },
+    { target: "http://localhost/plants/7", want: "/plants/7" },
+    { target: "HTTPS://localhost:8080/plants", want: "/plants" },
+    { target: "http://localhost", want: "/" },
+    { target: "http://localhost?x=1", want: "/?x=1" },
+  ])("is taken: $target", ({ target, want }) => {
+    expect(read(target)).toBe(want);
+  });
+
+  test.each([
+    { name: "an empty one", target: "" },
+    { name: "a path without a slash", target: "plants/7" },
+    { name: "a fragment", target: "/plants/7#x" },
+    { name: "the authority form", target: "localhost:80" },
+    { name: "user information", target: "http://user@localhost/x" },
+    { name: "another scheme", target: "ftp://localhost/x" },
+    { name: "an absolute form without a host", target: "http:///x" },
+    { name: "an absolute form whose host is none", target: "http://a,b c/x" },
+  ])("is refused: $name", ({ target }) => {
+    expect(read(target)).toMatchObject({ httpStatus: 400 });
+  });
+
+  test.each([
+    { httpMethod: "OPTIONS", want: "*" },
+    { httpMethod: "GET", want: { httpStatus: 400 } },
+    { httpMethod: "DELETE", want: { httpStatus: 400 } },
+  ])("may be * with OPTIONS alone: $httpMethod", ({ httpMethod, want }) => {
+    const got = read("*", "localhost", true, httpMethod);
+    if (typeof want === "string") expect(got).toBe(want);
+    else expect(got).toMatchObject(want);
+  });
+
+  test("may be as long as the limit, and no longer", () => {
+    expect(read(`/${"x".repeat(39)}`)).toMatch(/^\/x+$/);
+    expect(read(`/${"x".repeat(40)}`)).toMatchObject({ httpStatus: 414 });
+  });
+});
+
+describe("the authority of a request", () => {
+  test.each([
+    "localhost",
+    "localhost:8080",
+    "127.0.0.1:80",
+    "[::1]:8080",
+    "[::ffff:127.0.0.1]",
+    "plants.example.com",
+    "xn--bcher-kva.example:443",
+    "a_b.example",
+    "host:",
+    "%70lants",
+  ])("is taken: %s", (authority) => {
+    expect(read("/", authority)).toBe("/");
+  });
+
+  test.each([
+    "",
+    " ",
+    "a b",
+    "host:port",
+    "host:123456",
+    "host/path",
+    "user@host",
+    "a, b",
+    "::1",
+    "[::1",
+    "[]",
+    "%zz",
+    "hôte",
+    "host\tx",
+    "http://host",
+    "a,",
+    "?",
+    "#",
+  ])("is refused, each time: %j", (authority) => {
+    for (const _ of [1, 2]) expect(read("/", authority)).toMatchObject({ httpStatus: 400 });
+  });
+
+  test("is required of HTTP/1.1 and HTTP/2, not of HTTP/1.0", () => {
+    expect(read("/", null, true)).toMatchObject({ httpStatus: 400 });
+    expect(read("/", null, false)).toBe("/");
+  });
+});
+
+test.each([
+  { target: "/x", host: "a:1", want: "a:1" },
+  { target: "http://b/x", host: "a:1", want: "b" },
+  { target: "HTTPS://b:2?x", host: "a:1", want: "b:2" },
+  { target: "http://b:2", host: null, want: "b:2" },
+  { target: "/http://b/x", host: null, want: "" },
+])("the authority of $target with the Host $host is $want", ({ target, host, want }) => {
+  expect(authorityOf(target, host)).toBe(want);
+});

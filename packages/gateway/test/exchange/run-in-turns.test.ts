@@ -1,0 +1,51 @@
+import { expect, test, vi } from "vitest";
+import { runInTurns, runSteps } from "../../src/exchange/index.ts";
+
+/** Counts turns of the event loop until it is stopped. */
+function countTurns(): () => number {
+  let turns = 0;
+  let timer = setImmediate(function count() {
+    turns += 1;
+    timer = setImmediate(count);
+  });
+  return () => {
+    clearImmediate(timer);
+    return turns;
+  };
+}
+
+/** Keeps the processor busy for 5 ms, so many times. */
+function* spin(times: number): Generator<void, number> {
+  for (let time = 0; time < times; time += 1) {
+    const end = performance.now() + 5;
+    while (performance.now() < end);
+    yield;
+  }
+  return times;
+}
+
+test("long work gives way to others every few milliseconds", async () => {
+  const stop = countTurns();
+  expect(await runInTurns(spin(40))).toBe(40);
+  // 200 ms of work, of which a turn has 15 ms at most.
+  expect(stop()).toBeGreaterThan(10);
+});
+
+test("short work is done without waiting", async () => {
+  using clock = vi.spyOn(performance, "now");
+  // All steps take no time.
+  clock.mockReturnValue(0);
+  const stop = countTurns();
+  expect(await runInTurns([1, 2, 3].values())).toBeUndefined();
+  expect(stop()).toBe(0);
+});
+
+function* failing(): Generator<void> {
+  yield;
+  throw new Error("it fails");
+}
+
+test("what a step throws ends the work", async () => {
+  await expect(runInTurns(failing())).rejects.toThrow("it fails");
+  expect(() => runSteps(failing())).toThrow("it fails");
+});

@@ -1,0 +1,37 @@
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { startDeadline } from "../../src/exchange/timers.ts";
+import { within } from "../../../testing/src/deadline.ts";
+
+// node says so when a timer is asked for more than it can count.
+const warnings: Error[] = [];
+const warn = (warning: Error): void => void warnings.push(warning);
+
+beforeEach(() => void process.on("warning", warn));
+afterEach(() => {
+  process.off("warning", warn);
+  warnings.length = 0;
+});
+
+test.each([
+  { name: "one hour", timeoutMs: 3_600_000 },
+  { name: "the most that a timer can count", timeoutMs: 2 ** 31 - 1 },
+  { name: "one millisecond more than that", timeoutMs: 2 ** 31 },
+  { name: "the longest deadline of gRPC, 99999999H", timeoutMs: 99_999_999 * 3_600_000 },
+])("a deadline of $name is not over before one of 2 ms", async ({ timeoutMs }) => {
+  let over = false;
+  const stop = startDeadline(timeoutMs, () => (over = true));
+  // A timer that overflows takes 1 ms.
+  await within(new Promise<void>((resolve) => startDeadline(2, resolve)), "the deadline of 2 ms");
+  stop();
+  expect(over).toBe(false);
+  expect(warnings).toEqual([]);
+});
+
+test("a deadline that was stopped is never over, and may be stopped again", async () => {
+  let over = false;
+  const stop = startDeadline(1, () => (over = true));
+  stop();
+  stop();
+  await within(new Promise<void>((resolve) => startDeadline(2, resolve)), "the deadline of 2 ms");
+  expect(over).toBe(false);
+});

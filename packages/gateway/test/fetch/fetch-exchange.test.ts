@@ -1,0 +1,24 @@
+import { expect, test } from "vitest";
+import { FetchExchange } from "../../src/fetch/exchange/index.ts";
+
+test("a body is read no further ahead of its call than some 64 KiB, and then goes on", async () => {
+  const pieceBytes = 16 * 1024;
+  let pulled = 0;
+  const body = new ReadableStream<Uint8Array<ArrayBuffer>>(
+    {
+      pull: (controller) => {
+        pulled += 1;
+        controller.enqueue(new Uint8Array(pieceBytes));
+      },
+    },
+    { highWaterMark: 0 },
+  );
+  const exchange = new FetchExchange(new Request("http://x/", { method: "POST", body, duplex: "half" }));
+  const pieces = exchange.body?.pieces()[Symbol.asyncIterator]();
+  for (let taken = 0; taken < 100; taken += 1) {
+    expect((await pieces?.next())?.value?.byteLength).toBe(pieceBytes);
+    for (let turn = 0; turn < 10; turn += 1) await new Promise(setImmediate);
+    expect((pulled - taken) * pieceBytes).toBeLessThan(128 * 1024);
+  }
+  exchange.reset();
+});

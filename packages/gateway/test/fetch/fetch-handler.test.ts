@@ -1,0 +1,373 @@
+import { getEventListeners } from "node:events";
+import { constants, gzipSync } from "node:zlib";
+import { fromBinary, toBinary } from "@bufbuild/protobuf";
+import { Code, ConnectError, type ServiceImpl } from "@connectrpc/connect";
+import type { Compression } from "@connectrpc/connect/protocol";
+import { describe, expect, test } from "vitest";
+import {
+  type AnsweredRequest,
+  createFetchGateway,
+  type Endpoint,
+  type FetchHandler,
+  type ServingOptions,
+} from "../../src/fetch/entry.ts";
+import { GreenhouseService, ReadingSchema } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { type Field, fieldValue, type HttpRequest } from "../../../testing/src/carriers/exchange.ts";
+import { exchangeFetch, openFetch, openFetchUpload } from "../../../testing/src/carriers/fetch.ts";
+import { within } from "../../../testing/src/deadline.ts";
+import { reasonOf } from "../../../testing/src/gateway/call-end.ts";
+import { decodeEnvelopes, encodeEnvelope } from "../../../testing/src/gateway/envelope.ts";
+import { getReadingProcedure } from "../../../testing/src/gateway/greenhouse.ts";
+import { readOutcome } from "../../../testing/src/gateway/outcome.ts";
+import { rpcRequest, wireFormats } from "../../../testing/src/gateway/wire-format.ts";
+
+// What is particular to Fetch. What every carrier has in common is in the tables of packages/gateway/test, which run through it.
+
+type Greenhouse = Partial<ServiceImpl<typeof GreenhouseService>>;
+type Pull = (controller: {
+  enqueue(piece: unknown): void;
+  error(reason: unknown): void;
+  close(): void;
+}) => void | Promise<void>;
+
+const service = "/greenhouse.v1.GreenhouseService";
+const reading: HttpRequest = { httpMethod: "GET", path: "/sensors/palm/reading", header: [] };
+const readings: HttpRequest = { httpMethod: "GET", path: "/sensors/palm/readings", header: [] };
+const pattern = { case: "get", value: "/sensors/{sensor}/readings" } as const;
+
+function serve(implementation: Greenhouse, options: Partial<ServingOptions> = {}): FetchHandler {
+  return createFetchGateway({
+    routes: (router) => router.service(GreenhouseService, implementation),
+    rest: { rules: [{ selector: "greenhouse.v1.GreenhouseService.WatchReadings", pattern }] },
+    ...options,
+  }).fetch;
+}
+
+/** A body whose pieces are made when they are asked for. */
+function pulled(pull: Pull): Request {
+  const body = new ReadableStream<Uint8Array>({ pull }, { highWaterMark: 0 });
+  const headers = { "content-type": "application/json" };
+  return new Request("http://fetch.example/beds/7:water", { method: "POST", headers, body, duplex: "half" });
+}
+
+async function* endless(): AsyncGenerator<{ sensor: string }> {
+  for (let count = 0; ; count += 1) yield { sensor: "x".repeat(10_000) + String(count) };
+}
+
+describe("an RPC over Fetch", () => {
+  test.each(["connect-json", "connect-proto", "grpc-web", "grpc-web-json", "grpc-web-text"] as const)(
+    "is answered in %s",
+    async (name) => {
+      const format = wireFormats[name];
+      const ok = rpcRequest(format, name.endsWith("json") ? Buffer.from("{}") : Buffer.of(), [], getReadingProcedure);
+      const fetch = serve({ getReading: () => ({ degreesCelsius: 21 }) });
+      expect(readOutcome(format, await exchangeFetch(fetch, ok))).toEqual({ code: 0, message: "" });
+      const failing = serve({ getReading: () => Promise.reject(new ConnectError("no", Code.NotFound)) });
+      expect(readOutcome(format, await exchangeFetch(failing, ok))).toEqual({ code: Code.NotFound, message: "no" });
+    },
+  );
+
+  test("needs no body for a message without fields", async () => {
+    const fetch = serve({ getReading: () => ({ degreesCelsius: 21 }) });
+    const headers = { "content-type": "application/proto" };
+    const answer = await fetch(new Request(`http://fetch.example${getReadingProcedure}`, { method: "POST", headers }));
+    expect(fromBinary(ReadingSchema, await answer.bytes()).degreesCelsius).toBe(21);
+  });
+
+  test("answers a stream with a stream, in the Connect protocol", async () => {
+    const fetch = serve({
+      async *controlClimate(sent) {
+        for await (const { sensor } of sent) yield { sensor };
+      },
+    });
+    const body = Buffer.concat(["a", "b"].map((sensor) => encodeEnvelope(0, Buffer.from(JSON.stringify({ sensor })))));
+    const header: Field[] = [["content-type", "application/connect+json"]];
+    const answer = await exchangeFetch(fetch, { httpMethod: "POST", path: `${service}/ControlClimate`, header, body });
+    expect(decodeEnvelopes(answer.body).map(({ bytes }) => JSON.parse(bytes.toString()))).toEqual([
+      { sensor: "a" },
+      { sensor: "b" },
+      {},
+    ]);
+  });
+
+  test("answers a stream by gRPC-Web, whoever keeps or takes away the bytes of another answer", async () => {
+    const fetch = serve({
+      async *watchReadings() {
+        yield { sensor: "a" };
+        await new Promise((resolve) => setTimeout(resolve));
+        yield { sensor: "b" };
+      },
+    });
+    const request = rpcRequest(wireFormats["grpc-web"], Buffer.of(), [], `${service}/WatchReadings`);
+    const stolen = (await openFetch(fetch, request)).body;
+    for await (const { buffer } of stolen ?? []) structuredClone(buffer, { transfer: [buffer] });
+    const answer = await exchangeFetch(fetch, request);
+    const [first, second, end] = decodeEnvelopes(answer.body);
+    const sensors = [first, second].map((envelope) => fromBinary(ReadingSchema, envelope?.bytes ?? Buffer.of()).sensor);
+    expect([sensors, end?.bytes.toString()]).toEqual([["a", "b"], "grpc-status: 0\r\n"]);
+  });
+
+  test.each([
+    {
+      why: "with the default error record",
+      options: {},
+      body: '{"code":3,"status":"INVALID_ARGUMENT","message":"gRPC cannot be served here, gRPC-Web can","details":[]}',
+    },
+    {
+      why: "with the error record of the program",
+      options: {
+        rest: { errorRecord: (_: unknown, { httpStatus }: { httpStatus: number }) => ({ httpStatus, body: "no" }) },
+      },
+      body: '"no"',
+    },
+  ])("is refused in gRPC, which needs trailers, $why", async ({ options, body }) => {
+    const fetch = serve({ getReading: () => ({}) }, options);
+    const message = toBinary(ReadingSchema, { $typeName: "greenhouse.v1.Reading", sensor: "", degreesCelsius: 0 });
+    const unknown = await exchangeFetch(serve({}), rpcRequest(wireFormats.grpc, message, [], `${service}/Nothing`));
+    expect(readOutcome(wireFormats.grpc, unknown).code).toBe(Code.Unimplemented);
+    const request = rpcRequest(wireFormats.grpc, message, [], getReadingProcedure);
+    const answer = await exchangeFetch(fetch, request);
+    expect([answer.httpStatus, answer.body.toString()]).toEqual([415, body]);
+    expect(fieldValue(answer.header, "grpc-status")).toBeUndefined();
+  });
+});
+
+const upload = (coding: string, body: Buffer): HttpRequest => {
+  const header: Field[] = [
+    ["content-type", "application/x-ndjson"],
+    ["content-encoding", coding],
+  ];
+  return { httpMethod: "POST", path: "/readings", header, body };
+};
+
+const copy = async (bytes: Uint8Array): Promise<Uint8Array<ArrayBuffer>> => new Uint8Array(bytes);
+
+describe("a stream of a client over Fetch", () => {
+  const post = { case: "post", value: "/readings" } as const;
+  const rules = [{ selector: "greenhouse.v1.GreenhouseService.RecordReadings", pattern: post, body: "*" }];
+  const record = (acceptCompression?: Compression[]): FetchHandler =>
+    serve(
+      {
+        async recordReadings(sent) {
+          let count = 0;
+          for await (const _ of sent) count += 1;
+          return { count };
+        },
+      },
+      { rest: { rules }, ...(acceptCompression && { acceptCompression }) },
+    );
+  const lines = Buffer.from('{"sensor":"a"}\n{"sensor":"b"}\n');
+
+  test("is read in gzip", async () => {
+    const answer = await exchangeFetch(record(), upload("gzip", gzipSync(lines)));
+    expect([answer.httpStatus, answer.body.toString()]).toEqual([200, '{"count":2}']);
+    expect((await exchangeFetch(record(), upload("gzip", lines))).httpStatus).toBe(400);
+  });
+
+  test("in gzip is answered before its end by a handler that reads no further", async () => {
+    const fetch = serve(
+      {
+        async recordReadings(sent) {
+          for await (const _ of sent) break;
+          return { count: 1 };
+        },
+      },
+      { rest: { rules } },
+    );
+    const { header } = upload("gzip", lines);
+    using sending = openFetchUpload(fetch, ["POST", "/readings"], header);
+    sending.write(gzipSync(lines, { finishFlush: constants.Z_SYNC_FLUSH }));
+    expect((await within(sending.readAnswer(), "the answer")).body.toString()).toBe('{"count":1}');
+  });
+
+  const whole: Compression = { name: "whole", compress: copy, decompress: copy };
+  test.each([
+    { why: "that is not there", coding: "br", available: undefined, readable: "gzip" },
+    { why: "of the program's, which cannot read pieces", coding: "whole", available: [whole], readable: "identity" },
+  ])("is refused in a coding $why, by a list of those that are read", async ({ coding, available, readable }) => {
+    const { httpStatus, header } = await exchangeFetch(record(available), upload(coding, lines));
+    expect([httpStatus, fieldValue(header, "accept-encoding")]).toEqual([415, readable]);
+  });
+});
+
+describe("an answer over Fetch", () => {
+  test.each([
+    { httpStatus: 200, body: "text" },
+    { httpStatus: 205, body: "" },
+    { httpStatus: 304, body: "" },
+  ])("has a body with status $httpStatus only where that may have one", async ({ httpStatus, body }) => {
+    const endpoint = { path: "/page", open: true, answer: () => ({ httpStatus, body: "text" }) };
+    const fetch = serve({}, { endpoints: [endpoint] });
+    const page = { httpMethod: "GET", path: "/page", header: [] };
+    const answer = await exchangeFetch(fetch, page);
+    expect([answer.httpStatus, answer.body.toString()]).toEqual([httpStatus, body]);
+    const head = await exchangeFetch(fetch, { ...page, httpMethod: "HEAD" });
+    expect([head.httpStatus, head.body.toString(), fieldValue(head.header, "content-length")]).toEqual([
+      httpStatus,
+      "",
+      "4",
+    ]);
+  });
+
+  test("keeps several fields of one name apart, as cookies must be", async () => {
+    const fetch = serve({
+      getReading: (_, { responseHeader }) => {
+        responseHeader.append("set-cookie", "a=1");
+        responseHeader.append("set-cookie", "b=2");
+        return {};
+      },
+    });
+    const response = await fetch(new Request("http://fetch.example/sensors/palm/reading"));
+    expect(response.headers.getSetCookie()).toEqual(["a=1", "b=2"]);
+  });
+
+  test("is 500 and nothing else where it cannot be written, and the program is told why", async () => {
+    const faults: unknown[] = [];
+    const fetch = serve(
+      { getReading: () => Promise.reject(new ConnectError("no", Code.NotFound)) },
+      {
+        rest: { errorRecord: () => ({ httpStatus: 404, contentType: "a\nb", body: "secret" }) },
+        onFault: (error) => void faults.push(error),
+      },
+    );
+    const answer = await exchangeFetch(fetch, reading);
+    expect([answer.httpStatus, answer.header, answer.body.toString()]).toEqual([500, [], ""]);
+    expect(faults).toHaveLength(1);
+  });
+
+  test.each([
+    { how: "is sent whole", request: reading, read: (response: Response) => response.text() },
+    { how: "is streamed", request: readings, read: (response: Response) => response.text() },
+    { how: "is cancelled", request: readings, read: (response: Response) => response.body?.cancel() },
+  ])("leaves no listener at the signal of its request once it $how", async ({ request, read }) => {
+    const implementation: Greenhouse = {
+      getReading: () => ({}),
+      async *watchReadings() {
+        yield {};
+        await new Promise(setImmediate);
+        yield {};
+      },
+    };
+    const sent = new Request(`http://fetch.example${request.path}`);
+    const answer = await serve(implementation)(sent);
+    await read(answer);
+    expect(getEventListeners(sent.signal, "abort")).toEqual([]);
+  });
+
+  test("asks its handler for no more than its reader takes", async () => {
+    let asked = 0;
+    const fetch = serve({
+      async *watchReadings() {
+        for await (const message of endless()) {
+          asked += 1;
+          yield message;
+        }
+      },
+    });
+    const { body } = await openFetch(fetch, readings);
+    const reader = body?.getReader();
+    await reader?.read();
+    // It stands still once two turns are collected, which hold 64 KiB each.
+    let before = -1;
+    await expect
+      .poll(() => {
+        const stands = asked === before;
+        before = asked;
+        return stands;
+      })
+      .toBe(true);
+    expect(asked).toBeLessThan(50);
+    let bytes = 0;
+    while (bytes < 1024 * 1024) bytes += (await reader?.read())?.value?.byteLength ?? 0;
+    expect(asked).toBeGreaterThan(100);
+    await reader?.cancel();
+  });
+});
+
+describe("a client over Fetch that goes away", () => {
+  test("before its request is served, is not served", async () => {
+    let called = false;
+    const fetch = serve({
+      getReading: () => {
+        called = true;
+        return {};
+      },
+    });
+    expect((await openFetch(fetch, reading, AbortSignal.abort())).status).toBe(499);
+    expect(called).toBe(false);
+  });
+
+  test("while its body is read, is not served", async () => {
+    const controller = new AbortController();
+    const body = pulled(() => controller.abort());
+    const response = await within(
+      serve({ waterBed: () => ({}) })(new Request(body, { signal: controller.signal })),
+      "an answer",
+    );
+    expect(response.status).toBe(499);
+  });
+
+  test("while its handler runs, ends the call", async () => {
+    const controller = new AbortController();
+    const reason = Promise.withResolvers<unknown>();
+    const fetch = serve({
+      getReading: async (_, { signal }) => {
+        controller.abort();
+        reason.resolve(await reasonOf(signal));
+        return {};
+      },
+    });
+    expect((await openFetch(fetch, reading, controller.signal)).status).toBe(499);
+    expect(await reason.promise).toMatchObject({ code: Code.Canceled });
+  });
+
+  test("while its endpoint answers, is told of as such", async () => {
+    const controller = new AbortController();
+    const reported = Promise.withResolvers<object>();
+    const answer: Endpoint["answer"] = async () => {
+      controller.abort();
+      return { httpStatus: 200, body: "late" };
+    };
+    const onAnswer = ({ httpStatus, error }: AnsweredRequest): void =>
+      reported.resolve({ httpStatus, code: error?.code });
+    const fetch = serve({}, { endpoints: [{ path: "/page", open: true, answer }], onAnswer });
+    const page: HttpRequest = { httpMethod: "GET", path: "/page", header: [] };
+    expect((await openFetch(fetch, page, controller.signal)).status).toBe(499);
+    expect(await within(reported.promise, "onAnswer")).toEqual({ httpStatus: 0, code: Code.Canceled });
+  });
+
+  test.each([
+    { how: "by cancelling the body", leave: (body: ReadableStream<Uint8Array>) => body.cancel() },
+    { how: "by its signal", leave: (_: unknown, controller: AbortController) => controller.abort() },
+  ])("from a stream $how, ends the call", async ({ leave }) => {
+    const controller = new AbortController();
+    const reason = Promise.withResolvers<unknown>();
+    const fetch = serve({
+      async *watchReadings(_, { signal }) {
+        yield { sensor: "first" };
+        reason.resolve(await reasonOf(signal));
+      },
+    });
+    const { body } = await openFetch(fetch, readings, controller.signal);
+    if (body === null) throw new Error("the answer has no body");
+    await leave(body, controller);
+    expect(await within(reason.promise, "the end of the call")).toMatchObject({ code: Code.Canceled });
+    if (controller.signal.aborted) await expect(new Response(body).text()).rejects.toThrow();
+  });
+
+  test("from a stream that it does not read, ends the handler", async () => {
+    const left = Promise.withResolvers<void>();
+    const fetch = serve({
+      async *watchReadings() {
+        try {
+          yield* endless();
+        } finally {
+          left.resolve();
+        }
+      },
+    });
+    const { body } = await openFetch(fetch, readings);
+    await body?.cancel();
+    await within(left.promise, "the end of the handler");
+  });
+});

@@ -1,0 +1,319 @@
+import { gzipSync } from "node:zlib";
+import { Code, ConnectError, createContextKey, createContextValues, type ServiceImpl } from "@connectrpc/connect";
+import { describe, expect, test } from "vitest";
+import {
+  type AnsweredRequest,
+  createFetchGateway,
+  type FetchHandler,
+  type ServingOptions,
+} from "../../src/fetch/entry.ts";
+import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { type Field, type HttpRequest } from "../../../testing/src/carriers/exchange.ts";
+import { exchangeFetch } from "../../../testing/src/carriers/fetch.ts";
+import { collectGarbage, heldBytes } from "../../../testing/src/carriers/held-bytes.ts";
+import { within } from "../../../testing/src/deadline.ts";
+
+// Requests as the gateway reads them from Fetch.
+
+type Greenhouse = Partial<ServiceImpl<typeof GreenhouseService>>;
+type Pull = (controller: {
+  enqueue(piece: unknown): void;
+  error(reason: unknown): void;
+  close(): void;
+}) => void | Promise<void>;
+
+const service = "/greenhouse.v1.GreenhouseService";
+const json: Field = ["content-type", "application/json"];
+const reading: HttpRequest = { httpMethod: "GET", path: "/sensors/palm/reading", header: [] };
+const water: HttpRequest = { httpMethod: "POST", path: "/beds/7:water", header: [json], body: Buffer.from("{}") };
+const pattern = { case: "get", value: "/sensors/{sensor}/readings" } as const;
+
+function serve(implementation: Greenhouse, options: Partial<ServingOptions> = {}): FetchHandler {
+  return createFetchGateway({
+    routes: (router) => router.service(GreenhouseService, implementation),
+    rest: { rules: [{ selector: "greenhouse.v1.GreenhouseService.WatchReadings", pattern }] },
+    ...options,
+  }).fetch;
+}
+
+function acceptElsewhere(): Response {
+  return new Response(null, { status: 202 });
+}
+
+/** A body whose pieces are made when they are asked for. */
+function pulled(pull: Pull): Request {
+  const body = new ReadableStream<Uint8Array>({ pull }, { highWaterMark: 0 });
+  const headers = { "content-type": "application/json" };
+  return new Request("http://fetch.example/beds/7:water", { method: "POST", headers, body, duplex: "half" });
+}
+
+function manyFields(count: number): Field[] {
+  return Array.from({ length: count }, (_, at) => [`f${String(at)}`, ""]);
+}
+
+describe("a request over Fetch", () => {
+  test.each([
+    { what: "a URL", request: { ...reading, path: `/${"a".repeat(101)}` }, httpStatus: 414 },
+    { what: "a header", request: { ...reading, header: [["a", "b".repeat(500)]] as const }, httpStatus: 431 },
+    { what: "a header of many fields", request: { ...reading, header: manyFields(20) }, httpStatus: 431 },
+    { what: "a body", request: { ...water, body: Buffer.alloc(101, "1") }, httpStatus: 413 },
+  ])("is refused with $httpStatus for $what above its limit", async ({ request, httpStatus }) => {
+    const fetch = serve({}, { limits: { urlBytes: 100, headerBytes: 500 }, readMaxBytes: 100 });
+    expect((await exchangeFetch(fetch, request)).httpStatus).toBe(httpStatus);
+  });
+
+  test("may have a header as large as its limit", async () => {
+    // As HTTP/2 counts: 32 bytes beside each name and value (RFC 9113 §6.5.2).
+    const header = new Headers(Array.from({ length: 5 }, (_, at) => [`x-${at}`, "y".repeat(65)]));
+    const fetch = serve({}, { limits: { headerBytes: 500 } });
+    expect((await fetch(new Request("https://garden.example/a", { headers: header }))).status).toBe(404);
+    header.set("x-0", "y".repeat(66));
+    expect((await fetch(new Request("https://garden.example/a", { headers: header }))).status).toBe(431);
+  });
+
+  test("is not read any further than its limit, nor at all where its length is above it", async () => {
+    let asked = 0;
+    const pull: Pull = (controller) => {
+      asked += 1;
+      controller.enqueue(new Uint8Array(10));
+    };
+    const fetch = serve({}, { readMaxBytes: 100 });
+    expect((await fetch(pulled(pull))).status).toBe(413);
+    expect(asked).toBe(11);
+    const announced = pulled(pull);
+    announced.headers.set("content-length", "101");
+    expect((await fetch(announced)).status).toBe(413);
+    expect(asked).toBe(11);
+  });
+
+  test("is kept in few pieces, however many it comes in", async () => {
+    const pieces: WeakRef<Uint8Array>[] = [];
+    const pull: Pull = (controller) => {
+      const piece = new Uint8Array([0x20]);
+      pieces.push(new WeakRef(piece));
+      controller.enqueue(piece);
+    };
+    const kept = Promise.withResolvers<number>();
+    const fetch = serve({});
+    const answer = fetch(
+      pulled((controller) => {
+        if (pieces.length < 1_000) return pull(controller);
+        // What a WeakRef was made of in this turn stays until its end.
+        setImmediate(() => {
+          collectGarbage();
+          kept.resolve(pieces.filter((piece) => piece.deref() !== undefined).length);
+          controller.error(new Error("enough"));
+        });
+      }),
+    );
+    expect(await within(kept.promise, "a thousand pieces")).toBeLessThan(100);
+    expect((await answer).status).toBe(499);
+  });
+
+  test("is not kept in memory while more of its stream is awaited", async () => {
+    const chunks: WeakRef<ArrayBuffer>[] = [];
+    let isKept = true;
+    const pull: Pull = async (controller) => {
+      if (chunks.length === 0) {
+        // Thousands of empty messages.
+        const { buffer } = new Uint8Array(65_000);
+        chunks.push(new WeakRef(buffer));
+        return controller.enqueue(new Uint8Array(buffer));
+      }
+      // A slow machine reads the messages in several turns.
+      for (let turn = 0; turn < 100 && isKept; turn += 1) {
+        await new Promise(setImmediate);
+        collectGarbage();
+        isKept = chunks.some((chunk) => chunk.deref() !== undefined);
+      }
+      controller.close();
+    };
+    const fetch = serve({
+      recordReadings: async (messages) => {
+        const iterator = messages[Symbol.asyncIterator]();
+        let count = 0;
+        while ((await iterator.next()).done !== true) count += 1;
+        return { count };
+      },
+    });
+    const { body } = pulled(pull);
+    const headers = { "content-type": "application/connect+proto" };
+    const url = `http://fetch.example${service}/RecordReadings`;
+    const answer = await fetch(new Request(url, { method: "POST", headers, body, duplex: "half" }));
+    expect([answer.status, isKept]).toEqual([200, false]);
+  });
+
+  test("takes memory for what has arrived of it, whatever its base64 would mean as a prefix", async () => {
+    const arrived = Promise.withResolvers<void>();
+    const left = new AbortController();
+    let sentBytes = 0;
+    const { body } = pulled((controller) => {
+      if (sentBytes >= 1_000_000) return arrived.resolve();
+      sentBytes += 100_000;
+      controller.enqueue(new Uint8Array(100_000).fill(0x41));
+    });
+    const headers = { "content-type": "application/grpc-web-text+proto" };
+    const url = `http://fetch.example${service}/WaterBed`;
+    const before = await heldBytes();
+    const answer = serve({})(new Request(url, { method: "POST", headers, body, duplex: "half", signal: left.signal }));
+    await within(arrived.promise, "the body");
+    const takenBytes = (await heldBytes()) - before;
+    left.abort();
+    await answer;
+    expect(takenBytes).toBeLessThan(3 * sentBytes);
+  });
+
+  test.each<{ what: string; pull: Pull }>([
+    { what: "breaks off", pull: (controller) => controller.error(new Error("broken")) },
+    { what: "is not made of bytes", pull: (controller) => controller.enqueue("{}") },
+  ])("is never handed on where its body $what", async ({ pull }) => {
+    let called = false;
+    const fetch = serve({
+      waterBed: () => {
+        called = true;
+        return {};
+      },
+    });
+    const response = await fetch(pulled(pull));
+    expect([response.status, await response.text(), called]).toEqual([499, "", false]);
+  });
+
+  test("is answered 500 where its body was read before, or is being read", async () => {
+    const fetch = serve({ waterBed: () => ({}) });
+    const read = pulled((controller) => controller.close());
+    await read.arrayBuffer();
+    const locked = pulled((controller) => controller.close());
+    locked.body?.getReader();
+    const begun = pulled((controller) => controller.enqueue(new Uint8Array(1)));
+    const reader = begun.body?.getReader();
+    await reader?.read();
+    reader?.releaseLock();
+    for (const request of [read, locked, begun]) {
+      const response = await fetch(request);
+      expect(response.status).toBe(500);
+      expect(await response.text()).toContain("mount the gateway before any body parser");
+    }
+  });
+
+  describe("is answered once, as one whose body was read before, where the program", () => {
+    const taken = [
+      { how: "locks", take: (request: Request) => void request.body?.getReader() },
+      { how: "reads", take: async (request: Request) => void (await request.arrayBuffer()) },
+    ];
+    const calls = [
+      { path: "/beds/7:water", type: "application/json", sent: "{}", status: 500 },
+      { path: "/readings", type: "application/x-ndjson", sent: "{}", status: 500 },
+      { path: `${service}/WaterBed`, type: "application/json", sent: "{}", status: 500 },
+      { path: `${service}/WaterBed`, type: "application/grpc-web", sent: "\0".repeat(5), status: 200 },
+      { path: `${service}/RecordReadings`, type: "application/connect+proto", sent: "\0".repeat(5), status: 200 },
+    ];
+    const hooks = ["admit", "requestGate"] as const;
+    const rows = taken.flatMap((by) => calls.flatMap((call) => hooks.map((hook) => ({ ...by, ...call, hook }))));
+
+    test.each(rows)("$how it in $hook: $path of $type", async ({ take, hook, path, type, sent, status }) => {
+      const handled: unknown[] = [];
+      const answered: unknown[] = [];
+      const headers = { "content-type": type };
+      const request = new Request(`http://fetch.example${path}`, { method: "POST", headers, body: sent });
+      const selector = "greenhouse.v1.GreenhouseService.RecordReadings";
+      const fetch = serve(
+        {
+          waterBed: (message) => {
+            handled.push(message);
+            return {};
+          },
+          recordReadings: async (messages) => {
+            for await (const message of messages) handled.push(message);
+            return {};
+          },
+        },
+        {
+          rest: { rules: [{ selector, pattern: { case: "post", value: "/readings" }, body: "*" }] },
+          [hook]: () => take(request),
+          onAnswer: ({ error }) => answered.push(error?.code),
+        },
+      );
+      const answer = await within(fetch(request), "an answer");
+      const text = decodeURIComponent(await answer.text());
+      expect(text).toContain("the request body was read before the gateway got it");
+      expect({ status: answer.status, answered, handled }).toEqual({ status, answered: [Code.Internal], handled: [] });
+    });
+  });
+
+  test.each([
+    { where: "inside of", end: -8 },
+    { where: "behind", end: undefined },
+  ])("that breaks off $where gzip is told of as given up, not as malformed or whole", async ({ end }) => {
+    const failed = Promise.withResolvers<unknown>();
+    const selector = "greenhouse.v1.GreenhouseService.RecordReadings";
+    const fetch = serve(
+      {
+        recordReadings: async (messages) => {
+          try {
+            for await (const { sensor } of messages) expect(sensor).toBe("one");
+          } catch (error) {
+            failed.resolve(error);
+          }
+          return {};
+        },
+      },
+      { rest: { rules: [{ selector, pattern: { case: "post", value: "/readings" }, body: "*" }] } },
+    );
+    const begun = gzipSync('{"sensor":"one"}\n').subarray(0, end);
+    const body = new ReadableStream({
+      start: (controller) => controller.enqueue(new Uint8Array(begun)),
+      pull: (controller) => controller.error(new Error("broken")),
+    });
+    const headers = { "content-type": "application/x-ndjson", "content-encoding": "gzip" };
+    await fetch(new Request("http://fetch.example/readings", { method: "POST", headers, body, duplex: "half" }));
+    expect(await within(failed.promise, "the end of the messages")).toMatchObject({ code: Code.Canceled });
+  });
+
+  test("of no bytes is an empty message in gzip too, and one byte is not gzip", async () => {
+    const fetch = serve({ waterBed: () => ({}) });
+    const statuses: number[] = [];
+    for (const bytes of [0, 1]) {
+      const headers = { "content-type": "application/proto", "content-encoding": "gzip" };
+      const init = { method: "POST", headers, body: new Uint8Array(bytes) };
+      statuses.push((await fetch(new Request(`http://fetch.example${service}/WaterBed`, init))).status);
+    }
+    expect(statuses).toEqual([200, 400]);
+  });
+
+  test("is passed on where nothing matches, before it is admitted", async () => {
+    const fetch = serve(
+      {},
+      {
+        admit: () => {
+          throw new ConnectError("stay out", Code.Unauthenticated);
+        },
+      },
+    );
+    const ask = async (path: string, method = "GET"): Promise<number> =>
+      (await fetch(new Request(`http://fetch.example${path}`, { method }), { next: acceptElsewhere })).status;
+    expect([await ask("/nowhere"), await ask("/sensors/palm/reading")]).toEqual([202, 401]);
+    // The path is the gateway's, whatever the method.
+    expect(await ask("/sensors/palm/reading", "PUT")).toBe(401);
+    expect((await fetch(new Request("http://fetch.example/nowhere"))).status).toBe(401);
+  });
+
+  test("brings along what its server knows of it", async () => {
+    const key = createContextKey("nobody");
+    const answers: AnsweredRequest[] = [];
+    const options = { onAnswer: (answer: AnsweredRequest) => void answers.push(answer) };
+    const fetch = serve({ getReading: (_, { values }) => ({ sensor: values.get(key) }) }, options);
+    const peer = { address: "192.0.2.1", port: 7 };
+    const request = new Request("http://fetch.example/sensors/palm/reading?");
+    const response = await fetch(request, { peer, contextValues: createContextValues().set(key, "flora") });
+    expect(await response.json()).toEqual({ sensor: "flora" });
+    expect(answers).toMatchObject([{ peer, path: "/sensors/palm/reading", httpStatus: 200, protocol: "rest" }]);
+    await fetch(new Request("http://fetch.example/sensors/palm/reading#fragment"));
+    expect(answers[1]).toMatchObject({
+      peer: { address: "", port: 0 },
+      path: "/sensors/palm/reading",
+      // Nobody tells it.
+      httpVersion: undefined,
+      httpStatus: 200,
+    });
+  });
+});

@@ -1,0 +1,89 @@
+import { join } from "node:path";
+import { createContext, runInContext } from "node:vm";
+import { build } from "rolldown";
+import { beforeAll, expect, test } from "vitest";
+import type { FetchHandler } from "../../src/fetch/entry.ts";
+import { exchangeFetch } from "../../../testing/src/carriers/fetch.ts";
+import { projectFolder } from "../../../testing/src/process/child-program.ts";
+import { rpcRequest, wireFormats } from "../../../testing/src/gateway/wire-format.ts";
+import { readOutcome } from "../../../testing/src/gateway/outcome.ts";
+import { getReadingProcedure } from "../../../testing/src/gateway/greenhouse.ts";
+
+// The gateway over Fetch where nothing of node is: bundled as for a browser, and run with the globals of the web alone.
+
+/** What a worker or a page has, as far as the gateway uses it. No process, no Buffer, no setImmediate. */
+const web = {
+  AbortController,
+  AbortSignal,
+  ByteLengthQueuingStrategy,
+  CompressionStream,
+  console,
+  clearInterval,
+  // node's timers are objects, those of the web numbers.
+  clearTimeout,
+  DecompressionStream,
+  DOMException,
+  Headers,
+  performance,
+  ReadableStream,
+  Request,
+  Response,
+  setInterval: (run: () => void, ms: number) => Number(setInterval(run, ms).unref()),
+  setTimeout: (run: (argument: unknown) => void, ms: number, argument: unknown) =>
+    Number(setTimeout(run, ms, argument)),
+  TextDecoder,
+  TextEncoder,
+  Uint8Array,
+  URL,
+  URLSearchParams,
+};
+
+let fetch: FetchHandler;
+
+beforeAll(async () => {
+  const { output } = await build({
+    input: join(projectFolder, "packages/testing/src/gateway/fetch-greenhouse.ts"),
+    platform: "browser",
+    output: { format: "iife", name: "greenhouse" },
+    write: false,
+  });
+  const [{ code, imports, dynamicImports }] = output;
+  expect([...imports, ...dynamicImports]).toEqual([]);
+  // With what records the code that is entered, where faults are planted in it.
+  const context = createContext({ ...web, plantFaultsEntered: globalThis.plantFaultsEntered });
+  runInContext(code, context);
+  const bundled: { readonly fetch: FetchHandler } = runInContext("greenhouse", context);
+  fetch = bundled.fetch;
+});
+
+test("a REST call is answered", async () => {
+  const answer = await exchangeFetch(fetch, { httpMethod: "GET", path: "/sensors/palm/reading", header: [] });
+  expect([answer.httpStatus, answer.body.toString()]).toEqual([200, '{"sensor":"palm","degreesCelsius":21}']);
+});
+
+test("a REST call that fails is answered", async () => {
+  const answer = await exchangeFetch(fetch, { httpMethod: "POST", path: "/beds/x:water", header: [] });
+  expect([answer.httpStatus, JSON.parse(answer.body.toString())]).toMatchObject([400, { code: 3 }]);
+});
+
+test.each(["connect-json", "connect-proto", "grpc-web", "grpc-web-text"] as const)(
+  "a call is answered in %s",
+  async (name) => {
+    const format = wireFormats[name];
+    const message = format.codec === "json" ? Buffer.from("{}") : Buffer.of();
+    const answer = await exchangeFetch(fetch, rpcRequest(format, message, [], getReadingProcedure));
+    expect(readOutcome(format, answer)).toEqual({ code: 0, message: "" });
+  },
+);
+
+test.each([
+  { accept: "application/x-ndjson", body: '{"sensor":"s0"}\n{"sensor":"s1"}\n' },
+  {
+    accept: "text/event-stream",
+    body: 'retry: 3000\ndata: {"sensor":"s0"}\n\ndata: {"sensor":"s1"}\n\nevent: end\ndata: {}\n\n',
+  },
+])("a stream is answered as $accept", async ({ accept, body }) => {
+  const header = [["accept", accept]] as const;
+  const answer = await exchangeFetch(fetch, { httpMethod: "GET", path: "/sensors/s/readings?count=2", header });
+  expect([answer.httpStatus, answer.body.toString()]).toEqual([200, body]);
+});

@@ -1,0 +1,55 @@
+import { expect, test } from "vitest";
+import { createProbes } from "../../src/health/probes.ts";
+import { Readiness } from "../../src/health/readiness.ts";
+import { askEndpoint } from "../../../testing/src/gateway/ask-endpoint.ts";
+
+const healthy = new Readiness({});
+const draining = new Readiness({});
+draining.startDraining();
+const broken = new Readiness({ store: { problem: "/var/lib/plants.db: disk full" } });
+const mirror = { problem: "10.0.0.7 does not respond", isOptional: true };
+const degraded = new Readiness({ mirror });
+const brokenAndDegraded = new Readiness({ mirror, store: { problem: "disk full" } });
+
+test.each([
+  ["/livez is 200 while all is well", "/livez", healthy, 200, { status: "live" }],
+  ["/livez is 200 while draining: a restart would lose calls", "/livez", draining, 200, { status: "live" }],
+  ["/livez is 200 while the store is away: a restart would not help", "/livez", broken, 200, { status: "live" }],
+  ["/readyz is 200 while all is well", "/readyz", healthy, 200, { status: "ready" }],
+  ["/readyz is 503 while draining", "/readyz", draining, 503, { status: "not ready", obstacles: ["draining"] }],
+  [
+    "/readyz names the part, and keeps the file name for the log",
+    "/readyz",
+    broken,
+    503,
+    { status: "not ready", obstacles: ["store"] },
+  ],
+  [
+    "/readyz is 200 without an optional part, which it names",
+    "/readyz",
+    degraded,
+    200,
+    { status: "ready", degraded: ["mirror"] },
+  ],
+  [
+    "/readyz names optional parts next to obstacles",
+    "/readyz",
+    brokenAndDegraded,
+    503,
+    { status: "not ready", obstacles: ["store"], degraded: ["mirror"] },
+  ],
+  ["/healthz says what /readyz says", "/healthz", broken, 503, { status: "not ready", obstacles: ["store"] }],
+])("%s", async (_, path, readiness, httpStatus, body) => {
+  const answer = await askEndpoint(createProbes(readiness).find((endpoint) => endpoint.path === path));
+  expect(answer.httpStatus).toBe(httpStatus);
+  expect(answer.header).toEqual({ "content-type": "application/json", "cache-control": "no-store" });
+  expect(JSON.parse(String(answer.body))).toEqual(body);
+});
+
+test("no probe asks for a credential", () => {
+  expect(createProbes(healthy).map(({ path, open }) => ({ path, open }))).toEqual([
+    { path: "/livez", open: true },
+    { path: "/readyz", open: true },
+    { path: "/healthz", open: true },
+  ]);
+});

@@ -1,0 +1,104 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { create, toBinary } from "@bufbuild/protobuf";
+import { createClient } from "@connectrpc/connect";
+import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node";
+import { expect, test } from "vitest";
+import { writeEnvelope } from "../src/protocols/shared/envelope.ts";
+import { type HttpBody, HttpBodySchema } from "../src/gen/google/api/httpbody_pb.ts";
+import { FileService } from "../../testing/src/gen/files/v1/files_pb.ts";
+import { openHttp1 } from "../../testing/src/carriers/http1-connection.ts";
+import { dataFrame, frameFlag, headersFrame, openFrames } from "../../testing/src/carriers/http2-frames.ts";
+import type { Address, Field } from "../../testing/src/carriers/exchange.ts";
+import { startFiles } from "../../testing/src/gateway/files.ts";
+import { answered } from "../../testing/src/http2/http2-requests.ts";
+
+const KiB = 1024;
+
+// Around the sizes of frames, of reads of a socket, of what is copied, and of windows.
+const lengths: readonly number[] = [
+  ...[1, 4 * KiB, 16 * KiB, 32 * KiB, 64 * KiB, 128 * KiB, 256 * KiB].flatMap((bytes) => [bytes, bytes + 1]),
+  16 * KiB - 8,
+  64 * KiB - 9,
+  64 * KiB - 10,
+  300_000,
+  1024 * KiB,
+  1024 * KiB - 300,
+];
+
+// Octets that no other message has, by their first.
+const sent: ReadonlyMap<number | undefined, Uint8Array> = new Map(
+  lengths.map((length, i) => [i + 1, new Uint8Array(length).fill(i + 1)]),
+);
+
+test.each([
+  { name: "gRPC over HTTP/2", open: (baseUrl: string) => createGrpcTransport({ baseUrl }) },
+  {
+    name: "Connect over HTTP/1.1",
+    open: (baseUrl: string) => createConnectTransport({ baseUrl, httpVersion: "1.1", useBinaryFormat: true }),
+  },
+])("over $name no message that is kept, and no answer, ever has octets of another", async ({ open }) => {
+  const kept: Uint8Array[] = [];
+  await using files = await startFiles("own", {
+    echo: (request, { signal }) => {
+      kept.push(request.data);
+      const data = Uint8Array.from(request.data);
+      // The handler's own again, once its call is over.
+      signal.addEventListener("abort", () => data.fill(0));
+      return { data };
+    },
+  });
+  const client = createClient(FileService, open(`http://127.0.0.1:${String(files.address.port)}`));
+  const answers = await Promise.all([...sent.values()].map((data) => client.echo({ data })));
+  expect(answers.map(({ data }) => data.byteLength)).toStrictEqual(lengths);
+  expect([...kept, ...answers.map(({ data }) => data)].filter(isMixed)).toStrictEqual([]);
+  expect(kept).toHaveLength(lengths.length);
+});
+
+const path = "/files.v1.FileService/Echo";
+
+test.each([
+  { name: "frames that are whole bodies", send: sendFrames, options: {} },
+  { name: "a body over HTTP/1.1", send: sendHttp1, options: {} },
+  // Time for all of the body to come before it is read.
+  { name: "a body that is held", send: sendHttp1, options: { requestGate: () => nextTurn() } },
+])("messages that are kept stay as they came: $name, with all else in one chunk", async ({ send, options }) => {
+  const kept: Uint8Array[] = [];
+  const echo = ({ data }: HttpBody): object => {
+    kept.push(data);
+    return {};
+  };
+  await using files = await startFiles("own", { echo }, options);
+  await send(files.address);
+  expect(kept.map((data) => Buffer.compare(data, Buffer.alloc(10_000, data[0])))).toStrictEqual(kept.map(() => 0));
+  expect(kept.length).toBeGreaterThan(0);
+});
+
+const request = toBinary(HttpBodySchema, create(HttpBodySchema, { data: Buffer.alloc(10_000, "x") }));
+
+async function sendFrames(address: Address): Promise<void> {
+  const header: Field[] = [
+    [":method", "POST"],
+    [":scheme", "http"],
+    [":authority", "a"],
+    [":path", path],
+  ];
+  using connection = await openFrames(address);
+  const calls = [1, 3, 5].flatMap((id) => [
+    headersFrame(id, [...header, ["content-type", "application/grpc"], ["te", "trailers"]]),
+    dataFrame(id, writeEnvelope(0, request), frameFlag.endStream),
+  ]);
+  connection.send(...calls);
+  expect(await connection.readEnd(1)).toStrictEqual(answered);
+  expect(await connection.readEnd(5)).toStrictEqual(answered);
+}
+
+async function sendHttp1(address: Address): Promise<void> {
+  using connection = await openHttp1(address);
+  const body = Buffer.concat([request, request]);
+  connection.request({ httpMethod: "POST", path, header: [["content-type", "application/proto"]], body });
+  expect((await connection.readAnswer()).httpStatus).toBe(200);
+}
+
+function isMixed(data: Uint8Array): boolean {
+  return Buffer.compare(data, sent.get(data[0]) ?? new Uint8Array(0)) !== 0 || data.byteLength === 0;
+}

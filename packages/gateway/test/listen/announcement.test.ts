@@ -1,0 +1,152 @@
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { createServer } from "node:http";
+import { Server, Socket } from "node:net";
+import { expect, test } from "vitest";
+import { createTestGateway, isNodeEngine } from "../../../testing/src/gateway/test-engine.ts";
+import { exchange } from "../../../testing/src/gateway/wire-format.ts";
+import type { Address, HttpRequest, HttpVersion } from "../../../testing/src/carriers/exchange.ts";
+import { openHttp1 } from "../../../testing/src/carriers/http1-connection.ts";
+import { startOnLoopback } from "../../../testing/src/carriers/listen-on-loopback.ts";
+import { startGreenhouse } from "../../../testing/src/gateway/greenhouse.ts";
+
+const channels = ["http.server.request.start", "http.server.response.finish"] as const;
+
+interface Heard {
+  readonly channel: string;
+  readonly message: unknown;
+  /** The status that the response had by then, and whether it had one. */
+  readonly status: readonly unknown[];
+  /** What the message said by then of the request. */
+  readonly said: object;
+}
+
+/** Keeps what is published on the two channels until it is disposed of. */
+function listenIn(names: readonly string[] = channels): { readonly heard: readonly Heard[] } & Disposable {
+  const heard: Heard[] = [];
+  const listener = (message: unknown, name: string | symbol): void => {
+    const response = memberOf(message, "response");
+    const status = [memberOf(response, "statusCode"), memberOf(response, "headersSent")];
+    heard.push({ channel: String(name), message, status, said: describe(message) });
+  };
+  for (const name of names) subscribe(name, listener);
+  return { heard, [Symbol.dispose]: () => names.forEach((name) => unsubscribe(name, listener)) };
+}
+
+function memberOf(object: unknown, name: string): unknown {
+  return typeof object === "object" && object !== null ? Reflect.get(object, name) : undefined;
+}
+
+const request: HttpRequest = {
+  httpMethod: "GET",
+  path: "/sensors/7/reading?x=1",
+  header: [
+    ["x-one", "1"],
+    ["x-two", "2"],
+    ["x-two", "3"],
+    ["cookie", "a=b"],
+  ],
+};
+
+/** What both of node's objects and ours say of a request. */
+function describe(message: unknown): object {
+  const asked = memberOf(message, "request");
+  const socket = memberOf(message, "socket");
+  const members = ["method", "url", "httpVersion"].map((name) => [name, memberOf(asked, name)]);
+  const headers = Object.entries(Object(memberOf(asked, "headers"))).filter(([name]) => !/^:|^host$/.test(name));
+  return {
+    ...Object.fromEntries(members),
+    headers: Object.fromEntries(headers),
+    keys: Object.keys(Object(message)).toSorted(),
+    isRaw: [memberOf(asked, "rawHeaders")].flat().includes("x-two"),
+    isOfSocket: memberOf(asked, "socket") === socket && socket instanceof Socket,
+    isServer: memberOf(message, "server") instanceof Server,
+  };
+}
+
+async function readingOf(address: Address, version: HttpVersion): Promise<readonly Heard[]> {
+  using ears = listenIn();
+  await exchange(address, version, request);
+  await expect.poll(() => ears.heard.length).toBe(2);
+  return ears.heard;
+}
+
+// On node:http, node itself publishes its own objects.
+const versions: readonly HttpVersion[] = isNodeEngine ? ["2"] : ["1.1", "2"];
+
+test.each(versions)("a request over HTTP/%s is announced as node:http announces it", async (version) => {
+  await using greenhouse = await startGreenhouse({ getReading: () => ({}) });
+  await using nodes = await startOnLoopback(createServer((_, response) => response.end("{}")));
+  const [nodesStart] = await readingOf(nodes.address, "1.1");
+  if (nodesStart === undefined) throw new TypeError("node has published nothing");
+  const [start, finish] = await readingOf(greenhouse.address, version);
+  if (start === undefined || finish === undefined) throw new TypeError("the gateway has published nothing");
+  const wanted = { ...nodesStart.said, ...(version === "2" && { httpVersion: "2.0" }) };
+  expect(start.said).toEqual(wanted);
+  expect([start.channel, finish.channel]).toEqual(channels);
+  expect(finish.message).toBe(start.message);
+  // There is no such parameter.
+  expect([start.status, finish.status]).toEqual([
+    [0, false],
+    [400, true],
+  ]);
+});
+
+test.each(channels)("whoever listens to %s alone hears it", async (name) => {
+  await using greenhouse = await startGreenhouse({ getReading: () => ({}) });
+  using ears = listenIn([name]);
+  await exchange(greenhouse.address, "1.1", request);
+  await expect.poll(() => ears.heard.map(({ channel }) => channel)).toEqual([name]);
+});
+
+test("an answer that its client did not wait for starts and never finishes", async () => {
+  const called = Promise.withResolvers<AbortSignal>();
+  await using greenhouse = await startGreenhouse({
+    getReading: async (_, { signal }) => {
+      called.resolve(signal);
+      await new Promise((resolve) => signal.addEventListener("abort", resolve));
+      return {};
+    },
+  });
+  using ears = listenIn();
+  const client = await openHttp1(greenhouse.address);
+  client.socket.write("GET /sensors/7/reading HTTP/1.1\r\nhost: x\r\n\r\n");
+  await called.promise;
+  client.socket.resetAndDestroy();
+  await greenhouse.answered(1);
+  await greenhouse.gateway.close();
+  expect(ears.heard.map(({ channel }) => channel)).toEqual(["http.server.request.start"]);
+});
+
+test("a stream finishes with its last message", async () => {
+  await using greenhouse = await startGreenhouse({
+    async *watchReadings() {
+      yield {};
+      startedBefore.push(ears.heard.length);
+    },
+  });
+  using ears = listenIn();
+  const startedBefore: number[] = [];
+  await exchange(greenhouse.address, "1.1", {
+    httpMethod: "POST",
+    path: "/greenhouse.v1.GreenhouseService/WatchReadings",
+    header: [["content-type", "application/connect+json"]],
+    body: Buffer.from([0, 0, 0, 0, 2, 123, 125]),
+  });
+  await expect.poll(() => ears.heard.map(({ channel }) => channel)).toEqual(channels);
+  expect(startedBefore).toEqual([1]);
+});
+
+test.each(versions)("what is wrong as HTTP/%s is not announced", async (version) => {
+  await using greenhouse = await startGreenhouse({ getReading: () => ({}) });
+  using ears = listenIn();
+  await exchange(greenhouse.address, version, { httpMethod: "GET", path: "/no#fragment", header: [] });
+  await exchange(greenhouse.address, version, request);
+  await expect.poll(() => ears.heard.map(({ channel }) => channel)).toEqual(channels);
+});
+
+test("a gateway in another server leaves the announcing to that server", async () => {
+  const gateway = createTestGateway({ routes: () => {} });
+  await using nodes = await startOnLoopback(createServer(gateway.handler));
+  const heard = await readingOf(nodes.address, "1.1");
+  expect(heard.map(({ status }) => status[0])).toEqual([200, 404]);
+});

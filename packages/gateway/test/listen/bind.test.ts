@@ -1,0 +1,77 @@
+import { once } from "node:events";
+import { lstatSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { describe, expect, test } from "vitest";
+import { bind, putBack, removeStaleSocket } from "../../src/listen/bind.ts";
+import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
+
+/** What was seen at a path, before another process replaced it. */
+function lookAt(path: string) {
+  writeFileSync(path, "before");
+  return lstatSync(path, { bigint: true });
+}
+
+describe("what has replaced a socket that was left behind keeps its name", () => {
+  test("where it can be linked", () => {
+    using folder = createTempFolder();
+    const path = folder.file("s");
+    writeFileSync(path, "now");
+    expect(removeStaleSocket(path, lookAt(folder.file("other")))).toBe(false);
+    expect(readFileSync(path, "utf8")).toBe("now");
+    expect(readdirSync(folder.path).toSorted()).toEqual(["other", "s"]);
+  });
+
+  test("where it cannot, as a folder cannot", () => {
+    using folder = createTempFolder();
+    const path = folder.file("s");
+    mkdirSync(path);
+    expect(removeStaleSocket(path, lookAt(folder.file("other")))).toBe(false);
+    expect(lstatSync(path).isDirectory()).toBe(true);
+    expect(readdirSync(folder.path).toSorted()).toEqual(["other", "s"]);
+  });
+
+  test("unless a third has used the name meanwhile, which is left alone", () => {
+    using folder = createTempFolder();
+    const [aside, path] = [folder.file("aside"), folder.file("s")];
+    writeFileSync(aside, "second");
+    writeFileSync(path, "third");
+    putBack(aside, path);
+    expect(readFileSync(path, "utf8")).toBe("third");
+    expect(readdirSync(folder.path)).toEqual(["s"]);
+  });
+});
+
+test.each([{ name: "where nothing was" }, { name: "where one was left behind" }])(
+  "a Unix socket is listened on and has its mode once it is bound, $name",
+  async ({ name }) => {
+    using folder = createTempFolder();
+    const path = folder.file("s");
+    if (name === "where one was left behind") {
+      const dead = createServer().listen({ path: folder.file("dead") });
+      await once(dead, "listening");
+      renameSync(folder.file("dead"), path);
+      dead.close();
+    }
+    const server = createServer();
+    await bind(server, { path, socketMode: 0o640 });
+    expect([server.listening, lstatSync(path).mode & 0o777]).toEqual([true, 0o640]);
+    server.close();
+  },
+);
+
+describe("a port that another server listens on", () => {
+  test.each([
+    { name: "is shared with reusePort", reusePort: true, want: "shared" },
+    { name: "is refused without it", reusePort: false, want: "EADDRINUSE" },
+  ])("$name", async ({ reusePort, want }) => {
+    const [first, second] = [createServer(), createServer()];
+    const { port } = await bind(first, { reusePort });
+    const outcome = await bind(second, { port, reusePort }).then(
+      () => "shared",
+      (error: unknown) => (error instanceof Error && "code" in error ? error.code : error),
+    );
+    first.close();
+    second.close();
+    expect(outcome).toBe(want);
+  });
+});

@@ -1,0 +1,189 @@
+import { once } from "node:events";
+import { existsSync } from "node:fs";
+import { connect as connectTcp } from "node:net";
+import { join } from "node:path";
+import { Code } from "@connectrpc/connect";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { createTestGateway } from "../../../testing/src/gateway/test-engine.ts";
+import { within } from "../../../testing/src/deadline.ts";
+import { type Field, fieldValue } from "../../../testing/src/carriers/exchange.ts";
+import { startGreenhouse } from "../../../testing/src/gateway/greenhouse.ts";
+import { openHttp1 } from "../../../testing/src/carriers/http1-connection.ts";
+import { openHttp2 } from "../../../testing/src/carriers/http2-connection.ts";
+import { dataFrame, frameFlag, headersFrame, openFrames } from "../../../testing/src/carriers/http2-frames.ts";
+import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
+
+const water = { httpMethod: "POST", path: "/beds/7:water", header: [["content-type", "application/json"]] as const };
+const wholeWater = { ...water, body: Buffer.from("{}") };
+
+test("a gateway listens once; where the port is taken, it may try another", async () => {
+  await using greenhouse = await startGreenhouse({});
+  const second = createTestGateway({ routes: () => {} });
+  const { port } = greenhouse.address;
+  await expect(second.listen({ port })).rejects.toMatchObject({ code: "EADDRINUSE" });
+  const listening = second.listen();
+  await expect(second.listen()).rejects.toThrow("listening already");
+  await listening;
+  await expect(second.listen()).rejects.toThrow("listening already");
+  await second.close();
+});
+
+test("a gateway that is drained before it listens leaves nothing open", async () => {
+  using folder = createTempFolder();
+  const path = join(folder.path, "socket");
+  const gateway = createTestGateway({ routes: () => {} });
+  const listening = gateway.listen({ path });
+  const drained = gateway.drain(0);
+  await expect(listening).rejects.toThrow("has been drained");
+  await drained;
+  expect(existsSync(path)).toBe(false);
+  await expect(gateway.listen({ path })).rejects.toThrow("has been drained");
+  expect(existsSync(path)).toBe(false);
+});
+
+describe("a drain", () => {
+  test("waits for nothing where there is no connection", async () => {
+    const gateway = createTestGateway({ routes: () => {} });
+    await gateway.listen();
+    const timers = vi.spyOn(globalThis, "setTimeout");
+    onTestFinished(() => timers.mockRestore());
+    await gateway.drain(60_000);
+    expect(timers).not.toHaveBeenCalled();
+  });
+
+  test("lets a call in flight finish, and tells HTTP/2 clients to go away", async () => {
+    const slow = Promise.withResolvers<{ note: string }>();
+    const started = Promise.withResolvers<void>();
+    let calls = 0;
+    await using greenhouse = await startGreenhouse({
+      waterBed: () => {
+        calls += 1;
+        if (calls === 2) started.resolve();
+        return slow.promise;
+      },
+    });
+    using http1 = await openHttp1(greenhouse.address);
+    using connection = await openHttp2(greenhouse.address);
+    http1.request(wholeWater);
+    const going = once(connection.session, "goaway");
+    const answer = connection.exchange(wholeWater);
+    await within(started.promise, "both calls");
+    const drained = greenhouse.gateway.drain(5000);
+    await within(going, "GOAWAY");
+    slow.resolve({ note: "done" });
+    expect(String((await answer).body)).toContain("done");
+    const last = await http1.readAnswer();
+    expect(String(last.body)).toContain("done");
+    expect(fieldValue(last.header, "connection")).toBe("close");
+    await within(drained, "the end of the drain");
+  });
+
+  test("cuts what is left at its deadline", async () => {
+    const reasons: unknown[] = [];
+    const started = Promise.withResolvers<void>();
+    await using greenhouse = await startGreenhouse({
+      waterBed: (_, { signal }) => {
+        signal.addEventListener("abort", () => reasons.push(signal.reason));
+        started.resolve();
+        return new Promise(() => {});
+      },
+    });
+    using connection = await openFrames(greenhouse.address);
+    const header: Field[] = [
+      [":method", "POST"],
+      [":path", water.path],
+      [":scheme", "http"],
+      [":authority", "x"],
+      ...water.header,
+    ];
+    connection.send(headersFrame(1, header), dataFrame(1, wholeWater.body, frameFlag.endStream));
+    await within(started.promise, "the call");
+    await within(greenhouse.gateway.drain(20), "the end of the drain");
+    expect((await connection.readEnd(1)).kind).not.toBe("answered");
+    expect(reasons).toMatchObject([{ code: Code.Canceled }]);
+    expect(greenhouse.answers).toMatchObject([{ httpStatus: 0 }]);
+  });
+});
+
+test("a drain serves the next request of an idle connection, and ends it with the answer", async () => {
+  await using greenhouse = await startGreenhouse({ waterBed: () => ({}) });
+  using connection = await openHttp1(greenhouse.address);
+  connection.request(wholeWater);
+  expect(fieldValue((await connection.readAnswer()).header, "connection")).not.toBe("close");
+  const drained = greenhouse.gateway.drain(5000);
+  connection.request(wholeWater);
+  const answer = await connection.readAnswer();
+  expect(answer.httpStatus).toBe(200);
+  expect(fieldValue(answer.header, "connection")).toBe("close");
+  expect(await connection.atEnd()).toBe(true);
+  await within(drained, "the end of the drain");
+  const late = connectTcp({ host: greenhouse.address.address, port: greenhouse.address.port });
+  await expect(once(late, "connect")).rejects.toMatchObject({ code: "ECONNREFUSED" });
+});
+
+test("a drain serves all requests that a client has sent ahead", async () => {
+  const slow = Promise.withResolvers<{ note: string }>();
+  const started = Promise.withResolvers<void>();
+  await using greenhouse = await startGreenhouse({
+    waterBed: () => {
+      started.resolve();
+      return slow.promise;
+    },
+  });
+  using connection = await openHttp1(greenhouse.address);
+  const fields = "host: x\r\ncontent-type: application/json\r\ncontent-length: 2";
+  connection.write(`POST ${wholeWater.path} HTTP/1.1\r\n${fields}\r\n\r\n{}`.repeat(2));
+  await within(started.promise, "the first call");
+  const drained = greenhouse.gateway.drain(5000);
+  slow.resolve({ note: "done" });
+  expect(fieldValue((await connection.readAnswer()).header, "connection")).not.toBe("close");
+  expect(fieldValue((await connection.readAnswer()).header, "connection")).toBe("close");
+  await within(drained, "the end of the drain");
+});
+
+test.each([
+  { name: "less time ends sooner", timesMs: [600_000, 0] },
+  { name: "more time ends no later", timesMs: [20, 600_000] },
+])("a drain that is asked for again with $name", async ({ timesMs: [first = 0, second = 0] }) => {
+  const started = Promise.withResolvers<void>();
+  const stuck = (): Promise<never> => {
+    started.resolve();
+    return new Promise(() => {});
+  };
+  await using greenhouse = await startGreenhouse({ waterBed: stuck });
+  using connection = await openHttp1(greenhouse.address);
+  connection.request(wholeWater);
+  await within(started.promise, "the call");
+  const drained = greenhouse.gateway.drain(first);
+  void greenhouse.gateway.drain(second);
+  await within(drained, "the end of the drain");
+});
+
+// A second each, and all of it waiting, so they wait together.
+describe.concurrent("a drain with time", () => {
+  test("lets a call go on that takes longer than idle connections are kept", async () => {
+    const started = Promise.withResolvers<void>();
+    await using greenhouse = await startGreenhouse({
+      waterBed: async () => {
+        started.resolve();
+        await new Promise((resolve) => setTimeout(resolve, 1300));
+        return { note: "done" };
+      },
+    });
+    using connection = await openHttp1(greenhouse.address);
+    connection.request(wholeWater);
+    await within(started.promise, "the call");
+    const drained = greenhouse.gateway.drain(600_000);
+    expect(String((await connection.readAnswer()).body)).toContain("done");
+    await within(drained, "the end of the drain");
+  });
+
+  test("closes a connection on which nothing is asked any more", async () => {
+    await using greenhouse = await startGreenhouse({ waterBed: () => ({}) });
+    using connection = await openHttp1(greenhouse.address);
+    connection.request(wholeWater);
+    await connection.readAnswer();
+    await within(greenhouse.gateway.drain(600_000), "the end of the drain");
+    expect(await connection.atEnd()).toBe(true);
+  });
+});

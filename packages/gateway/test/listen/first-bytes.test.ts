@@ -1,0 +1,127 @@
+import { once } from "node:events";
+import { connect, createServer, type Socket } from "node:net";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { sniff, firstProtocolOf, type FirstProtocol } from "../../src/listen/first-bytes.ts";
+import { createByteReader } from "../../../testing/src/carriers/byte-reader.ts";
+import { within } from "../../../testing/src/deadline.ts";
+import { listenOnLoopback } from "../../../testing/src/carriers/listen-on-loopback.ts";
+
+const preface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+
+describe("firstProtocolOf", () => {
+  test.each([
+    { name: "HTTP/2's preface", bytes: preface, want: "http2" },
+    { name: "a request line", bytes: Buffer.from("GET / HTTP/1.1\r\n"), want: "http1" },
+    { name: "one letter of a method", bytes: Buffer.from("G"), want: "http1" },
+    { name: "a method that begins as the preface does", bytes: Buffer.from("PRIVATE / HTTP/1.1\r\n"), want: "http1" },
+    { name: "the preface of another version", bytes: Buffer.from("PRI * HTTP/2.1\r\n"), want: "http1" },
+    { name: "a handshake of TLS", bytes: Buffer.of(22, 3, 1), want: "tls" },
+    { name: "a zero byte", bytes: Buffer.of(0), want: "http1" },
+    { name: "nothing", bytes: Buffer.alloc(0), want: undefined },
+  ])("takes $name for $want", ({ bytes, want }) => {
+    expect(firstProtocolOf(bytes)).toBe(want);
+  });
+
+  test.each(Array.from({ length: 16 }, (_, length) => ({ length })))(
+    "cannot tell by $length bytes of the preface",
+    ({ length }) => {
+      expect(firstProtocolOf(preface.subarray(0, length))).toBeUndefined();
+    },
+  );
+});
+
+/** The server's end of a connection, handed on. */
+interface Handed {
+  readonly spoken: FirstProtocol;
+  readonly socket: Socket;
+}
+
+// The time limit of the connections that are accepted next.
+let timeoutMs = 10_000;
+const accepted: ((socket: Socket) => void)[] = [];
+const handed: ((handed: Handed) => void)[] = [];
+const server = createServer({ allowHalfOpen: true }, (socket) => {
+  sniff(socket, timeoutMs, (spoken) => handed.shift()?.({ spoken, socket }));
+  accepted.shift()?.(socket);
+});
+let port: number;
+
+beforeAll(async () => {
+  port = Number(new URL(await listenOnLoopback(server)).port);
+});
+
+afterAll(() => void server.close());
+
+/** A client that is connected, and the server's end of it. */
+async function open(): Promise<{ client: Socket; socket: Socket; spoken: Promise<Handed> }> {
+  const socket = new Promise<Socket>((resolve) => accepted.push(resolve));
+  const spoken = new Promise<Handed>((resolve) => handed.push(resolve));
+  const client = connect({ port, host: "127.0.0.1", noDelay: true, allowHalfOpen: true });
+  client.on("error", () => {});
+  return { client, socket: await within(socket, "a connection"), spoken };
+}
+
+/** Sends bytes and waits until the server has looked at them. */
+async function send(client: Socket, socket: Socket, bytes: Uint8Array): Promise<void> {
+  const expected = socket.bytesRead + bytes.byteLength;
+  client.write(bytes);
+  while (socket.bytesRead < expected) await within(once(socket, "readable"), "bytes");
+}
+
+describe("a connection is handed on whole", () => {
+  test.each(Array.from({ length: preface.byteLength - 1 }, (_, at) => ({ at: at + 1 })))(
+    "when the preface comes in two pieces, split behind byte $at",
+    async ({ at }) => {
+      const { client, socket, spoken } = await open();
+      await send(client, socket, preface.subarray(0, at));
+      client.write(preface.subarray(at));
+      const { spoken: what } = await within(spoken, "the connection");
+      expect(what).toBe("http2");
+      const bytes = await createByteReader(socket).readExactly(preface.byteLength, "the preface");
+      expect(bytes.equals(preface)).toBe(true);
+      client.destroy();
+    },
+  );
+
+  test("when it comes byte by byte", async () => {
+    const { client, socket, spoken } = await open();
+    const request = Buffer.from("PRIVATE / HTTP/1.1\r\n\r\n");
+    for (let at = 0; at < 4; at += 1) await send(client, socket, request.subarray(at, at + 1));
+    client.write(request.subarray(4));
+    expect((await within(spoken, "the connection")).spoken).toBe("http1");
+    const bytes = await createByteReader(socket).readExactly(request.byteLength, "the request");
+    expect(bytes.equals(request)).toBe(true);
+    client.destroy();
+  });
+
+  test("by the first byte of TLS", async () => {
+    const { client, spoken } = await open();
+    client.write(Buffer.of(22));
+    expect((await within(spoken, "the connection")).spoken).toBe("tls");
+    client.destroy();
+  });
+});
+
+describe("a connection is closed", () => {
+  test.each([
+    { name: "that says nothing", says: "" },
+    { name: "that says too little", says: "PRI * HTTP/2.0" },
+  ])("$name in time", async ({ says }) => {
+    timeoutMs = 200;
+    const { client, socket } = await open();
+    timeoutMs = 10_000;
+    client.write(says);
+    await within(once(socket, "close"), "the connection to close");
+    client.destroy();
+  });
+
+  test.each([
+    { name: "without a word", says: "" },
+    { name: "within the preface", says: "PRI" },
+  ])("that ends $name, long before its time", async ({ says }) => {
+    const { client, socket } = await open();
+    client.end(says);
+    await within(once(socket, "close"), "the connection to close");
+    client.destroy();
+  });
+});

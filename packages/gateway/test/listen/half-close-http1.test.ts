@@ -1,0 +1,210 @@
+import { createServer } from "node:http";
+import { Code } from "@connectrpc/connect";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { createCertificate } from "../../../testing/src/carriers/certificate.ts";
+import { type Http1Connection, openHttp1 } from "../../../testing/src/carriers/http1-connection.ts";
+import { startOnLoopback } from "../../../testing/src/carriers/listen-on-loopback.ts";
+import { within } from "../../../testing/src/deadline.ts";
+import { encodeEnvelope } from "../../../testing/src/gateway/envelope.ts";
+import { startGreenhouse, type TestGreenhouse, waterBedProcedure } from "../../../testing/src/gateway/greenhouse.ts";
+
+// A client of HTTP/1.1 that ends its side behind its request, as `nc -N` does, may still be reading, or be gone. Interim
+// answers tell the one from the other, and so does what is sent of an answer. Where neither can be sent, it is given a
+// while.
+
+const certificate = createCertificate("localhost");
+const tls = { ca: certificate.cert, servername: "localhost" };
+/** More than the system takes at once. */
+const longNote = "plants".repeat(500_000);
+
+let greenhouse: TestGreenhouse;
+let asked: PromiseWithResolvers<void>;
+let answer: PromiseWithResolvers<{ note: string }>;
+let aborted: PromiseWithResolvers<unknown>;
+/** What the stream goes on with. */
+let readings: PromiseWithResolvers<{ sensor: string }>[];
+
+beforeEach(async () => {
+  asked = Promise.withResolvers();
+  answer = Promise.withResolvers();
+  aborted = Promise.withResolvers();
+  readings = Array.from({ length: 3 }, () => Promise.withResolvers());
+  const noteEnd = (signal: AbortSignal): void => {
+    signal.addEventListener("abort", () => aborted.resolve(signal.reason));
+    asked.resolve();
+  };
+  greenhouse = await startGreenhouse(
+    {
+      waterBed: ({ note }, { signal }) => {
+        noteEnd(signal);
+        return note === "" ? answer.promise : Promise.resolve({ note });
+      },
+      async *watchReadings(_, { signal }) {
+        noteEnd(signal);
+        for (const { promise } of readings) {
+          const reading = await promise;
+          yield reading;
+        }
+      },
+    },
+    // A connection is looked at four times in the shortest of its time-outs.
+    { limits: { requestTimeoutMs: 800 } },
+    { tls: certificate, allowCleartext: true },
+  );
+});
+afterEach(() => greenhouse[Symbol.asyncDispose]());
+
+function requestOf(note: string, httpVersion = "1.1"): string {
+  const body = JSON.stringify({ note });
+  const fields = `host: localhost\r\ncontent-type: application/json\r\ncontent-length: ${String(body.length)}`;
+  return `POST ${waterBedProcedure} HTTP/${httpVersion}\r\n${fields}\r\n\r\n${body}`;
+}
+
+/** The stream of readings by Connect, each message of which has five bytes in front of it. */
+function watchRequest(): Buffer {
+  const fields = "host: localhost\r\ncontent-type: application/connect+json\r\ncontent-length: 7";
+  const head = `POST /greenhouse.v1.GreenhouseService/WatchReadings HTTP/1.1\r\n${fields}\r\n\r\n`;
+  return Buffer.concat([Buffer.from(head), encodeEnvelope(0, Buffer.from("{}"))]);
+}
+
+/** Sends requests, ends the client's side, and waits until the first of them has reached its handler. */
+async function sendAndEnd(connection: Http1Connection, bytes: string | Uint8Array): Promise<void> {
+  connection.socket.end(bytes);
+  await within(asked.promise, "the handler");
+}
+
+/** Waits until the server has sent something that holds `text`. */
+async function seen({ socket }: Http1Connection, text: string): Promise<void> {
+  let all = "";
+  await within(
+    new Promise<void>((resolve) => {
+      socket.on("data", (bytes: Buffer) => {
+        all += bytes.toString("latin1");
+        if (all.includes(text)) resolve();
+      });
+    }),
+    text,
+  );
+}
+
+describe.each([
+  { name: "", options: undefined },
+  { name: " over TLS", options: tls },
+])("a client that ends its side behind a whole request$name", ({ options }) => {
+  test("is answered at once if the answer is there, and then the connection ends", async () => {
+    using connection = await openHttp1(greenhouse.address, options);
+    await sendAndEnd(connection, requestOf(longNote));
+    const { httpStatus, interim, body } = await connection.readAnswer();
+    expect({ httpStatus, interim }).toEqual({ httpStatus: 200, interim: [] });
+    expect(body.byteLength).toBeGreaterThan(longNote.length);
+    expect(await connection.atEnd()).toBe(true);
+  });
+
+  test("is answered after as long as it takes, and asked meanwhile whether it is still there", async () => {
+    using connection = await openHttp1(greenhouse.address, options);
+    const interim = seen(connection, "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n");
+    await sendAndEnd(connection, requestOf(""));
+    await interim;
+    answer.resolve({ note: longNote });
+    const { httpStatus, body } = await connection.readAnswer();
+    expect(httpStatus).toBe(200);
+    expect(body.byteLength).toBeGreaterThan(longNote.length);
+    expect(await connection.atEnd()).toBe(true);
+  });
+
+  test("has its call cancelled once it turns out to be gone", async () => {
+    using connection = await openHttp1(greenhouse.address, options);
+    connection.write(requestOf(""));
+    await within(asked.promise, "the handler");
+    connection.socket.destroy();
+    expect(await within(aborted.promise, "the end of the call")).toMatchObject({ code: Code.Canceled });
+    expect(await greenhouse.answered(1)).toMatchObject({ httpStatus: 0, error: { code: Code.Canceled } });
+  });
+});
+
+describe("a client that ends its side", () => {
+  test("behind several requests is answered all of them", async () => {
+    using connection = await openHttp1(greenhouse.address);
+    await sendAndEnd(connection, requestOf("first") + requestOf("") + requestOf("third"));
+    answer.resolve({ note: "second" });
+    const notes: unknown[] = [];
+    for (let i = 0; i < 3; i++) notes.push(JSON.parse(String((await connection.readAnswer()).body)));
+    expect(notes).toEqual([{ note: "first" }, { note: "second" }, { note: "third" }]);
+    expect(await connection.atEnd()).toBe(true);
+  });
+
+  test.each([
+    { name: "behind half a request", behind: "POST / HTT" },
+    { name: "behind half a body", behind: requestOf("third").slice(0, -1) },
+  ])("$name is answered what came before it, and told that the rest is no request", async ({ behind }) => {
+    using connection = await openHttp1(greenhouse.address);
+    await sendAndEnd(connection, requestOf("") + behind);
+    answer.resolve({ note: "first" });
+    expect((await connection.readAnswer()).httpStatus).toBe(200);
+    expect((await connection.readAnswer()).httpStatus).toBe(400);
+    expect(await connection.atEnd()).toBe(true);
+  });
+
+  test("and speaks HTTP/1.0 is answered, without an interim answer that it would not know", async () => {
+    using connection = await openHttp1(greenhouse.address);
+    using other = await openHttp1(greenhouse.address);
+    connection.socket.end(requestOf("", "1.0"));
+    // Another client is asked meanwhile whether it is still there.
+    const interim = seen(other, "100 Continue");
+    other.socket.end(requestOf(""));
+    await interim;
+    answer.resolve({ note: "n" });
+    expect(await connection.readAnswer()).toMatchObject({ httpStatus: 200, interim: [] });
+    expect(await connection.atEnd()).toBe(true);
+  });
+
+  test("and speaks HTTP/1.0 is told after a while that nobody goes on for it", async () => {
+    using connection = await openHttp1(greenhouse.address);
+    await sendAndEnd(connection, requestOf("", "1.0"));
+    expect(await within(aborted.promise, "the end of the call")).toMatchObject({ code: Code.Canceled });
+    expect(await connection.readAnswer()).toMatchObject({ httpStatus: 499, interim: [] });
+    expect(await connection.atEnd()).toBe(true);
+  });
+
+  test("behind a request for a stream gets all of it, however long it is quiet before the first message", async () => {
+    using connection = await openHttp1(greenhouse.address);
+    const interim = seen(connection, "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n");
+    await sendAndEnd(connection, watchRequest());
+    await interim;
+    for (const [i, reading] of readings.entries()) reading.resolve({ sensor: `sensor ${String(i)}` });
+    const { httpStatus, body } = await connection.readAnswer();
+    expect(httpStatus).toBe(200);
+    expect(String(body)).toMatch(/sensor 0.*sensor 1.*sensor 2/);
+    expect(await connection.atEnd()).toBe(true);
+  });
+
+  test("behind a request for a stream that has begun and is quiet for long is cut off, and the call cancelled", async () => {
+    using connection = await openHttp1(greenhouse.address);
+    const begun = seen(connection, "sensor 0");
+    await sendAndEnd(connection, watchRequest());
+    readings[0]?.resolve({ sensor: "sensor 0" });
+    await begun;
+    expect(await within(aborted.promise, "the end of the call")).toMatchObject({ code: Code.Canceled });
+    await expect(connection.readAnswer()).rejects.toThrow();
+  });
+
+  test("behind a request for a stream and is gone has its call cancelled by what is sent next", async () => {
+    using connection = await openHttp1(greenhouse.address);
+    const begun = seen(connection, "sensor 0");
+    connection.write(watchRequest());
+    readings[0]?.resolve({ sensor: "sensor 0" });
+    await begun;
+    connection.socket.destroy();
+    // More than the system takes, so that a client that is there and does not read would not end it either.
+    for (const reading of readings.slice(1)) reading.resolve({ sensor: longNote });
+    expect(await within(aborted.promise, "the end of the call")).toMatchObject({ code: Code.Canceled });
+  });
+});
+
+test("to a server of node's own such a client is gone", async () => {
+  await using server = await startOnLoopback(createServer(greenhouse.gateway.handler));
+  using connection = await openHttp1(server.address);
+  await sendAndEnd(connection, requestOf(""));
+  expect(await within(aborted.promise, "the end of the call")).toMatchObject({ code: Code.Canceled });
+  expect(await connection.atEnd()).toBe(true);
+});

@@ -1,0 +1,115 @@
+import { Code } from "@connectrpc/connect";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { createIssuedCertificate } from "../../../testing/src/carriers/certificate.ts";
+import { within } from "../../../testing/src/deadline.ts";
+import { encodeEnvelope } from "../../../testing/src/gateway/envelope.ts";
+import { startGreenhouse, type TestGreenhouse, waterBedProcedure } from "../../../testing/src/gateway/greenhouse.ts";
+import {
+  dataFrame,
+  frameFlag,
+  frameType,
+  headersFrame,
+  openFrames,
+} from "../../../testing/src/carriers/http2-frames.ts";
+import { settingFrame, windowUpdateFrame } from "../../../testing/src/http2/http2-requests.ts";
+
+// A client that ends its side of a connection, by FIN or under TLS by close_notify, may still be reading, or be gone.
+// What we send tells the one from the other. HTTP/1.1 has rows of its own.
+
+const { authority, ...certificate } = createIssuedCertificate("localhost");
+const trusting = { ca: authority, servername: "localhost" };
+/** More than a window of HTTP/2, and than a socket takes at once. */
+const note = "plants".repeat(500_000);
+const windowMax = 2 ** 31 - 1;
+
+interface Way {
+  readonly name: string;
+  readonly tls: boolean;
+}
+
+const http2Ways: readonly Way[] = [
+  { name: "on HTTP/2", tls: false },
+  { name: "on HTTP/2 over TLS", tls: true },
+];
+
+let greenhouse: TestGreenhouse;
+let asked: PromiseWithResolvers<void>;
+let answer: PromiseWithResolvers<object>;
+let aborted: PromiseWithResolvers<unknown>;
+
+beforeEach(async () => {
+  asked = Promise.withResolvers();
+  answer = Promise.withResolvers();
+  aborted = Promise.withResolvers();
+  greenhouse = await startGreenhouse(
+    {
+      waterBed: (_, { signal }) => {
+        signal.addEventListener("abort", () => aborted.resolve(signal.reason));
+        asked.resolve();
+        return answer.promise;
+      },
+    },
+    {},
+    { tls: certificate, allowCleartext: true },
+  );
+});
+
+afterEach(async () => {
+  await greenhouse[Symbol.asyncDispose]();
+});
+
+/** The handler learns of it, and so does the log, which still knows the caller. */
+async function expectCancelled({ answers }: TestGreenhouse): Promise<void> {
+  expect(await within(aborted.promise, "the end of the call")).toMatchObject({ code: Code.Canceled });
+  await expect.poll(() => answers.length).toBeGreaterThan(0);
+  expect(answers.at(-1)).toMatchObject({ httpStatus: 0, error: { code: Code.Canceled } });
+  expect(answers.at(-1)?.peer.address).toBe("127.0.0.1");
+}
+
+type OpenCall = Awaited<ReturnType<typeof openFrames>>;
+
+/** Opens a connection with a call on it that its handler has begun with. */
+async function openCall({ tls }: Way): Promise<OpenCall> {
+  const connection = await openFrames(greenhouse.address, tls ? { tls: trusting } : {});
+  connection.send(settingFrame(4, windowMax), windowUpdateFrame(0, windowMax - 65_535));
+  const header = [
+    ...([
+      [":method", "POST"],
+      [":path", waterBedProcedure],
+      [":scheme", tls ? "https" : "http"],
+    ] as const),
+    ...([
+      [":authority", "localhost"],
+      ["content-type", "application/grpc"],
+      ["te", "trailers"],
+    ] as const),
+  ];
+  connection.send(headersFrame(1, header), dataFrame(1, encodeEnvelope(0, Buffer.of()), frameFlag.endStream));
+  await within(asked.promise, "the handler");
+  return connection;
+}
+
+describe("a client that ends its side behind a request", () => {
+  test.each(http2Ways)("is answered all of it, $name", async (way) => {
+    using connection = await openCall(way);
+    connection.socket.end();
+    // It is asked for a sign of life, so it is known by now that it has ended.
+    await connection.readUntil(({ type, flags }) => type === frameType.ping && flags === 0);
+    answer.resolve({ note });
+    let bytes = 0;
+    await connection.readUntil(({ type, payload }) => {
+      if (type === frameType.data) bytes += payload.byteLength;
+      return type === frameType.headers && bytes > 0;
+    });
+    expect(bytes).toBeGreaterThan(note.length);
+    expect(await connection.readUntil(() => false)).toBeUndefined();
+  });
+});
+
+test.each(http2Ways)("a client that is gone altogether has its call cancelled, $name", async (way) => {
+  using connection = await openCall(way);
+  // With nothing left to read: otherwise its system would reset the connection, which is noticed at once.
+  await connection.readUntil(({ type, flags }) => type === frameType.settings && flags === frameFlag.ack);
+  connection.socket.destroy();
+  await expectCancelled(greenhouse);
+});

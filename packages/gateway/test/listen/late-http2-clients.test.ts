@@ -1,0 +1,126 @@
+import { once } from "node:events";
+import { connect } from "node:net";
+import { describe, test } from "vitest";
+import { within } from "../../../testing/src/deadline.ts";
+import { startGreenhouse, waterBedProcedure } from "../../../testing/src/gateway/greenhouse.ts";
+import { grpcHeader, sendUnaryCall } from "../../../testing/src/carriers/grpc-frames.ts";
+import {
+  clientPreface,
+  dataFrame,
+  frame,
+  frameBytes,
+  frameFlag,
+  frameType,
+  headersFrame,
+  openFrames,
+} from "../../../testing/src/carriers/http2-frames.ts";
+import { settingFrame, windowUpdateFrame } from "../../../testing/src/http2/http2-requests.ts";
+import { isNodeEngine } from "../../../testing/src/gateway/test-engine.ts";
+
+/** Short, and longer than a busy machine keeps a request on its way: what is meant to be in time is not late then. */
+const idleTimeoutMs = 500;
+
+const ping = frame(frameType.ping, 0, 0, Buffer.alloc(8));
+/** More than the windows of HTTP/2 have room for. */
+const bigText = "plants".repeat(1_000_000);
+
+async function* endless(): AsyncGenerator<{ sensor: string }> {
+  for (;;) yield { sensor: bigText.slice(0, 100_000) };
+}
+
+// All of it waiting, so they wait together.
+describe.concurrent("a client of HTTP/2 that takes too long", () => {
+  test.for([
+    { name: "to say anything", sent: [] },
+    { name: "to ask for anything, whatever else it says", sent: [ping] },
+  ])("$name: its connection is closed", async ({ sent }, { expect }) => {
+    await using greenhouse = await startGreenhouse({}, { limits: { idleTimeoutMs } });
+    using connection = await openFrames(greenhouse.address);
+    connection.send(...sent);
+    let reported = false;
+    const end = await connection.readUntil(({ type, flags, payload }) => {
+      reported ||= type === frameType.goAway;
+      // With a PING behind each answer to one it says something all the time.
+      if (type !== frameType.ping) return false;
+      if (flags === 0) connection.send(frame(frameType.ping, frameFlag.ack, 0, payload));
+      else if (!reported) connection.send(ping);
+      return false;
+    });
+    expect(end).toBeUndefined();
+    expect(reported).toBe(true);
+  });
+
+  test("to send the rest of its body: it is reset", async ({ expect }) => {
+    const limits = { idleTimeoutMs, requestTimeoutMs: 60 };
+    await using greenhouse = await startGreenhouse({}, { limits });
+    using connection = await openFrames(greenhouse.address);
+    connection.send(headersFrame(1, grpcHeader(waterBedProcedure)), dataFrame(1, Buffer.of(0)));
+    expect((await connection.readEnd(1)).kind).not.toBe("answered");
+    expect(await greenhouse.answered(1)).toMatchObject({ httpStatus: 0 });
+  });
+
+  test.for([
+    { name: "an answer", procedure: waterBedProcedure },
+    { name: "a stream of messages", procedure: "/greenhouse.v1.GreenhouseService/WatchReadings" },
+  ])("to take $name: it is cut off, and its handler let go", async ({ procedure }, { expect }) => {
+    await using greenhouse = await startGreenhouse(
+      { waterBed: () => ({ note: bigText }), watchReadings: endless },
+      { limits: { idleTimeoutMs } },
+    );
+    using connection = await openFrames(greenhouse.address);
+    // Takes as much as HTTP/2's windows have room for at first, and no more; but it is alive, and says so.
+    sendUnaryCall(connection, 1, procedure);
+    const end = await connection.readUntil(({ type, flags, payload }) => {
+      if (type === frameType.ping && flags === 0) connection.send(frame(frameType.ping, frameFlag.ack, 0, payload));
+      return type === frameType.resetStream;
+    });
+    // Node's connection is closed with it.
+    expect(end?.streamId).toBe(isNodeEngine ? undefined : 1);
+    expect(await greenhouse.answered(1)).toMatchObject({ httpStatus: 200 });
+  });
+
+  test.for([
+    { name: "after it has said GOAWAY", last: frame(frameType.goAway, 0, 0, Buffer.alloc(8)) },
+    { name: "after it was told GOAWAY", last: ping },
+    { name: "after it has broken a rule", last: dataFrame(0, Buffer.of(0)) },
+  ])("to close its side $name: it is cut off", async ({ last }, { expect }) => {
+    await using greenhouse = await startGreenhouse({ waterBed: () => ({}) }, { limits: { idleTimeoutMs } });
+    const { address: host, port } = greenhouse.address;
+    const socket = connect({ host, port, allowHalfOpen: true }).resume();
+    socket.on("error", () => {});
+    const frames = [frame(frameType.settings, 0, 0), frame(frameType.settings, frameFlag.ack, 0), last];
+    socket.write(Buffer.concat([clientPreface, ...frames.map(frameBytes)]));
+    await within(once(socket, "end"), "the end of the server's side");
+    // What is sent to a connection that is no more is answered with a reset.
+    await expect.poll(() => socket.destroyed || (socket.write("x") && false)).toBe(true);
+    using connection = await openFrames(greenhouse.address);
+    sendUnaryCall(connection, 1, waterBedProcedure);
+    expect(await connection.readEnd(1)).toMatchObject({ kind: "answered" });
+  });
+
+  test("is not one that waits for a slow handler", async ({ expect }) => {
+    const slow = Promise.withResolvers<{ bed: bigint }>();
+    // It answers no PING, and is let go when as much time has passed again.
+    const limits = { idleTimeoutMs: 1000, requestTimeoutMs: 20 };
+    await using greenhouse = await startGreenhouse({ waterBed: () => slow.promise }, { limits });
+    using connection = await openFrames(greenhouse.address);
+    sendUnaryCall(connection, 1, waterBedProcedure);
+    // Another connection is told to go meanwhile, so the clocks do run.
+    using silent = await openFrames(greenhouse.address);
+    expect(await silent.readUntil(({ type }) => type === frameType.goAway)).toBeDefined();
+    slow.resolve({ bed: 7n });
+    expect(await connection.readEnd(1)).toMatchObject({ kind: "answered", httpStatus: 200 });
+  });
+
+  test("to read from its socket: its handler is let go, though nothing can be said to it any more", async ({
+    expect,
+  }) => {
+    await using greenhouse = await startGreenhouse({ watchReadings: endless }, { limits: { idleTimeoutMs } });
+    using connection = await openFrames(greenhouse.address);
+    connection.socket.pause();
+    const most = 2 ** 31 - 1;
+    connection.send(settingFrame(4, most), windowUpdateFrame(0, most - 65_535));
+    sendUnaryCall(connection, 1, "/greenhouse.v1.GreenhouseService/WatchReadings");
+    expect(await greenhouse.answered(1)).toMatchObject({ httpStatus: 200, error: { code: expect.any(Number) } });
+  });
+});

@@ -1,0 +1,246 @@
+import { create, type DescMessage, fromBinary, type Message, toBinary } from "@bufbuild/protobuf";
+import { StringValueSchema, StructSchema } from "@bufbuild/protobuf/wkt";
+import { describe, expect, test } from "vitest";
+import { createBinaryReader } from "../../../src/messages/binary/index.ts";
+import { LegacySchema } from "../../../../testing/src/gen/kitchensink/v1/legacy_pb.ts";
+import { Color, SinkSchema } from "../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { readBothWays, type Way } from "../../../../testing/src/gateway/binary-oracle.ts";
+import { isSince } from "../../../../testing/src/peer-version.ts";
+
+const { field } = SinkSchema;
+const [varint, bit64, length, group, endGroup, bit32] = [0, 1, 2, 3, 4, 5];
+
+function tag({ number }: { readonly number: number }, wireType: number): number[] {
+  return integer((number << 3) | wireType);
+}
+
+function integer(value: number): number[] {
+  return value < 0x80 ? [value] : [(value & 0x7f) | 0x80, ...integer(value >>> 7)];
+}
+
+const unknown = { number: 1000 };
+const minusOne = [255, 255, 255, 255, 255, 255, 255, 255, 255, 1];
+
+/** A sink in a sink, so many times. */
+function nested(depth: number): number[] {
+  let bytes: number[] = [];
+  for (let level = 1; level < depth; level += 1)
+    bytes = [...tag(field.child, length), ...integer(bytes.length), ...bytes];
+  return bytes;
+}
+
+/** A google.protobuf.Struct with a number, behind its length. */
+const struct = [16, 10, 14, 10, 1, 97, 18, 9, 17, 0, 0, 0, 0, 0, 0, 0, 64];
+
+const sinkRows: readonly (readonly [name: string, way: Way, bytes: readonly number[]])[] = [
+  ["nothing", "quick", []],
+  ["a number of ten bytes", "quick", [...tag(field.fInt64, varint), ...minusOne]],
+  ["a negative int32", "quick", [...tag(field.fInt32, varint), ...minusOne]],
+  ["a number of eleven bytes", "left", [...tag(field.fInt64, varint), 255, ...minusOne]],
+  ["a number that is cut off", "left", [...tag(field.fInt64, varint), 255]],
+  ["a field without its value", "left", tag(field.fInt64, varint)],
+  ["a double that is cut off", "left", [...tag(field.fDouble, bit64), 1, 2, 3]],
+  ["a text that is longer than the rest", "left", [...tag(field.fString, length), 2, 97]],
+  ["a text of a negative length", "left", [...tag(field.fString, length), ...minusOne]],
+  ["a text without its length", "left", tag(field.fString, length)],
+  ["bytes that are longer than the rest", "left", [...tag(field.fBytes, length), 2, 97]],
+  ["a text that is not UTF-8", "left", [...tag(field.fString, length), 1, 255]],
+  ["a text that is ASCII but for its first byte", "left", [...tag(field.fString, length), 5, 255, 97, 97, 97, 97]],
+  [
+    "a short text that is not UTF-8, far from the beginning",
+    "left",
+    [...tag(field.fBytes, length), 20, ...Array.from({ length: 20 }, () => 97), ...tag(field.fString, length), 1, 255],
+  ],
+  ["half a surrogate pair", "left", [...tag(field.fString, length), 3, 0xed, 0xa0, 0x80]],
+  ["U+FFFD itself", "left", [...tag(field.fString, length), 3, 0xef, 0xbf, 0xbd]],
+  ["a byte-order mark", "left", [...tag(field.fString, length), 4, 0xef, 0xbb, 0xbf, 97]],
+  ["a message that is longer than the rest", "left", [...tag(field.nested, length), 3, 8, 1]],
+  ["a message whose field passes its end", "left", [...tag(field.wInt64, length), 1, 8, 7]],
+  [
+    "a message twice, which is merged",
+    "quick",
+    [...tag(field.nested, length), 3, 10, 1, 97, ...tag(field.nested, length), 2, 16, 7],
+  ],
+  ["a packed list", "quick", [...tag(field.ids, length), 2, 1, 2]],
+  ["a list that is not packed", "quick", [...tag(field.ids, varint), 1, ...tag(field.ids, varint), 2]],
+  ["a packed list whose last number passes its end", "left", [...tag(field.ids, length), 1, 129, 1]],
+  [
+    "a packed list of doubles and a half",
+    "left",
+    [...tag(field.doubles, length), 9, ...Array.from({ length: 18 }, () => 0)],
+  ],
+  [
+    "a packed list of two gigabytes, of which one byte has come",
+    "left",
+    [...tag(field.ids, length), ...integer(0x7fff_ffff), 1],
+  ],
+  [
+    "150 messages one after the other",
+    "quick",
+    Array.from({ length: 150 }, () => [...tag(field.nesteds, length), 0]).flat(),
+  ],
+  ["a struct", "quick", [...tag(field.struct, length), ...struct]],
+  ["structs in a list", "quick", [...tag(field.structs, length), ...struct]],
+  ["a struct in a oneof", "quick", [...tag(field.choiceStruct, length), ...struct]],
+  [
+    "a struct whose number is written as an integer, but for its eight bytes",
+    "left",
+    [...tag(field.struct, length), ...struct.with(8, 16)],
+  ],
+  ["a list of texts as a number", "left", [...tag(field.tags, varint), 1]],
+  ["an int64 as text", "left", [...tag(field.fInt64, length), 0]],
+  ["an entry of a map", "quick", [...tag(field.labels, length), 6, 10, 1, 97, 18, 1, 98]],
+  ["an entry without key and value", "quick", [...tag(field.labels, length), 0]],
+  ["an entry of messages without a value", "quick", [...tag(field.nestedById, length), 2, 8, 7]],
+  ["an entry with a value before its key", "quick", [...tag(field.labels, length), 6, 18, 1, 98, 10, 1, 97]],
+  ["an entry with something else", "left", [...tag(field.labels, length), 5, 10, 1, 97, 24, 0]],
+  ["an entry whose text passes its end", "left", [...tag(field.labels, length), 2, 10, 1, 97]],
+  ["__proto__ as a key", "left", [...tag(field.labels, length), 14, 10, 9, ...Buffer.from("__proto__"), 18, 1, 98]],
+  ["a field that is not known", "quick", [...tag(unknown, bit32), 1, 2, 3, 4]],
+  ["two fields that are not known", "quick", [...tag(unknown, varint), 1, ...tag(unknown, length), 1, 97]],
+  ["an unknown field of a number that takes five bytes", "quick", [...tag({ number: 2 ** 26 }, varint), 1]],
+  ["an unknown field that passes the end", "left", [...tag(unknown, length), 2, 97]],
+  ["an unknown group", "left", [...tag(unknown, group), 8, 1, ...tag(unknown, endGroup)]],
+  ["a group that never ends", "left", tag(unknown, group)],
+  ["the end of no group", "left", tag(unknown, endGroup)],
+  ["field 0", "left", [0, 0]],
+  ["wire type 7", "left", [...tag(unknown, 7), 0]],
+  ["a tag of six bytes", "left", [0x88, 0x80, 0x80, 0x80, 0x80, 0x00, 1]],
+  ["a tag beyond 32 bits", "left", [(field.fBool.number << 3) | 0x80, 0x80, 0x80, 0x80, 0x10, 1]],
+  ["one hundred messages inside each other", "quick", nested(100)],
+  ["one hundred and one", "left", nested(101)],
+];
+
+test.each(sinkRows)("%s is read as protobuf-es reads it, %s", (_, way, bytes) => {
+  expect(readBothWays(SinkSchema, Uint8Array.from(bytes))).toBe(way);
+});
+
+describe("a reader", () => {
+  test.each(sinkRows)("of %s has the verdict of protobuf-es", (_, way, bytes) => {
+    const message = Uint8Array.from(bytes);
+    const read = createBinaryReader(SinkSchema, undefined);
+    const expected = outcomeOf(() => fromBinary(SinkSchema, message));
+    const got = outcomeOf(() => read(message));
+    // What is written as another type than declared is refused here, and only here.
+    if (expected instanceof Error || !(got instanceof Error)) expect(got).toEqual(expected);
+    else expect(way).toBe("left");
+  });
+
+  test("refuses a field that is written as another type than declared, which protobuf-es takes", () => {
+    const bytes = Uint8Array.from([...tag(field.fInt64, length), 0]);
+    expect(() => createBinaryReader(SinkSchema, undefined)(bytes)).toThrow(/is not written as it is declared$/);
+  });
+
+  // The message, the struct, an entry and its value.
+  test.runIf(isSince("@bufbuild/protobuf", "2.16")).each([
+    [2, "left"],
+    [3, "quick"],
+  ])("counts the depth of a struct from where it is, %i: %s", (depth, way) => {
+    const bytes = Uint8Array.from([...tag(field.struct, length), ...struct]);
+    expect(readBothWays(SinkSchema, bytes, depth)).toBe(way);
+  });
+
+  test("reads short texts as they are, whatever was read before", () => {
+    const read = createBinaryReader(StringValueSchema, undefined);
+    const readText = (text: string): unknown => read(Uint8Array.from([10, text.length, ...Buffer.from(text)]));
+    const characters = Array.from({ length: 95 }, (_, n) => String.fromCharCode(32 + n));
+    const texts = characters.flatMap((first) => characters.map((second) => `a${first}${second}`));
+    // Among so many, some have the same hash as "a".
+    for (const text of texts) {
+      expect(readText(text)).toHaveProperty("value", text);
+      expect(readText("a")).toHaveProperty("value", "a");
+    }
+  });
+
+  test.each([99, 100])("goes as deep as it is told, %i", (recursionLimit) => {
+    const bytes = Uint8Array.from(nested(100));
+    const read = createBinaryReader(SinkSchema, { recursionLimit });
+    expect(outcomeOf(() => read(bytes))).toEqual(outcomeOf(() => fromBinary(SinkSchema, bytes, { recursionLimit })));
+  });
+
+  test("leaves unknown fields out if it is told to", () => {
+    const bytes = Uint8Array.from([...tag(unknown, varint), 1]);
+    expect(createBinaryReader(SinkSchema, { readUnknownFields: false })(bytes).$unknown).toBeUndefined();
+    expect(createBinaryReader(SinkSchema, undefined)(bytes).$unknown).toHaveLength(1);
+  });
+
+  test("returns bytes that are a view of what it read", () => {
+    const bytes = toBinary(SinkSchema, create(SinkSchema, { fBytes: Uint8Array.of(1, 2) }));
+    expect(createBinaryReader(SinkSchema, undefined)(bytes)).toHaveProperty("fBytes.buffer", bytes.buffer);
+  });
+});
+
+const shade = LegacySchema.field.shade.number << 3;
+
+/** Messages with every kind of field, which are to be read quickly. */
+test.each<{ name: string; desc: DescMessage; message: Message }>([
+  {
+    name: "a sink",
+    desc: SinkSchema,
+    message: create(SinkSchema, {
+      fInt64: -1n,
+      fDouble: -0,
+      fFloat: 0.5,
+      fBool: true,
+      fString: "é",
+      fBytes: Uint8Array.of(0, 255),
+      fEnum: Color.RED,
+      fInt32: -1,
+      fUint32: 4_294_967_295,
+      fUint64: 2n ** 64n - 1n,
+      fSint32: -1,
+      fSint64: -1n,
+      fFixed32: 1,
+      fFixed64: 1n,
+      fSfixed32: -1,
+      fSfixed64: -1n,
+      maybeInt64: 0n,
+      ids: [1n, -1n],
+      tags: ["", "a"],
+      colors: [Color.GREEN],
+      doubles: [1, 2],
+      blobs: [Uint8Array.of(1)],
+      nesteds: [{ text: "a" }, {}],
+      labels: { a: "b", "": "" },
+      nestedById: { "7": { number: 7n } },
+      counts: { true: 1, false: 2 },
+      palette: { a: Color.RED },
+      blobByName: { a: Uint8Array.of(1) },
+      nested: { text: "a", number: 1n },
+      wInt64: 5n,
+      time: { seconds: 1n, nanos: 1 },
+      choice: { case: "choiceText", value: "a" },
+    }),
+  },
+  {
+    name: "a legacy",
+    desc: LegacySchema,
+    message: create(LegacySchema, { name: "a", child: { name: "b" }, choice: { case: "choiceText", value: "" } }),
+  },
+  {
+    name: "a struct",
+    desc: StructSchema,
+    message: create(StructSchema, { fields: { a: { kind: { case: "numberValue", value: 1 } } } }),
+  },
+])("$name is read quickly", ({ desc, message }) => {
+  const bytes = toBinary(desc, message);
+  expect(readBothWays(desc, bytes)).toBe("quick");
+  // As protobuf-es makes them, so that `isFieldSet` and defaults are what they are there.
+  const read = createBinaryReader(desc, undefined)(bytes);
+  expect(Object.getPrototypeOf(read)).toBe(Object.getPrototypeOf(create(desc)));
+});
+
+test.each([
+  { name: "one of its values", bytes: [shade, 1], way: "quick" as const },
+  { name: "another number", bytes: [shade, 3], way: "left" as const },
+])("a closed enum that is $name is $way", ({ bytes, way }) => {
+  expect(readBothWays(LegacySchema, Uint8Array.from(bytes))).toBe(way);
+});
+
+function outcomeOf(read: () => Message): Message | Error {
+  try {
+    return read();
+  } catch (error) {
+    return error instanceof Error ? error : new Error("no error", { cause: error });
+  }
+}

@@ -1,0 +1,173 @@
+import { create, type DescMessage, toBinary } from "@bufbuild/protobuf";
+import { FieldMaskSchema, StructSchema } from "@bufbuild/protobuf/wkt";
+import { describe, expect, test } from "vitest";
+import { writeQuickly } from "../../../src/messages/binary/binary-writer.ts";
+import { createBinaryWriter } from "../../../src/messages/binary/index.ts";
+import { messageWriter } from "../../../src/messages/binary/message-writer.ts";
+import { LegacySchema } from "../../../../testing/src/gen/kitchensink/v1/legacy_pb.ts";
+import { Color, SinkSchema } from "../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { type Way, writeBothWays } from "../../../../testing/src/gateway/binary-oracle.ts";
+import { isSince } from "../../../../testing/src/peer-version.ts";
+
+type Init = Readonly<Record<string, unknown>>;
+
+const rows: readonly { name: string; desc?: DescMessage; init: Init; way: Way }[] = [
+  { name: "nothing", init: {}, way: "quick" },
+  {
+    name: "every kind of field",
+    init: {
+      fInt64: -1n,
+      fDouble: -0,
+      fFloat: 0.5,
+      fBool: true,
+      fString: "é",
+      fBytes: Uint8Array.of(0, 255),
+      fEnum: Color.RED,
+      fInt32: -1,
+      fUint32: 4_294_967_295,
+      fFixed32: 1,
+      fUint64: 2n ** 64n - 1n,
+      fSint32: -1,
+      fFixed64: 1n,
+      fSfixed32: -1,
+      fSfixed64: -1n,
+      fSint64: -1n,
+      maybeInt64: 0n,
+      ids: [1n, -1n],
+      tags: ["", "a"],
+      colors: [Color.GREEN],
+      doubles: [1, 2],
+      blobs: [Uint8Array.of(1)],
+      nesteds: [{ text: "a" }, {}],
+      labels: { a: "b", "": "", ["__proto__"]: "own" },
+      nestedById: { "7": { number: 7n } },
+      counts: { true: 1, false: 2 },
+      palette: { a: Color.RED },
+      wInt64: 5n,
+      time: { seconds: 1n, nanos: 1 },
+      choice: { case: "choiceText", value: "" },
+    },
+    way: "quick",
+  },
+  { name: "a text of 127 characters", init: { fString: "x".repeat(127) }, way: "quick" },
+  { name: "a text of 128", init: { fString: "x".repeat(128) }, way: "quick" },
+  {
+    name: "a text whose bytes need a longer length than its characters",
+    init: { fString: "é".repeat(100) },
+    way: "quick",
+  },
+  { name: "a short text that is not ASCII at its end", init: { fString: "abcdé" }, way: "quick" },
+  { name: "a float that is no number", init: { fFloat: Number.NaN }, way: "quick" },
+  { name: "half a surrogate pair", init: { fString: "\ud800" }, way: "quick" },
+  {
+    name: "more than is kept for most messages",
+    init: { tags: Array.from({ length: 30_000 }, () => "tag") },
+    way: "quick",
+  },
+  { name: "a text of a megabyte", init: { fString: "é".repeat(500_000) }, way: "quick" },
+  {
+    name: "texts that fit into what is kept, but not together",
+    init: { tags: Array.from({ length: 4 }, () => "x".repeat(20_000)) },
+    way: "quick",
+  },
+  {
+    name: "a number that ends with what is kept",
+    init: { tags: ["x".repeat(21_000), "x".repeat(21_000), "x".repeat(23_518)], fInt64: 1n },
+    way: "quick",
+  },
+  { name: "a field that is there and undefined", init: { maybeInt64: undefined, nested: undefined }, way: "quick" },
+  { name: "an unknown field", init: { $unknown: [{ no: 1000, wireType: 0, data: Uint8Array.of(1) }] }, way: "quick" },
+  { name: "a required field that is not set", desc: LegacySchema, init: {}, way: "left" },
+  { name: "a required field", desc: LegacySchema, init: { name: "" }, way: "quick" },
+  { name: "a default of proto2 that is set", desc: LegacySchema, init: { name: "a", number: 7 }, way: "quick" },
+  { name: "structs inside", init: { struct: { a: 1 }, structs: [{ b: 2 }] }, way: "quick" },
+  {
+    name: "a struct",
+    desc: StructSchema,
+    init: { fields: { a: { kind: { case: "numberValue", value: 1 } } } },
+    way: "quick",
+  },
+];
+
+// First, while this type has not been written: a message that fills most of the room that is made for it is not copied.
+test.each([
+  ["large", 52_000],
+  ["small", 10],
+])("a message is not changed by the next one, %s", (_, length) => {
+  const write = createBinaryWriter(FieldMaskSchema, undefined);
+  const first = write(create(FieldMaskSchema, { paths: Array.from({ length }, () => "aaa") }));
+  const before = Buffer.from(first);
+  write(create(FieldMaskSchema, { paths: ["b"] }));
+  expect(Buffer.compare(first, before)).toBe(0);
+});
+
+// Before 2.16, protobuf-es forgets a key `__proto__` of a map.
+const comparable = rows.filter(({ name }) => name !== "every kind of field" || isSince("@bufbuild/protobuf", "2.16"));
+
+test.each(comparable)("$name is written as protobuf-es writes it, $way", ({ desc = SinkSchema, init, way }) => {
+  // create() takes neither unknown fields nor what is undefined.
+  const rest = Object.entries(init).filter(([name, value]) => name === "$unknown" || value === undefined);
+  const message = Object.assign(create(desc, init), Object.fromEntries(rest));
+  expect(writeBothWays(desc, message)).toBe(way);
+});
+
+const wrong: readonly { name: string; set: Init }[] = [
+  { name: "an int32 of a fraction", set: { fInt32: 1.5 } },
+  { name: "an int32 that is too large", set: { fInt32: 2 ** 31 } },
+  { name: "an int32 as text", set: { fInt32: "x" } },
+  { name: "a uint32 below zero", set: { fUint32: -1 } },
+  { name: "an int64 that is too large", set: { fInt64: 2n ** 63n } },
+  { name: "a uint64 below zero", set: { fUint64: -1n } },
+  { name: "a float that is too large", set: { fFloat: 1e300 } },
+  { name: "bytes as text", set: { fBytes: 7 } },
+  { name: "a list of nothing", set: { ids: undefined } },
+  { name: "a message of another type", set: { nested: { $typeName: "other" } } },
+];
+
+describe("a writer", () => {
+  test.each(wrong)("throws for $name what protobuf-es throws", ({ set }) => {
+    const message = Object.assign(create(SinkSchema), set);
+    const write = createBinaryWriter(SinkSchema, undefined);
+    const { message: expected } = errorOf(() => toBinary(SinkSchema, message));
+    expect(errorOf(() => write(message)).message).toBe(expected);
+  });
+
+  test("leaves unknown fields out if it is told to", () => {
+    const message = create(SinkSchema, { fInt32: 1 });
+    message.$unknown = [{ no: 1000, wireType: 0, data: Uint8Array.of(1) }];
+    const write = createBinaryWriter(SinkSchema, { writeUnknownFields: false });
+    expect(Buffer.from(write(message))).toEqual(Buffer.from(toBinary(SinkSchema, create(SinkSchema, { fInt32: 1 }))));
+  });
+
+  test("writes a large message quickly behind one whose unknown field is not of bytes", () => {
+    const odd = Object.assign(create(SinkSchema), { $unknown: [{ no: 1000, wireType: 0, data: {} }] });
+    expect(writeBothWays(SinkSchema, odd)).toBe("left");
+    const large = create(SinkSchema, { tags: Array.from({ length: 30_000 }, () => "tag") });
+    expect(writeBothWays(SinkSchema, large)).toBe("quick");
+  });
+
+  test("sets as much aside for a large message as the last one had, and an eighth more", () => {
+    const writer = messageWriter(SinkSchema);
+    writer.largeBytes = 0;
+    // Nearly all of what is tried first.
+    const bytes = writeQuickly(writer, create(SinkSchema, { fBytes: new Uint8Array(240_000) }));
+    expect(writer.largeBytes).toBe(Math.ceil(1.125 * Number(bytes?.byteLength)));
+  });
+
+  test("writes a message whose property writes another one", () => {
+    const inner = create(SinkSchema, { fString: "inner" });
+    const outer = create(SinkSchema, { fInt32: 1 });
+    const properties = { get: () => String(writeQuickly(messageWriter(SinkSchema), inner)?.byteLength) };
+    Object.defineProperty(outer, "fString", { ...properties, enumerable: true });
+    expect(writeBothWays(SinkSchema, outer)).toBe("quick");
+  });
+});
+
+function errorOf(write: () => unknown): Error {
+  try {
+    write();
+  } catch (error) {
+    if (error instanceof Error) return error;
+  }
+  throw new Error("nothing was thrown");
+}

@@ -1,0 +1,142 @@
+import { once } from "node:events";
+import { connect } from "node:http2";
+import { buffer } from "node:stream/consumers";
+import {
+  create,
+  createFileRegistry,
+  createRegistry,
+  type DescMessage,
+  equals,
+  fromBinary,
+  type MessageInitShape,
+  toBinary,
+} from "@bufbuild/protobuf";
+import {
+  FieldDescriptorProto_Label,
+  FieldDescriptorProto_Type,
+  FileDescriptorProtoSchema,
+  UninterpretedOptionSchema,
+} from "@bufbuild/protobuf/wkt";
+import { Code, ConnectError, createClient } from "@connectrpc/connect";
+import { createGrpcTransport } from "@connectrpc/connect-node";
+import { describe, expect, test } from "vitest";
+import { createBinaryWriter } from "../../../src/messages/binary/large-bytes.ts";
+import { writeEnvelope } from "../../../src/protocols/shared/envelope.ts";
+import { HttpBodySchema } from "../../../src/gen/google/api/httpbody_pb.ts";
+import { FileService } from "../../../../testing/src/gen/files/v1/files_pb.ts";
+import { SinkSchema } from "../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { within } from "../../../../testing/src/deadline.ts";
+import { startFiles } from "../../../../testing/src/gateway/files.ts";
+import { http2Servers } from "../../../../testing/src/gateway/listen-for-tests.ts";
+
+const large = 64 * 1024;
+const bytesOf = (length: number): Uint8Array<ArrayBuffer> => new Uint8Array(length).fill(7);
+
+/** A field that no definition here has: number 200, a varint. */
+const unknown = { no: 200, wireType: 0, data: Uint8Array.of(1) };
+
+/** A message of proto2 that has nothing but a field of bytes that must be set. */
+const requiredBytes = messageOf({
+  name: "required.proto",
+  messageType: [
+    {
+      name: "RequiredBytes",
+      field: [
+        { name: "f", number: 1, type: FieldDescriptorProto_Type.BYTES, label: FieldDescriptorProto_Label.REQUIRED },
+      ],
+    },
+  ],
+});
+
+describe("a message with large bytes", () => {
+  test.each<[name: string, desc: DescMessage, init: Record<string, unknown>]>([
+    ["alone", SinkSchema, { fBytes: bytesOf(large) }],
+    ["one byte less", SinkSchema, { fBytes: bytesOf(large - 1) }],
+    ["between others", SinkSchema, { fString: "a", fBytes: bytesOf(large), ids: [1n], nested: { text: "b" } }],
+    ["beside an unknown field", SinkSchema, { fBytes: bytesOf(large), $unknown: [unknown] }],
+    ["of a repeated field", SinkSchema, { blobs: [bytesOf(large)] }],
+    ["of a oneof", SinkSchema, { choice: { case: "choiceBytes", value: bytesOf(large) } }],
+    ["of a message inside", SinkSchema, { child: { fBytes: bytesOf(large) } }],
+    ["with explicit presence", UninterpretedOptionSchema, { identifierValue: "a", stringValue: bytesOf(large) }],
+    ["that are required", requiredBytes, { f: bytesOf(large) }],
+  ])("is as long as protobuf-es writes it, and reads the same, %s", (_, desc, init) => {
+    const message = create(desc, init);
+    const bytes = createBinaryWriter(desc, undefined)(message);
+    expect(bytes).toHaveLength(toBinary(desc, message).byteLength);
+    const read = fromBinary(desc, bytes);
+    expect(equals(desc, read, message, { registry: createRegistry(), unknown: true })).toBe(true);
+  });
+
+  test.each([large - 1, large])("is written with none of its own memory, %i bytes", (length) => {
+    const message = create(SinkSchema, { fBytes: bytesOf(length) });
+    const bytes = createBinaryWriter(SinkSchema, undefined)(message);
+    const before = Uint8Array.from(bytes);
+    message.fBytes.fill(0);
+    expect(Buffer.compare(bytes, before)).toBe(0);
+  });
+});
+
+describe.each(http2Servers)("over gRPC, %s", (http2) => {
+  test.each([large - 1, large, 1_000_000])("%i bytes come back as they were sent", async (length) => {
+    await using files = await startFiles(http2, { echo: (body) => body });
+    const file = create(HttpBodySchema, { contentType: "text/plain", data: bytesOf(length), extensions: [{}] });
+    const answer = await clientOf(files.address.port).echo(file);
+    expect(equals(HttpBodySchema, answer, file)).toBe(true);
+  });
+
+  test("an answer that waits for its client is what its handler returned, also when that reuses its memory", async () => {
+    const memory = bytesOf(300_000);
+    await using files = await startFiles(http2, { echo: ({ data }) => ({ data: memory.fill(data[0] ?? 0) }) });
+    const { port } = files.address;
+    // Its windows admit a part; the rest waits until it is read.
+    const slow = await beginEcho(port, 1);
+    expect((await clientOf(port).echo({ data: Uint8Array.of(2) })).data[0]).toBe(2);
+    const answer = await slow.readToEnd();
+    // Behind the prefix of the envelope, and tag and length of the field.
+    expect(answer.subarray(5 + 4).equals(Buffer.alloc(memory.byteLength, 1))).toBe(true);
+  });
+
+  test("a message that is too large is refused, and counts whole", async () => {
+    const contentType = "a";
+    // Tag, length and text of the content type; tag and length of the data.
+    const writeMaxBytes = 3 + 4 + large;
+    await using files = await startFiles(http2, { echo: ({ data }) => ({ contentType, data }) }, { writeMaxBytes });
+    const client = clientOf(files.address.port);
+    expect((await client.echo({ data: bytesOf(large) })).data).toHaveLength(large);
+    const tooLarge = client.echo({ data: bytesOf(large + 1) });
+    await expect(tooLarge.catch((error: unknown) => ConnectError.from(error).code)).resolves.toBe(
+      Code.ResourceExhausted,
+    );
+  });
+});
+
+function clientOf(port: number): ReturnType<typeof createClient<typeof FileService>> {
+  return createClient(FileService, createGrpcTransport({ baseUrl: `http://127.0.0.1:${port}` }));
+}
+
+/** Calls `Echo`, and reads its answer only when asked to. */
+async function beginEcho(port: number, first: number): Promise<{ readToEnd: () => Promise<Buffer> }> {
+  const session = connect(`http://127.0.0.1:${port}`);
+  const stream = session.request({
+    ":method": "POST",
+    ":path": "/files.v1.FileService/Echo",
+    "content-type": "application/grpc",
+    te: "trailers",
+  });
+  stream.end(writeEnvelope(0, toBinary(HttpBodySchema, create(HttpBodySchema, { data: Uint8Array.of(first) }))));
+  await within(once(stream, "response"), "the header of an answer");
+  return {
+    readToEnd: async () => {
+      const answer = await within(buffer(stream), "the answer");
+      session.close();
+      return answer;
+    },
+  };
+}
+
+/** Returns the only message of a file. */
+function messageOf(file: MessageInitShape<typeof FileDescriptorProtoSchema>): DescMessage {
+  const [message] = createFileRegistry(create(FileDescriptorProtoSchema, file), () => undefined);
+  if (message?.kind !== "message") throw new Error("the file has no message");
+  return message;
+}

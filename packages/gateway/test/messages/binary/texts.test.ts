@@ -1,0 +1,35 @@
+import { describe, expect, test } from "vitest";
+import { ByteTarget } from "../../../src/messages/binary/byte-target.ts";
+import { readText } from "../../../src/messages/binary/text-reader.ts";
+import { writeText } from "../../../src/messages/binary/text-writer.ts";
+
+// Runtimes without node's Buffer have Uint8Array alone.
+
+const texts = [
+  { name: "of ASCII", text: "a rose of the garden, by whatever other name" },
+  { name: "with umlauts", text: "Gänseblümchen, Vergissmeinnicht, Tränendes Herz" },
+  { name: "outside of the basic plane", text: "🌱 🌿 🌳 ".repeat(6) },
+];
+const around = "<<<";
+
+describe.each(texts)("a text $name", ({ text }) => {
+  const encoded = new TextEncoder().encode(around + text + around);
+  const length = encoded.byteLength - 2 * around.length;
+
+  test.each([
+    { name: "a Buffer", bytes: Buffer.from(encoded) },
+    { name: "a Uint8Array", bytes: encoded },
+  ])("is read from the middle of $name", ({ bytes }) => {
+    expect(readText(bytes, around.length, length)).toBe(text);
+  });
+
+  test.each([
+    { name: "a Buffer", bytes: Buffer.alloc(1024) },
+    { name: "a Uint8Array", bytes: new Uint8Array(1024) },
+  ])("is written behind its length into the middle of $name", ({ bytes }) => {
+    const target = Object.assign(new ByteTarget(0), { bytes, at: around.length });
+    writeText(target, text);
+    // Each length fits in one byte.
+    expect(Array.from(bytes.subarray(around.length, target.at))).toEqual([length, ...Buffer.from(text)]);
+  });
+});

@@ -1,0 +1,139 @@
+import { create, createFileRegistry, fromBinary, toBinary } from "@bufbuild/protobuf";
+import {
+  FieldDescriptorProto_Label,
+  FieldDescriptorProto_Type,
+  FileDescriptorProtoSchema,
+} from "@bufbuild/protobuf/wkt";
+import { describe, expect, test } from "vitest";
+import { hasDeclaredWireTypes } from "../../../src/messages/binary/wire-types.ts";
+import { Color, SinkSchema } from "../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+
+const { field } = SinkSchema;
+
+/** A tag (protobuf.dev, "Message Structure"). */
+function tag({ number }: { readonly number: number }, wireType: number): number[] {
+  const value = (number << 3) | wireType;
+  return value < 0x80 ? [value] : [(value & 0x7f) | 0x80, value >> 7];
+}
+
+const [varint, bit64, length, bit32] = [0, 1, 2, 5];
+
+test("a message of every kind of field is as declared", () => {
+  const bytes = toBinary(
+    SinkSchema,
+    create(SinkSchema, {
+      fInt64: -1n,
+      fDouble: 0.5,
+      fFloat: 0.5,
+      fBool: true,
+      fString: "é",
+      fBytes: Uint8Array.of(0, 255),
+      fEnum: Color.RED,
+      fFixed32: 1,
+      fSfixed64: -1n,
+      fSint64: -1n,
+      maybeInt64: 0n,
+      ids: [1n, -1n],
+      tags: ["", "a"],
+      colors: [Color.GREEN],
+      doubles: [1, 2],
+      blobs: [Uint8Array.of(1)],
+      nesteds: [{ text: "a" }, {}],
+      labels: { a: "b", "": "" },
+      nestedById: { "7": { number: 7n } },
+      counts: { true: 1 },
+      palette: { a: Color.RED },
+      blobByName: { a: Uint8Array.of(1) },
+      nested: { text: "a", number: 1n },
+      wInt64: 5n,
+      time: { seconds: 1n, nanos: 1 },
+      choice: { case: "choiceText", value: "a" },
+    }),
+  );
+  expect(hasDeclaredWireTypes(SinkSchema, bytes)).toBe(true);
+});
+
+const rows: readonly { readonly name: string; readonly bytes: readonly number[]; readonly want: boolean }[] = [
+  { name: "nothing", bytes: [], want: true },
+  { name: "a list that is packed", bytes: [...tag(field.ids, length), 2, 1, 2], want: true },
+  { name: "a list that is not packed", bytes: [...tag(field.ids, varint), 1], want: true },
+  { name: "a field that is not known, of any type", bytes: [...tag({ number: 999 }, bit32), 1, 2, 3, 4], want: true },
+  { name: "an int64 as text", bytes: [...tag(field.fInt64, length), 0], want: false },
+  { name: "an int64 as a double", bytes: [...tag(field.fInt64, bit64), 7], want: false },
+  { name: "an optional int64 as text", bytes: [...tag(field.maybeInt64, length), 7], want: false },
+  { name: "a text as a number", bytes: [...tag(field.fString, varint), 0], want: false },
+  { name: "a double as a number", bytes: [...tag(field.fDouble, varint), 1, 2, 3, 4, 5, 6, 7, 8], want: false },
+  { name: "an enum as text", bytes: [...tag(field.fEnum, length), 1], want: false },
+  { name: "a message as a number", bytes: [...tag(field.nested, varint), 0], want: false },
+  { name: "a list of texts as a number", bytes: [...tag(field.tags, varint), 0], want: false },
+  { name: "a map as a number", bytes: [...tag(field.labels, varint), 0], want: false },
+  { name: "a key of a map as a number", bytes: [...tag(field.labels, length), 2, 8, 0], want: false },
+  { name: "a value of a map as a number", bytes: [...tag(field.labels, length), 2, 16, 0], want: false },
+  { name: "a number in a message as text", bytes: [...tag(field.wInt64, length), 2, 10, 1], want: false },
+  { name: "a message whose field goes on behind its end", bytes: [...tag(field.wInt64, length), 1, 8, 7], want: false },
+  { name: "an empty list that is packed", bytes: [...tag(field.ids, length), 0], want: true },
+  {
+    name: "a list of doubles that is packed",
+    bytes: [...tag(field.doubles, length), 8, 0, 0, 0, 0, 0, 0, 0, 128],
+    want: true,
+  },
+  {
+    name: "a packed list whose number goes on behind its end",
+    bytes: [...tag(field.ids, length), 1, ...Buffer.from("8020a0067a080801200220032004", "hex")],
+    want: false,
+  },
+  {
+    name: "a packed list whose double goes on behind its end",
+    bytes: [...tag(field.doubles, length), 4, ...Buffer.from("0000000020072008", "hex")],
+    want: false,
+  },
+];
+
+describe("hasDeclaredWireTypes()", () => {
+  test.each(rows)("$name: $want", ({ bytes, want }) => {
+    const message = Uint8Array.from(bytes);
+    expect(hasDeclaredWireTypes(SinkSchema, message)).toBe(want);
+    // None of these is refused before: that is what the look is for.
+    expect(() => fromBinary(SinkSchema, message)).not.toThrow();
+  });
+});
+
+describe("hasDeclaredWireTypes() of a message with a group", () => {
+  const { GROUP, INT64, STRING } = FieldDescriptorProto_Type;
+  const label = FieldDescriptorProto_Label.OPTIONAL;
+  const file = create(FileDescriptorProtoSchema, {
+    name: "groups.proto",
+    messageType: [
+      {
+        name: "Outer",
+        field: [
+          { name: "inner", number: 1, type: GROUP, label, typeName: ".Outer" },
+          { name: "id", number: 2, type: INT64, label },
+          { name: "name", number: 3, type: STRING, label },
+        ],
+      },
+    ],
+  });
+  const desc = createFileRegistry(file, () => undefined).getMessage("Outer");
+  if (desc === undefined) throw new Error("there is no such message");
+
+  test.each([
+    { name: "its fields", bytes: [0x0b, 0x10, 7, 0x1a, 1, 0x61, 0x0c, 0x10, 8], want: true },
+    { name: "a group in it", bytes: [0x0b, 0x0b, 0x10, 7, 0x0c, 0x0c], want: true },
+    { name: "a group in it that is not known", bytes: [0x0b, 0x23, 0x10, 7, 0x24, 0x0c], want: true },
+    { name: "a number as text", bytes: [0x0b, 0x12, 2, 0x10, 8, 0x0c], want: false },
+    { name: "a number as text, in a group in it", bytes: [0x0b, 0x0b, 0x12, 2, 0x10, 8, 0x0c, 0x0c], want: false },
+    { name: "a number as text behind it", bytes: [0x0b, 0x0c, 0x12, 2, 0x10, 8], want: false },
+  ])("$name: $want", ({ bytes, want }) => {
+    const message = Uint8Array.from(bytes);
+    expect(hasDeclaredWireTypes(desc, message)).toBe(want);
+    expect(() => fromBinary(desc, message)).not.toThrow();
+  });
+
+  test.each([
+    { name: "the end of another group", bytes: [0x0b, 0x10, 7, 0x24] },
+    { name: "no end", bytes: [0x0b, 0x10, 7] },
+  ])("$name: false", ({ bytes }) => {
+    expect(hasDeclaredWireTypes(desc, Uint8Array.from(bytes))).toBe(false);
+  });
+});

@@ -1,0 +1,56 @@
+import { create, createFileRegistry, type DescMessage, type Message, toBinary } from "@bufbuild/protobuf";
+import { FieldDescriptorProto_Label, FieldDescriptorProto_Type, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
+import { afterEach, expect, test } from "vitest";
+import { createBinaryReader, createBinaryWriter } from "../../../src/messages/binary/index.ts";
+import { createJsonMessageWriter, loadField } from "../../../src/messages/json/index.ts";
+
+/** A message with a field of its own type whose name every object has. */
+const holder = makeHolder();
+const [ownProperty] = holder.fields;
+
+function makeHolder(): DescMessage {
+  const label = FieldDescriptorProto_Label.OPTIONAL;
+  const message = { type: FieldDescriptorProto_Type.MESSAGE, typeName: ".Holder", label };
+  const text = { type: FieldDescriptorProto_Type.STRING, label };
+  const field = [
+    { ...message, name: "has_own_property", number: 1, jsonName: "hasOwnProperty" },
+    { ...text, name: "note", number: 2, jsonName: "note" },
+  ];
+  const file = { name: "holder.proto", syntax: "proto3", messageType: [{ name: "Holder", field }] };
+  const made = createFileRegistry(create(FileDescriptorSetSchema, { file: [file] })).getMessage("Holder");
+  if (made === undefined) throw new Error("there is no such message");
+  return made;
+}
+
+function withInner(inner: object): Message {
+  return Object.assign(create(holder), { hasOwnProperty: Object.assign(create(holder), inner) });
+}
+
+const method: object = Reflect.get(Object.prototype, "hasOwnProperty");
+
+// Whatever went wrong in one row is no matter of the next.
+afterEach(() => {
+  Reflect.deleteProperty(method, "note");
+});
+
+test("a message in a field that is named as a method of every object is read into nothing but its message", () => {
+  const read = createBinaryReader(holder, undefined);
+  for (const message of [withInner({ note: "Flora's" }), withInner({}), create(holder)]) {
+    // As text, because to compare such objects calls their methods.
+    expect(JSON.stringify(read(toBinary(holder, message)))).toBe(JSON.stringify(message));
+  }
+  expect(Object.keys(method)).toEqual([]);
+});
+
+test.each([
+  ["is left out where it is not set", create(holder), "{}"],
+  ["is written where it is set", withInner({ note: "a" }), '{"hasOwnProperty":{"note":"a"}}'],
+])("a field that is named as a method of every object %s", (_name, message, text) => {
+  expect(createJsonMessageWriter(holder)(message)).toBe(text);
+  expect([...createBinaryWriter(holder, undefined)(message)]).toEqual([...toBinary(holder, message)]);
+});
+
+test("a field that is named as a method of every object has no value where it is not set", () => {
+  const values = [create(holder), withInner({})].map(({ ...fields }) => ownProperty && loadField(fields, ownProperty));
+  expect(values.map((value) => typeof value)).toEqual(["undefined", "object"]);
+});

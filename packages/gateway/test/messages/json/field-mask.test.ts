@@ -1,0 +1,91 @@
+import { create, toJson } from "@bufbuild/protobuf";
+import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
+import * as fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { parseFieldMask, printFieldMask } from "../../../src/messages/json/field-mask.ts";
+import { numRunsOf } from "../../../../testing/src/test-seed.ts";
+import { isSince } from "../../../../testing/src/peer-version.ts";
+
+describe("parseFieldMask()", () => {
+  test.each([
+    { text: "", protoNames: false, want: [] },
+    { text: "f", protoNames: false, want: ["f"] },
+    { text: "fooBar,baz.quxQuux", protoNames: false, want: ["foo_bar", "baz.qux_quux"] },
+    { text: "*", protoNames: false, want: ["*"] },
+    { text: "items.*.fooBar", protoNames: false, want: ["items.*.foo_bar"] },
+    { text: "FooBar", protoNames: false, want: ["_foo_bar"] },
+    { text: "addressLine1", protoNames: false, want: ["address_line1"] },
+    { text: "address_line_1,field_1x.foo_,a__b", protoNames: false, want: ["address_line_1", "field_1x.foo_", "a__b"] },
+    { text: "`camelCase`.`ID`,foo_Bar", protoNames: false, want: ["camelCase.ID", "foo_Bar"] },
+    { text: "foo_bar,fooBar,_foo", protoNames: true, want: ["foo_bar", "foo_bar", "_foo"] },
+    { text: "foo_b1.c_d,foo_1,foo_,`foo`", protoNames: true, want: ["foo_b1.c_d", "foo_1", "foo_", "foo"] },
+    { text: "foo_bar", protoNames: false, want: undefined },
+    { text: "_foo", protoNames: false, want: undefined },
+    { text: "`foo`", protoNames: false, want: undefined },
+    { text: "`foo_1`", protoNames: false, want: undefined },
+    { text: "f,", protoNames: true, want: undefined },
+    { text: ",", protoNames: true, want: undefined },
+    { text: "f..g", protoNames: true, want: undefined },
+    { text: "f, g", protoNames: true, want: undefined },
+    { text: "1a", protoNames: true, want: undefined },
+    { text: "a-b", protoNames: true, want: undefined },
+    { text: "**", protoNames: true, want: undefined },
+    { text: "`", protoNames: true, want: undefined },
+    { text: "``", protoNames: true, want: undefined },
+    { text: "`a.b`", protoNames: true, want: undefined },
+    { text: "xfoo`", protoNames: true, want: undefined },
+    { text: "`foox", protoNames: true, want: undefined },
+    { text: "`a,b`", protoNames: true, want: undefined },
+  ])("reads $text (proto names: $protoNames)", ({ text, protoNames, want }) => {
+    expect(parseFieldMask(text, protoNames)?.paths).toEqual(want);
+  });
+});
+
+describe("printFieldMask()", () => {
+  const name = fc.stringMatching(/^[A-Za-z_][A-Za-z0-9_]{0,5}$/);
+  const path = fc
+    .array(fc.oneof(name, fc.constant("*")), { minLength: 1, maxLength: 3 })
+    .map((names) => names.join("."));
+
+  test.each([
+    { paths: [], want: "" },
+    { paths: ["foo_bar", "a.b_c"], want: "fooBar,a.bC" },
+    { paths: ["address_line_1", "camelCase", "_foo", "*"], want: "address_line_1,`camelCase`,Foo,*" },
+    { paths: ["labels.a-b"], want: "labels.a-b" },
+  ])("prints $paths as $want", ({ paths, want }) => {
+    expect(printFieldMask(paths)).toBe(want);
+  });
+
+  test.each(["", "a,b", "a..b", "`a`"])(
+    "refuses the path %j, whose text would mean another path or none",
+    (refused) => {
+      expect(() => printFieldMask([refused])).toThrow("has no JSON");
+    },
+  );
+
+  test("prints text that parses to the same path, for any field name", () => {
+    fc.assert(
+      fc.property(fc.array(path, { maxLength: 4 }), (paths) => {
+        expect(parseFieldMask(printFieldMask(paths), false)?.paths).toEqual(paths);
+        expect(parseFieldMask(printFieldMask(paths), true)?.paths).toEqual(paths);
+      }),
+      { numRuns: numRunsOf(1000) },
+    );
+  });
+
+  // Before 2.11, protobuf-es accepted paths that JSON cannot spell.
+  test.runIf(isSince("@bufbuild/protobuf", "2.11"))("prints what protobuf-es prints, if that accepts the path", () => {
+    fc.assert(
+      fc.property(path, (each) => {
+        let want: unknown;
+        try {
+          want = toJson(FieldMaskSchema, create(FieldMaskSchema, { paths: [each] }));
+        } catch {
+          return;
+        }
+        expect(printFieldMask([each])).toBe(want);
+      }),
+      { numRuns: numRunsOf(1000) },
+    );
+  });
+});

@@ -1,0 +1,219 @@
+import * as fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { JsonScanner } from "../../../src/messages/json/json-scanner.ts";
+import { heldBytes } from "../../../../testing/src/carriers/held-bytes.ts";
+import { leastOf } from "../../../../testing/src/least-of.ts";
+import { numRunsOf } from "../../../../testing/src/test-seed.ts";
+
+// Builds what JSON.parse builds, with the scanner alone.
+function read(scanner: JsonScanner): unknown {
+  const kind = scanner.peek();
+  switch (kind) {
+    case "object": {
+      const entries: [string, unknown][] = [];
+      scanner.openObject();
+      for (let key = scanner.firstKey(); key !== undefined; key = scanner.nextKey()) entries.push([key, read(scanner)]);
+      return Object.fromEntries(entries);
+    }
+    case "array": {
+      const items: unknown[] = [];
+      scanner.readArray(() => items.push(read(scanner)));
+      return items;
+    }
+    case "string":
+      return scanner.readString();
+    case "number":
+      return Number(scanner.readNumber());
+    default:
+      scanner.readLiteral(kind);
+      return kind === "null" ? null : kind === "true";
+  }
+}
+
+function readAll(text: string): unknown {
+  const scanner = new JsonScanner(text);
+  const value = read(scanner);
+  scanner.finish();
+  return value;
+}
+
+// Tells whether all strings and keys of a value are Unicode text.
+function isUnicode(value: unknown): boolean {
+  if (typeof value === "string") return value.isWellFormed();
+  if (typeof value !== "object" || value === null) return true;
+  return Object.entries(value).every(([key, inner]) => key.isWellFormed() && isUnicode(inner));
+}
+
+function skipAll(text: string): void {
+  const scanner = new JsonScanner(text);
+  scanner.skipValue();
+  scanner.finish();
+}
+
+const refused = [
+  { why: "nothing", text: "" },
+  { why: "white space alone", text: " \t\r\n" },
+  { why: "a byte order mark", text: "\uFEFF{}" },
+  { why: "a no-break space", text: "\u00A0{}" },
+  { why: "a form feed", text: "\f{}" },
+  { why: "two values", text: "{} {}" },
+  { why: "text after the value", text: "{} x" },
+  { why: "a NUL after the value", text: "{}\0" },
+  { why: "a comment", text: "{} // x" },
+  { why: "a comment inside", text: "{/**/}" },
+  { why: "a trailing comma in an object", text: '{"a":1,}' },
+  { why: "a trailing comma in an array", text: "[1,]" },
+  { why: "a leading comma", text: "[,1]" },
+  { why: "a missing comma", text: "[1 2]" },
+  { why: "a missing colon", text: '{"a" 1}' },
+  { why: "a missing value", text: '{"a":}' },
+  { why: "a bare key", text: "{a:1}" },
+  { why: "a key in single quotes", text: "{'a':1}" },
+  { why: "an open object", text: '{"a":1' },
+  { why: "an open array", text: "[1" },
+  { why: "an array closed as an object", text: "[1}" },
+  { why: "an object closed as an array", text: '{"a":1]' },
+  { why: "one closing bracket too many", text: "[]]" },
+  { why: "an open string", text: '"a' },
+  { why: "a string that ends in an escape", text: '"a\\' },
+  { why: "a line feed in a string", text: '"a\nb"' },
+  { why: "a line feed after an escape in a string", text: '"\\n\nb"' },
+  { why: "a NUL in a string", text: '"\0"' },
+  { why: "an unknown escape", text: '"\\x41"' },
+  { why: "an escape named like a property of objects", text: '"\\constructor"' },
+  { why: "an upper-case escape", text: '"\\N"' },
+  { why: "a short unicode escape", text: '"\\u12"' },
+  { why: "a unicode escape with another letter", text: '"\\u12g4"' },
+  { why: "a lone high surrogate", text: '"\\ud800"' },
+  { why: "a lone low surrogate", text: '"\\udc00"' },
+  { why: "surrogates in the wrong order", text: '"\\udc00\\ud800"' },
+  { why: "a lone surrogate in a key", text: '{"\\ud800":1}' },
+  { why: "a leading zero", text: "01" },
+  { why: "a plus sign", text: "+1" },
+  { why: "a minus alone", text: "-" },
+  { why: "a dot without digits", text: "1." },
+  { why: "a fraction without a whole part", text: ".5" },
+  { why: "an exponent without digits", text: "1e" },
+  { why: "an exponent with a sign alone", text: "1e+" },
+  { why: "hexadecimal", text: "0x10" },
+  { why: "NaN", text: "NaN" },
+  { why: "Infinity", text: "Infinity" },
+  { why: "minus Infinity", text: "-Infinity" },
+  { why: "upper-case true", text: "True" },
+  { why: "a cut literal", text: "tru" },
+  { why: "a longer literal", text: "trueish" },
+  { why: "nil", text: "nil" },
+  { why: "undefined", text: "undefined" },
+  { why: "101 levels of arrays", text: `${"[".repeat(101)}${"]".repeat(101)}` },
+  { why: "101 levels of objects", text: `${'{"a":'.repeat(101)}1${"}".repeat(101)}` },
+  { why: "a million open arrays", text: "[".repeat(1_000_000) },
+];
+
+describe("JsonScanner", () => {
+  test.each(refused)("refuses $why", ({ text }) => {
+    expect(() => readAll(text)).toThrow(/^(not JSON|nested deeper)/);
+  });
+
+  test.each(refused)("refuses $why even if the value is skipped", ({ text }) => {
+    expect(() => skipAll(text)).toThrow(/^(not JSON|nested deeper)/);
+  });
+
+  test("refuses a duplicate key in a skipped value, even in another spelling", () => {
+    expect(() => skipAll('[{"a":1,"\\u0061":2}]')).toThrow('key "a" is set more than once');
+  });
+
+  test.each([
+    { text: " { } ", want: {} },
+    { text: "\t[\r\n]\n", want: [] },
+    { text: '{"a":[1,-2.5e-3,"x",true,false,null,{}]}', want: { a: [1, -0.0025, "x", true, false, null, {}] } },
+    { text: '"\\"\\\\\\/\\b\\f\\n\\r\\t\\u00e9\\uD83C\\uDF31"', want: '"\\/\b\f\n\r\té🌱' },
+    { text: '"\\ud83c\\udf31"', want: "🌱" },
+    { text: '"\u2028\u007F"', want: "\u2028\u007F" },
+    { text: "-0", want: -0 },
+    { text: `${"[".repeat(100)}${"]".repeat(100)}`, want: JSON.parse(`${"[".repeat(100)}${"]".repeat(100)}`) },
+  ])("reads $text", ({ text, want }) => {
+    expect(readAll(text)).toEqual(want);
+    expect(() => skipAll(text)).not.toThrow();
+  });
+
+  test("returns numbers as they were written", () => {
+    expect(new JsonScanner(" 9007199254740993.0e-1 ").readNumber()).toBe("9007199254740993.0e-1");
+  });
+
+  test("returns to a mark", () => {
+    const scanner = new JsonScanner('{"a":[1],"b":2}');
+    scanner.openObject();
+    const mark = scanner.mark();
+    expect(scanner.firstKey()).toBe("a");
+    scanner.skipValue();
+    scanner.rewind(mark);
+    expect(scanner.firstKey()).toBe("a");
+    scanner.skipValue();
+    expect(scanner.nextKey()).toBe("b");
+    scanner.skipValue();
+    expect(scanner.nextKey()).toBeUndefined();
+    scanner.finish();
+  });
+
+  test.each([
+    { text: '{"a" 1}', want: 'not JSON: "1" where ":" should be, at character 6' },
+    { text: '{"a":', want: "not JSON: the text ends where a value should be" },
+    { text: '["plant", "a\\nb\\x"]', want: "not JSON: an unknown escape in a string, at character 17" },
+    { text: '"a\\u12', want: "not JSON: an unknown escape in a string, at character 4" },
+    { text: '"a\\\\', want: "not JSON: the text ends inside a string, at character 5" },
+  ])("tells where $text is wrong", ({ text, want }) => {
+    expect(() => readAll(text)).toThrow(want);
+  });
+
+  test("reads what JSON.stringify writes, and agrees with JSON.parse on any text", () => {
+    const text = fc.oneof(
+      fc.json({ depthSize: "medium" }),
+      fc.tuple(fc.json(), fc.nat(), fc.string({ maxLength: 2 })).map(([json, at, noise]) => {
+        const cut = at % (json.length + 1);
+        return json.slice(0, cut) + noise + json.slice(cut + 1);
+      }),
+    );
+    fc.assert(
+      fc.property(text, (json) => {
+        let want: unknown;
+        try {
+          want = JSON.parse(json);
+        } catch {
+          expect(() => readAll(json)).toThrow(/^not JSON/);
+          return;
+        }
+        // JSON.parse is less strict in one point: it accepts a lone surrogate.
+        if (!isUnicode(want)) expect(() => readAll(json)).toThrow(/surrogate/);
+        else expect(readAll(json)).toEqual(want);
+      }),
+      { numRuns: numRunsOf(800) },
+    );
+  });
+});
+
+test.each([
+  { what: "a value", take: (scanner: JsonScanner) => scanner.readString(), of: (name: string) => name },
+  {
+    what: "a value with an escape",
+    take: (scanner: JsonScanner) => scanner.readString(),
+    of: (name: string) => name.replace("number", String.raw`\u006eumber`),
+  },
+  {
+    what: "a key",
+    take: (scanner: JsonScanner) => (scanner.openObject(), scanner.firstKey()),
+    of: (name: string) => `{${name}:1}`,
+  },
+])("$what keeps nothing else of its text alive", async ({ take, of }) => {
+  const keep = async (): Promise<number> => {
+    const before = await heldBytes();
+    const kept = Array.from({ length: 100 }, (_, at) => {
+      const text = of(JSON.stringify(`the plant of number ${at}`));
+      return take(new JsonScanner(text + " ".repeat(100_000)));
+    });
+    const bytes = (await heldBytes()) - before;
+    expect(kept).toContain("the plant of number 99");
+    return bytes;
+  };
+  const limitBytes = 1_000_000;
+  expect(await leastOf(keep, limitBytes)).toBeLessThan(limitBytes);
+});

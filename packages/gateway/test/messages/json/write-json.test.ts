@@ -1,0 +1,216 @@
+import {
+  create,
+  createFileRegistry,
+  createRegistry,
+  type DescMessage,
+  type MessageInitShape,
+  toJsonString,
+} from "@bufbuild/protobuf";
+import {
+  AnySchema,
+  anyUnpack,
+  FieldDescriptorProto_Label,
+  FieldDescriptorProto_Type,
+  FileDescriptorSetSchema,
+  FloatValueSchema,
+  ValueSchema,
+} from "@bufbuild/protobuf/wkt";
+import { expect, test } from "vitest";
+import { makeBooks } from "../../../../testing/src/gateway/books.ts";
+import {
+  anyToJson,
+  createJsonMessageWriter,
+  readJson,
+  type WriteJsonOptions,
+} from "../../../src/messages/json/index.ts";
+import { makeForm } from "../../../src/messages/json/made-writer.ts";
+import { createMessageForms } from "../../../src/messages/json/message-forms.ts";
+import { SinkSchema } from "../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { BookSchema, ListBooksResponseSchema } from "../../../../testing/src/gen/library/v1/library_pb.ts";
+import { Dice } from "../../../../testing/src/dice.ts";
+import { writeRandomJson } from "../../../../testing/src/gateway/both-json-writers.ts";
+import { writeByProtobufEs } from "../../../../testing/src/gateway/json-oracle.ts";
+import { randomMessageTypes, randomTypes, rollMessage } from "../../../../testing/src/gateway/random-message.ts";
+import { numRunsOf, testSeed } from "../../../../testing/src/test-seed.ts";
+import { isSince } from "../../../../testing/src/peer-version.ts";
+
+const messagesPerType = numRunsOf(4);
+
+// protobuf-es writes -0 as 0.
+const negativeZero = /(?<=[:[,])-0(?=[,\]}])/gu;
+
+// The text, or that there is none.
+function outcomeOf(write: () => string): string {
+  try {
+    return write().replace(negativeZero, "0");
+  } catch {
+    return "refused";
+  }
+}
+
+// Older versions of protobuf-es write some messages wrong, such as a negative Duration or a key `__proto__`.
+test
+  .runIf(isSince("@bufbuild/protobuf", "2.16"))
+  .each<WriteJsonOptions>([
+    {},
+    { registry: randomTypes },
+    { registry: randomTypes, alwaysEmitImplicit: true },
+    { registry: randomTypes, useProtoFieldName: true, enumAsInteger: true },
+  ])("a message is written byte for byte as protobuf-es writes it, under %o", (options) => {
+  const dice = new Dice(testSeed);
+  let written = 0;
+  for (const desc of randomMessageTypes) {
+    const write = createJsonMessageWriter(desc, options);
+    for (let i = 0; i < messagesPerType; i++) {
+      const message = rollMessage(dice, desc);
+      const want = outcomeOf(() => writeByProtobufEs(desc, message, options));
+      if (outcomeOf(() => write(message)) !== want)
+        expect(
+          outcomeOf(() => write(message)),
+          desc.typeName,
+        ).toBe(want);
+      if (want !== "refused") written++;
+    }
+  }
+  expect(written).toBeGreaterThan((randomMessageTypes.length * messagesPerType) / 2);
+});
+
+test.each<[string, MessageInitShape<typeof SinkSchema>, string]>([
+  ["a float", { fFloat: Math.fround(19.99) }, '{"fFloat":19.99}'],
+  ["a float that is set to a double", { fFloat: 0.123456789012 }, '{"fFloat":0.12345679}'],
+  ["a float that is set to more than the largest", { fFloat: 1e39 }, '{"fFloat":"Infinity"}'],
+  ["a float that is set to less than the smallest", { fFloat: -1e-60 }, '{"fFloat":-0}'],
+  ["a FloatValue", { wFloat: Math.fround(0.1) }, '{"wFloat":0.1}'],
+  ["a double", { fDouble: 19.989999771118164 }, '{"fDouble":19.989999771118164}'],
+  ["a float of -0", { fFloat: -0 }, '{"fFloat":-0}'],
+  ["a double of -0", { fDouble: -0 }, '{"fDouble":-0}'],
+  ["a list with -0", { doubles: [0, -0] }, '{"doubles":[0,-0]}'],
+  ["a FloatValue of -0", { wFloat: -0 }, '{"wFloat":-0}'],
+  ["a DoubleValue of -0", { wDouble: -0 }, '{"wDouble":-0}'],
+  ["a Struct with -0", { struct: { a: -0, b: [-0] } }, '{"struct":{"a":-0,"b":[-0]}}'],
+  ["a Value of -0", { values: [create(ValueSchema, { kind: { case: "numberValue", value: -0 } })] }, '{"values":[-0]}'],
+  [
+    "an Any of a FloatValue of -0",
+    // Older releases of protobuf-es leave such a field out.
+    { any: { typeUrl: `type.googleapis.com/${FloatValueSchema.typeName}`, value: Buffer.from("0d00000080", "hex") } },
+    '{"any":{"@type":"type.googleapis.com/google.protobuf.FloatValue","value":-0}}',
+  ],
+])("%s is written with the fewest digits and its sign", (_name, fields, text) => {
+  const message = create(SinkSchema, fields);
+  expect(createJsonMessageWriter(SinkSchema, { registry: randomTypes })(message)).toBe(text);
+  const form = createMessageForms({ registry: randomTypes }).of(SinkSchema);
+  expect(JSON.stringify(form.toJson(message))).toBe(text);
+});
+
+test.each([255, 256, 257, 512, 600])("a list of %i items is written whole and in order", (count) => {
+  const list = create(ListBooksResponseSchema, { books: makeBooks(count) });
+  expect(createJsonMessageWriter(ListBooksResponseSchema)(list)).toBe(toJsonString(ListBooksResponseSchema, list));
+});
+
+test("whatever the message, code made for its type writes it as closures do, or refuses it with the same words", () => {
+  const outcomes = { written: 0, refused: 0 };
+  const first = testSeed * 1_000_003;
+  for (let i = 0; i < numRunsOf(500); i++) {
+    const { written, refused } = writeRandomJson(first + i);
+    outcomes.written += written;
+    outcomes.refused += refused;
+  }
+  // Older versions of protobuf-es refuse more of what is odd.
+  expect(outcomes.written).toBeGreaterThan(outcomes.refused / 2);
+  expect(outcomes.refused).toBeGreaterThan(0);
+});
+
+class Labels {
+  readonly language = "en";
+
+  toJSON(): string {
+    return "other";
+  }
+}
+
+class Authors extends Array<string> {
+  toJSON(): string {
+    return "other";
+  }
+}
+
+test.each([
+  ["a list", { authors: Object.assign(["Flora"], { toJSON: () => "other" }) }, '{"authors":["Flora"]}'],
+  ["a list of a class", { authors: Authors.of("Flora") }, '{"authors":["Flora"]}'],
+  ["a map", { labels: { language: "en", toJSON: "text" } }, '{"labels":{"language":"en","toJSON":"text"}}'],
+  ["a map of a class", { labels: new Labels() }, '{"labels":{"language":"en"}}'],
+])("%s of texts is written as it is, whatever its toJSON says", (_name, fields, text) => {
+  expect(createJsonMessageWriter(BookSchema)(Object.assign(create(BookSchema), fields))).toBe(text);
+});
+
+// A hole, too, is no text.
+const holed = ["Flora"];
+holed.length = 2;
+
+test.each([
+  ["a list with a number", { authors: ["Flora", 1] }, "number where a string should be"],
+  ["a list with a hole", { authors: holed }, "undefined where a string should be"],
+  ["no list", { authors: "Flora" }, "string where a list should be"],
+  ["a map with a number", { labels: { language: "en", binding: 1 } }, "number where a string should be"],
+  ["no map", { labels: null }, "not a message"],
+])("%s in the place of texts is refused", (_name, fields, words) => {
+  const message = Object.assign(create(BookSchema), fields);
+  expect(() => createJsonMessageWriter(BookSchema)(message)).toThrow(words);
+});
+
+test("an Any has no members that are left out, whoever looks at it before it is text", () => {
+  const json = anyToJson("type.googleapis.com/library.v1.Book", BookSchema, create(BookSchema, { title: "Roots" }), {});
+  expect(Object.keys(json)).toEqual(["@type", "title"]);
+});
+
+/** Defines a message with the fields `f0`, `f1` and so on, of these JSON names. */
+function defineOdd(jsonNames: readonly string[]): DescMessage {
+  const field = { type: FieldDescriptorProto_Type.STRING, label: FieldDescriptorProto_Label.OPTIONAL };
+  const fields = jsonNames.map((jsonName, at) => ({ ...field, name: `f${at}`, number: at + 1, jsonName }));
+  const file = { name: "odd.proto", syntax: "proto3", messageType: [{ name: "Odd", field: fields }] };
+  const odd = createFileRegistry(create(FileDescriptorSetSchema, { file: [file] })).getMessage("Odd");
+  return odd ?? expect.unreachable();
+}
+
+test.each([
+  ["another", ["same", "same"], {}, '{"same":"0","f1":"1"}'],
+  ["another, which is called so itself", ["f1", "f1"], {}, '{"f0":"0","f1":"1"}'],
+  ["the prototype", ["__proto__"], {}, '{"__proto__":"0"}'],
+  ["another field, in a circle", ["f1", "f0"], {}, '{"f1":"0","f0":"1"}'],
+  ["another field, in a circle", ["f1", "f0"], { useProtoFieldName: true }, '{"f1":"0","f0":"1"}'],
+  ["another field", ["f1", "x"], {}, '{"f1":"0","x":"1"}'],
+  ["another field", ["f1", "x"], { useProtoFieldName: true }, '{"f0":"0","x":"1"}'],
+  ["a third field, and so is its own", ["same", "same", "f1"], {}, '{"same":"1","f1":"2"}'],
+] as const)("JSON with a name of %s, %j, is read as it was written: %j", (_name, jsonNames, style, text) => {
+  const odd = defineOdd(jsonNames);
+  const message = Object.assign(create(odd), Object.fromEntries(jsonNames.map((_, at) => [`f${at}`, String(at)])));
+  for (const codegen of [true, false]) expect(createJsonMessageWriter(odd, { ...style, codegen })(message)).toBe(text);
+  if (jsonNames.length < 3) expect(readJson(odd, text)).toEqual(message);
+});
+
+test("a message with a field called @type is not written as an Any, which has one itself", () => {
+  const odd = defineOdd(["@type", "b"]);
+  const typeUrl = "type.googleapis.com/Odd";
+  expect(() => anyToJson(typeUrl, odd, Object.assign(create(odd), { f0: "a" }), {})).toThrow(
+    'a Odd in an Any has a field "@type", as the Any has',
+  );
+  expect(anyToJson(typeUrl, odd, Object.assign(create(odd), { f1: "a" }), {})).toEqual({ "@type": typeUrl, b: "a" });
+});
+
+test("a field called @type is read outside of an Any, and inside by its proto name", () => {
+  const odd = defineOdd(["@type", "b"]);
+  expect(readJson(odd, '{"@type":"a"}')).toEqual(Object.assign(create(odd), { f0: "a" }));
+  const any = readJson(AnySchema, '{"@type":"x/Odd","f0":"a"}', { registry: createRegistry(odd) });
+  expect(anyUnpack(any, odd)).toEqual(Object.assign(create(odd), { f0: "a" }));
+});
+
+test("what services usually answer is written by made code, whose objects have all members of the type", () => {
+  const json = createMessageForms({}, makeForm).of(BookSchema).toJson(create(BookSchema));
+  expect(Object.keys(json ?? {})).toHaveLength(BookSchema.fields.length);
+});
+
+test("a list of a Struct is written as it is, whatever its toJSON says", () => {
+  const list = Object.assign([1], { toJSON: () => "other" });
+  const message = create(SinkSchema, { struct: { list } });
+  expect(createJsonMessageWriter(SinkSchema, {})(message)).toBe(writeByProtobufEs(SinkSchema, message, {}));
+});

@@ -1,0 +1,152 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createGateway, type Gateway, type GatewayOptions, type RestServiceOptions } from "../../src/index.ts";
+import { Refused } from "../../../testing/src/gen/moved/v1/moved_pb.ts";
+import { type Address, fieldValue, type HttpRequest } from "../../../testing/src/carriers/exchange.ts";
+import { exchangeHttp1, openHttp1 } from "../../../testing/src/carriers/http1-connection.ts";
+import { within } from "../../../testing/src/deadline.ts";
+import { type Case, cases } from "./cases.ts";
+import { movedOptions } from "./handlers.ts";
+
+// What grpc-gateway's own integration tests send, answered here as they are, by options, or otherwise.
+
+/** The options of docs/migration.md. */
+const everyOption = [
+  "lenient",
+  "ignoreBodies",
+  "mapsInQuery",
+  "grpcMetadata",
+  "streamInResults",
+  "jsonClientStreams",
+  "updateMaskFromBody",
+] as const satisfies readonly (keyof RestServiceOptions)[];
+
+/** Gateways by the options that are on, each started once. */
+class Gateways implements AsyncDisposable {
+  readonly #started = new Map<string, Promise<readonly [Gateway, Address]>>();
+  /** Calls that wait, with the signals that end them, in the order in which they came. */
+  readonly waiting: AbortSignal[] = [];
+
+  async addressWith(options: readonly (keyof RestServiceOptions)[]): Promise<Address> {
+    const key = [...options].toSorted().join();
+    const started = this.#started.get(key) ?? this.#start(options);
+    this.#started.set(key, started);
+    return (await started)[1];
+  }
+
+  async #start(options: readonly (keyof RestServiceOptions)[]): Promise<readonly [Gateway, Address]> {
+    const service = Object.fromEntries(options.map((name) => [name, true]));
+    const gateway = createGateway(movedOptions({ service: () => service }, (signal) => void this.waiting.push(signal)));
+    return [gateway, await gateway.listen({ host: "127.0.0.1", port: 0 })];
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const started of this.#started.values()) await (await started)[0].close();
+  }
+}
+
+function requestOf({ request, header = [], body }: Case): HttpRequest {
+  const [httpMethod = "", path = ""] = request.split(" ");
+  // As UTF-8 on the wire, which a header is written in as Latin-1.
+  const sent = header.map(([name, value]) => [name, Buffer.from(value).toString("latin1")] as const);
+  return { httpMethod, path, header: sent, ...(body !== undefined && { body: Buffer.from(body) }) };
+}
+
+/** The part of an answer that a case is about, in the form of the case. */
+async function answerTo(one: Case, address: Address): Promise<Pick<Case, "answer" | "fields" | "trailer">> {
+  const { httpStatus, header, trailer, body } = await exchangeHttp1(address, requestOf(one));
+  const text = String(body);
+  const isOneValue = fieldValue(header, "content-type") === "application/json" && !text.includes("\n") && text !== "";
+  const [, wanted] = one.refused?.answer ?? one.missing?.answer ?? one.answer;
+  const content: unknown = isOneValue ? JSON.parse(text) : text;
+  return {
+    answer: wanted === undefined ? [httpStatus] : [httpStatus, content],
+    ...(one.fields !== undefined && {
+      fields: Object.fromEntries(Object.keys(one.fields).map((name) => [name, fieldValue(header, name) ?? ""])),
+    }),
+    ...(one.trailer !== undefined && { trailer }),
+  };
+}
+
+function expectedOf({ answer, fields, trailer }: Case): Pick<Case, "answer" | "fields" | "trailer"> {
+  return { answer, ...(fields !== undefined && { fields }), ...(trailer !== undefined && { trailer }) };
+}
+
+/** Sends a request whose client goes away while the handler runs; returns whether the handler heard of it. */
+async function leave(one: Case, address: Address, waiting: AbortSignal[]): Promise<boolean> {
+  using connection = await openHttp1(address);
+  const before = waiting.length;
+  connection.request(requestOf(one));
+  const answered = connection.readAnswer().then(
+    () => "an answer",
+    () => "the end",
+  );
+  const called = expect.poll(() => waiting.length).toBe(before + 1);
+  if ((await Promise.race([called, answered])) === "an answer") return false;
+  connection.socket.resetAndDestroy();
+  await within(answered, "the end");
+  await expect.poll(() => waiting.at(-1)?.aborted).toBe(true);
+  return true;
+}
+
+const refusedOptions: GatewayOptions = {
+  routes: (router) => router.service(Refused, { getMany: (request) => request }),
+};
+
+const nameOf = (one: Case): Case & { name: string } => ({ ...one, name: one.of.join(", ") });
+const named = cases.map(nameOf);
+
+describe("of grpc-gateway's integration tests", () => {
+  let gateways: Gateways;
+  beforeAll(() => {
+    gateways = new Gateways();
+  });
+  afterAll(() => gateways[Symbol.asyncDispose]());
+
+  const isAnswered = async (one: Case, options: readonly (keyof RestServiceOptions)[]): Promise<boolean> => {
+    const address = await gateways.addressWith(options);
+    if (one.leaves === true) return await leave(one, address, gateways.waiting);
+    try {
+      expect(await answerTo(one, address)).toEqual(expectedOf(one));
+    } catch {
+      return false;
+    }
+    return true;
+  };
+  const same = named.filter(({ by, refused, missing }) => by === undefined && !refused && !missing);
+  const byOption = named.filter(({ by }) => by !== undefined);
+  const otherwise = named.filter(({ refused, missing }) => refused !== undefined || missing !== undefined);
+
+  test.each(same)("$name is answered the same", async (one) => {
+    const address = await gateways.addressWith([]);
+    if (one.leaves === true) expect(await leave(one, address, gateways.waiting)).toBe(true);
+    else expect(await answerTo(one, address)).toEqual(expectedOf(one));
+  });
+
+  test.each(byOption)("$name is answered the same by $by, and not without", async (one) => {
+    const { by = [] } = one;
+    const address = await gateways.addressWith(by);
+    if (one.leaves === true) expect(await leave(one, address, gateways.waiting)).toBe(true);
+    else expect(await answerTo(one, address)).toEqual(expectedOf(one));
+    for (const option of by)
+      expect([
+        option,
+        await isAnswered(
+          one,
+          by.filter((other) => other !== option),
+        ),
+      ]).toEqual([option, false]);
+    expect(await isAnswered(one, everyOption)).toBe(true);
+  });
+
+  test.each(otherwise)("$name is answered otherwise", async (one) => {
+    const { answer } = one.refused ?? one.missing ?? one;
+    const address = await gateways.addressWith(everyOption);
+    const got = await answerTo(one, address);
+    expect(got.answer).toEqual(answer);
+    expect(got).not.toEqual(expectedOf(one));
+  });
+
+  test("a rule with a repeated field in its path does not start", () => {
+    expect(() => createGateway(refusedOptions)).toThrow('path variable "numbers" is repeated');
+  });
+});

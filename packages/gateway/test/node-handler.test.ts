@@ -1,0 +1,639 @@
+import { once } from "node:events";
+import { createServer as createHttp1, type IncomingMessage, type ServerResponse } from "node:http";
+import {
+  connect as connectHttp2,
+  constants,
+  createSecureServer,
+  createServer as createHttp2,
+  type Http2ServerRequest,
+  type Http2ServerResponse,
+} from "node:http2";
+import { text } from "node:stream/consumers";
+import { connect as connectTls } from "node:tls";
+import { Code, ConnectError, createContextKey, createContextValues } from "@connectrpc/connect";
+import { describe, expect, test } from "vitest";
+import { GreenhouseService, type Reading } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { createGateway, type Gateway, type GatewayOptions, type NodeHandler } from "../src/index.ts";
+import { createByteReader } from "../../testing/src/carriers/byte-reader.ts";
+import { createCertificate } from "../../testing/src/carriers/certificate.ts";
+import { within } from "../../testing/src/deadline.ts";
+import { type Field, fieldValue, type HttpRequest, type HttpVersion } from "../../testing/src/carriers/exchange.ts";
+import { getReadingProcedure, waterBedProcedure } from "../../testing/src/gateway/greenhouse.ts";
+import {
+  listenOnLoopback,
+  type LoopbackServer,
+  startOnLoopback,
+} from "../../testing/src/carriers/listen-on-loopback.ts";
+import { openHttp1, overHttp1 } from "../../testing/src/carriers/http1-connection.ts";
+import { openHttp2 } from "../../testing/src/carriers/http2-connection.ts";
+import { openUpload } from "../../testing/src/gateway/rest-upload.ts";
+import { readOutcome } from "../../testing/src/gateway/outcome.ts";
+import { exchange, rpcRequest, wireFormats } from "../../testing/src/gateway/wire-format.ts";
+
+const json: Field = ["content-type", "application/json"];
+const ndjson: Field = ["content-type", "application/x-ndjson"];
+const water: HttpRequest = {
+  httpMethod: "POST",
+  path: "/beds/7:water",
+  header: [json],
+  body: Buffer.from('{"note":"n"}'),
+};
+const tenantKey = createContextKey("nobody");
+
+type Response = Parameters<NodeHandler>[1];
+
+/** One of node's own servers with a listener. */
+async function serve(version: HttpVersion, listener: NodeHandler): Promise<LoopbackServer> {
+  return await startOnLoopback(version === "1.1" ? createHttp1(listener) : createHttp2(listener));
+}
+
+function mount(options: Partial<GatewayOptions> = {}): NodeHandler {
+  return createGreenhouse(options).handler;
+}
+
+/** A gateway that counts readings, once the first of them is dealt with. */
+function createGreenhouse(options: Partial<GatewayOptions>, first: Promise<void> = Promise.resolve()): Gateway {
+  const selector = "greenhouse.v1.GreenhouseService.RecordReadings";
+  return createGateway({
+    rest: { rules: [{ selector, pattern: { case: "post", value: "/readings" }, body: "*" }] },
+    routes: (router) =>
+      router.service(GreenhouseService, {
+        waterBed: ({ bed, note }, { values }) => ({ bed, note: `${note} ${values.get(tenantKey)}` }),
+        getReading: ({ sensor }, { responseTrailer }) => {
+          responseTrailer.set("x-trailer", "last");
+          return { sensor };
+        },
+        recordReadings: async (readings: AsyncIterable<Reading>) => {
+          let count = 0;
+          for await (const _ of readings) if (++count === 1) await first;
+          return { count };
+        },
+      }),
+    ...options,
+  });
+}
+
+/** The rest of an application: says what came to it. */
+function application(request: IncomingMessage | Http2ServerRequest, response: Response): void {
+  void text(request).then((body) => {
+    response.setHeader("x-app", "yes");
+    response.end(`${String(request.method)} ${String(request.url)} ${body}`);
+  });
+}
+
+async function read(request: IncomingMessage | Http2ServerRequest): Promise<void> {
+  await within(text(request), "the body");
+}
+
+/** An application with trailers of its own. */
+function trailing(_: unknown, response: Response): void {
+  response.addTrailers({ "x-app-trailer": "yes" });
+  response.end("app");
+}
+
+/** A request to water bed 7 whose name is `refused`. */
+function requestRefused(httpVersion: string, fields: readonly string[], body: string): string {
+  return [`POST /beds/7:water HTTP/${httpVersion}`, "host: x", "x-request-id: refused", ...fields, "", body].join(
+    "\r\n",
+  );
+}
+
+/** A gateway that does not admit a request with the name `refused`, and the beds that were watered. */
+function createBeds(): Pick<Gateway, "handler" | "checkContinue"> & { readonly watered: string[] } {
+  const watered: string[] = [];
+  const { handler, checkContinue } = createGateway({
+    admit: ({ xRequestId }) => {
+      if (xRequestId === "refused") throw new ConnectError("nobody", Code.Unauthenticated);
+    },
+    routes: (router) =>
+      router.service(GreenhouseService, {
+        waterBed: ({ bed }) => {
+          watered.push(String(bed));
+          return {};
+        },
+      }),
+  });
+  return { handler, checkContinue, watered };
+}
+
+function statuses(answers: Buffer): readonly string[] {
+  return [...String(answers).matchAll(/HTTP\/1\.1 (\d+)/g)].map((match) => String(match[1]));
+}
+
+const versions: readonly HttpVersion[] = ["1.1", "2"];
+
+describe("the handler in a server of HTTP/1.1", () => {
+  test.each([
+    { name: "small", framing: ["content-length", "262144"], want: "keep-alive" },
+    { name: "large", framing: ["content-length", "262145"], want: "close" },
+    { name: "of an unknown length", framing: ["transfer-encoding", "chunked"], want: "close" },
+  ] as const)("answers without the rest of a body, and $want where that is $name", async ({ framing, want }) => {
+    await using server = await serve("1.1", mount());
+    using connection = await openHttp1(server.address);
+    connection.request({ ...water, path: "/nothing", header: [json, framing], body: Buffer.of() });
+    const answer = await connection.readAnswer();
+    expect(answer.httpStatus).toBe(404);
+    expect(fieldValue(answer.header, "connection")).toBe(want);
+  });
+
+  const preflight = "host: x\r\norigin: https://shop.example\r\naccess-control-request-method: POST";
+  const kept = "host: x\r\nconnection: keep-alive\r\ncontent-type: application/json\r\ncontent-length: 2";
+  test.each([
+    {
+      name: "a preflight, which has no body",
+      request: `OPTIONS /beds/7:water HTTP/1.1\r\n${preflight}\r\n\r\n`,
+      want: 204,
+    },
+    {
+      name: "a call over HTTP/1.0 that asks for it",
+      request: `POST /beds/7:water HTTP/1.0\r\n${kept}\r\n\r\n{}`,
+      want: 200,
+    },
+  ])("answers $name, and keeps the connection", async ({ request, want }) => {
+    await using server = await serve("1.1", mount({ cors: { origins: ["https://shop.example"] } }));
+    using connection = await openHttp1(server.address);
+    for (const _ of [1, 2]) {
+      connection.write(request);
+      expect((await connection.readAnswer()).httpStatus).toBe(want);
+    }
+  });
+
+  test.each([
+    { version: "1.0", want: ["404"] },
+    { version: "1.1", want: ["400"] },
+  ])("answers a request over HTTP/$version without a Host with $want", async ({ version, want }) => {
+    await using server = await startOnLoopback(createHttp1({ requireHostHeader: false }, mount()));
+    using connection = await openHttp1(server.address);
+    connection.write(`GET /nowhere HTTP/${version}\r\nconnection: close\r\n\r\n`);
+    expect(statuses(await connection.readToEnd())).toEqual(want);
+  });
+
+  test("refuses a body in chunks over HTTP/1.0 that is there already, and carries out no request behind it", async () => {
+    const answered: number[] = [];
+    const handler = mount({ onAnswer: ({ httpStatus }) => answered.push(httpStatus) });
+    const whenThere: NodeHandler = (request, response) => {
+      if (request.complete) handler(request, response);
+      else setImmediate(() => whenThere(request, response));
+    };
+    await using server = await serve("1.1", whenThere);
+    using connection = await openHttp1(server.address);
+    const fields = "host: x\r\nconnection: keep-alive\r\ntransfer-encoding: chunked\r\ncontent-type: application/json";
+    const behind = "POST /beds/8:water HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n";
+    connection.write(`POST /beds/7:water HTTP/1.0\r\n${fields}\r\n\r\n2\r\n{}\r\n0\r\n\r\n${behind}`);
+    expect(statuses(await connection.readToEnd())).toEqual(["400"]);
+    expect(answered).toEqual([]);
+  });
+
+  describe("carries out nothing behind an answer of its own that ends the connection,", () => {
+    const behind = "POST /beds/8:water HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n";
+    const inAnotherCoding = requestRefused("1.1", ["transfer-encoding: gzip, chunked"], "0\r\n\r\n");
+
+    test.each([
+      ["in another coding", inAnotherCoding, "400"],
+      [
+        "in another coding, to be kept alive",
+        requestRefused("1.1", ["connection: keep-alive", "transfer-encoding: gzip, chunked"], "0\r\n\r\n"),
+        "400",
+      ],
+      [
+        "in chunks over HTTP/1.0",
+        requestRefused("1.0", ["connection: keep-alive", "transfer-encoding: chunked"], "0\r\n\r\n"),
+        "400",
+      ],
+      ["that is not admitted", requestRefused("1.1", ["transfer-encoding: chunked"], "0\r\n\r\n"), "401"],
+      ["that waits to be continued", requestRefused("1.1", ["expect: 100-continue", "content-length: 0"], ""), "401"],
+    ])("to an empty body %s", async (_, request, want) => {
+      const { handler, checkContinue, watered } = createBeds();
+      await using server = await startOnLoopback(createHttp1(handler).on("checkContinue", checkContinue));
+      using connection = await openHttp1(server.address);
+      connection.write(request + behind);
+      const answers = await connection.readToEnd();
+      expect(String(answers)).toMatch(/^connection: close\r$/im);
+      expect({ statuses: statuses(answers), watered }).toEqual({ statuses: [want], watered: [] });
+    });
+
+    test("but what was sent before it, however late it comes to the handler", async () => {
+      const { handler, watered } = createBeds();
+      const allThere = Promise.withResolvers<void>();
+      await using server = await serve("1.1", (request, response) => {
+        if (request.url === "/slow") void allThere.promise.then(() => response.end("slow"));
+        else if (request.url === "/beds/6:water") setImmediate(() => handler(request, response));
+        else handler(request, response);
+        if (request.url === "/beds/8:water") setImmediate(allThere.resolve);
+      });
+      using connection = await openHttp1(server.address);
+      const before = behind.replace("/8:", "/6:");
+      connection.write(`GET /slow HTTP/1.1\r\nhost: x\r\n\r\n${before}${inAnotherCoding}${behind}`);
+      expect(statuses(await connection.readToEnd())).toEqual(["200", "200", "400"]);
+      expect(watered).toEqual(["6"]);
+    });
+
+    test("but passes on what belongs to the other server, however late", async () => {
+      const { handler } = createBeds();
+      const passedOn = Promise.withResolvers<void>();
+      await using server = await serve("1.1", (request, response) => {
+        const pass = (): void => handler(request, response, () => passedOn.resolve());
+        if (request.url === "/x") request.socket.once("finish", pass);
+        else pass();
+      });
+      using connection = await openHttp1(server.address);
+      connection.write(`${inAnotherCoding}GET /x HTTP/1.1\r\nhost: x\r\n\r\n`);
+      await within(passedOn.promise, "next()");
+    });
+  });
+
+  test("knows the authority of a target in absolute form, whatever the Host", async () => {
+    const urls: string[] = [];
+    const handler = createGateway({
+      routes: (router) =>
+        router.service(GreenhouseService, {
+          waterBed: (_, { url }) => {
+            urls.push(url);
+            return {};
+          },
+        }),
+    }).handler;
+    await using server = await serve("1.1", handler);
+    await exchange(server.address, "1.1", { ...water, path: `http://plants.example${water.path}` });
+    expect(urls).toEqual([`http://plants.example${water.path}`]);
+  });
+});
+
+describe.each(versions)("the handler in a server of HTTP/%s", (version) => {
+  test("answers every protocol", async () => {
+    await using server = await serve(version, mount());
+    const rest = await exchange(server.address, version, water);
+    expect(JSON.parse(String(rest.body))).toEqual({ bed: "7", note: "n nobody" });
+    for (const name of ["connect-json", "connect-proto", "grpc", "grpc-web", "grpc-web-text"] as const) {
+      const message = Buffer.from(name === "connect-json" ? "{}" : "");
+      const request = rpcRequest(wireFormats[name], message, [], getReadingProcedure);
+      const answer = await exchange(server.address, version, request);
+      expect(readOutcome(wireFormats[name], answer)).toEqual({ code: 0, message: "" });
+    }
+  });
+
+  test("sends fields that are named like properties of objects, in the header and the trailer", async () => {
+    const names = ["constructor", "__proto__"];
+    const routes: GatewayOptions["routes"] = (router) =>
+      router.service(GreenhouseService, {
+        getReading: (_, { responseHeader, responseTrailer }) => {
+          for (const name of names) {
+            responseHeader.set(name, "header");
+            responseTrailer.set(name, "trailer");
+          }
+          return {};
+        },
+      });
+    await using server = await serve(version, mount({ routes }));
+    const request = rpcRequest(wireFormats.grpc, Buffer.of(), [], getReadingProcedure);
+    const { header, trailer } = await exchange(server.address, version, request);
+    expect(names.map((name) => fieldValue(header, name))).toEqual(names.map(() => "header"));
+    expect(names.map((name) => fieldValue(trailer, name))).toEqual(names.map(() => "trailer"));
+  });
+
+  test("has context values made from the request", async () => {
+    const contextValues: NonNullable<GatewayOptions["contextValues"]> = (request) =>
+      createContextValues().set(tenantKey, String(request.headers["x-tenant"]));
+    await using server = await serve(version, mount({ contextValues }));
+    const answer = await exchange(server.address, version, { ...water, header: [json, ["x-tenant", "alice"]] });
+    expect(JSON.parse(String(answer.body))).toMatchObject({ note: "n alice" });
+  });
+
+  describe("passes on what matches nothing", () => {
+    const others: readonly HttpRequest[] = [
+      { httpMethod: "GET", path: "/", header: [] },
+      { httpMethod: "POST", path: "/upload?to=7", header: [json], body: Buffer.from("plants") },
+      { httpMethod: "GET", path: "/50%", header: [] },
+      { httpMethod: "GET", path: `/${"long".repeat(3000)}`, header: [] },
+      { httpMethod: "GET", path: "/beds/%zz:water", header: [] },
+      { httpMethod: "OPTIONS", path: "*", header: [] },
+    ];
+
+    test.each(others)("to the fallback, untouched and without asking admit: $httpMethod $path", async (request) => {
+      let asked = false;
+      const handler = mount({
+        fallback: application,
+        limits: { urlBytes: 8192 },
+        admit: () => {
+          asked = true;
+        },
+      });
+      await using server = await serve(version, handler);
+      const answer = await exchange(server.address, version, request);
+      expect(String(answer.body)).toBe(`${request.httpMethod} ${request.path} ${String(request.body ?? "")}`);
+      expect(fieldValue(answer.header, "x-app")).toBe("yes");
+      expect(asked).toBe(false);
+    });
+
+    test.each<{ name: string; fallback: NonNullable<GatewayOptions["fallback"]> }>([
+      {
+        name: "which writes without asking whose answer it is",
+        fallback: (_, response) => {
+          response.write("mo");
+          response.write("ss", "utf8");
+          response.end();
+        },
+      },
+      {
+        name: "which sends a head and a text without asking whose answer it is",
+        fallback: (_, response) => response.writeHead(200, { "x-app": "yes" }).end("moss"),
+      },
+      {
+        name: "which is made for node:http",
+        fallback: (_: IncomingMessage, response: ServerResponse) => response.writeHead(200).end("moss"),
+      },
+      {
+        name: "which is made for node:http2",
+        fallback: (_: Http2ServerRequest, response: Http2ServerResponse) => response.writeHead(200).end("moss"),
+      },
+    ])("to the fallback, $name", async ({ fallback }) => {
+      await using server = await serve(version, mount({ fallback }));
+      const answer = await exchange(server.address, version, { httpMethod: "GET", path: "/", header: [] });
+      expect(String(answer.body)).toBe("moss");
+    });
+
+    test("to next(), rather than to the fallback", async () => {
+      const handler = mount({
+        fallback: () => {
+          throw new Error("not to be called");
+        },
+      });
+      await using server = await serve(version, (request, response) => {
+        handler(request, response, (error) => {
+          expect(error).toBeUndefined();
+          application(request, response);
+        });
+      });
+      expect(
+        String((await exchange(server.address, version, { httpMethod: "GET", path: "/x", header: [] })).body),
+      ).toBe("GET /x ");
+    });
+
+    test("not at all where there is nobody to pass it to", async () => {
+      await using server = await serve(version, mount());
+      expect((await exchange(server.address, version, { httpMethod: "GET", path: "/x", header: [] })).httpStatus).toBe(
+        404,
+      );
+    });
+
+    test("but not what matches by its path alone", async () => {
+      await using server = await serve(version, mount({ fallback: application, limits: { urlBytes: 8192 } }));
+      const wrongMethod = await exchange(server.address, version, {
+        httpMethod: "PUT",
+        path: waterBedProcedure,
+        header: [],
+      });
+      expect(wrongMethod.httpStatus).toBe(405);
+      const wrongType = {
+        httpMethod: "POST",
+        path: waterBedProcedure,
+        header: [["content-type", "text/plain"] as const],
+      };
+      expect((await exchange(server.address, version, wrongType)).httpStatus).toBe(415);
+      const tooLong = { ...water, path: `${waterBedProcedure}?${"long".repeat(3000)}` };
+      expect((await exchange(server.address, version, tooLong)).httpStatus).toBe(414);
+    });
+  });
+
+  test("serves its prefix, and passes on the rest", async () => {
+    await using server = await serve(version, mount({ requestPathPrefix: "/api", fallback: application }));
+    const { httpStatus } = await exchange(server.address, version, { ...water, path: "/api/beds/7:water" });
+    expect(httpStatus).toBe(200);
+    for (const path of ["/beds/7:water", "/apibeds/7:water", "/api"]) {
+      const answer = await exchange(server.address, version, { ...water, path });
+      expect(fieldValue(answer.header, "x-app")).toBe("yes");
+    }
+  });
+
+  describe("that comes behind a body parser", () => {
+    test("says so by an error to next(), and admits nothing", async () => {
+      let admitted = 0;
+      const handler = mount({ admit: () => void (admitted += 1) });
+      await using server = await serve(version, (request, response) => {
+        void read(request).then(() => handler(request, response, (error) => response.end(String(error))));
+      });
+      const answer = await exchange(server.address, version, water);
+      expect(String(answer.body)).toMatch(/^Error: the request body was read before the gateway got it/);
+      expect(admitted).toBe(0);
+    });
+
+    test("says so in its answer, and the server goes on", async () => {
+      const handler = mount();
+      await using server = await serve(
+        version,
+        (request, response) => void read(request).then(() => handler(request, response)),
+      );
+      const answer = await exchange(server.address, version, water);
+      expect(answer.httpStatus).toBe(500);
+      expect(JSON.parse(String(answer.body))).toMatchObject({
+        code: Code.Internal,
+        message: expect.stringContaining("body parser"),
+      });
+      const reading = { httpMethod: "GET", path: "/sensors/s/reading", header: [] };
+      expect((await exchange(server.address, version, reading)).httpStatus).toBe(200);
+    });
+  });
+
+  test.each([
+    { kind: "unary", path: water.path, type: json, body: '{"note":"n"}', want: '{"bed":"7","note":"n nobody"}' },
+    { kind: "streamed", path: "/readings", type: ndjson, body: '{"sensor":"a"}', want: '{"count":1}' },
+  ])(
+    "reads the $kind body of a request that was paused before the gateway got it",
+    async ({ path, type, body, want }) => {
+      const handler = mount();
+      await using server = await serve(version, (request, response) => {
+        request.pause();
+        // Until a later turn: a stream that is paused and resumed in one turn has not stopped.
+        setImmediate(() => handler(request, response));
+      });
+      const request: HttpRequest = { ...water, path, body: Buffer.from(body), header: [type] };
+      expect(String((await within(exchange(server.address, version, request), "an answer")).body)).toBe(want);
+    },
+  );
+
+  test("stops its client while its handler reads no further than one message", async () => {
+    const stopped = Promise.withResolvers<void>();
+    const go = Promise.withResolvers<void>();
+    const gateway = createGreenhouse({}, go.promise);
+    await using server = await serve(version, (request, response) => {
+      const body = "stream" in request ? request.stream : request;
+      body.once("pause", () => stopped.resolve());
+      gateway.handler(request, response);
+    });
+    using upload = await openUpload({ ...server, gateway }, version, ["POST", "/readings"], [ndjson]);
+    const line = `{"sensor":"${"x".repeat(64 * 1024)}"}\n`;
+    for (let sent = 0; sent < 16; sent += 1) upload.write(line);
+    upload.end();
+    await within(stopped.promise, "a stop");
+    go.resolve();
+    expect(String((await upload.readAnswer()).body)).toBe('{"count":16}');
+  });
+
+  test("refuses a request that is wrong as HTTP, if it is its own", async () => {
+    await using server = await serve(version, mount());
+    const authority: Field = version === "1.1" ? ["host", "x:port"] : [":authority", "x:port"];
+    const answer = await exchange(server.address, version, { ...water, header: [authority, json] });
+    expect(answer.httpStatus).toBe(400);
+  });
+});
+
+test("the handler leaves an answer alone that the application has begun itself", async () => {
+  const called = Promise.withResolvers<void>();
+  const begun = Promise.withResolvers<void>();
+  const reported = Promise.withResolvers<void>();
+  const faults: unknown[] = [];
+  const handler = mount({
+    onFault: (fault) => void faults.push(fault),
+    onAnswer: () => reported.resolve(),
+    admit: () => {
+      called.resolve();
+      return begun.promise;
+    },
+  });
+  await using server = await serve("1.1", (request, response) => {
+    handler(request, response);
+    void called.promise.then(async () => {
+      if (!("stream" in response)) response.writeHead(503);
+      begun.resolve();
+      await reported.promise;
+      response.end("too late");
+    });
+  });
+  const answer = await exchange(server.address, "1.1", water);
+  expect(answer.httpStatus).toBe(503);
+  expect(String(answer.body)).toBe("too late");
+  expect(faults).toEqual([]);
+});
+
+describe.each(["1.1", "2"] as const)("the handler in a server of HTTP/%s keeps the fields of its host", (version) => {
+  async function ask(hostFields: Readonly<Record<string, string | string[]>>): Promise<readonly Field[]> {
+    const handler = mount({
+      routes: (router) =>
+        router.service(GreenhouseService, {
+          getReading: (_, { responseHeader }) => {
+            responseHeader.set("x-both", "gateway");
+            responseHeader.set("vary", "x-tenant");
+            responseHeader.append("set-cookie", "gateway=1");
+            return {};
+          },
+        }),
+    });
+    await using server = await serve(version, (request, response) => {
+      for (const [name, value] of Object.entries(hostFields)) response.setHeader(name, value);
+      handler(request, response);
+    });
+    const readPalm: HttpRequest = { httpMethod: "GET", path: "/sensors/palm/reading", header: [] };
+    const { httpStatus, header } = await exchange(server.address, version, readPalm);
+    expect(httpStatus).toBe(200);
+    return header;
+  }
+
+  test.each([
+    { title: "a field that only the host sets", host: { "x-host": "1" }, name: "x-host", values: ["1"] },
+    { title: "each value of a list", host: { link: ["</a>", "</b>"] }, name: "link", values: ["</a>", "</b>"] },
+    {
+      title: "the gateway's value of a field of both",
+      host: { "x-both": "host" },
+      name: "x-both",
+      values: ["gateway"],
+    },
+    { title: "vary of both", host: { Vary: "origin" }, name: "vary", values: ["origin", "x-tenant"] },
+    {
+      title: "cookies of both",
+      host: { "set-cookie": ["a=1", "b=2"] },
+      name: "set-cookie",
+      values: ["a=1", "b=2", "gateway=1"],
+    },
+    {
+      title: "not the type of the host's page",
+      host: { "content-type": "text/html" },
+      name: "content-type",
+      values: ["application/json"],
+    },
+    {
+      title: "not the length of the host's page",
+      host: { "content-length": "5" },
+      name: "content-length",
+      values: ["2"],
+    },
+    {
+      title: "not the coding of the host's page",
+      host: { "content-encoding": "br" },
+      name: "content-encoding",
+      values: [],
+    },
+    { title: "not the tag of the host's page", host: { etag: '"page"' }, name: "etag", values: [] },
+  ])("$title", async ({ host, name, values }) => {
+    const header = await ask(host);
+    expect(header.filter(([field]) => field === name).map(([, value]) => value)).toEqual(values);
+  });
+});
+
+test("the handler sends fields that its host has set on an error, too", async () => {
+  const handler = mount();
+  await using server = await serve("1.1", (request, response) => {
+    response.setHeader("access-control-allow-origin", "https://shop.example");
+    handler(request, response);
+  });
+  const answer = await exchange(server.address, "1.1", { ...water, header: [["content-type", "text/plain"]] });
+  expect(answer.httpStatus).toBe(415);
+  expect(fieldValue(answer.header, "access-control-allow-origin")).toBe("https://shop.example");
+});
+
+test("the handler in a server of HTTP/2 sends the trailers of gRPC", async () => {
+  await using server = await serve("2", mount());
+  const answer = await exchange(
+    server.address,
+    "2",
+    rpcRequest(wireFormats.grpc, Buffer.of(), [], getReadingProcedure),
+  );
+  expect(fieldValue(answer.trailer, "grpc-status")).toBe("0");
+  expect(fieldValue(answer.trailer, "x-trailer")).toBe("last");
+});
+
+test("the handler in a server of HTTP/2 refuses a body by its announced length, before any of it comes", async () => {
+  const gateway = createGreenhouse({ readMaxBytes: 10 });
+  await using server = await serve("2", gateway.handler);
+  const header: Field[] = [json, ["content-length", "11"]];
+  using upload = await openUpload({ ...server, gateway }, "2", ["POST", "/beds/7:water"], header);
+  expect((await within(upload.readAnswer(), "an answer")).httpStatus).toBe(413);
+});
+
+test("the handler in a server of HTTP/2 stops a body that goes on after its answer before a megabyte has come", async () => {
+  let taken = 0;
+  const handler = mount();
+  await using server = await serve("2", (request, response) => {
+    if ("stream" in request)
+      request.stream.prependListener("data", (piece: Buffer) => void (taken += piece.byteLength));
+    handler(request, response);
+  });
+  const session = connectHttp2(`http://127.0.0.1:${server.address.port}`);
+  const stream = session.request({ ":method": "POST", ":path": waterBedProcedure, "content-type": "text/plain" });
+  const closed = once(stream.resume(), "close");
+  const send = (): void => void (stream.closed || stream.write(Buffer.alloc(64 * 1024), send));
+  send();
+  await within(closed, "a reset");
+  expect(stream.rstCode).toBe(constants.NGHTTP2_NO_ERROR);
+  expect(taken).toBeLessThan(2 ** 20);
+  session.destroy();
+});
+
+test("the handler leaves the trailers of an application alone", async () => {
+  await using server = await serve("2", mount({ fallback: trailing }));
+  const answer = await exchange(server.address, "2", { httpMethod: "GET", path: "/", header: [] });
+  expect(fieldValue(answer.trailer, "x-app-trailer")).toBe("yes");
+});
+
+test("the handler serves HTTP/2 and HTTP/1.1 in one server over TLS", async () => {
+  const certificate = createCertificate("localhost");
+  const server = createSecureServer({ ...certificate, allowHTTP1: true }, mount());
+  const { hostname: host, port } = new URL(await listenOnLoopback(server));
+  const tls = { host, port: Number(port), ca: certificate.cert, servername: "localhost" };
+  using http2 = await openHttp2({ address: host, port: Number(port) }, tls);
+  expect(JSON.parse(String((await http2.exchange(water)).body))).toMatchObject({ note: "n nobody" });
+  const socket = connectTls({ ...tls, ALPNProtocols: ["http/1.1"] });
+  using http1 = overHttp1(socket, createByteReader(socket), "localhost");
+  http1.request(water);
+  expect(JSON.parse(String((await http1.readAnswer()).body))).toMatchObject({ note: "n nobody" });
+  server.close();
+});

@@ -1,0 +1,205 @@
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { createServer } from "node:net";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { BacklogBudget, defaultLimits, ErrorCode } from "../../src/exchange/index.ts";
+import type { GatewayOptions } from "../../src/index.ts";
+import { nodeEngine } from "../../src/node/index.ts";
+import type { Field } from "../../../testing/src/carriers/exchange.ts";
+import { sendUnaryCall } from "../../../testing/src/carriers/grpc-frames.ts";
+import { openHttp2 } from "../../../testing/src/carriers/http2-connection.ts";
+import {
+  type FrameConnection,
+  frameFlag,
+  frameType,
+  headersFrame,
+  openFrames,
+} from "../../../testing/src/carriers/http2-frames.ts";
+import { startOnLoopback } from "../../../testing/src/carriers/listen-on-loopback.ts";
+import { within } from "../../../testing/src/deadline.ts";
+import { startGreenhouse, type TestGreenhouse, waterBedProcedure } from "../../../testing/src/gateway/greenhouse.ts";
+import { postHeader } from "../../../testing/src/http2/http2-requests.ts";
+
+// What a session of node:http2 does not do by itself, and what its defaults would do.
+
+type Implementation = Parameters<typeof startGreenhouse>[0];
+
+function startOnNode(implementation: Implementation, options: Partial<GatewayOptions> = {}): Promise<TestGreenhouse> {
+  return startGreenhouse(implementation, { engine: nodeEngine, ...options });
+}
+
+const json: Field = ["content-type", "application/json"];
+const never = 60_000;
+const settingsInitialWindow = 4;
+const settingsConcurrentStreams = 3;
+
+function smallFields(count: number): Field[] {
+  return Array.from({ length: count }, (_, at): Field => [`x${String(at)}`, "y"]);
+}
+
+describe("on node:http2, a header", () => {
+  test.each([
+    { name: "of 300 small fields", header: smallFields(300), httpStatus: 200 },
+    { name: "that is larger than its limit", header: [["x", "y".repeat(17_000)] as const], httpStatus: 431 },
+    { name: "of many small fields that is larger than its limit", header: smallFields(1000), httpStatus: 431 },
+  ])("$name is answered $httpStatus", async ({ header, httpStatus }) => {
+    await using greenhouse = await startOnNode({ waterBed: () => ({}) });
+    using connection = await openHttp2(greenhouse.address);
+    const body = Buffer.from("{}");
+    const answer = await connection.exchange({
+      httpMethod: "POST",
+      path: "/beds/7:water",
+      header: [json, ...header],
+      body,
+    });
+    expect(answer.httpStatus).toBe(httpStatus);
+  });
+
+  test.each<{ name: string; header: readonly Field[]; httpStatus: number }>([
+    { name: "with a URL over the limit", header: postHeader([":path", `/${"x".repeat(9000)}`]), httpStatus: 414 },
+    { name: "with an authority that is none", header: postHeader([":authority", "[::1"]), httpStatus: 400 },
+    {
+      name: "of a tunnel",
+      header: [
+        [":method", "CONNECT"],
+        [":authority", "x:80"],
+      ],
+      httpStatus: 400,
+    },
+  ])("$name is answered, and counted as $httpStatus", async ({ header, httpStatus }) => {
+    await using greenhouse = await startOnNode({});
+    using connection = await openFrames(greenhouse.address);
+    // Of two of one name, the last.
+    const fields = [...new Map(header)];
+    connection.send(headersFrame(1, fields, frameFlag.endStream));
+    expect(await connection.readEnd(1)).toMatchObject({ kind: "answered" });
+    expect([...greenhouse.gateway.load.badRequests]).toEqual([[httpStatus, 1]]);
+  });
+});
+
+describe("on node:http2, a drain", () => {
+  test("answers open calls, and tells the client that one that crosses its GOAWAY is not processed", async () => {
+    const slow = Promise.withResolvers<{ note: string }>();
+    let calls = 0;
+    const waterBed = (): Promise<{ note: string }> => {
+      calls += 1;
+      return slow.promise;
+    };
+    await using greenhouse = await startOnNode({ waterBed });
+    using connection = await openFrames(greenhouse.address);
+    sendUnaryCall(connection, 1, waterBedProcedure);
+    await expect.poll(() => greenhouse.gateway.load.requests.http2).toBe(1);
+    expect(greenhouse.gateway.load.connections).toEqual({ http1: 0, http2: 1 });
+    const drained = greenhouse.gateway.drain(never);
+    const goAway = await connection.readUntil(({ type }) => type === frameType.goAway);
+    expect(goAway?.payload.readUInt32BE(0)).toBe(1);
+    sendUnaryCall(connection, 3, waterBedProcedure);
+    slow.resolve({ note: "done" });
+    expect(await readToEnd(connection)).toEqual(new Set([1]));
+    expect(calls).toBe(1);
+    connection[Symbol.dispose]();
+    await within(drained, "the end of the drain");
+  });
+
+  test("closes a connection without calls, even of a client that keeps its side open", async () => {
+    await using greenhouse = await startOnNode({ waterBed: () => ({}) });
+    using connection = await openFrames(greenhouse.address);
+    sendUnaryCall(connection, 1, waterBedProcedure);
+    expect(await connection.readEnd(1)).toMatchObject({ kind: "answered" });
+    const drained = greenhouse.gateway.drain(never);
+    const goAway = await connection.readUntil(({ type }) => type === frameType.goAway);
+    expect(goAway?.payload.readUInt32BE(0)).toBe(1);
+    await within(drained, "the end of the drain");
+  });
+});
+
+/** Reads until the server closes the connection, and returns the streams that were answered. */
+async function readToEnd(connection: FrameConnection): Promise<ReadonlySet<number>> {
+  const answered = new Set<number>();
+  await connection.readUntil(({ flags, streamId }) => {
+    if (streamId > 0 && (flags & frameFlag.endStream) !== 0) answered.add(streamId);
+    return false;
+  });
+  return answered;
+}
+
+test("on node:http2, clients that do not read are cut off when all together hold too much", async () => {
+  const note = "plants".repeat(100_000);
+  await using greenhouse = await startOnNode(
+    { waterBed: () => ({ note }) },
+    { limits: { backlogBytes: 2_000_000, idleTimeoutMs: never } },
+  );
+  const connections = await Promise.all(Array.from({ length: 6 }, () => openFrames(greenhouse.address)));
+  for (const connection of connections) sendUnaryCall(connection, 1, waterBedProcedure);
+  await expect.poll(() => greenhouse.gateway.load.connections.http2).toBeLessThanOrEqual(3);
+  expect(greenhouse.gateway.load.backlogBytes).toBeLessThanOrEqual(2_000_000);
+  for (const connection of connections) connection[Symbol.dispose]();
+});
+
+test("on node:http2, a connection serves a call while more than 10 MB of its responses are unread", async () => {
+  const note = "plants".repeat(100_000);
+  let calls = 0;
+  const waterBed = (): { note: string } => {
+    calls += 1;
+    return { note };
+  };
+  await using greenhouse = await startOnNode({ waterBed });
+  using connection = await openFrames(greenhouse.address);
+  for (let at = 0; at < 20; at += 1) sendUnaryCall(connection, 2 * at + 1, waterBedProcedure);
+  await expect.poll(() => greenhouse.gateway.load.backlogBytes).toBeGreaterThan(11_000_000);
+  sendUnaryCall(connection, 41, waterBedProcedure);
+  await expect.poll(() => calls).toBe(21);
+});
+
+test("on node:http2, a client is told the limits, and is cut off when it opens a stream beyond them", async () => {
+  const limits = { concurrentStreams: 2 };
+  await using greenhouse = await startOnNode({ waterBed: () => new Promise(() => {}) }, { limits });
+  using connection = await openFrames(greenhouse.address);
+  const settings = await connection.readUntil(({ type, flags }) => type === frameType.settings && flags === 0);
+  const values = new Map(
+    Array.from({ length: (settings?.payload.byteLength ?? 0) / 6 }, (_, at) => [
+      settings?.payload.readUInt16BE(6 * at),
+      settings?.payload.readUInt32BE(6 * at + 2),
+    ]),
+  );
+  expect(values.get(settingsConcurrentStreams)).toBe(2);
+  expect(values.get(settingsInitialWindow)).toBe(256 * 1024);
+  const window = await connection.readUntil(({ type, streamId }) => type === frameType.windowUpdate && streamId === 0);
+  expect(window?.payload.readUInt32BE(0)).toBe(1024 * 1024 - 65_535);
+  for (const streamId of [1, 3, 5]) sendUnaryCall(connection, streamId, waterBedProcedure);
+  expect(await connection.readEnd(5)).toMatchObject({ kind: "go-away", errorCode: ErrorCode.protocolError });
+});
+
+test("on node:http2, a request is published once on node's diagnostics channels", async () => {
+  const published: string[] = [];
+  const listener = (_message: unknown, name: string | symbol): void => void published.push(String(name));
+  const channels = ["http.server.request.start", "http.server.response.finish"];
+  for (const name of channels) subscribe(name, listener);
+  onTestFinished(() => channels.forEach((name) => unsubscribe(name, listener)));
+  await using greenhouse = await startOnNode({ waterBed: () => ({}) });
+  using connection = await openFrames(greenhouse.address);
+  sendUnaryCall(connection, 1, waterBedProcedure);
+  await connection.readEnd(1);
+  expect(published).toEqual(channels);
+});
+
+function fails(): never {
+  throw new Error("defect");
+}
+
+test("on node:http2, a defect that belongs to no call is reported, and closes the connection", async () => {
+  const reported = Promise.withResolvers<string>();
+  const server = nodeEngine.createHttp2Server({
+    limits: defaultLimits,
+    budget: new BacklogBudget(defaultLimits.backlogBytes),
+    serve: fails,
+    refuse: fails,
+    countError: fails,
+    report: (_error, { errorCode }) => reported.resolve(errorCode),
+  });
+  await using started = await startOnLoopback(createServer((socket) => void server.take(socket)));
+  using connection = await openFrames(started.address);
+  sendUnaryCall(connection, 1, waterBedProcedure);
+  expect(await within(reported.promise, "the report")).toBe("ERR_CONNECTION_FAILED");
+  expect(await connection.readEnd(1)).toMatchObject({ kind: "closed" });
+  server.close();
+});

@@ -1,0 +1,199 @@
+import { connect } from "node:net";
+import { describe, test } from "vitest";
+import { ErrorCode } from "../../src/exchange/index.ts";
+import type { GatewayOptions } from "../../src/index.ts";
+import { nodeEngine } from "../../src/node/index.ts";
+import { fieldValue } from "../../../testing/src/carriers/exchange.ts";
+import { grpcHeader, sendUnaryCall } from "../../../testing/src/carriers/grpc-frames.ts";
+import { openHttp1 } from "../../../testing/src/carriers/http1-connection.ts";
+import {
+  clientPreface,
+  dataFrame,
+  frame,
+  frameBytes,
+  frameFlag,
+  frameType,
+  headersFrame,
+  openFrames,
+  resetFrame,
+} from "../../../testing/src/carriers/http2-frames.ts";
+import { startGreenhouse, type TestGreenhouse, waterBedProcedure } from "../../../testing/src/gateway/greenhouse.ts";
+
+// Node checks no timeouts of a server that does not listen.
+
+type Implementation = Parameters<typeof startGreenhouse>[0];
+
+function startOnNode(implementation: Implementation, options: Partial<GatewayOptions> = {}): Promise<TestGreenhouse> {
+  return startGreenhouse(implementation, { engine: nodeEngine, ...options });
+}
+
+const path = "/beds/7:water";
+const head = `POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n`;
+const wholeCall = `${head}content-length: 2\r\n\r\n{}`;
+const watch = "/greenhouse.v1.GreenhouseService/WatchReadings";
+
+/** Short, and longer than a busy machine keeps a request on its way. */
+const timeoutMs = 500;
+const never = 60_000;
+
+// All of it waiting, so they wait together.
+describe.concurrent("on node:http, a client that is late", () => {
+  test.for([
+    { name: "its header", limits: { headerTimeoutMs: timeoutMs }, sent: head, httpStatus: 408 },
+    {
+      name: "the rest of its body",
+      limits: { requestTimeoutMs: timeoutMs },
+      sent: `${head}content-length: 2\r\n\r\n{`,
+      httpStatus: 408,
+    },
+    {
+      name: "its next chunk",
+      limits: { requestTimeoutMs: timeoutMs },
+      sent: `${head}transfer-encoding: chunked\r\n\r\n1\r\n{`,
+      httpStatus: 408,
+    },
+  ])(
+    "with $name is answered $httpStatus, and its connection closed",
+    async ({ limits, sent, httpStatus }, { expect }) => {
+      let calls = 0;
+      await using greenhouse = await startOnNode({ waterBed: () => ({ bed: BigInt((calls += 1)) }) }, { limits });
+      using connection = await openHttp1(greenhouse.address);
+      connection.write(sent);
+      const answer = await connection.readAnswer();
+      expect(answer.httpStatus).toBe(httpStatus);
+      expect(fieldValue(answer.header, "connection")).toBe("close");
+      expect(await connection.atEnd()).toBe(true);
+      expect(calls).toBe(0);
+    },
+  );
+
+  test("with its second header is answered 408", async ({ expect }) => {
+    await using greenhouse = await startOnNode({ waterBed: () => ({}) }, { limits: { headerTimeoutMs: timeoutMs } });
+    using connection = await openHttp1(greenhouse.address);
+    connection.write(wholeCall);
+    expect(await connection.readAnswer()).toMatchObject({ httpStatus: 200 });
+    connection.write("POST /beds");
+    expect(await connection.readAnswer()).toMatchObject({ httpStatus: 408 });
+    expect(await connection.atEnd()).toBe(true);
+  });
+
+  test.for([
+    { name: "first", sent: "" },
+    { name: "second", sent: wholeCall },
+  ])("to send its $name request is cut off without a response", async ({ sent }, { expect }) => {
+    const limits = { idleTimeoutMs: timeoutMs, headerTimeoutMs: timeoutMs };
+    await using greenhouse = await startOnNode({ waterBed: () => ({}) }, { limits });
+    using connection = await openHttp1(greenhouse.address);
+    connection.write(sent);
+    if (sent !== "") expect(await connection.readAnswer()).toMatchObject({ httpStatus: 200 });
+    expect(await connection.atEnd()).toBe(true);
+  });
+
+  test("to send another request keeps its connection for as long as it may be idle", async ({ expect }) => {
+    // The end of a body is read after its response, and is not the beginning of a head.
+    const limits = { headerTimeoutMs: timeoutMs, requestTimeoutMs: never, idleTimeoutMs: never };
+    await using greenhouse = await startOnNode({ waterBed: () => ({}) }, { limits, readMaxBytes: 10 });
+    using connection = await openHttp1(greenhouse.address);
+    connection.write(`${head}content-length: 20\r\n\r\n{`);
+    expect(await connection.readAnswer()).toMatchObject({ httpStatus: 413 });
+    connection.write(`"note":"0123456789"}`.slice(0, 19));
+    using other = await openHttp1(greenhouse.address);
+    other.write("G");
+    expect(await other.readAnswer()).toMatchObject({ httpStatus: 408 });
+    connection.write(wholeCall);
+    expect(await connection.readAnswer()).toMatchObject({ httpStatus: 200 });
+  });
+
+  test.for([
+    { name: "a response", target: path, type: "application/json", body: "{}" },
+    { name: "a stream of messages", target: watch, type: "application/connect+json", body: "\0\0\0\0\x02{}" },
+  ])("to read $name is cut off, and its call cancelled", async ({ target, type, body }, { expect }) => {
+    // More than the system takes for a client that does not read.
+    const bigText = "plants".repeat(3_000_000);
+    await using greenhouse = await startOnNode(
+      {
+        waterBed: () => ({ note: bigText }),
+        async *watchReadings() {
+          for (;;) yield { sensor: bigText.slice(0, 100_000) };
+        },
+      },
+      { limits: { idleTimeoutMs: timeoutMs } },
+    );
+    using connection = await openHttp1(greenhouse.address);
+    connection.socket.pause();
+    const length = `content-length: ${String(body.length)}`;
+    connection.write(`POST ${target} HTTP/1.1\r\nhost: x\r\ncontent-type: ${type}\r\n${length}\r\n\r\n${body}`);
+    await expect.poll(() => greenhouse.gateway.load.backlogBytes).toBeGreaterThan(0);
+    await expect.poll(() => greenhouse.gateway.load.connections.http1).toBe(0);
+    expect(greenhouse.gateway.load).toMatchObject({ backlogBytes: 0, requests: { http1: 0 } });
+    await greenhouse.answered(1);
+  });
+});
+
+describe.concurrent("on node:http2, a client that is late", () => {
+  test("with the rest of a body is reset, and its call not run", async ({ expect }) => {
+    let calls = 0;
+    const limits = { requestTimeoutMs: timeoutMs, idleTimeoutMs: never };
+    await using greenhouse = await startOnNode({ waterBed: () => ({ bed: BigInt((calls += 1)) }) }, { limits });
+    using connection = await openFrames(greenhouse.address);
+    connection.send(headersFrame(1, grpcHeader(waterBedProcedure)), dataFrame(1, Buffer.of(0)));
+    expect(await connection.readEnd(1)).toMatchObject({ kind: "reset", errorCode: ErrorCode.cancel });
+    expect(await greenhouse.answered(1)).toMatchObject({ httpStatus: 0 });
+    expect(calls).toBe(0);
+  });
+
+  test("to open a stream is told to go, and is cut off if it stays", async ({ expect }) => {
+    await using greenhouse = await startOnNode({}, { limits: { idleTimeoutMs: timeoutMs } });
+    const { address: host, port } = greenhouse.address;
+    const socket = connect({ host, port, allowHalfOpen: true });
+    socket.on("error", () => {}).resume();
+    const settings = [frame(frameType.settings, 0, 0), frame(frameType.settings, frameFlag.ack, 0)];
+    socket.write(Buffer.concat([clientPreface, ...settings.map(frameBytes)]));
+    await expect.poll(() => greenhouse.gateway.load.connections.http2).toBe(1);
+    await expect.poll(() => greenhouse.gateway.load.connections.http2).toBe(0);
+    socket.destroy();
+  });
+
+  test("to take a response is cut off, and its call reported", async ({ expect }) => {
+    const note = "plants".repeat(100_000);
+    const limits = { idleTimeoutMs: timeoutMs };
+    await using greenhouse = await startOnNode({ waterBed: () => ({ note }) }, { limits });
+    using connection = await openFrames(greenhouse.address);
+    sendUnaryCall(connection, 1, waterBedProcedure);
+    await expect.poll(() => greenhouse.gateway.load.backlogBytes).toBeGreaterThan(0);
+    expect((await connection.readEnd(1)).kind).not.toBe("answered");
+    await greenhouse.answered(1);
+    expect(greenhouse.gateway.load).toMatchObject({ backlogBytes: 0, requests: { http2: 0 } });
+  });
+
+  test("to read what was sent before its reset is cut off", async ({ expect }) => {
+    // More than the system takes for a client that does not read.
+    const note = "plants".repeat(3_000_000);
+    const limits = { idleTimeoutMs: timeoutMs };
+    await using greenhouse = await startOnNode({ waterBed: () => ({ note }) }, { limits });
+    using connection = await openFrames(greenhouse.address);
+    connection.socket.pause();
+    const window = Buffer.of(0x7f, 0xff, 0xff, 0xff);
+    const settings = frame(frameType.settings, 0, 0, Buffer.concat([Buffer.of(0, 4), window]));
+    const update = frame(frameType.windowUpdate, 0, 0, Buffer.of(0x7f, 0xff, 0, 0));
+    connection.send(settings, update);
+    sendUnaryCall(connection, 1, waterBedProcedure);
+    await expect.poll(() => greenhouse.gateway.load.backlogBytes).toBeGreaterThan(0);
+    connection.send(resetFrame(1, ErrorCode.cancel));
+    await expect.poll(() => greenhouse.gateway.load.connections.http2).toBe(0);
+    expect(greenhouse.gateway.load).toMatchObject({ backlogBytes: 0, requests: { http2: 0 } });
+  });
+
+  test("is not one that waits for a handler", async ({ expect }) => {
+    const slow = Promise.withResolvers<{ bed: bigint }>();
+    const limits = { idleTimeoutMs: timeoutMs, requestTimeoutMs: timeoutMs };
+    await using greenhouse = await startOnNode({ waterBed: () => slow.promise }, { limits });
+    using connection = await openFrames(greenhouse.address);
+    sendUnaryCall(connection, 1, waterBedProcedure);
+    // Another connection is told to go meanwhile, so the clock does run.
+    using silent = await openFrames(greenhouse.address);
+    expect(await silent.readUntil(({ type }) => type === frameType.goAway)).toBeDefined();
+    slow.resolve({ bed: 7n });
+    expect(await connection.readEnd(1)).toMatchObject({ kind: "answered", httpStatus: 200 });
+  });
+});

@@ -1,0 +1,648 @@
+import { create, createFileRegistry, type DescService } from "@bufbuild/protobuf";
+import {
+  FieldDescriptorProto_Label,
+  FieldDescriptorProto_Type,
+  FileDescriptorProtoSchema,
+} from "@bufbuild/protobuf/wkt";
+import { describe, expect, test } from "vitest";
+import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { createOpenApi, type OpenApiOptions } from "../../src/openapi/create-open-api.ts";
+import type {
+  OpenApiDocument,
+  OpenApiOperation,
+  OpenApiPathItem,
+  OpenApiSchema,
+} from "../../src/openapi/open-api-document.ts";
+import type { GatewayOptions } from "../../src/index.ts";
+import { compileRestRoutes } from "../../src/protocols/rest/rules/index.ts";
+import { Health } from "../../src/health/index.ts";
+import { PlantService } from "../../../testing/src/gen/plantstore/v1/plant_service_pb.ts";
+import { KitchenSink, NestedSchema } from "../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { LegacySink } from "../../../testing/src/gen/kitchensink/v1/legacy_pb.ts";
+import { Shelves } from "../../../testing/src/gen/kitchensink/v1/shelves_pb.ts";
+
+const int64 = { type: "string", format: "int64", pattern: "^(0|-?[1-9][0-9]*)$" };
+
+const info = { title: "Test", version: "1" };
+
+const comments = new Map([
+  ["kitchensink.v1.KitchenSink", "Takes all.\n\nAnd more."],
+  ["kitchensink.v1.KitchenSink.Query", "Asks. Nothing but\nthe query.\n\nAt length."],
+  ["kitchensink.v1.KitchenSink.Create", "Makes one thing\nout of many"],
+  ["kitchensink.v1.KitchenSink.Root", "The root."],
+  ["kitchensink.v1.Sink.f_int64", "A long one."],
+  ["kitchensink.v1.Sink.nested", "One inside."],
+  ["kitchensink.v1.Nested", "A nest."],
+  ["kitchensink.v1.Color", "A colour."],
+  ["kitchensink.v1.Color.COLOR_RED", "Like\nroses."],
+]);
+
+function describeSink(options: Partial<OpenApiOptions> = {}): OpenApiDocument {
+  return createOpenApi([KitchenSink], { info, comments, ...options });
+}
+
+const omitted: string[] = [];
+const document = describeSink({
+  onOmitted: ({ pattern }, reason) => omitted.push(`${pattern.httpMethod} ${pattern.pathTemplate}: ${reason}`),
+});
+
+/** What a gateway describes that has the settings which concern the fields of a large service. */
+const unusual = describeSink({
+  describeHeader: ({ name }) => (name === "Query" ? [{ name: "X-Shade", schema: { type: "string" } }] : []),
+  jsonOptions: { useProtoFieldName: true },
+});
+
+/** Describes a small service, in a fiftieth of the time. */
+function describePlants(options: Partial<OpenApiOptions>): OpenApiDocument {
+  return createOpenApi([PlantService], { info, ...options });
+}
+
+function operation(text: string, inside: OpenApiDocument = document): OpenApiOperation {
+  const [method, path = ""] = text.split(" ");
+  const item: OpenApiPathItem = inside.paths[path] ?? {};
+  const found = Object.entries(item).find(([name]) => name.toUpperCase() === method)?.[1];
+  if (found === undefined) throw new Error(`${text} is not described`);
+  return found;
+}
+
+function bodyOf(text: string): unknown {
+  return operation(text).requestBody?.content["application/json"]?.schema;
+}
+
+function answerOf(text: string): unknown {
+  return operation(text).responses["200"]?.content?.["application/json"]?.schema;
+}
+
+test("header fields come after the parameters of the path and the query", () => {
+  const asked = Object.values(unusual.paths).flatMap((item) => Object.values(item));
+  const fields = asked.map(({ operationId, parameters = [] }) => [operationId, parameters.at(-1)?.name]);
+  expect(fields.filter(([, name]) => name === "X-Shade")).toEqual([["query", "X-Shade"]]);
+  expect(operation("GET /v1/query", unusual).parameters?.at(-1)).toEqual({
+    name: "X-Shade",
+    in: "header",
+    schema: { type: "string" },
+  });
+});
+
+test("the schemas of messages are sorted by their names", () => {
+  const names = Object.keys(document.components?.schemas ?? {});
+  expect(names).toEqual(names.toSorted());
+  expect(names.length).toBeGreaterThan(3);
+});
+
+describe("a path parameter", () => {
+  test.each([
+    ["double", "f_double", { type: "number", format: "double" }],
+    ["float", "f_float", { type: "number", format: "float" }],
+    ["int32", "f_int32", { type: "integer", format: "int32" }],
+    ["int64", "f_int64", { type: "integer", format: "int64" }],
+    ["uint32", "f_uint32", { type: "integer", format: "uint32", minimum: 0 }],
+    ["uint64", "f_uint64", { type: "integer", format: "uint64", minimum: 0 }],
+    ["sint32", "f_sint32", { type: "integer", format: "int32" }],
+    ["sint64", "f_sint64", { type: "integer", format: "int64" }],
+    ["fixed32", "f_fixed32", { type: "integer", format: "uint32", minimum: 0 }],
+    ["fixed64", "f_fixed64", { type: "integer", format: "uint64", minimum: 0 }],
+    ["sfixed32", "f_sfixed32", { type: "integer", format: "int32" }],
+    ["sfixed64", "f_sfixed64", { type: "integer", format: "int64" }],
+    ["bool", "f_bool", { type: "boolean" }],
+    ["string", "f_string", { type: "string" }],
+    ["bytes", "f_bytes", { type: "string", contentEncoding: "base64" }],
+    ["enum", "f_enum", { $ref: "#/components/schemas/Color" }],
+    ["maybe", "maybe_int64", { type: "integer", format: "int64" }],
+    ["wrapper", "w_int64", { type: "integer", format: "int64" }],
+    ["time", "time", { type: "string", format: "date-time" }],
+    ["duration", "duration", { type: "string", pattern: "^-?[0-9]+(\\.[0-9]{1,9})?s$" }],
+  ])("at /v1/%s/{%s} has the schema of its field", (folder, name, schema) => {
+    const [parameter] = operation(`GET /v1/${folder}/{${name}}`).parameters ?? [];
+    expect(parameter).toMatchObject({ name, in: "path", required: true });
+    expect(parameter?.schema).toEqual(schema);
+  });
+
+  test("has the comment of its field", () => {
+    const [parameter] = operation("GET /v1/int64/{f_int64}").parameters ?? [];
+    expect(parameter?.description).toBe("A long one.");
+  });
+
+  test("for several segments says so", () => {
+    const [parameter] = operation("GET /v1/files/{f_string}").parameters ?? [];
+    expect(parameter?.description).toBe("Takes any number of segments, slashes between them.");
+  });
+});
+
+const about = ({ parameters = [] }: OpenApiOperation): unknown =>
+  parameters.flatMap(({ in: place, name, description, schema }) =>
+    place === "path" ? [{ name, description, type: schema["type"], pattern: schema["pattern"] }] : [],
+  );
+
+describe("a part of a path variable", () => {
+  test("says which part it is, takes one segment, and has no comment of the whole", () => {
+    const notes = new Map([["kitchensink.v1.Sink.f_string", "Such as shelves/1/books/2."]]);
+    const described = createOpenApi([KitchenSink], { info, comments: notes });
+    const form = "in `f_string`, which has the form `shelves/{shelf}/books/{book}`.";
+    expect(about(operation("GET /v1/shelves/{shelf}/books/{book}", described))).toEqual([
+      { name: "shelf", description: `What follows \`shelves/\` ${form}`, type: "string", pattern: "^[^/]+$" },
+      { name: "book", description: `What follows \`books/\` ${form}`, type: "string", pattern: "^[^/]+$" },
+    ]);
+    expect(about(operation("GET /v1/string/{f_string}", described))).toEqual([
+      { name: "f_string", description: "Such as shelves/1/books/2.", type: "string", pattern: undefined },
+    ]);
+  });
+
+  test("is numbered behind no literal, and may be several segments", () => {
+    const template = { pattern: { case: "get", value: "/{f_string=*/files/**}" } } as const;
+    const selector = `${KitchenSink.typeName}.Root`;
+    const described = createOpenApi([KitchenSink], { info, rest: { rules: [{ selector, ...template }] } });
+    const form = "in `f_string`, which has the form `{f_string_1}/files/{file}`.";
+    expect(about(operation("GET /{f_string_1}/files/{file}", described))).toEqual([
+      { name: "f_string_1", description: `Wildcard 1 ${form}`, type: "string", pattern: "^[^/]+$" },
+      {
+        name: "file",
+        description: `What follows \`files/\` ${form}\n\nTakes any number of segments, slashes between them.`,
+        type: "string",
+        pattern: undefined,
+      },
+    ]);
+  });
+});
+
+describe("the query", () => {
+  const query = (text: string): string[] =>
+    (operation(text).parameters ?? []).filter((parameter) => parameter.in === "query").map(({ name }) => name);
+
+  test.each(["fInt64", "ids", "nested.text", "nested.tags", "choiceNested.number", "wInt64", "mask", "customName"])(
+    "has %s",
+    (name) => {
+      expect(query("GET /v1/query")).toContain(name);
+    },
+  );
+
+  test.each([
+    { what: "a map", name: "labels" },
+    { what: "a repeated message", name: "nesteds" },
+    { what: "a message that holds itself, below itself", name: "nested.inner.text" },
+    { what: "what is inside of a well-known type", name: "any.typeUrl" },
+  ])("leaves out $what", ({ name }) => {
+    expect(query("GET /v1/query")).not.toContain(name);
+  });
+
+  test.each([
+    {
+      what: "the path binds",
+      at: "GET /v1/pairs/{f_string}/{nested_text}",
+      left: "nested.number",
+      gone: "nested.text",
+    },
+    { what: "is the body", at: "PATCH /v1/body/tags", left: "ids", gone: "tags" },
+  ])("leaves out what $what", ({ at, left, gone }) => {
+    const names = query(at);
+    expect([names.includes(left), names.includes(gone)]).toEqual([true, false]);
+  });
+
+  test("is empty if the body is the whole message", () => {
+    expect(query("POST /v1/sinks")).toEqual([]);
+  });
+});
+
+describe("a body", () => {
+  test.each([
+    ["POST /v1/sinks", { $ref: "#/components/schemas/Sink" }],
+    ["PATCH /v1/children/{f_string}", { $ref: "#/components/schemas/Sink" }],
+    ["PATCH /v1/body/tags", { type: "array", items: { type: "string" } }],
+    ["PATCH /v1/body/nesteds", { type: "array", items: { $ref: "#/components/schemas/Nested" } }],
+    ["PATCH /v1/body/labels", { type: "object", additionalProperties: { type: "string" } }],
+    ["PATCH /v1/body/int64", { ...int64, description: "A long one." }],
+    ["PATCH /v1/body/time", { type: "string", format: "date-time" }],
+    ["PATCH /v1/body/value", {}],
+    ["PATCH /v1/body/struct", { type: "object", additionalProperties: true }],
+    ["PATCH /v1/body/wrapper", { type: "string" }],
+    ["GET /v1/query", undefined],
+  ])("of %s is %j", (at, want) => {
+    expect(bodyOf(at)).toEqual(want);
+  });
+
+  test.each(["fInt64", "fSint64", "fSfixed64"])("has %s as a string of digits", (name) => {
+    expect(document.components?.schemas?.["Sink"]).toHaveProperty(`properties.${name}`, expect.objectContaining(int64));
+  });
+
+  test.each(["fUint64", "fFixed64"])("has %s as a string of digits, without a sign", (name) => {
+    const uint64 = { type: "string", format: "uint64", pattern: "^(0|[1-9][0-9]*)$" };
+    expect(document.components?.schemas?.["Sink"]).toHaveProperty(
+      `properties.${name}`,
+      expect.objectContaining(uint64),
+    );
+  });
+
+  test("leaves out a field that the path sets", () => {
+    const body = bodyOf("PUT /v1/sinks/{f_int64}");
+    expect(body).toHaveProperty("properties.fInt32");
+    expect(body).not.toHaveProperty("properties.fInt64");
+  });
+
+  test("leaves out a nested field that the path sets, and no other", () => {
+    const { properties }: { properties?: object } = Object(bodyOf("PATCH /v1/inner/{nested_inner_inner_text}"));
+    expect(properties).toMatchObject({
+      text: {},
+      inner: { properties: { text: {}, inner: { properties: { number: {} } } } },
+    });
+    expect(properties).not.toHaveProperty("inner.properties.inner.properties.text");
+  });
+});
+
+describe("an answer", () => {
+  test.each([
+    ["GET /v1/query", { $ref: "#/components/schemas/Echo" }],
+    ["DELETE /v1/sinks/{f_int64}", { type: "object" }],
+    [
+      "GET /v1/response/nested",
+      { anyOf: [{ $ref: "#/components/schemas/Nested" }, { type: "null" }], description: "One inside." },
+    ],
+    ["GET /v1/response/time", { anyOf: [{ type: "string", format: "date-time" }, { type: "null" }] }],
+    ["GET /v1/response/tags", { type: "array", items: { type: "string" } }],
+    ["GET /v1/response/int64", { ...int64, description: "A long one." }],
+    ["GET /v1/response/enum", { $ref: "#/components/schemas/Color" }],
+  ])("to %s is %j", (at, want) => {
+    expect(answerOf(at)).toEqual(want);
+  });
+
+  test.each([200, 204] as const)("without content is a %i if the gateway answers so", (emptyResponse) => {
+    const described = describePlants({ rest: { emptyResponse }, describeSuccess: ({ name }) => `${name} is done.` });
+    expect(operation("DELETE /plants/{id}", described).responses).toMatchObject({
+      [emptyResponse]: { description: "DeletePlant is done." },
+    });
+  });
+
+  test.each(["4XX", "5XX"])("to a failed request is google.rpc.Status by default: %s", (status) => {
+    expect(operation("GET /").responses[status]).toMatchObject({
+      content: { "application/json": { schema: { $ref: "#/components/schemas/google.rpc.Status" } } },
+    });
+    expect(document.components?.schemas?.["google.rpc.Status"]).toMatchObject({
+      properties: {
+        code: { type: "integer", "x-value-names": { "5": "NOT_FOUND" } },
+        status: { type: "string" },
+        message: { type: "string" },
+        details: {
+          type: "array",
+          items: { type: "object", properties: { "@type": { type: "string" } }, required: ["@type"] },
+        },
+      },
+      required: ["code", "status", "message", "details"],
+      examples: [{ code: 5, status: "NOT_FOUND", message: "not found", details: [] }],
+    });
+  });
+
+  test("to a failed request is the given record, whose fields are all required", () => {
+    const record = { status: "4XX", description: "No.", record: NestedSchema, codeField: "number" };
+    const described = describePlants({ comments, errors: [record] });
+    expect(operation("DELETE /plants/{id}", described).responses["4XX"]).toEqual({
+      description: "No.",
+      content: { "application/json": { schema: { $ref: "#/components/schemas/Nested" } } },
+    });
+    expect(described.components?.schemas?.["Nested"]).toMatchObject({
+      description: "A nest.",
+      properties: { number: { ...int64, "x-value-names": { "5": "NOT_FOUND" } } },
+      required: ["text", "number", "flag", "tags", "inner"],
+    });
+  });
+
+  test("has a record that is told apart from a message of another package with the same short name", () => {
+    const file = create(FileDescriptorProtoSchema, {
+      name: "other.proto",
+      package: "other.v1",
+      syntax: "proto3",
+      messageType: [{ name: "Shelf" }],
+    });
+    const record = createFileRegistry(file, () => undefined).getMessage("other.v1.Shelf");
+    const errors = [{ status: "4XX", description: "No.", record: record ?? NestedSchema } as const];
+    const described = createOpenApi([Shelves], { info, errors });
+    const names = Object.keys(described.components?.schemas ?? {}).filter((name) => name.endsWith("Shelf"));
+    expect(names.toSorted()).toEqual(["Shelf", "kitchensink.v1.Shelf"]);
+  });
+});
+
+describe("a comment", () => {
+  test.each([
+    ["GET /v1/query", "Asks", "Nothing but\nthe query.\n\nAt length."],
+    ["POST /v1/sinks", "Makes one thing out of many", "The RPC `kitchensink.v1.KitchenSink.Create`."],
+    ["GET /", "The root", "The RPC `kitchensink.v1.KitchenSink.Root`."],
+    ["GET /v1/fail/{f_int32}", "Fail", "The RPC `kitchensink.v1.KitchenSink.Fail`."],
+  ])("of the RPC of %s becomes the summary %j and the description %j", (at, summary, description) => {
+    expect([operation(at).summary, operation(at).description]).toEqual([summary, description]);
+  });
+
+  test("of the only service describes the document", () => {
+    expect(document.info.description).toBe("Takes all.\n\nAnd more.");
+  });
+
+  test("of an enum lists those of its values", () => {
+    expect(document.components?.schemas?.["Color"]).toEqual({
+      type: "string",
+      description: "A colour.\n\n- `COLOR_RED`: Like\n  roses.",
+      enum: ["COLOR_UNSPECIFIED", "COLOR_RED", "COLOR_GREEN"],
+    });
+  });
+});
+
+describe("names", () => {
+  test("of fields are their proto names if the gateway writes those", () => {
+    expect(unusual.components?.schemas?.["Sink"]).toHaveProperty("properties.f_int64");
+    expect(operation("GET /v1/query", unusual).parameters).toContainEqual(
+      expect.objectContaining({ name: "f_int64", in: "query" }),
+    );
+  });
+
+  test("of operations are those of the RPCs, numbered if an RPC has several", () => {
+    const ids = ["GET /v1/double/{f_double}", "GET /v1/float/{f_float}", "GET /v1/query"].map(
+      (at) => operation(at).operationId,
+    );
+    expect(ids).toEqual(["types", "types_2", "query"]);
+  });
+
+  test("of operations are all different", () => {
+    const ids = Object.values(document.paths).flatMap((item) =>
+      Object.values(item).map(({ operationId }) => operationId),
+    );
+    expect(new Set(ids).size).toBe(ids.length);
+  });
+
+  test("of services with operations are tags", () => {
+    const shelves = new Map([["kitchensink.v1.Shelves", "Holds all.\n\nAnd more."]]);
+    const both = createOpenApi([Shelves, PlantService, Health], { info, comments: shelves });
+    expect(both.tags).toEqual([
+      { name: "Shelves", description: "Holds all.\n\nAnd more." },
+      { name: "PlantService", description: "The RPCs of `plantstore.v1.PlantService`." },
+    ]);
+    expect(operation("DELETE /plants/{id}", both).tags).toEqual(["PlantService"]);
+  });
+
+  test("of the only service do not repeat what describes the document", () => {
+    expect(document.tags).toEqual([{ name: "KitchenSink", description: "The RPCs of `kitchensink.v1.KitchenSink`." }]);
+  });
+
+  test("of services are full where two packages have the same, and what is deprecated says so", () => {
+    const services = ["old.v1", "old.v2"].map(retiredService);
+    const { tags, paths, components } = createOpenApi(services, {
+      info,
+      rest: { rules: services.map(({ typeName }) => getRule(`${typeName}.Find`, `/${typeName}`)) },
+    });
+    expect(tags.map(({ name }) => name)).toEqual(["old.v1.Finder", "old.v2.Finder"]);
+    expect(paths["/old.v1.Finder"]?.get).toMatchObject({ tags: ["old.v1.Finder"], deprecated: true });
+    const ids = Object.values(paths).map(({ get }) => get?.operationId);
+    expect(ids).toEqual(["Finder_find", "Finder_find_2"]);
+    // Each two of the first sixteen.
+    expect(components?.schemas?.["Query"]).toHaveProperty("not.anyOf.length", 120);
+  });
+});
+
+function getRule(selector: string, path: string) {
+  return { selector, pattern: { case: "get", value: path } } as const;
+}
+
+/** A service with one RPC, itself deprecated and not its RPC, whose message is one of many texts. */
+function retiredService(packageName: string): DescService {
+  const type = `.${packageName}.Query`;
+  const { STRING } = FieldDescriptorProto_Type;
+  const field = Array.from({ length: 17 }, (_, at) => ({
+    name: `by${at}`,
+    jsonName: `by${at}`,
+    number: at + 1,
+    type: STRING,
+    label: FieldDescriptorProto_Label.OPTIONAL,
+    oneofIndex: 0,
+  }));
+  const file = create(FileDescriptorProtoSchema, {
+    name: `${packageName}.proto`,
+    package: packageName,
+    syntax: "proto3",
+    messageType: [{ name: "Query", oneofDecl: [{ name: "by" }], field }],
+    service: [
+      { name: "Finder", options: { deprecated: true }, method: [{ name: "Find", inputType: type, outputType: type }] },
+    ],
+  });
+  const service = createFileRegistry(file, () => undefined).getService(`${packageName}.Finder`);
+  if (service === undefined) throw new Error("the descriptor has no service");
+  return service;
+}
+
+describe("AIP-203: a field", () => {
+  const shelf = createOpenApi([Shelves], { info });
+  const schema = (name: string): OpenApiSchema | undefined => shelf.components?.schemas?.[name];
+
+  test.each([
+    ["that only answers have is read-only", "builtAt", { readOnly: true }],
+    ["that only requests have is write-only", "key", { writeOnly: true }],
+    ["that is deprecated says so", "formerPlaces", { deprecated: true }],
+  ])("%s", (_, name, want) => {
+    expect(schema("Shelf")).toHaveProperty(`properties.${name}`, expect.objectContaining(want));
+  });
+
+  test("that is required is so, unless an answer leaves it out where it is zero", () => {
+    expect(schema("Shelf")?.["required"]).toEqual(["place"]);
+  });
+
+  test("that is required is so in every message of a gateway that writes zeros", () => {
+    const whole = createOpenApi([Shelves], { info, jsonOptions: { alwaysEmitImplicit: true } });
+    expect(whole.components?.schemas?.["Shelf"]?.["required"]).toEqual(["widthMm", "place"]);
+  });
+
+  test("that is the body and required makes a body required", () => {
+    expect(operation("PATCH /v1/shelves/{shelf}", shelf).requestBody?.required).toBe(true);
+    expect(operation("POST /v1/shelves:get", shelf).requestBody?.required).toBeUndefined();
+    // One of several fields is enough.
+    expect(operation("POST /v1/shelves/{shelf}:update", shelf).requestBody?.required).toBe(true);
+  });
+
+  test("of the query is required if all that lead to it are, and left out if only answers have it", () => {
+    const rules = [getRule("kitchensink.v1.Shelves.UpdateShelf", "/shelf")];
+    const { parameters = [] } = operation("GET /shelf", createOpenApi([Shelves], { info, rest: { rules } }));
+    expect(parameters.filter(({ required }) => required).map(({ name }) => name)).toEqual(["shelf.widthMm"]);
+    const names = parameters.map(({ name }) => name);
+    expect([names.includes("shelf.key"), names.includes("shelf.builtAt")]).toEqual([true, false]);
+  });
+
+  test("that proto2 requires is required", () => {
+    const legacy = createOpenApi([LegacySink], { info });
+    expect(legacy.components?.schemas?.["Legacy"]?.["required"]).toEqual(["name"]);
+  });
+});
+
+describe("an RPC", () => {
+  test.each([
+    ["GET /v1/query", { procedure: "/kitchensink.v1.KitchenSink/Query", path: "/v1/query" }],
+    ["GET /v1/customName/{odd_name}", { path: "/v1/customName/{customName}" }],
+    ["GET /v1/shelves/{shelf}/books/{book}", { path: "/v1/{fString=shelves/*/books/*}" }],
+    ["PATCH /v1/body/int64", { path: "/v1/body/int64", body: "fInt64" }],
+    ["POST /v1/sinks", { body: "*" }],
+  ])("of %s is named, with its fields as JSON has them: %j", (at, want) => {
+    expect(operation(at)["x-rpc"]).toMatchObject(want);
+  });
+});
+
+test("a field of NullValue is null, which is no name of a value", () => {
+  expect(document.components?.schemas?.["Sink"]).toHaveProperty("properties.nullValue", { const: null });
+});
+
+test("a parameter of NullValue is the name of its value", () => {
+  const parameter = operation("GET /v1/query").parameters?.find(({ name }) => name === "nullValue");
+  expect(parameter?.schema).toEqual({ $ref: "#/components/schemas/NullValue" });
+});
+
+function enumsOf(schemas: unknown): unknown {
+  return JSON.stringify(schemas).match(/"enum":\[[^\]]*/g);
+}
+
+test("a number of 64 bits is a number where that is asked for, in a wrapper too", () => {
+  const rest = { service: () => ({ int64Numbers: true }) };
+  const { components } = createOpenApi([KitchenSink], { info, rest });
+  expect(enumsOf(components)).toEqual(enumsOf(createOpenApi([KitchenSink], { info }).components));
+  const sink = components?.schemas?.["Sink"];
+  for (const name of ["fInt64", "wInt64"])
+    expect(sink).toHaveProperty(`properties.${name}.type`, ["integer", "string"]);
+});
+
+test("bindings that OpenAPI cannot describe are left out and reported", () => {
+  expect(omitted).toEqual([
+    "GET /v1/match/{f_string}: OpenAPI cannot tell it from the operation that is described at /v1/match/{f_string}",
+    "PROPFIND /v1/custom/{f_string}: OpenAPI has no operation for this method",
+    "* /v1/any/{f_string}: OpenAPI has no operation for this method",
+  ]);
+});
+
+test("rules from outside are described instead of the annotation", () => {
+  const rules = [
+    { selector: "plantstore.v1.PlantService.DeletePlant", pattern: { case: "post", value: "/remove/{id}" } },
+  ] as const;
+  const described = createOpenApi([PlantService], { info, rest: { rules } });
+  expect(Object.keys(described.paths)).toEqual(["/remove/{id}"]);
+});
+
+test("a server stream is described in each of its forms", () => {
+  const rules = [{ selector: "grpc.health.v1.Health.Watch", pattern: { case: "get", value: "/watch" } }] as const;
+  const { paths } = createOpenApi([Health], { info, rest: { rules } });
+  const message = { $ref: "#/components/schemas/HealthCheckResponse" };
+  expect(paths["/watch"]?.get?.responses["200"]?.content).toEqual({
+    "application/x-ndjson": { schema: message },
+    "application/jsonl": { schema: message },
+    "application/json": { schema: { type: "array", items: message } },
+    "text/event-stream": { schema: message },
+  });
+});
+
+test("a server stream whose messages are wrapped is described so in the forms of JSON", () => {
+  const selector = "grpc.health.v1.Health.Watch";
+  const rest: GatewayOptions["rest"] = {
+    rules: [{ selector, pattern: { case: "get", value: "/health" } }],
+    service: ({ typeName }) => ({ streamInResults: typeName === Health.typeName }),
+    // What a description has no use for is taken as well.
+    errorRecord: () => ({ httpStatus: 400, body: null }),
+  };
+  const message = { $ref: "#/components/schemas/HealthCheckResponse" };
+  for (const openapi of ["3.1.0", "3.2.0"] as const) {
+    const content = createOpenApi([Health], { openapi, info, rest }).paths["/health"]?.get?.responses["200"]?.content;
+    expect(Object.keys(content ?? {})).toEqual([
+      "application/json",
+      "application/x-ndjson",
+      "application/jsonl",
+      "text/event-stream",
+    ]);
+    const media = content?.["application/json"];
+    const line = openapi === "3.1.0" ? media?.schema : media?.itemSchema;
+    expect(line).toMatchObject({ properties: { result: message, error: { type: "object" } }, maxProperties: 1 });
+    expect(content?.["application/jsonl"]).toEqual(media);
+    expect(content?.["text/event-stream"]).not.toHaveProperty("schema.properties.result");
+  }
+});
+
+test("two members of a oneof exclude each other, and a mask has a form", () => {
+  const schemas = document.components?.schemas ?? {};
+  const { anyOf: pairs } = Object(schemas["Sink"]?.["not"]);
+  // Of eight members.
+  expect(new Set(pairs.map(({ required }: { required: string[] }) => required.join(" "))).size).toBe(28);
+  expect(pairs[0]).toEqual({
+    properties: { choiceText: {}, choiceNumber: {} },
+    required: ["choiceText", "choiceNumber"],
+  });
+  expect(schemas["Nested"]).not.toHaveProperty("not");
+  const { pattern, description } = Reflect.get(Object(schemas["Sink"]?.["properties"]), "mask");
+  expect(description).toBe("Field paths, separated by commas.");
+  const mask = new RegExp(String(pattern));
+  const good = ["", "a", "a.b,cD", "*", "a_1.`bC`"].filter((text) => !mask.test(text));
+  const bad = [",", "a,", "a..b", "a b", "`a", "1a"].filter((text) => mask.test(text));
+  expect({ good, bad }).toEqual({ good: [], bad: [] });
+});
+
+test("paths that differ in the names of their variables only are one, with the names of the first", () => {
+  const rule = {
+    selector: `${KitchenSink.typeName}.Root`,
+    pattern: { case: "get" as const, value: "/ones/{f_string}" },
+    additionalBindings: [
+      { pattern: { case: "put" as const, value: "/ones/{f_int32}" } },
+      { pattern: { case: "delete" as const, value: "/ones/{f_int64}" } },
+    ],
+  };
+  const { paths } = createOpenApi([KitchenSink], { info, rest: { rules: [rule] } });
+  const ones = Object.entries(paths).filter(([path]) => path.startsWith("/ones"));
+  const names = ones.map(([path, item]) => [path, Object.keys(item), item.delete?.parameters?.[0]?.name]);
+  expect(names).toEqual([["/ones/{f_string}", ["get", "put", "delete"], "f_string"]]);
+});
+
+test("an RPC that the gateway leaves out is left out", () => {
+  const rule = { pattern: { case: "get", value: "/v1/{none}" } } as const;
+  const selector = `${PlantService.typeName}.DeletePlant`;
+  const rest: GatewayOptions["rest"] = { rules: [{ selector, ...rule }], omit: [selector] };
+  expect(createOpenApi([PlantService], { info, rest }).paths).toEqual({});
+});
+
+test("in OpenAPI 3.2 a stream is described by its items, in both directions", () => {
+  const rules = [
+    {
+      selector: `${GreenhouseService.typeName}.ControlClimate`,
+      pattern: { case: "post", value: "/climate" },
+      body: "*",
+    },
+  ] as const;
+  const { openapi, paths } = createOpenApi([GreenhouseService], { openapi: "3.2.0", info, rest: { rules } });
+  const sent = { $ref: "#/components/schemas/Reading" };
+  const answered = { $ref: "#/components/schemas/Adjustment" };
+  const { requestBody, responses } = paths["/climate"]?.post ?? {};
+  expect(openapi).toBe("3.2.0");
+  expect(requestBody?.content).toEqual({
+    "application/x-ndjson": { itemSchema: sent },
+    "application/jsonl": { itemSchema: sent },
+  });
+  expect(responses?.["200"]?.content).toMatchObject({
+    "application/x-ndjson": { itemSchema: answered },
+    "application/jsonl": { itemSchema: answered },
+    "application/json": { schema: { type: "array", items: answered } },
+    "text/event-stream": {
+      itemSchema: {
+        oneOf: [
+          { properties: { data: { contentSchema: answered } } },
+          { properties: { event: { enum: ["end", "error"] } }, required: ["event"] },
+        ],
+      },
+    },
+  });
+  // What is no stream is described as ever.
+  expect(paths["/beds/{bed}:water"]).toEqual(
+    createOpenApi([GreenhouseService], { info, rest: { rules } }).paths["/beds/{bed}:water"],
+  );
+});
+
+test("every operation requires all credentials", () => {
+  const bearer = { type: "http", scheme: "bearer" } as const;
+  const described = describePlants({ security: { bearer, key: { type: "apiKey", in: "header", name: "x-key" } } });
+  expect(described.security).toEqual([{ bearer: [], key: [] }]);
+});
+
+const routes = compileRestRoutes(KitchenSink.methods);
+// The GET of a path that two RPCs share is described as the first one and answered by the more exact one.
+const operations = Object.entries(document.paths)
+  .flatMap(([path, item]) => Object.entries(item).map(([method, { operationId }]) => ({ method, path, operationId })))
+  .filter(({ operationId }) => operationId !== "matchRest");
+
+test.each(operations)("$method $path is answered by the RPC that $operationId is named for", (described) => {
+  const path = described.path.replaceAll(/\{[^}]*\}/g, "7");
+  const found = routes.match(described.method.toUpperCase(), path);
+  const name = found.kind === "binding" ? found.binding.method.localName : found.kind;
+  expect(name).toBe(described.operationId.replace(/_\d+$/, ""));
+});

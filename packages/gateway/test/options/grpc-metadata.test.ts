@@ -1,0 +1,139 @@
+import { Code, ConnectError } from "@connectrpc/connect";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import type { GatewayOptions } from "../../src/index.ts";
+import { type Field, fieldValue } from "../../../testing/src/carriers/exchange.ts";
+import { carrierNames, type EveryCarrier, openEveryCarrier } from "../../../testing/src/gateway/every-carrier.ts";
+
+// grpcMetadata of rest.service.
+
+/** A service that answers with the fields of the request's header that the sensor names. */
+const options: GatewayOptions = {
+  routes: (router) =>
+    router.service(GreenhouseService, {
+      getReading: ({ sensor }, { requestHeader, responseHeader, responseTrailer }) => {
+        responseHeader.set("x-early", "1");
+        responseHeader.set("etag", '"a"');
+        responseTrailer.set("x-late", "2");
+        responseTrailer.set("set-cookie", "late=1; HttpOnly");
+        responseHeader.set("set-cookie", "early=1; HttpOnly");
+        if (sensor === "fails") throw new ConnectError("no", Code.Aborted, { "x-why": "so" });
+        return { sensor: `${sensor}=${String(requestHeader.get(sensor))}` };
+      },
+      // oxlint-disable-next-line require-yield
+      watchReadings: async function* (_, { responseHeader }) {
+        responseHeader.set("x-early", "1");
+      },
+    }),
+  rest: {
+    service: () => ({ grpcMetadata: true }),
+    rules: [
+      { selector: "greenhouse.v1.GreenhouseService.WatchReadings", pattern: { case: "get", value: "/watch/{sensor}" } },
+    ],
+  },
+};
+
+describe("fields named as in grpc-gateway", () => {
+  let gateway: EveryCarrier;
+
+  beforeAll(async () => {
+    gateway = await openEveryCarrier(options);
+  });
+
+  afterAll(() => gateway[Symbol.asyncDispose]());
+
+  describe.each(carrierNames)("%s", (carrier) => {
+    const ask = (path: string, header: readonly Field[] = []): ReturnType<EveryCarrier["ask"]> =>
+      gateway.ask(carrier, { httpMethod: "GET", path, header });
+    const seen = async (name: string, header: readonly Field[]): Promise<unknown> =>
+      JSON.parse(String((await ask(`/sensors/${name}/reading`, header)).body));
+
+    test("of a request are found without the prefix", async () => {
+      const header: readonly Field[] = [["Grpc-Metadata-X-User", "mallow"]];
+      const sent = carrier.includes("2") ? header.map(([name, value]) => [name.toLowerCase(), value] as const) : header;
+      expect(await seen("x-user", sent)).toEqual({ sensor: "x-user=mallow" });
+      expect(await seen("grpc-metadata-x-user", sent)).toEqual({ sensor: "grpc-metadata-x-user=mallow" });
+    });
+
+    test("do not take the place of the field itself", async () => {
+      const header: readonly Field[] = [
+        ["grpc-metadata-x-user", "mallow"],
+        ["x-user", "rose"],
+      ];
+      expect(await seen("x-user", header)).toEqual({ sensor: "x-user=rose" });
+      expect(await seen("x-user", header.toReversed())).toEqual({ sensor: "x-user=rose" });
+    });
+
+    test.each([
+      "authorization",
+      "cookie",
+      "x-forwarded-for",
+      "content-type",
+      "grpc-timeout",
+      "connect-timeout-ms",
+      "te",
+    ])("never say what %s says", async (name) => {
+      expect(await seen(name, [[`grpc-metadata-${name}`, "x"]])).toEqual({ sensor: `${name}=null` });
+    });
+
+    test("of an answer are there under both names", async () => {
+      const { header, trailer } = await ask("/sensors/a/reading");
+      const early = [fieldValue(header, "x-early"), fieldValue(header, "grpc-metadata-x-early")];
+      expect(early).toEqual(["1", "1"]);
+      expect([fieldValue(header, "etag"), fieldValue(header, "grpc-metadata-etag")]).toEqual(['"a"', '"a"']);
+      expect(trailer).toEqual([]);
+    });
+
+    test("of an answer do not show scripts a cookie that is HttpOnly", async () => {
+      const { header, trailer } = await ask("/sensors/a/reading", [["te", "trailers"]]);
+      expect(fieldValue(header, "set-cookie")).toContain("early=1");
+      expect(JSON.stringify([header, trailer])).not.toMatch(/grpc-[a-z]*-set-cookie/);
+    });
+
+    test("of an error are there under both names", async () => {
+      const { httpStatus, header } = await ask("/sensors/fails/reading");
+      expect(httpStatus).toBe(409);
+      expect([fieldValue(header, "x-why"), fieldValue(header, "grpc-metadata-x-why")]).toEqual(["so", "so"]);
+      expect(fieldValue(header, "grpc-metadata-x-early")).toBe("1");
+    });
+
+    test("of a stream are there under both names", async () => {
+      expect(fieldValue((await ask("/watch/a")).header, "grpc-metadata-x-early")).toBe("1");
+    });
+
+    if (carrier === "Fetch") {
+      test("of a trailer are not announced where there is none", async () => {
+        const { header } = await ask("/sensors/a/reading", [["te", "trailers"]]);
+        expect([fieldValue(header, "trailer"), fieldValue(header, "x-late")]).toEqual([undefined, "2"]);
+      });
+    } else {
+      test("of a trailer are sent to a client that takes them", async () => {
+        const { header, trailer } = await ask("/sensors/a/reading", [["te", "trailers"]]);
+        expect(trailer).toEqual([["grpc-trailer-x-late", "2"]]);
+        expect(fieldValue(header, "trailer")).toBe("grpc-trailer-x-late");
+        const failed = await ask("/sensors/fails/reading", [["te", "trailers"]]);
+        expect([failed.httpStatus, failed.trailer]).toEqual([409, [["grpc-trailer-x-late", "2"]]]);
+        expect(fieldValue(failed.header, "trailer")).toBe("grpc-trailer-x-late");
+        expect((await ask("/sensors/fails/reading")).trailer).toEqual([]);
+        const head = await gateway.ask(carrier, {
+          httpMethod: "HEAD",
+          path: "/sensors/a/reading",
+          header: [["te", "trailers"]],
+        });
+        expect(head.trailer).toEqual([]);
+      });
+    }
+  });
+});
+
+test("by default no field has another name", async () => {
+  await using gateway = await openEveryCarrier({ ...options, rest: {} });
+  const header: readonly Field[] = [
+    ["grpc-metadata-x-user", "mallow"],
+    ["te", "trailers"],
+  ];
+  const answer = await gateway.ask("our HTTP/1.1", { httpMethod: "GET", path: "/sensors/x-user/reading", header });
+  expect(String(answer.body)).toBe('{"sensor":"x-user=null"}');
+  expect(fieldValue(answer.header, "grpc-metadata-x-early")).toBeUndefined();
+  expect(answer.trailer).toEqual([]);
+});

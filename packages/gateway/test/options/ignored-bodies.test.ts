@@ -1,0 +1,61 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Field } from "../../../testing/src/carriers/exchange.ts";
+import { carrierNames, type EveryCarrier, openEveryCarrier } from "../../../testing/src/gateway/every-carrier.ts";
+import { kitchenSinkOptions } from "../../../testing/src/gateway/kitchen-sink.ts";
+
+// ignoreBodies of rest.service.
+
+describe("a body where the rule has none", () => {
+  let plain: EveryCarrier;
+  let gated: EveryCarrier;
+
+  beforeAll(async () => {
+    const options = { ...kitchenSinkOptions, rest: { service: () => ({ ignoreBodies: true }) } };
+    plain = await openEveryCarrier(options);
+    gated = await openEveryCarrier({ ...options, requestGate: () => undefined });
+  });
+
+  afterAll(async () => {
+    await plain[Symbol.asyncDispose]();
+    await gated[Symbol.asyncDispose]();
+  });
+
+  describe.each(carrierNames)("%s", (carrier) => {
+    test.each<{ name: string; header: readonly Field[]; body: string }>([
+      {
+        name: "JSON that sets the field of the path",
+        header: [["content-type", "application/json"]],
+        body: '{"f_int64":"9"}',
+      },
+      { name: "a text", header: [["content-type", "text/plain"]], body: "{{{" },
+      { name: "a coding that nobody knows", header: [["content-encoding", "snappy"]], body: "x" },
+      { name: "no type", header: [], body: "f_int64=9" },
+    ])("is ignored: $name", async ({ header, body }) => {
+      for (const gateway of [plain, gated]) {
+        const request = { httpMethod: "GET", path: "/v1/int64/7", header, body: Buffer.from(body) };
+        const deleting = { ...request, httpMethod: "DELETE", path: "/v1/sinks/7" };
+        // Fetch has no body with a GET.
+        if (carrier !== "Fetch") {
+          const { httpStatus, body: answer } = await gateway.ask(carrier, request);
+          expect([httpStatus, String(answer)]).toEqual([200, '{"rpc":"Types","sink":{"fInt64":"7"}}']);
+        }
+        expect((await gateway.ask(carrier, deleting)).httpStatus).toBe(200);
+      }
+    });
+
+    test("is still read where the rule has one", async () => {
+      const body = Buffer.from('{"nested":1}');
+      const answer = await plain.ask(carrier, { httpMethod: "POST", path: "/v1/sinks", header: [], body });
+      expect(answer.httpStatus).toBe(400);
+    });
+  });
+
+  test("is not read, however large it is", async () => {
+    const body = Buffer.alloc(5 * 1024 * 1024);
+    const request = { httpMethod: "DELETE", path: "/v1/sinks/7", header: [], body };
+    for (const gateway of [plain, gated]) {
+      expect((await gateway.ask("our HTTP/2", request)).httpStatus).toBe(200);
+      expect((await gateway.ask("our HTTP/1.1", request)).httpStatus).toBe(200);
+    }
+  });
+});

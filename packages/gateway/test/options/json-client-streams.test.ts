@@ -1,0 +1,183 @@
+import { create, type Message } from "@bufbuild/protobuf";
+import { EmptySchema, ListValueSchema } from "@bufbuild/protobuf/wkt";
+import { describe, expect, test } from "vitest";
+import { GreenhouseService, type Reading } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { createGateway, createOpenApi, type RestOptions } from "../../src/index.ts";
+import { JsonValueReader } from "../../src/protocols/rest/json-value-reader.ts";
+import { bodyFormatOf } from "../../src/protocols/rest/rules/body-format.ts";
+import { bindingOptionsOf } from "../../src/protocols/rest/rules/rest-options.ts";
+import { KitchenSink, SinkSchema } from "../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { startGreenhouse } from "../../../testing/src/gateway/greenhouse.ts";
+import { openUpload } from "../../../testing/src/gateway/rest-upload.ts";
+
+// jsonClientStreams of rest.service.
+
+const selector = "greenhouse.v1.GreenhouseService.RecordReadings";
+const rest: RestOptions = {
+  service: () => ({ jsonClientStreams: true }),
+  rules: [
+    {
+      selector,
+      pattern: { case: "post", value: "/readings" },
+      body: "*",
+      additionalBindings: [{ pattern: { case: "put", value: "/degrees" }, body: "degrees_celsius" }],
+    },
+  ],
+};
+
+/** Sends a body in pieces, and returns the readings that came, and the answer. */
+async function send(
+  pieces: readonly string[],
+  { type = "application/json", readMaxBytes = 1024, path = "/readings" } = {},
+): Promise<{ readonly seen: readonly string[]; readonly httpStatus: number; readonly message: unknown }> {
+  const seen: string[] = [];
+  const { fetch } = createGateway({
+    readMaxBytes,
+    rest,
+    routes: (router) =>
+      router.service(GreenhouseService, {
+        recordReadings: async (readings: AsyncIterable<Reading>) => {
+          for await (const { sensor, degreesCelsius } of readings) seen.push(`${sensor}:${String(degreesCelsius)}`);
+          return {};
+        },
+      }),
+  });
+  const body = ReadableStream.from(pieces.map((piece) => new TextEncoder().encode(piece)));
+  const method = path === "/readings" ? "POST" : "PUT";
+  const headers = { "content-type": type };
+  const response = await fetch(new Request(`http://a${path}`, { method, headers, body, duplex: "half" }));
+  const { message }: { message?: unknown } = JSON.parse(await response.text());
+  return { seen, httpStatus: response.status, message };
+}
+
+function cut(text: string): readonly string[] {
+  return Array.from(text);
+}
+
+describe("a stream of a client as application/json", () => {
+  test.each([
+    { name: "values one after another", body: '{"sensor":"a"}{"sensor":"b"}', want: ["a:0", "b:0"] },
+    { name: "white space between and around", body: ' {"sensor":"a"}\r\n\t{"sensor":"b"} ', want: ["a:0", "b:0"] },
+    { name: "one array", body: '[{"sensor":"a"},{"sensor":"b"}]', want: ["a:0", "b:0"] },
+    { name: "one array over lines", body: '\n[\n {"sensor":"a"} ,\n {"sensor":"b"}\n]\n', want: ["a:0", "b:0"] },
+    { name: "an empty array", body: " [ ] ", want: [] },
+    { name: "nothing", body: "", want: [] },
+    { name: "nothing but white space", body: " \n", want: [] },
+    { name: "values over lines", body: '{\n"sensor":\n"a"\n}', want: ["a:0"] },
+    { name: "brackets and quotes in texts", body: '{"sensor":"}]\\"\\\\"}{"sensor":"[{"}', want: ['}]"\\:0', "[{:0"] },
+    { name: "text beyond ASCII", body: '[{"sensor":"é☂𝄞"}]', want: ["é☂𝄞:0"] },
+  ])("may be $name", async ({ body, want }) => {
+    expect(await send([body])).toEqual({ seen: want, httpStatus: 200, message: undefined });
+    expect(await send(cut(body))).toEqual({ seen: want, httpStatus: 200, message: undefined });
+  });
+
+  test.each([
+    { name: "numbers", body: "1 2\n3", want: [":1", ":2", ":3"] },
+    { name: "texts that are numbers", body: '"1""2"3', want: [":1", ":2", ":3"] },
+    { name: "an array of numbers", body: "[1,2.5,3e1]", want: [":1", ":2.5", ":30"] },
+    { name: "null", body: "null 1", want: [":0", ":1"] },
+  ])("may be $name where a scalar is the body", async ({ body, want }) => {
+    expect(await send([body], { path: "/degrees" })).toMatchObject({ seen: want, httpStatus: 200 });
+    expect(await send(cut(body), { path: "/degrees" })).toMatchObject({ seen: want, httpStatus: 200 });
+  });
+
+  test.each([
+    { body: '[{"sensor":"a"}', seen: 1, message: "message 2: the array does not end" },
+    { body: "[", seen: 0, message: "message 1: the array does not end" },
+    { body: '[{"sensor":"a"},', seen: 1, message: "message 2: the array does not end" },
+    { body: '[{"sensor":"a"},]', seen: 1, message: "message 2: the array does not end" },
+    { body: '[{"sensor":"a"},] ', seen: 1, message: "message 2: " },
+    { body: '[,{"sensor":"a"}]', seen: 0, message: "message 1: not JSON" },
+    { body: '[{"sensor":"a"}{"sensor":"b"}]', seen: 1, message: "message 2: not a comma between two values" },
+    { body: '[{"sensor":"a"}]{"sensor":"b"}', seen: 1, message: "message 2: not a comma between two values" },
+    { body: "[],", seen: 0, message: "message 1: not a comma" },
+    { body: '{"sensor":"a"},{"sensor":"b"}', seen: 1, message: "message 2: not JSON" },
+    { body: '{"sensor":"a"}]', seen: 1, message: "message 2: not JSON" },
+    { body: '{"sensor":"a"', seen: 0, message: "message 1: not JSON" },
+    { body: '{"sensor":"a"]', seen: 0, message: "message 1: not JSON" },
+    { body: "}", seen: 0, message: "message 1: not JSON" },
+    { body: "[[]]", seen: 0, message: "message 1: " },
+    { body: '{"sensor":"a"}{"x":1}', seen: 1, message: 'message 2: unknown field "x"' },
+    { body: "[".repeat(500), seen: 0, message: "message 1: the array does not end" },
+    { body: `{"sensor":${"[".repeat(500)}`, seen: 0, message: "message 1: sensor: not a string" },
+  ])("is refused: $body", async ({ body, seen, message }) => {
+    for (const pieces of [[body], cut(body)]) {
+      const answer = await send(pieces);
+      expect([answer.httpStatus, answer.seen.length, answer.message]).toEqual([
+        400,
+        seen,
+        expect.stringContaining(message),
+      ]);
+    }
+  });
+
+  test("has messages of limited length, in as many pieces as it may come", async () => {
+    const long = `{"sensor":"${"x".repeat(100)}"}`;
+    for (const pieces of [[long], cut(long)]) {
+      const answer = await send(['{"sensor":"a"}', ...pieces], { readMaxBytes: 100 });
+      expect(answer).toEqual({
+        seen: ["a:0"],
+        httpStatus: 413,
+        message: "message 2: message is larger than 100 bytes",
+      });
+    }
+    expect((await send([long.repeat(20)], { readMaxBytes: 200 })).seen).toHaveLength(20);
+  });
+
+  test("is one of lines where its type says so", async () => {
+    const answer = await send(['{"sensor":"a"}{"sensor":"b"}'], { type: "application/x-ndjson" });
+    expect(answer.message).toMatch(/^line 1: /);
+  });
+
+  test("is handled message by message, while the client still sends", async () => {
+    let first: (() => void) | undefined;
+    const began = new Promise<void>((resolve) => (first = resolve));
+    const recordReadings = async (readings: AsyncIterable<Reading>): Promise<object> => {
+      for await (const _ of readings) first?.();
+      return {};
+    };
+    await using greenhouse = await startGreenhouse({ recordReadings }, { rest });
+    using upload = await openUpload(greenhouse, "1.1", ["POST", "/readings"], [["content-type", "application/json"]]);
+    upload.write('[{"sensor":"a"}');
+    await began;
+    upload.write("]");
+    upload.end();
+    expect((await upload.readAnswer()).httpStatus).toBe(200);
+  });
+});
+
+describe("messages that may be arrays themselves", () => {
+  const options = bindingOptionsOf(KitchenSink, rest);
+  const rule = { isRaw: false, takesStream: true };
+
+  test.each([
+    { input: SinkSchema, body: "tags", want: "sequence" },
+    { input: SinkSchema, body: "value", want: "sequence" },
+    { input: SinkSchema, body: "list", want: "sequence" },
+    { input: ListValueSchema, body: "*", want: "sequence" },
+    { input: SinkSchema, body: "labels", want: "or-array" },
+    { input: SinkSchema, body: "*", want: "or-array" },
+  ])("$body of $input.name: $want", ({ input, body, want }) => {
+    expect(bodyFormatOf(input, body, rule, options).jsonValues).toBe(want);
+  });
+
+  test("come one after another", () => {
+    const seen: string[] = [];
+    const read = (body: Uint8Array): Message => {
+      seen.push(String(Buffer.from(body)));
+      return create(EmptySchema);
+    };
+    const reader = new JsonValueReader(100, { read, end: () => undefined }, false);
+    reader.add(Buffer.from("[1,[2]] [3]"));
+    while (reader.take() !== undefined);
+    expect(seen).toEqual(["[1,[2]]", "[3]"]);
+    expect(reader.end()).toBeUndefined();
+  });
+});
+
+test("the description has an array", () => {
+  const { paths } = createOpenApi([GreenhouseService], { info: { title: "t", version: "1" }, rest });
+  expect(paths["/readings"]?.post?.requestBody?.content["application/json"]).toEqual({
+    schema: { type: "array", items: { $ref: "#/components/schemas/Reading" } },
+  });
+});

@@ -1,0 +1,245 @@
+import { create, type DescService, type JsonValue } from "@bufbuild/protobuf";
+import { Code, type ServiceImpl } from "@connectrpc/connect";
+import { afterAll, describe, expect, test } from "vitest";
+import { createGateway, createOpenApi, type RestServiceOptions } from "../../src/index.ts";
+import { readJson } from "../../src/messages/json/index.ts";
+import type { OpenApiParameter } from "../../src/openapi/open-api-document.ts";
+import { oddMethod, oddNames, oddRules, specialNames } from "../../../testing/src/gateway/odd-names.ts";
+
+// JSON names that are no identifiers, or the names of other fields. What the description lists is accepted and means that
+// field, and is what answers call it. A JSON name goes before a proto name, as in protojson of Go, JsonParser of C#,
+// ASP.NET Core (dotnet/aspnetcore#46624) and vanguard-go (#133); grpc-gateway reads queries the other way round.
+
+const { input } = oddMethod("List");
+
+const handlers = oddNames.methods.map(({ localName }) => [localName, (request: unknown): unknown => request] as const);
+const none: Partial<ServiceImpl<DescService>> = {};
+const echo = Object.assign(none, Object.fromEntries(handlers));
+
+/** Serves the definition with handlers that respond with what they were sent, and describes it. */
+function serveEcho(options: RestServiceOptions = {}, useProtoFieldName = false) {
+  const rest = { rules: oddRules, service: () => ({ updateMaskFromBody: true, ...options }) };
+  const gateway = createGateway({
+    routes: (router) => void router.service(oddNames, echo),
+    rest,
+    jsonOptions: { useProtoFieldName },
+  });
+  afterAll(() => gateway.close());
+  const document = createOpenApi([oddNames], {
+    info: { title: "t", version: "1" },
+    rest,
+    jsonOptions: { useProtoFieldName },
+  });
+  return { gateway, document };
+}
+
+const strict = serveEcho();
+const withMaps = serveEcho({ mapsInQuery: true });
+const withJsonStreams = serveEcho({ jsonClientStreams: true });
+const styles = [
+  { style: "JSON names", served: strict },
+  { style: "proto names", served: serveEcho({}, true) },
+  { style: "JSON names, with entries of maps", served: withMaps },
+];
+
+type Served = typeof strict;
+
+/** The maps of the request, by all their names. */
+const isMap = /^(?:labels|filter$|note|plain)/;
+
+/** Sends a request, and resolves to its status and what the response has. */
+async function ask({ gateway }: Served, method: string, target: string, body?: JsonValue) {
+  const headers = { "content-type": "application/json" };
+  const request = new Request(`http://gateway${target}`, {
+    method,
+    ...(body !== undefined && { headers, body: JSON.stringify(body) }),
+  });
+  const response = await gateway.fetch(request);
+  const json: unknown = JSON.parse(await response.text());
+  return { status: response.status, json };
+}
+
+function queryOf({ document }: Served): readonly OpenApiParameter[] {
+  return document.paths["/names"]?.get?.parameters ?? [];
+}
+
+/** The object in which only the value at some names is set. */
+function nested([name, ...inner]: readonly string[], value: JsonValue): JsonValue {
+  return name === undefined ? value : { [name]: nested(inner, value) };
+}
+
+describe.each(styles)("by $style, a parameter of the description", ({ served }) => {
+  const parameters = queryOf(served).map((parameter) => {
+    const names = parameter["x-field"] ?? parameter.name.split(".");
+    return { parameter, name: parameter.name, names };
+  });
+
+  test.each(parameters)("$name sets the field that answers have as $names", async ({ parameter, name, names }) => {
+    const isEntry = parameter.style === "deepObject";
+    const value = parameter.schema["type"] === "array" ? ["7"] : "7";
+    const key = encodeURIComponent(isEntry ? `${name}[k]` : name);
+    const json = nested(isEntry ? [...names, "k"] : names, value);
+    expect(await ask(served, "GET", `/names?${key}=7`)).toEqual({ status: 200, json });
+  });
+
+  test("is there for each field that a query can set, once", () => {
+    const names = parameters.map(({ name }) => name);
+    expect(names).toEqual([...new Set(names)]);
+    // Of each message the special and the exchanged ones; then the seven that only the request has.
+    expect(names.filter((name) => !isMap.test(name))).toHaveLength(2 * (specialNames.length + 4) + 7);
+  });
+});
+
+test.each([
+  { name: "page.siz", why: "is not a name" },
+  { name: "in", why: "is half a name" },
+  { name: "in.ner.page.size.x", why: "leads into a text" },
+  { name: "filter", why: "is a map" },
+  { name: "filter[other]", why: "is an entry of a map, which is an option" },
+])("a parameter $name is refused: it $why", async ({ name }) => {
+  expect(await ask(strict, "GET", `/names?${encodeURIComponent(name)}=x`)).toMatchObject({
+    status: 400,
+    json: { code: Code.InvalidArgument },
+  });
+});
+
+test("entries of a map whose JSON name has a bracket are set by this name", async () => {
+  expect(queryOf(withMaps).map(({ name }) => name)).toContain("note[s]");
+  expect(await ask(withMaps, "GET", "/names?note[s][a[b]]=7")).toEqual({
+    status: 200,
+    json: { "note[s]": { "a[b]": "7" } },
+  });
+});
+
+test("a name that could be read in exponentially many ways is refused soon", async () => {
+  expect(await ask(strict, "GET", `/names?loop.${"a.".repeat(90)}b=x`)).toMatchObject({ status: 400 });
+});
+
+test("a name with as many brackets as a URL can have is refused soon", async () => {
+  expect(await ask(withMaps, "GET", `/names?${"[".repeat(8_000)}]=x`)).toMatchObject({ status: 400 });
+});
+
+describe.each(styles.slice(0, 2))("by $style, a member of a body", ({ served }) => {
+  const members = Object.entries(served.document.components?.schemas?.["Inner"]?.["properties"] ?? {});
+  const names = members.map(([name]) => ({ name }));
+
+  test.each(names)("that the description calls $name comes back under this name", async ({ name }) => {
+    const whole = served.document.components?.schemas?.["Request"]?.["properties"];
+    const [inner = ""] = Object.keys(whole ?? {}).filter((each) => each.startsWith("in"));
+    for (const body of [{ [name]: "7" }, { [inner]: { [name]: "7" } }]) {
+      expect(await ask(served, "POST", "/names", body)).toEqual({ status: 200, json: body });
+    }
+    expect(await ask(served, "POST", "/names/8/inner", { [name]: "7" })).toMatchObject({
+      status: 200,
+      json: { [inner]: { [name]: "7" } },
+    });
+  });
+
+  test("is there for each field", () => {
+    expect(names).toHaveLength(specialNames.length + 4);
+  });
+
+  test("has an example that is accepted", async () => {
+    const schema = served.document.components?.schemas?.["Inner"];
+    const [example] = Array.isArray(schema?.["examples"]) ? schema["examples"] : [];
+    expect(await ask(served, "POST", "/names/8/inner", example)).toMatchObject({ status: 200 });
+  });
+});
+
+test.each([
+  { text: '{"id":"a"}', want: { uuid: "a" } },
+  { text: '{"uuid":"a"}', want: { uuid: "a" } },
+  { text: '{"legacyId":"7"}', want: { id: 7n } },
+  { text: '{"two":"a","one":"7"}', want: { one: "a", two: 7n } },
+  { text: '{"f0":"a","f2":"b","page":"c"}', want: { f0: "a", f2: "b", f1: "c" } },
+  { text: '{"direct":"a","loop":{"text":"b"}}', want: { direct: "a", loop: { text: "b" } } },
+  { text: '{"loop.text":"a"}', want: { direct: "a" } },
+])("$text is read as the fields that the JSON names say, or else the proto names", ({ text, want }) => {
+  for (const codegen of [true, false]) expect(readJson(input, text, { codegen })).toEqual(create(input, want));
+});
+
+test.each([
+  { text: '{"id":"a","uuid":"b"}', says: "uuid: is set more than once" },
+  { text: '{"page.size":"a","f0":"b"}', says: "f0: is set more than once" },
+  { text: '{"legacy_id":"7"}', says: 'unknown field "legacy_id"' },
+])("$text is refused", ({ text, says }) => {
+  expect(() => readJson(input, text, { unknownFields: "reject" })).toThrow(says);
+});
+
+describe("a path", () => {
+  test("sets the fields that its rule names by their proto names", async () => {
+    expect(await ask(strict, "GET", "/names/a/b/7/c")).toEqual({
+      status: 200,
+      json: { id: "a", "in.ner": { "page.size": "b", one: "7" }, "{brace}": "c" },
+    });
+  });
+
+  test.each(["id", "uuid", "in.ner.page.size", "inner.f0", "inner.page.size", "in.ner.f0"])(
+    "is not overridden by the query, where %s is a field of it",
+    async (name) => {
+      const { status, json } = await ask(strict, "GET", `/names/a/b/7/c?${name}=x`);
+      expect([status, json]).toEqual([400, expect.objectContaining({ message: expect.stringContaining("is bound") })]);
+    },
+  );
+
+  test("is described by parameters with the proto names, which are no part of a request", () => {
+    const [path = ""] = Object.keys(strict.document.paths).filter((each) => each.startsWith("/names/{uuid}"));
+    expect(path).toBe("/names/{uuid}/{inner_f0}/{inner_two}/{f10}");
+    expect(strict.document.paths[path]?.get?.["x-rpc"].path).toBe(
+      "/names/{id}/{in%2Ener.page%2Esize}/{in%2Ener.one}/{%7Bbrace%7D}",
+    );
+  });
+});
+
+test("a body that is a field is the one that its rule names by its proto name", () => {
+  expect(strict.document.paths["/names/{id}/inner"]?.post?.["x-rpc"].body).toBe("in.ner");
+  const [parameter] = strict.document.paths["/names/{id}/inner"]?.post?.parameters ?? [];
+  expect(parameter?.schema).toMatchObject({ format: "int64" });
+});
+
+test("a body is described by the field that its rule names, also where another one has this name in JSON", () => {
+  const content = strict.document.paths["/names"]?.patch?.requestBody?.content;
+  expect(content?.["application/json"]?.schema).toMatchObject({ $ref: "#/components/schemas/Inner" });
+});
+
+test("a file is the field that its rule names by its proto name", async () => {
+  const init = { method: "PUT", headers: { "content-type": "text/plain" }, body: "a" };
+  const response = await strict.gateway.fetch(new Request("http://gateway/file", init));
+  expect([response.status, await response.text()]).toEqual([200, "a"]);
+});
+
+test("a stream of the client has the form for the field that its rule names by its proto name", () => {
+  const content = withJsonStreams.document.paths["/send"]?.post?.requestBody?.content;
+  expect(content?.["application/json"]?.schema).toMatchObject({ type: "array", items: { type: "string" } });
+});
+
+test("an answer that is a field is the one that its rule names by its proto name", async () => {
+  expect(await ask(strict, "POST", "/answers", { legacyId: "7", id: "a" })).toEqual({ status: 200, json: "7" });
+  const answer = strict.document.paths["/answers"]?.post?.responses["200"];
+  expect(answer?.content?.["application/json"]?.schema).toMatchObject({ format: "int64" });
+});
+
+// Peers convert the case of the paths of a mask and look at no descriptor: JSON names are none of it.
+describe("an update mask", () => {
+  test.each([
+    { body: { "page.size": "a", two: "b", one: "7" }, paths: "f0,one,two" },
+    { body: { f0: "a", uuid: "b" }, paths: "f0,uuid" },
+    { body: { id: "a", legacyId: "7" }, paths: "id,uuid" },
+  ])("of the body $body has the proto names of its fields", async ({ body, paths }) => {
+    const { json } = await ask(strict, "PATCH", "/names", body);
+    expect(json).toMatchObject({ inner: paths });
+  });
+
+  test.each([
+    { mask: "f0,legacy_id", paths: "f0,legacyId" },
+    { mask: "page.size", paths: "page.size" },
+  ])("$mask that is sent stays as it is, whatever the JSON names are", async ({ mask, paths }) => {
+    const { json } = await ask(strict, "PATCH", `/names?inner=${mask}`, {});
+    expect(json).toMatchObject({ inner: paths });
+  });
+
+  test.each(["with-dash", "filter[name]", "with space"])("%s that is sent is not a path", async (mask) => {
+    const target = `/names?inner=${encodeURIComponent(mask)}`;
+    expect(await ask(strict, "PATCH", target, {})).toMatchObject({ status: 400 });
+  });
+});

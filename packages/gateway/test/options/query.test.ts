@@ -1,0 +1,170 @@
+import { describe, expect, test } from "vitest";
+import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { createGateway, createOpenApi, type RestOptions } from "../../src/index.ts";
+import { KitchenSink } from "../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import type { Field } from "../../../testing/src/carriers/exchange.ts";
+import { exchangeFetch } from "../../../testing/src/carriers/fetch.ts";
+import { kitchenSinkOptions } from "../../../testing/src/gateway/kitchen-sink.ts";
+
+/** What a kitchen sink says to a request: the message that its handler got, or the error. */
+type SinkAnswer = { readonly sink: unknown } | { readonly httpStatus: number; readonly message: unknown };
+
+/** Creates the function that sends requests, such as `GET /v1/query?a=b`, to a kitchen sink with options of REST. */
+function createSink(
+  rest: RestOptions,
+): (request: string, body?: string | Uint8Array, type?: string) => Promise<SinkAnswer> {
+  const gateway = createGateway({ ...kitchenSinkOptions, rest });
+  return async (request, body, type) => {
+    const [httpMethod = "", path = ""] = request.split(" ");
+    const header: readonly Field[] = type === undefined ? [] : [["content-type", type]];
+    const sent = { httpMethod, path, header, ...(body !== undefined && { body: Buffer.from(body) }) };
+    const answer = await exchangeFetch(gateway.fetch, sent);
+    const json: { sink?: unknown; message?: unknown } = JSON.parse(String(answer.body));
+    return answer.httpStatus === 200 ? { sink: json.sink } : { httpStatus: answer.httpStatus, message: json.message };
+  };
+}
+
+// ignoredQueryParameters and mapsInQuery of rest.service.
+
+describe("query parameters that are ignored", () => {
+  const ask = createSink({ service: () => ({ ignoredQueryParameters: ["utm_*", "key", "f_*", "fInt64"] }) });
+
+  test.each([
+    { query: "utm_source=a&key=b&utm_=c", sink: {} },
+    { query: "f_string=a&utm_source=b", sink: { fString: "a" } },
+    { query: "utm_term=%zz&utm_%61=%ff&key", sink: {} },
+    { query: "key=1&key=2", sink: {} },
+    { query: "fInt64=7", sink: { fInt64: "7" } },
+  ])("GET /v1/query?$query", async ({ query, sink }) => {
+    expect(await ask(`GET /v1/query?${query}`)).toEqual({ sink });
+  });
+
+  test.each([
+    { why: "a name that only begins like an exact one", query: "keys=1", message: 'unknown query parameter "keys"' },
+    { why: "a name that only ends like a prefix", query: "xutm_a=1", message: 'unknown query parameter "xutm_a"' },
+    { why: "another case", query: "Key=1", message: 'unknown query parameter "Key"' },
+    { why: "a name that cannot be read", query: "utm_%zz=1", message: 'query parameter "utm_%zz=1" is malformed' },
+    { why: "a field with a wrong value", query: "f_int64=x", message: expect.stringContaining("is not an int64") },
+    { why: "others beside them", query: "utm_a=1&x=2", message: 'unknown query parameter "x"' },
+  ])("do not include $why", async ({ query, message }) => {
+    expect(await ask(`GET /v1/query?${query}`)).toEqual({ httpStatus: 400, message });
+  });
+
+  test("are not those that name a field of the path or the body", async () => {
+    expect(await ask("GET /v1/int64/7?fInt64=8")).toMatchObject({ httpStatus: 400 });
+    expect(await ask("POST /v1/sinks?f_int64=8", "{}")).toMatchObject({ httpStatus: 400 });
+  });
+
+  test("are those of the services that are selected", async () => {
+    const rest: RestOptions = {
+      service: ({ name }) => (name === "Shelves" ? { ignoredQueryParameters: ["key"] } : {}),
+    };
+    const one = createSink(rest);
+    expect(await one("GET /v1/query?key=1")).toMatchObject({ httpStatus: 400 });
+    const { fetch } = createGateway({ ...kitchenSinkOptions, rest });
+    const shelf = { httpMethod: "GET", path: "/v1/shelves/1?key=1", header: [] };
+    expect((await exchangeFetch(fetch, shelf)).httpStatus).toBe(200);
+  });
+
+  test("do not count as what the URL of an empty stream says of its first message", async () => {
+    const selector = "greenhouse.v1.GreenhouseService.RecordReadings";
+    const { fetch } = createGateway({
+      routes: (router) =>
+        router.service(GreenhouseService, {
+          async recordReadings(readings) {
+            let count = 0;
+            for await (const _ of readings) count++;
+            return { count };
+          },
+        }),
+      rest: {
+        rules: [{ selector, pattern: { case: "post", value: "/readings" }, body: "degrees_celsius" }],
+        service: () => ({ ignoredQueryParameters: ["utm_*", "sens*", "degrees*"] }),
+      },
+    });
+    const post = async (query: string): Promise<number> =>
+      (await exchangeFetch(fetch, { httpMethod: "POST", path: `/readings?${query}`, header: [] })).httpStatus;
+    expect(await post("utm_a=%zz&utm_b")).toBe(200);
+    // Fields of the request never are ignored: one that a query sets, and one that it must not.
+    expect(await post("sensor=a")).toBe(400);
+    expect(await post("degrees_celsius=1")).toBe(400);
+  });
+});
+
+describe("entries of maps in a query", () => {
+  const ask = createSink({ service: () => ({ mapsInQuery: true }) });
+
+  test.each([
+    { query: "labels[a]=b&labels%5Bc%5D=d", sink: { labels: { a: "b", c: "d" } } },
+    { query: "counts[true]=1&counts[false]=-1", sink: { counts: { true: 1, false: -1 } } },
+    { query: "palette[a]=COLOR_RED&palette[b]=2", sink: { palette: { a: "COLOR_RED", b: "COLOR_GREEN" } } },
+    { query: "blobByName[a]=AQI", sink: { blobByName: { a: "AQI=" } } },
+    { query: "child.labels[a.b]=c", sink: { child: { labels: { "a.b": "c" } } } },
+    { query: "labels[]=a&labels[[x]]=b", sink: { labels: { "": "a", "[x]": "b" } } },
+    { query: "labels[__proto__]=a", sink: { labels: JSON.parse('{"__proto__":"a"}') } },
+    { query: "palette[a]=COLOR_GREEN", sink: { palette: { a: "COLOR_GREEN" } } },
+    { query: "labels[constructor]=a", sink: { labels: { constructor: "a" } } },
+  ])("GET /v1/query?$query", async ({ query, sink }) => {
+    expect(await ask(`GET /v1/query?${query}`)).toEqual({ sink });
+  });
+
+  test.each([
+    { why: "a key twice", query: "labels[a]=1&labels[a]=1", message: "is set more than once" },
+    {
+      why: "a key twice, by both names of the field",
+      query: "blob_by_name[a]=&blobByName[a]=",
+      message: "more than once",
+    },
+    { why: "a key that is not canonical", query: "counts[TRUE]=1", message: '"TRUE" is not a valid key' },
+    { why: "a value of another type", query: "counts[true]=x", message: '"x" is not an int32' },
+    { why: "values without a text form", query: "nested_by_id[1]=x", message: "cannot be set by a query parameter" },
+    { why: "values that can be any JSON", query: "value_by_name[a]=1", message: "cannot be set by a query parameter" },
+    { why: "a map without a key", query: "labels=a", message: "cannot be set by a query parameter" },
+    { why: "a key of something else than a map", query: "tags[0]=a", message: 'unknown query parameter "tags[0]"' },
+    { why: "a field behind a key", query: "labels[a].b=c", message: 'unknown query parameter "labels[a].b"' },
+  ])("are refused with $why", async ({ query, message }) => {
+    expect(await ask(`GET /v1/query?${query}`)).toEqual({ httpStatus: 400, message: expect.stringContaining(message) });
+  });
+
+  test("cannot set a map that the body sets", async () => {
+    expect(await ask("POST /v1/sinks?labels[a]=b", "{}")).toEqual({
+      httpStatus: 400,
+      message: 'query parameter "labels[a]": is bound by the path or the body',
+    });
+  });
+
+  test("of a newer enum are ignored where the service is lenient", async () => {
+    const lenient = createSink({ service: () => ({ mapsInQuery: true, lenient: true }) });
+    expect(await lenient("GET /v1/query?palette[a]=NEW&palette[b]=COLOR_RED")).toEqual({
+      sink: { palette: { b: "COLOR_RED" } },
+    });
+  });
+
+  test("are unknown parameters by default", async () => {
+    expect(await createSink({})("GET /v1/query?labels[a]=b")).toEqual({
+      httpStatus: 400,
+      message: 'unknown query parameter "labels[a]"',
+    });
+  });
+
+  test("are described as objects", () => {
+    const described = createOpenApi([KitchenSink], {
+      info: { title: "t", version: "1" },
+      rest: { service: () => ({ mapsInQuery: true }) },
+    });
+    const parameters = described.paths["/v1/query"]?.get?.parameters ?? [];
+    expect(parameters.filter(({ style }) => style !== undefined).map(({ name }) => name)).toEqual([
+      "labels",
+      "counts",
+      "palette",
+      "blobByName",
+    ]);
+    expect(parameters.find(({ name }) => name === "counts")).toEqual({
+      name: "counts",
+      in: "query",
+      schema: { type: "object", additionalProperties: { type: "integer", format: "int32" } },
+      style: "deepObject",
+      explode: true,
+    });
+  });
+});

@@ -1,0 +1,94 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { RestOptions, RestServiceOptions } from "../../src/index.ts";
+import { PlantService } from "../../../testing/src/gen/plantstore/v1/plant_service_pb.ts";
+import type { Field } from "../../../testing/src/carriers/exchange.ts";
+import { carrierNames, type EveryCarrier, openEveryCarrier } from "../../../testing/src/gateway/every-carrier.ts";
+
+// Whatever a service takes from the clients of peers, the plant that is deleted is the one in the path.
+
+const all: RestServiceOptions = {
+  ignoredQueryParameters: ["*"],
+  ignoreBodies: true,
+  mapsInQuery: true,
+  grpcMetadata: true,
+  jsonClientStreams: true,
+  int64Numbers: true,
+  lenient: true,
+  sameValueAsPath: true,
+  updateMaskFromBody: true,
+};
+// The same RPC with a body, in which another plant could be named.
+const withBody: RestOptions["rules"] = [
+  {
+    selector: "plantstore.v1.PlantService.DeletePlant",
+    pattern: { case: "delete", value: "/plants/{id}" },
+    additionalBindings: [{ pattern: { case: "post", value: "/plants/{id}:delete" }, body: "*" }],
+  },
+];
+
+const json: Field = ["content-type", "application/json"];
+
+const header: readonly { readonly name: string; readonly header: readonly Field[] }[] = [
+  { name: "Grpc-Metadata-Id", header: [["grpc-metadata-id", "8"]] },
+  { name: "X-HTTP-Method-Override", header: [["x-http-method-override", "GET"]] },
+  { name: "X-Original-URL", header: [["x-original-url", "/plants/8"]] },
+  { name: "Grpc-Metadata-X-Original-URL", header: [["grpc-metadata-x-original-url", "/plants/8"]] },
+];
+const queries = ["id=8", "id=7&id=8", "ID=8", "i%64=8", "id[0]=8", "id[id]=8", "plant.id=8", "request.id=8", "a&id=8"];
+const bodies: readonly { readonly body: string; readonly type: Field }[] = [
+  { body: '{"id":"8"}', type: json },
+  { body: '{"id":8}', type: json },
+  { body: '[{"id":"8"}]', type: json },
+  { body: '{"id":"7","id":"8"}', type: json },
+  { body: '{"__proto__":{"id":"8"}}', type: json },
+];
+
+const none: readonly Field[] = [];
+const requests = ["DELETE /plants/7", "POST /plants/7:delete"].flatMap((request) => [
+  ...queries.map((query) => ({ request: `${request}?${query}`, header: none, body: "" })),
+  ...header.map((each) => ({ request, header: each.header, body: "" })),
+  ...bodies.map(({ body, type }) => ({ request, header: [type], body })),
+]);
+
+describe.each([
+  { name: "strict", rest: { rules: withBody } },
+  { name: "all options", rest: { service: () => all, rules: withBody } },
+  { name: "all but lenient", rest: { service: () => ({ ...all, lenient: false }), rules: withBody } },
+])("the plant of the path: $name", ({ rest }) => {
+  const deleted: string[] = [];
+  let gateway: EveryCarrier;
+
+  beforeAll(async () => {
+    gateway = await openEveryCarrier({
+      rest,
+      routes: (router) =>
+        router.service(PlantService, {
+          deletePlant: ({ id }) => {
+            deleted.push(String(id));
+            return {};
+          },
+        }),
+    });
+  });
+
+  afterAll(() => gateway[Symbol.asyncDispose]());
+
+  test.each(carrierNames)("%s", async (carrier) => {
+    deleted.length = 0;
+    const { httpStatus: plain } = await gateway.ask(carrier, { httpMethod: "DELETE", path: "/plants/7", header: [] });
+    expect([plain, deleted]).toEqual([200, ["7"]]);
+    for (const { request, header: fields, body } of requests) {
+      const [httpMethod = "", path = ""] = request.split(" ");
+      const sent = { httpMethod, path, header: fields, ...(body !== "" && { body: Buffer.from(body) }) };
+      deleted.length = 0;
+      const { httpStatus } = await gateway.ask(carrier, sent);
+      // It is deleted, or the request is refused: never another one.
+      expect({ request, body, httpStatus, deleted }).toEqual({
+        request,
+        body,
+        httpStatus: deleted.length === 0 ? expect.toSatisfy((status: number) => status >= 400 && status < 500) : 200,
+        deleted: deleted.length === 0 ? [] : ["7"],
+      });
+    }
+  });
+});

@@ -1,0 +1,161 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { ConnectRouter } from "@connectrpc/connect";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Gateway } from "../src/index.ts";
+import { createTestGateway } from "../../testing/src/gateway/test-engine.ts";
+import { PlantService } from "../../testing/src/gen/plantstore/v1/plant_service_pb.ts";
+import type { Address, Field, HttpAnswer } from "../../testing/src/carriers/exchange.ts";
+import { exchangeHttp1 } from "../../testing/src/carriers/http1-connection.ts";
+import { startKitchenSink, type TestGateway } from "../../testing/src/gateway/kitchen-sink.ts";
+
+// The tables of docs/peers.md that compare the gateway with its peers: what the two of requests say of the gateway is
+// run here.
+
+const root = join(import.meta.dirname, "../../..");
+const page = readFileSync(join(root, "docs/peers.md"), "utf8");
+
+/** One row: what it is about, the gateway's own cell, and those of the four peers. */
+interface TableRow {
+  readonly about: string;
+  readonly own: string;
+  readonly peers: readonly string[];
+}
+
+const tables = page
+  .split(/\n\n/)
+  .filter((part) => part.startsWith("|"))
+  .map((part) => part.trim().split("\n").slice(2).map(toRow));
+
+function toRow(line: string): TableRow {
+  const [about = "", own = "", ...peers] = line
+    .split(/(?<!\\)\|/)
+    .slice(1, -1)
+    .map((cell) => cell.trim());
+  return { about, own, peers };
+}
+
+function ownCell(about: string): string {
+  const row = tables.flat().find((each) => each.about === about);
+  if (row === undefined) throw new Error(`the guide has no row about ${about}`);
+  return row.own;
+}
+
+test("there are three tables", () => {
+  expect(tables.map((rows) => rows.length > 5)).toEqual([true, true, true]);
+});
+
+test.each(tables.flat())("every peer's cell about $about says something", ({ peers }) => {
+  expect(peers).toHaveLength(4);
+  expect(peers.filter((cell) => cell === "" || /not checked|unknown$/.test(cell))).toEqual([]);
+});
+
+/** A request of the tables, by the words of its row. */
+interface Sent {
+  readonly about: string;
+  readonly request: string;
+  readonly body?: string;
+  /** What the cell says of the answer; by default the status, and the id that the handler was given. */
+  readonly cell?: (answer: HttpAnswer) => string;
+}
+
+const jsonType: Field = ["content-type", "application/json"];
+
+async function send(address: Address, { request, body }: Pick<Sent, "request" | "body">): Promise<HttpAnswer> {
+  const [httpMethod = "", path = ""] = request.split(" ");
+  const head = { httpMethod, path, header: body === undefined ? [] : [jsonType] };
+  return await exchangeHttp1(address, body === undefined ? head : { ...head, body: Buffer.from(body) });
+}
+
+describe("what the guide says of DELETE /plants/{id}", () => {
+  let gateway: Gateway;
+  let address: Address;
+  let given: bigint | undefined;
+  const routes = (router: ConnectRouter): void => {
+    router.service(PlantService, {
+      deletePlant: ({ id }) => {
+        given = id;
+        return {};
+      },
+    });
+  };
+
+  beforeAll(async () => {
+    gateway = createTestGateway({ routes });
+    address = await gateway.listen({ host: "127.0.0.1", port: 0 });
+  });
+  afterAll(() => gateway.close());
+
+  const paths = ["/plants/010", "/plants/0x7", "/plants/+7", "/plants/%207", "/plants/null", "/plants/7;x=1"];
+  const morePaths = ["/plants/7/", "//plants/7", "/%70lants/7", "/plants/7?x=1"];
+  const rows: readonly Sent[] = [
+    ...[...paths, ...morePaths].map((path) => ({ about: `\`${path}\``, request: `DELETE ${path}` })),
+    { about: "`/plants/%D9%A7` (an Arabic-Indic 7)", request: "DELETE /plants/%D9%A7" },
+    {
+      about: "`/plants/%zz`",
+      request: "DELETE /plants/%zz",
+      cell: (answer) =>
+        `${answer.httpStatus}, ${typeof JSON.parse(answer.body.toString()) === "object" ? "JSON" : "text"}`,
+    },
+    {
+      about: "PUT to `/plants/7`",
+      request: "PUT /plants/7",
+      cell: (answer) =>
+        `${answer.httpStatus}${answer.header.some(([name, value]) => name === "allow" && value === "DELETE") ? ", `Allow`" : ""}`,
+    },
+  ];
+
+  test.each(rows)("$about", async ({ about, cell, ...request }) => {
+    given = undefined;
+    const answer = await send(address, request);
+    const plain = given === undefined ? `${answer.httpStatus}` : `${answer.httpStatus} → ${String(given)}`;
+    expect(cell?.(answer) ?? plain).toBe(ownCell(about));
+  });
+
+  test("every row is sent", () => {
+    expect(rows.map(({ about }) => about).toSorted()).toEqual(tables[0]?.map(({ about }) => about).toSorted());
+  });
+});
+
+/** The text that an echoing handler was given in its `f_string`, as the guide writes it. */
+function echoed({ body }: HttpAnswer): string {
+  const record: unknown = JSON.parse(body.toString());
+  return /"fString":"([^"]*)"/.exec(JSON.stringify(record))?.[1] ?? "nothing";
+}
+
+const quoted = (answer: HttpAnswer): string => `\`${echoed(answer)}\``;
+const status = ({ httpStatus }: HttpAnswer): string => String(httpStatus);
+
+describe("what the guide says of other rules", () => {
+  let gateway: TestGateway;
+  beforeAll(async () => {
+    gateway = await startKitchenSink();
+  });
+  afterAll(() => gateway[Symbol.asyncDispose]());
+
+  const rows: readonly (Sent & Required<Pick<Sent, "cell">>)[] = [
+    { about: "`/files/1%2F2` to `/files/{path=**}`", request: "GET /v1/files/1%2F2", cell: quoted },
+    {
+      about: "`/shelves/1%2F2/books/3` to `/{name=shelves/*/books/*}`",
+      request: "GET /v1/shelves/1%2F2/books/3",
+      cell: (answer) => (echoed(answer) === "shelves/1%2F2/books/3" ? "keeps `%2F`" : echoed(answer)),
+    },
+    { about: "`/a:b` to `/{name}`, beside `/{name}:close`", request: "GET /v1/verbs/a:b", cell: quoted },
+    {
+      about: "HEAD where GET is",
+      request: "HEAD /v1/query",
+      cell: ({ httpStatus, header }) => (httpStatus === 200 && header.length > 1 ? "as GET" : String(httpStatus)),
+    },
+    { about: "a text that is not UTF-8, in a query", request: "GET /v1/query?fString=%ff", cell: status },
+    { about: "an unknown enum name in a body", request: "POST /v1/sinks", body: '{"fEnum":"X"}', cell: status },
+    { about: "text behind the JSON of a body", request: "POST /v1/sinks", body: "{} x", cell: status },
+  ];
+
+  test.each(rows)("$about", async ({ about, cell, ...request }) => {
+    expect(cell(await send(gateway.address, request))).toBe(ownCell(about));
+  });
+
+  test("every row is sent", () => {
+    expect(rows.map(({ about }) => about).toSorted()).toEqual(tables[1]?.map(({ about }) => about).toSorted());
+  });
+});

@@ -1,0 +1,115 @@
+import { describe, expect, test } from "vitest";
+import { CommonHeaderFields } from "../../src/exchange/index.ts";
+import { FetchExchange } from "../../src/fetch/exchange/index.ts";
+import { createRpcs } from "../../src/serve/create-rpcs.ts";
+import { connect } from "../../src/protocols/connect/protocol.ts";
+import { grpc } from "../../src/protocols/grpc/protocol.ts";
+import type { CallTarget } from "../../src/protocols/protocol.ts";
+import { grpcWeb } from "../../src/protocols/grpc-web/protocol.ts";
+import { RpcPath } from "../../src/serve/routes.ts";
+import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+
+const protocols = [grpcWeb, grpc, connect];
+const { rpcs } = createRpcs(
+  (router) => router.service(GreenhouseService, {}),
+  {},
+  () => ({}),
+  {},
+);
+const known = rpcs.map((rpc) => new RpcPath(rpc, protocols));
+
+/** Finds the calls of a content type at the paths of all RPCs. */
+function find(contentType: string): CallTarget[] {
+  return known.flatMap((rpcPath) => rpcPath.find(contentType) ?? []);
+}
+
+/** The content type of the response to a call, which has the name of its format. */
+function responseTypeOf(target: CallTarget): string | null {
+  const exchange = new FetchExchange(new Request("http://x/", { method: "POST" }));
+  const type = target.open(exchange).responseHeader.get("content-type");
+  exchange.passOn();
+  return type;
+}
+
+const anyKind = ["stream", "unary"] as const;
+
+describe("the targets of an RPC", () => {
+  test.each([
+    { value: "application/proto", protocol: "connect", kinds: ["unary"], type: "application/proto" },
+    { value: "application/json", protocol: "connect", kinds: ["unary"], type: "application/json" },
+    { value: "Application/JSON", protocol: "connect", kinds: ["unary"], type: "application/json" },
+    { value: "application/json; charset=utf-8", protocol: "connect", kinds: ["unary"], type: "application/json" },
+    { value: "application/json;charset=UTF-8", protocol: "connect", kinds: ["unary"], type: "application/json" },
+    { value: 'application/json; charset="utf-8"', protocol: "connect", kinds: ["unary"], type: "application/json" },
+    {
+      value: "application/connect+proto",
+      protocol: "connect",
+      kinds: ["stream"],
+      type: "application/connect+proto",
+    },
+    {
+      value: "application/connect+json; charset=utf8",
+      protocol: "connect",
+      kinds: ["stream"],
+      type: "application/connect+json",
+    },
+    { value: "application/grpc", protocol: "grpc", kinds: anyKind, type: "application/grpc+proto" },
+    { value: "application/grpc+proto", protocol: "grpc", kinds: anyKind, type: "application/grpc+proto" },
+    { value: "application/grpc+json", protocol: "grpc", kinds: anyKind, type: "application/grpc+json" },
+    { value: "application/grpc-web", protocol: "grpc-web", kinds: anyKind, type: "application/grpc-web+proto" },
+    { value: "application/grpc-web+json", protocol: "grpc-web", kinds: anyKind, type: "application/grpc-web+json" },
+    {
+      value: "application/grpc-web-text",
+      protocol: "grpc-web",
+      kinds: anyKind,
+      type: "application/grpc-web-text+proto",
+    },
+    {
+      value: "application/GRPC-web-text+json",
+      protocol: "grpc-web",
+      kinds: anyKind,
+      type: "application/grpc-web-text+json",
+    },
+  ])("of $value are of $protocol, and respond with $type", ({ value, protocol, kinds, type }) => {
+    const targets = find(value);
+    expect(new Set(targets.map((target) => target.protocol.name))).toEqual(new Set([protocol]));
+    expect(new Set(targets.map(({ kind }) => kind))).toEqual(new Set(kinds));
+    expect(new Set(targets.map(responseTypeOf))).toEqual(new Set([type]));
+  });
+
+  test.each([
+    "",
+    "text/plain",
+    "application/json; charset=utf-16",
+    "application/json; charset=utf-8; charset=latin1",
+    "application/proto; charset=utf-8",
+    "application/json, application/json",
+    "application/jsonp",
+    "application/grpc+xml",
+    "application/grpc+protobuf",
+    "application/grpc-websocket",
+    "constructor",
+    "__proto__",
+  ])("does not know %j", (value) => {
+    expect(find(value)).toEqual([]);
+  });
+});
+
+describe("the protocol of a request that matches nothing", () => {
+  test.each([
+    { contentType: "application/grpc", hasConnectVersion: false, want: "grpc" },
+    { contentType: "application/grpc+unheard-of", hasConnectVersion: false, want: "grpc" },
+    { contentType: "Application/GRPC-Web+proto", hasConnectVersion: false, want: "grpc-web" },
+    { contentType: "application/connect+xml", hasConnectVersion: false, want: "connect" },
+    { contentType: "application/json", hasConnectVersion: true, want: "connect" },
+    { contentType: "application/json", hasConnectVersion: false, want: "rest" },
+    { contentType: "", hasConnectVersion: false, want: "rest" },
+  ])(
+    "takes $contentType with a version of Connect: $hasConnectVersion for $want",
+    ({ contentType, hasConnectVersion, want }) => {
+      const fields = ["content-type", contentType, ...(hasConnectVersion ? ["connect-protocol-version", "1"] : [])];
+      const head = { httpMethod: "POST", target: "/", common: new CommonHeaderFields(fields) };
+      expect(protocols.find((protocol) => protocol.claims(head))?.name ?? "rest").toBe(want);
+    },
+  );
+});

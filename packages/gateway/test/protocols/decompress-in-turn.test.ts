@@ -1,0 +1,147 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { brotliCompressSync, constants, gzipSync, zstdCompressSync } from "node:zlib";
+import { Code } from "@connectrpc/connect";
+import type { Compression } from "@connectrpc/connect/protocol";
+import { describe, expect, test } from "vitest";
+import { decompressInTurn } from "../../src/protocols/shared/decompress-in-turn.ts";
+import { brotli, gzip, zstd } from "../../src/compression/index.ts";
+
+const message = new Uint8Array(1);
+
+/** One of our own compressions, which takes as long as it is told. */
+function openSlow(): {
+  readonly compression: Compression;
+  readonly begun: PromiseWithResolvers<Uint8Array<ArrayBuffer>>[];
+} {
+  const begun: PromiseWithResolvers<Uint8Array<ArrayBuffer>>[] = [];
+  const decompress = (): Promise<Uint8Array<ArrayBuffer>> => {
+    const decompressed = Promise.withResolvers<Uint8Array<ArrayBuffer>>();
+    begun.push(decompressed);
+    return decompressed.promise;
+  };
+  return { compression: { ...brotli, decompress }, begun };
+}
+
+/** The exchange of a call that has not ended. */
+function openExchange(): Parameters<typeof decompressInTurn>[3] {
+  return { abortReceiver: { aborted: () => {} } };
+}
+
+test("eight messages are decompressed at a time, however they end", async () => {
+  const { compression, begun } = openSlow();
+  const read = Array.from({ length: 12 }, () => decompressInTurn(compression, message, 1, openExchange()));
+  const outcomes = Promise.allSettled(read);
+  expect(begun).toHaveLength(8);
+  begun[0]?.reject(new Error("no message"));
+  begun[1]?.resolve(message);
+  await nextTurn();
+  expect(begun).toHaveLength(10);
+  for (const { resolve } of begun) resolve(message);
+  await nextTurn();
+  for (const { resolve } of begun) resolve(message);
+  expect((await outcomes).map(({ status }) => status === "fulfilled")).toEqual([false, ...Array(11).fill(true)]);
+  expect(begun).toHaveLength(12);
+});
+
+test("a message whose call has ended meanwhile is not decompressed", async () => {
+  const { compression, begun } = openSlow();
+  const first = Array.from({ length: 8 }, () => decompressInTurn(compression, message, 1, openExchange()));
+  const exchange = openExchange();
+  const abandoned = decompressInTurn(compression, message, 1, exchange);
+  const last = decompressInTurn(compression, message, 1, openExchange());
+  exchange.abortReceiver = undefined;
+  for (const { resolve } of begun) resolve(message);
+  await expect(abandoned).rejects.toThrow("gone away");
+  await nextTurn();
+  begun[8]?.resolve(message);
+  await Promise.all([...first, last]);
+  expect(begun).toHaveLength(9);
+});
+
+test("a compression of the program's own holds up no other, although it is never done", async () => {
+  const { compression, begun } = openSlow();
+  const { name, compress, decompress } = compression;
+  const first = Array.from({ length: 9 }, () =>
+    decompressInTurn({ name, compress, decompress }, message, 1, openExchange()),
+  );
+  expect(begun).toHaveLength(9);
+  const other = decompressInTurn(compression, message, 1, openExchange());
+  expect(begun).toHaveLength(10);
+  for (const { resolve } of begun) resolve(message);
+  await Promise.all([...first, other]);
+});
+
+/** Empty lines, of which 51 bytes in br fill a window of 16 MiB. */
+const bombBytes = 2 ** 24;
+const bombs = 100;
+/** A message of 70 KB, as its client has it. */
+const text = Buffer.from(JSON.stringify(Array.from({ length: 2_000 }, (_, id) => ({ id, name: `plant ${id ** 3}` }))));
+
+test.each([
+  { compression: gzip, compressSync: gzipSync },
+  { compression: zstd, compressSync: zstdCompressSync },
+  {
+    compression: brotli,
+    compressSync: (bytes: Uint8Array) =>
+      brotliCompressSync(bytes, {
+        params: { [constants.BROTLI_PARAM_LGWIN]: 24, [constants.BROTLI_PARAM_QUALITY]: 5 },
+      }),
+  },
+])(
+  "a text in $compression.name passes a hundred messages that are a thousand times smaller than their content",
+  async ({ compression, compressSync }) => {
+    const bomb = compressSync(Buffer.alloc(bombBytes));
+    const exchange = openExchange();
+    let refused = 0;
+    const refusals = Array.from({ length: bombs }, () =>
+      decompressInTurn(compression, bomb, bombBytes / 4, exchange).catch(() => refused++),
+    );
+    const read = await decompressInTurn(compression, compressSync(text), bombBytes / 4, openExchange());
+    const before = refused;
+    // Whatever still waits is not decompressed.
+    exchange.abortReceiver = undefined;
+    await Promise.all(refusals);
+    expect(Buffer.from(read).equals(text)).toBe(true);
+    expect(before).toBeLessThan(bombs / 2);
+  },
+);
+
+describe.each([
+  { compression: gzip, compressSync: gzipSync },
+  { compression: zstd, compressSync: zstdCompressSync },
+  { compression: brotli, compressSync: brotliCompressSync },
+])("while others of their kind take long, in $compression.name", ({ compression, compressSync }) => {
+  const smallBytes = 64 * 1024;
+  const zeros = (bytes: number): Uint8Array => compressSync(new Uint8Array(bytes));
+  const refused = { status: "rejected", reason: { code: Code.ResourceExhausted } };
+  const invalid = { status: "rejected", reason: { code: Code.InvalidArgument } };
+
+  test.each([
+    { what: "64 KiB, whatever came of them", packed: zeros(smallBytes), limit: 2 ** 20, waits: false },
+    { what: "more, a hundred times what came", packed: zeros(smallBytes + 1), limit: 2 ** 20, waits: true },
+    { what: "more, of usual text", packed: compressSync(text), limit: 2 ** 20, waits: false },
+    {
+      what: "too much for a small limit",
+      packed: zeros(smallBytes + 1),
+      limit: smallBytes,
+      waits: false,
+      want: refused,
+    },
+    { what: "too much for any", packed: zeros(2 ** 20 + 1), limit: 2 ** 20, waits: true, want: refused },
+    { what: "nothing that is valid", packed: message, limit: 2 ** 20, waits: true, want: invalid },
+  ])("what decodes to $what waits: $waits", async ({ packed, limit, waits, want = { status: "fulfilled" } }) => {
+    const others = openSlow();
+    const running = [1, 2].map(() => decompressInTurn(others.compression, message, 2 ** 20, openExchange()));
+    const other = decompressInTurn(others.compression, message, 1, openExchange());
+    let done = false;
+    const read = decompressInTurn(compression, packed, limit, openExchange()).finally(() => (done = true));
+    const outcome = Promise.allSettled([read]);
+    // By then whatever does not wait is done, too.
+    if (waits) await decompressInTurn(gzip, gzipSync(text), 2 ** 20, openExchange());
+    else await outcome;
+    for (const { resolve } of others.begun) resolve(message);
+    expect(done).toBe(!waits);
+    expect(await outcome).toMatchObject([want]);
+    await Promise.all([...running, other]);
+  });
+});

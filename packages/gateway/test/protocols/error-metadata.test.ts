@@ -1,0 +1,179 @@
+import { Code, ConnectError } from "@connectrpc/connect";
+import { afterAll, describe, expect, test } from "vitest";
+import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import type { Field, HttpAnswer, HttpRequest } from "../../../testing/src/carriers/exchange.ts";
+import { encodeEnvelope } from "../../../testing/src/gateway/envelope.ts";
+import { carrierNames, openEveryCarrier } from "../../../testing/src/gateway/every-carrier.ts";
+import { waterBedProcedure } from "../../../testing/src/gateway/greenhouse.ts";
+import { rpcRequest, wireFormats } from "../../../testing/src/gateway/wire-format.ts";
+
+// The metadata of a thrown error are header fields or trailers of the response, but never those by which the gateway
+// frames it. A handler may have copied them from the response of another server.
+
+const framing: Readonly<Record<string, string>> = {
+  "content-type": "text/x-odd",
+  "content-encoding": "gzip",
+  "content-length": "1",
+  "transfer-encoding": "chunked",
+  connection: "close",
+  "keep-alive": "timeout=1",
+  "proxy-connection": "close",
+  upgrade: "h2c",
+  te: "trailers",
+  trailer: "x-odd",
+  "http2-settings": "AAMAAABk",
+  date: "Thu, 01 Jan 1970 00:00:00 GMT",
+  host: "odd.example",
+  "grpc-status": "0",
+  "grpc-message": "odd",
+  "grpc-status-details-bin": "AAAA",
+  "grpc-encoding": "gzip",
+  "grpc-accept-encoding": "gzip",
+  "connect-content-encoding": "gzip",
+  "connect-protocol-version": "2",
+};
+
+// Before Connect 2.2 an error does not record that it was received, and one with a content type is taken for such an
+// error: none of its metadata is sent.
+const framingNames = Object.keys(framing).filter(
+  (name) => name !== "content-type" || "isWireError" in new ConnectError("no such bed"),
+);
+
+/** What describes the connection or the message: a handler that copies the trailer of another response sends none of it. */
+const ofConnection = [
+  "content-length",
+  "transfer-encoding",
+  "connection",
+  "keep-alive",
+  "proxy-connection",
+  "upgrade",
+  "te",
+  "trailer",
+  "http2-settings",
+  "date",
+];
+
+/** Where the error is thrown. */
+const places = ["admit", "a handler", "a handler after a message"] as const;
+
+/** Throws the error that a request asks for, if it is thrown here. */
+function failAt(place: string, header: { get(name: string): string | null }): void {
+  if (header.get("x-place") !== place) return;
+  const name = header.get("x-field") ?? "";
+  const odd = framing[name];
+  throw new ConnectError("no such bed", Code.NotFound, {
+    "x-why": "drought",
+    ...(odd !== undefined && { [name]: odd }),
+  });
+}
+
+/** Sets the trailer that a request asks for. */
+function copyTrailer(header: Headers, trailer: Headers): void {
+  const name = header.get("x-field") ?? "";
+  const odd = framing[name];
+  trailer.set("x-why", "drought");
+  if (odd !== undefined) trailer.set(name, odd);
+}
+
+const gateway = await openEveryCarrier({
+  routes: (router) =>
+    router.service(GreenhouseService, {
+      waterBed: (_, { requestHeader, responseTrailer }) => {
+        failAt("a handler", requestHeader);
+        copyTrailer(requestHeader, responseTrailer);
+        return {};
+      },
+      async *watchReadings(_, { requestHeader, responseTrailer }) {
+        failAt("a handler", requestHeader);
+        yield {};
+        failAt("a handler after a message", requestHeader);
+        copyTrailer(requestHeader, responseTrailer);
+      },
+    }),
+  rest: {
+    rules: [
+      { selector: "greenhouse.v1.GreenhouseService.WatchReadings", pattern: { case: "get", value: "/readings" } },
+    ],
+  },
+  admit: ({ header }) => failAt("admit", header),
+});
+
+afterAll(async () => await gateway[Symbol.asyncDispose]());
+
+const watchReadings = "/greenhouse.v1.GreenhouseService/WatchReadings";
+const { "connect-json": connect, grpc, "grpc-web": grpcWeb } = wireFormats;
+
+interface Way {
+  readonly name: string;
+  readonly isStream?: true;
+  readonly request: (header: readonly Field[]) => HttpRequest;
+}
+
+const ways: readonly Way[] = [
+  { name: "REST", request: (header) => ({ httpMethod: "POST", path: "/beds/7:water", header }) },
+  { name: "Connect", request: (header) => rpcRequest(connect, Buffer.from("{}"), header, waterBedProcedure) },
+  { name: "gRPC", request: (header) => rpcRequest(grpc, Buffer.of(), header, waterBedProcedure) },
+  { name: "gRPC-Web", request: (header) => rpcRequest(grpcWeb, Buffer.of(), header, waterBedProcedure) },
+  { name: "a stream of REST", isStream: true, request: (header) => ({ httpMethod: "GET", path: "/readings", header }) },
+  {
+    name: "a stream of Connect",
+    isStream: true,
+    request: (header) => ({
+      httpMethod: "POST",
+      path: watchReadings,
+      header: [["content-type", "application/connect+json"], ...header],
+      body: encodeEnvelope(0, Buffer.from("{}")),
+    }),
+  },
+  {
+    name: "a stream of gRPC",
+    isStream: true,
+    request: (header) => rpcRequest(grpc, Buffer.of(), header, watchReadings),
+  },
+  {
+    name: "a stream of gRPC-Web",
+    isStream: true,
+    request: (header) => rpcRequest(grpcWeb, Buffer.of(), header, watchReadings),
+  },
+];
+
+const rows = carrierNames.flatMap((carrier) =>
+  // Fetch has no trailers, which gRPC needs.
+  ways.filter(({ name }) => !(carrier === "Fetch" && name.endsWith("gRPC"))).map((way) => ({ carrier, way })),
+);
+
+describe.each(rows)("over $carrier, an error in $way.name", ({ carrier, way }) => {
+  const thrown = places.filter((place) => way.isStream === true || place !== "a handler after a message");
+
+  test.each(thrown)("thrown by %s has its metadata, and no field that frames the response", async (place) => {
+    const ask = async (field: string): Promise<HttpAnswer> => {
+      const request = way.request([
+        ["x-place", place],
+        ["x-field", field],
+      ]);
+      return withoutDate(await gateway.ask(carrier, request));
+    };
+    const plain = await ask("none");
+    const text = JSON.stringify([plain.header, plain.trailer, plain.body.toString()]);
+    expect(text).toMatch(/no(?: |%20)such(?: |%20)bed/);
+    // An error within a response of REST that has begun is in its body, which has no place for metadata.
+    const isInBody = way.name === "a stream of REST" && place === "a handler after a message";
+    expect(text.includes("drought")).toBe(!isInBody);
+    for (const name of framingNames) {
+      expect.soft({ name, ...(await ask(name)) }).toEqual({ name, ...plain });
+    }
+  });
+});
+
+describe.each(rows)("over $carrier, a trailer in $way.name", ({ carrier, way }) => {
+  test("that a handler has copied has no field of a connection", async () => {
+    const ask = async (field: string): Promise<HttpAnswer> =>
+      withoutDate(await gateway.ask(carrier, way.request([["x-field", field]])));
+    const plain = await ask("none");
+    for (const name of ofConnection) expect.soft({ name, ...(await ask(name)) }).toEqual({ name, ...plain });
+  });
+});
+
+function withoutDate({ httpStatus, header, trailer, body }: HttpAnswer): HttpAnswer {
+  return { httpStatus, header: header.filter(([name]) => name !== "date"), trailer, body };
+}

@@ -1,0 +1,21 @@
+import { Code } from "@connectrpc/connect";
+import { expect, test } from "vitest";
+import { HttpProblem } from "../../src/exchange/index.ts";
+import { errorCodeOf } from "../../src/errors/index.ts";
+import { httpError } from "../../src/protocols/shared/http-error.ts";
+import { httpStatusOf } from "../../src/protocols/rest/rules/index.ts";
+
+test.each([
+  { name: "has code and status of its identifier", more: {}, code: Code.ResourceExhausted, httpStatus: 431 },
+  { name: "has the status it was given", more: { httpStatus: 417 }, code: Code.ResourceExhausted, httpStatus: 417 },
+  {
+    name: "has the code and the status it was given",
+    more: { code: Code.Internal, httpStatus: 502 },
+    code: Code.Internal,
+    httpStatus: 502,
+  },
+])("the error of an HTTP problem $name", ({ more, code, httpStatus }) => {
+  const error = httpError(new HttpProblem("ERR_HEADER_TOO_LARGE", "as said", more));
+  expect(error).toMatchObject({ code, rawMessage: "as said" });
+  expect([errorCodeOf(error), httpStatusOf(error)]).toEqual(["ERR_HEADER_TOO_LARGE", httpStatus]);
+});

@@ -1,0 +1,75 @@
+import { describe, expect, test } from "vitest";
+import { type MessageSplitter, readMessages } from "../../src/protocols/shared/message-splitter.ts";
+
+/** Finds the octets of pieces; 0 fails, and one above 100 must be waited for. */
+class OctetReader implements MessageSplitter<number> {
+  #octets: number[] = [];
+
+  add(piece: Uint8Array): void {
+    this.#octets = [...piece];
+  }
+
+  take(): number | Promise<number> | undefined {
+    const octet = this.#octets.shift();
+    if (octet === 0) throw new Error("zero");
+    return octet !== undefined && octet > 100 ? new Promise((resolve) => setTimeout(resolve, 0, octet)) : octet;
+  }
+
+  end(): number {
+    return -1;
+  }
+}
+
+function open(pieces: readonly number[][]) {
+  const state = { closed: false };
+  const body = async function* (): AsyncGenerator<Uint8Array> {
+    try {
+      for (const piece of pieces) yield Uint8Array.from(piece);
+    } finally {
+      // Whoever ends a body waits for what it holds.
+      await new Promise(setImmediate);
+      state.closed = true;
+    }
+  };
+  return { state, messages: readMessages(body(), new OctetReader())[Symbol.asyncIterator]() };
+}
+
+const all = async (messages: AsyncIterator<number>): Promise<number[]> => {
+  const seen: number[] = [];
+  for await (const message of { [Symbol.asyncIterator]: () => messages }) seen.push(message);
+  return seen;
+};
+
+describe("the messages of a body", () => {
+  test("are those of all pieces, and what is left at the end, in order", async () => {
+    const { state, messages } = open([[1, 101, 2], [], [3]]);
+    expect(await all(messages)).toEqual([1, 101, 2, 3, -1]);
+    expect([state.closed, await messages.next()]).toEqual([true, { done: true, value: undefined }]);
+  });
+
+  test("come in order to a handler that asks for several at once", async () => {
+    const { messages } = open([[7, 101, 102, 1], [2]]);
+    await messages.next();
+    const came: unknown[] = [];
+    const ask = async (): Promise<void> => void came.push((await messages.next()).value);
+    const [first, second] = [ask(), ask()];
+    await first;
+    // While the second is waited for.
+    await Promise.all([second, ask(), ask(), ask(), ask()]);
+    expect(came).toEqual([101, 102, 1, 2, -1, undefined]);
+  });
+
+  test.each([{ piece: [1, 0, 2] }, { piece: [101, 0] }])("end with the error of one of $piece", async ({ piece }) => {
+    const { state, messages } = open([piece, [3]]);
+    await messages.next();
+    await expect(messages.next()).rejects.toThrow("zero");
+    expect([state.closed, await messages.next()]).toEqual([true, { done: true, value: undefined }]);
+  });
+
+  test("end where the handler stops reading", async () => {
+    const { state, messages } = open([[1, 2], [3]]);
+    await messages.next();
+    await messages.return?.();
+    expect([state.closed, await messages.next()]).toEqual([true, { done: true, value: undefined }]);
+  });
+});

@@ -1,0 +1,393 @@
+import type { DescService } from "@bufbuild/protobuf";
+import { METHODS } from "node:http";
+import { describe, expect, test } from "vitest";
+import { StructSchema, ValueSchema } from "@bufbuild/protobuf/wkt";
+import type { OutsideHttpRule, RouteConstraints } from "../../../../src/protocols/rest/rules/index.ts";
+import { compileRestRoutes, parseHttpRules } from "../../../../src/protocols/rest/rules/index.ts";
+import { Health } from "../../../../src/health/index.ts";
+import { PlantService } from "../../../../../testing/src/gen/plantstore/v1/plant_service_pb.ts";
+import { KitchenSink } from "../../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { Shelves } from "../../../../../testing/src/gen/kitchensink/v1/shelves_pb.ts";
+
+const { unbound } = KitchenSink.method;
+
+function fail(): never {
+  throw new RangeError("no such service");
+}
+
+// The methods that node's parser knows, except for the one that never becomes a request.
+const parsedMethods = new Set(METHODS.filter((name) => name !== "CONNECT"));
+const unboundSelector = "kitchensink.v1.KitchenSink.Unbound";
+
+// A rule as "METHOD template [body=…] [response_body=…]".
+function ruleOf(text: string, additionalBindings: OutsideHttpRule[] = [], selector = unboundSelector): OutsideHttpRule {
+  const [kind = "", path = "", ...settings] = text.split(" ");
+  const setting = (name: string): string => settings.find((each) => each.startsWith(`${name}=`))?.split("=")[1] ?? "";
+  return {
+    selector,
+    pattern: { case: "custom", value: { kind, path } },
+    body: setting("body"),
+    responseBody: setting("response_body"),
+    additionalBindings,
+  };
+}
+
+// The problems of the rules of one RPC, without its name.
+function problemsOf(
+  [first = "", ...additional]: readonly string[],
+  constraints: RouteConstraints = {},
+): readonly string[] {
+  const rule = ruleOf(
+    first,
+    additional.map((each) => ruleOf(each)),
+  );
+  try {
+    compileRestRoutes([unbound], { rules: [rule] }, constraints);
+  } catch (error) {
+    const [head, ...problems] = String(error).split("\n");
+    expect(head).toBe("Error: the HTTP rules have problems:");
+    return problems.map((problem) => problem.replaceAll(`${unboundSelector}: `, ""));
+  }
+  return [];
+}
+
+type Refusal = [why: string, rules: readonly string[], want: string];
+
+describe("compileRestRoutes() refuses", () => {
+  test.each<Refusal>([
+    [
+      "a template that does not parse",
+      ["GET /a/{"],
+      'GET /a/{: path template "/a/{" wants a field name at character 5',
+    ],
+    ["an unknown path field", ["GET /a/{nope}"], 'path variable "nope" is not a field of kitchensink.v1.Sink'],
+    [
+      "a path field by its JSON name",
+      ["GET /a/{fString}"],
+      'path variable "fString" is not a field of kitchensink.v1.Sink',
+    ],
+    ["a body by its JSON name", ["POST /a body=fString"], 'body "fString" is not a field of kitchensink.v1.Sink'],
+    [
+      "an unknown field in a path field",
+      ["GET /a/{nested.nope}"],
+      'path variable "nested.nope" is not a field of kitchensink.v1.Sink',
+    ],
+    ["a path through a scalar", ["GET /a/{f_string.x}"], 'path variable "f_string.x" is not a field'],
+    ["a path through a list", ["GET /a/{nesteds.text}"], 'path variable "nesteds.text" is not a field'],
+    ["a repeated path field", ["GET /a/{ids}"], 'path variable "ids" is repeated, a map or a message'],
+    ["a map as a path field", ["GET /a/{labels}"], 'path variable "labels" is repeated, a map or a message'],
+    ["a message as a path field", ["GET /a/{nested}"], 'path variable "nested" is repeated, a map or a message'],
+    ["a Struct as a path field", ["GET /a/{struct}"], 'path variable "struct" is repeated, a map or a message'],
+    ["an unknown body", ["POST /a body=nope"], 'body "nope" is not a field of kitchensink.v1.Sink'],
+    ["a nested body", ["POST /a body=nested.text"], 'body "nested.text" is not a field'],
+    [
+      "a body that the path binds",
+      ["POST /a/{f_string} body=f_string"],
+      'body "f_string" is a field that the path binds',
+    ],
+    [
+      "an unknown response_body",
+      ["GET /a response_body=nope"],
+      'response_body "nope" is not a field of kitchensink.v1.Echo',
+    ],
+    ["a kind that is not a method", ["GE/T /a"], 'custom kind "GE/T" is no HTTP method'],
+    ["an empty kind", [" /a"], 'custom kind "" is no HTTP method'],
+    [
+      "the same rule twice",
+      ["GET /a/{f_string}", "GET /a/{f_int64}"],
+      "GET /a/{f_int64}: is the same as GET /a/{f_string}",
+    ],
+    ["the same rule twice in escapes", ["GET /a", "GET /%61"], "GET /%61: is the same as GET /a"],
+    ["the path of an RPC", ["POST /kitchensink.v1.KitchenSink/Unbound"], "has the path of an RPC or an endpoint"],
+    [
+      "the path of an RPC in escapes",
+      ["POST /kitchensink.v1.KitchenSink/%55nbound"],
+      "has the path of an RPC or an endpoint",
+    ],
+    ...["ARCHIVE", "get", "CONNECT"].map((kind): Refusal => [
+      `the kind ${kind}, which no parser accepts`,
+      [`${kind} /a`],
+      "has a method that no parser of HTTP/1.1 lets through",
+    ]),
+    ...["f_int64=a/*", "f_bool=a/**", "f_enum=*/*", "time=a", "w_double=*/a/**", "f_bytes=a-b!/*"].map(
+      (variable): Refusal => [
+        `a template whose variable {${variable}} can never be a value of its field`,
+        [`GET /a/{${variable}}`],
+        `path variable "${variable.split("=")[0]}" can never be a value of its field`,
+      ],
+    ),
+    [
+      "a rule that others shadow",
+      ["GET /{f_string=**}/end", "GET /{f_string}/**", "GET /end"],
+      "GET /{f_string=**}/end: is never reached, ",
+    ],
+  ])("%s", (_, rules, want) => {
+    const problems = problemsOf(rules, { parsedMethods });
+    expect(problems).toHaveLength(1);
+    expect(problems[0]).toContain(want);
+  });
+
+  test("a rule without a pattern", () => {
+    expect(() => compileRestRoutes([unbound], { rules: [{ selector: unboundSelector }] })).toThrow(
+      "a binding has no method and path",
+    );
+  });
+
+  test("additional bindings inside additional bindings", () => {
+    const rule = ruleOf("GET /a", [ruleOf("GET /b", [ruleOf("GET /c")])]);
+    expect(() => compileRestRoutes([unbound], { rules: [rule] })).toThrow("additional_bindings are nested");
+  });
+
+  test("a rule on an RPC that takes a stream", () => {
+    const rules = [ruleOf("GET /watch", [], "grpc.health.v1.Health.Watch")];
+    const method = { ...Health.method.watch, methodKind: "bidi_streaming" } as const;
+    expect(() => compileRestRoutes([method], { rules })).toThrow("takes a stream of messages");
+  });
+
+  test.each([
+    { name: "any JSON", output: StructSchema },
+    { name: "a value of any kind", output: ValueSchema },
+  ])("a stream of $name, of which an error could not be told, unless both are wrapped", ({ output }) => {
+    const rules = [ruleOf("GET /watch", [], "grpc.health.v1.Health.Watch")];
+    const method = { ...Health.method.watch, output };
+    expect(() => compileRestRoutes([method], { rules })).toThrow("could look like an error");
+    expect(() => compileRestRoutes([method], { rules, service: () => ({ streamInResults: true }) })).not.toThrow();
+  });
+
+  test("the path of an endpoint", () => {
+    expect(problemsOf(["GET /livez"], { reservedPaths: ["/livez"] })).toEqual([
+      "GET /livez: has the path of an RPC or an endpoint",
+    ]);
+  });
+
+  const noPaths = ["api", "/api/", "/", "//api", "/a b", "/a?b", "/a#b", "/a/../b", "/%zz", "/%ff", "/é"];
+  // RFC 3986 §3.3: no pchar, so a path has them only as escapes.
+  const noPathCharacters = ["/{x}", "/a\\b", '/a"b', "/a^b", "/a`b", "/a|b", "/<a>", "/[a]"];
+  test.each([...noPaths, ...noPathCharacters])("the requestPathPrefix %s", (requestPathPrefix) => {
+    expect(problemsOf(["GET /a"], { requestPathPrefix })).toEqual([
+      `requestPathPrefix "${requestPathPrefix}" is no path such as "/api"`,
+    ]);
+  });
+
+  test.each(["/api", "/api/v1", "/%61pi", "/a%2Fb", "/api:verb", "/*", "/a;b=1", "/~a-b._!$&'()+,@"])(
+    "not the requestPathPrefix %s",
+    (requestPathPrefix) => {
+      expect(problemsOf(["GET /a"], { requestPathPrefix })).toEqual([]);
+    },
+  );
+
+  test("selectors that are not RPCs, naming each", () => {
+    const rules = ["x.Y.Z", "plantstore.v1.PlantService"].map((each) => ruleOf("GET /a", [], each));
+    expect(() => compileRestRoutes([unbound], { rules })).toThrow(
+      'rules: selector "x.Y.Z" is no RPC\nselector "plantstore.v1.PlantService" is no RPC',
+    );
+  });
+
+  test.each([
+    { selector: "google.longrunning.Operations.GetOperation", want: undefined },
+    { selector: "kitchensink.v1.KitchenSink.Types", want: undefined },
+    { selector: "kitchensink.v1.KitchenSink.Typos", want: 'selector "kitchensink.v1.KitchenSink.Typos" is no RPC' },
+  ])(
+    "rules of RPCs that are not registered, if they are to be ignored, for typos alone: $selector",
+    ({ selector, want }) => {
+      const rules = [unboundSelector, selector].map((each) => ruleOf("GET /a", [], each));
+      const compile = () => compileRestRoutes([unbound], { rules, ignoreUnregistered: true });
+      if (want === undefined) expect(compile().bindings).toHaveLength(1);
+      else expect(compile).toThrow(want);
+      expect(() => compileRestRoutes([unbound], { rules })).toThrow(`selector "${selector}" is no RPC`);
+    },
+  );
+
+  test("a selector that is not an RPC among others that are", () => {
+    const rules = ["x.Y.Z", unboundSelector].map((each) => ruleOf("GET /a", [], each));
+    expect(() => compileRestRoutes([unbound], { rules })).toThrow('rules: selector "x.Y.Z" is no RPC');
+  });
+
+  test.each<{ name: string; service: () => unknown; message: string }>([
+    {
+      name: "a misspelled name",
+      service: () => ({ lenint: true }),
+      message: 'unknown option "lenint": did you mean "lenient"?',
+    },
+    {
+      name: "a function in the place of a value",
+      service: () => ({ lenient: () => true }),
+      message: "lenient of rest.service of kitchensink.v1.KitchenSink must be a boolean, got function",
+    },
+    {
+      name: "a string in the place of an array",
+      service: () => ({ ignoredQueryParameters: "utm_*" }),
+      message: "ignoredQueryParameters of rest.service of kitchensink.v1.KitchenSink must be an array, got string",
+    },
+    {
+      name: "nothing in the place of options",
+      service: () => undefined,
+      message: "rest.service of kitchensink.v1.KitchenSink requires an object of options, got undefined",
+    },
+  ])("options of a service with $name", ({ service, message }) => {
+    const options: object = { rules: [ruleOf("GET /a")], service };
+    const error = Object.assign(new TypeError(message), { code: "ERR_OPTIONS" });
+    expect(() => compileRestRoutes([unbound], options)).toThrow(error);
+  });
+
+  test("no error of its caller's function, which is thrown as it is", () => {
+    const service = fail;
+    expect(() => compileRestRoutes([unbound], { rules: [ruleOf("GET /a")], service })).toThrow(
+      new RangeError("no such service"),
+    );
+  });
+
+  test("with all problems at once", () => {
+    expect(problemsOf(["GET /a/{nope}", "GET /a//b", "POST /a body=nope", "GET /b", "GET /b"])).toHaveLength(4);
+  });
+});
+
+test("rest.service is called once for each service that has rules, and an option that it leaves undefined is off", () => {
+  const asked: string[] = [];
+  const service = ({ typeName }: DescService): object => {
+    asked.push(typeName);
+    return { streamInResults: undefined, grpcMetadata: true };
+  };
+  const { bindings } = compileRestRoutes([...KitchenSink.methods, ...Shelves.methods], { service });
+  expect(asked).toEqual([KitchenSink.typeName, Shelves.typeName]);
+  expect(
+    new Set(bindings.map(({ streamInResults, usesGrpcMetadata }) => [streamInResults, usesGrpcMetadata].join())),
+  ).toEqual(new Set(["false,true"]));
+});
+
+describe("compileRestRoutes() accepts", () => {
+  test.each<[why: string, rules: readonly string[]]>([
+    [
+      "rules that overlap",
+      ["GET /a/b", "GET /a/{f_string}", "GET /{f_string=**}", "GET /{f_string}/b", "GET /a/{f_string=**}"],
+    ],
+    ["segments after **", ["GET /{f_string=**}/end", "GET /{f_string=**}/{nested.text}", "GET /{f_string=**}"]],
+    [
+      "a rule of which others take the shortest paths",
+      ["GET /a/**", "GET /a", "GET /a/{f_string}", "GET /a/{f_string}/{nested.text}"],
+    ],
+    ["a wildcard beside whatever others spell out", ["GET /x", "GET /xx", "GET /undefined", "GET /%2A", "GET /*"]],
+    ["verbs next to a variable", ["GET /a/{f_string}", "GET /a/{f_string}:b", "GET /a:b", "GET /{f_string=**}:b"]],
+    ["one path for many methods", ["GET /a", "PUT /a", "* /a", "HEAD /a"]],
+    ["the path of an RPC with a verb", ["GET /kitchensink.v1.KitchenSink/Unbound:x"]],
+    [
+      "a template that covers RPC paths and more",
+      ["POST /{f_string=**}", "POST /kitchensink.v1.KitchenSink/Unbound/*"],
+    ],
+    [
+      "a variable of any type that some path can set",
+      [
+        "GET /a/{f_int64=**}",
+        "GET /b/{f_enum=*/**}",
+        "GET /c/{f_enum=COLOR_RED/**}",
+        "GET /d/{f_bool=**/true}",
+        "GET /e/{f_bytes=a/*/*/*/*}",
+        "GET /i/{f_bytes=a/**}",
+        "GET /f/{f_int64=7}",
+        "GET /g/{f_string=a/*}",
+        "GET /h/{mask=*}/{time=*}/{duration=*}/{f_double=*}/{w_bool=*}",
+      ],
+    ],
+    ["custom kinds", ["PROPFIND /a", "M-SEARCH /a", "OPTIONS /a", "* /a"]],
+    [
+      "a body field that the path does not set, and one that it sets in part",
+      ["PUT /a body=nested", "PUT /b/{nested.text} body=nested"],
+    ],
+  ])("%s", (_, rules) => {
+    expect(problemsOf(rules, { parsedMethods, requestPathPrefix: "/api/v1%20" })).toEqual([]);
+  });
+
+  test("a service whose annotations were generated elsewhere", () => {
+    const { bindings } = compileRestRoutes(KitchenSink.methods);
+    expect(bindings.length).toBeGreaterThan(60);
+    expect(bindings.every((binding) => binding.procedure.startsWith("/kitchensink.v1.KitchenSink/"))).toBe(true);
+  });
+
+  test("RPCs without a rule, and skips them", () => {
+    expect(compileRestRoutes([unbound]).bindings).toEqual([]);
+  });
+});
+
+describe("compileRestRoutes() with rules from outside", () => {
+  const rules = parseHttpRules(
+    JSON.stringify({
+      rules: [
+        { selector: "plantstore.v1.PlantService.DeletePlant", delete: "/never/{id}" },
+        {
+          selector: "plantstore.v1.PlantService.DeletePlant",
+          post: "/v2/{id}:remove",
+          body: "*",
+          additionalBindings: [{ delete: "/v2/{id}" }],
+        },
+      ],
+    }),
+  );
+  const routes = compileRestRoutes(PlantService.methods, { rules });
+
+  test.each([
+    { request: "POST /v2/7:remove", kind: "binding" },
+    { request: "DELETE /v2/7", kind: "binding" },
+    { request: "DELETE /plants/7", kind: "not-found" },
+    { request: "DELETE /never/7", kind: "not-found" },
+  ])("replaces the annotation by the last rule: $request", ({ request, kind }) => {
+    const [httpMethod = "", path = ""] = request.split(" ");
+    expect(routes.match(httpMethod, path).kind).toBe(kind);
+  });
+
+  test("refuses rules that are not google.api.Http", () => {
+    expect(() => parseHttpRules('{"rules":[{"selector":"a","gett":"/b"}]}')).toThrow('unknown field "rules[0].gett"');
+  });
+});
+
+// The rules of googleapis/gapic-showcase's compliance.proto (schema/google/showcase/v1beta1), with fields of the
+// kitchen sink instead of its own: info is child, f_kingdom is f_enum.
+describe("the rules of gapic-showcase's compliance service", () => {
+  const repeat = "/v1beta1/repeat";
+  const [first, ...others] = [
+    `POST ${repeat}:body body=*`,
+    `POST ${repeat}:bodyinfo body=child`,
+    `GET ${repeat}:query`,
+    `GET ${repeat}/{child.f_string}/{child.f_int32}/{child.f_double}/{child.f_bool}/{child.f_enum}:simplepath`,
+    `GET ${repeat}/{child.f_string=first/*}/{child.child.f_string=second/*}/bool/{child.f_bool}:pathresource`,
+    `GET ${repeat}/{child.f_string=first/*}/{child.child.f_string=second/**}:pathtrailingresource`,
+  ];
+  const additional = others.map((each) => ruleOf(each));
+  const routes = compileRestRoutes([unbound], { rules: [ruleOf(first, additional)] });
+
+  test.each([
+    ["POST /v1beta1/repeat:body", []],
+    ["POST /v1beta1/repeat:bodyinfo", []],
+    ["GET /v1beta1/repeat:query", []],
+    ["GET /v1beta1/repeat/a/-1/0.5/true/COLOR_RED:simplepath", ["a", "-1", "0.5", "true", "COLOR_RED"]],
+    ["GET /v1beta1/repeat/first/a/second/b/bool/true:pathresource", ["first/a", "second/b", "true"]],
+    ["GET /v1beta1/repeat/first/a/second/b/c:pathtrailingresource", ["first/a", "second/b/c"]],
+    ["GET /v1beta1/repeat/first/a/second:pathtrailingresource", ["first/a", "second"]],
+  ])("compile, and %s finds its rule", (request, captures) => {
+    const [httpMethod = "", path = ""] = request.split(" ");
+    expect(routes.match(httpMethod, path)).toMatchObject({ kind: "binding", captures });
+  });
+});
+
+describe("RestRoutes.match()", () => {
+  const routes = compileRestRoutes(PlantService.methods);
+
+  test("returns the binding, its RPC and the captures", () => {
+    const match = routes.match("DELETE", "/plants/7");
+    expect(match).toMatchObject({ kind: "binding", captures: ["7"] });
+    expect(match.kind === "binding" && match.binding.procedure).toBe("/plantstore.v1.PlantService/DeletePlant");
+  });
+
+  test("returns the allowed methods as the value of Allow", () => {
+    expect(compileRestRoutes(KitchenSink.methods).match("PATCH", "/v1/match/me")).toEqual({
+      kind: "method-not-allowed",
+      allow: "DELETE, GET, HEAD",
+    });
+  });
+
+  test("decodes an escaped slash in variables of several segments if so configured", () => {
+    const options = { rules: [ruleOf("GET /{f_string=a/*}")], fullyDecodeReservedExpansion: true };
+    expect(compileRestRoutes([unbound], options).match("GET", "/a/b%2Fc%252F")).toMatchObject({
+      captures: ["a/b/c%2F"],
+    });
+  });
+});

@@ -1,0 +1,165 @@
+import { create, fromBinary } from "@bufbuild/protobuf";
+import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
+import { Code, createClient } from "@connectrpc/connect";
+import { createGrpcTransport } from "@connectrpc/connect-node";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import {
+  type ServerReflectionRequest,
+  ServerReflectionRequestSchema,
+  type ServerReflectionResponse,
+} from "../../src/gen/grpc/reflection/v1/reflection_pb.ts";
+import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { Health } from "../../src/health/index.ts";
+import { type BoundAddress, createGateway } from "../../src/index.ts";
+import { createReflectionService, ServerReflection, ServerReflectionV1Alpha } from "../../src/reflection/index.ts";
+import { runProgram } from "../../../testing/src/process/child-program.ts";
+
+type Question = ServerReflectionRequest["messageRequest"];
+
+const gateway = createGateway({
+  routes: (router) => {
+    const reflection = createReflectionService([GreenhouseService, Health, ServerReflection]);
+    router.service(GreenhouseService, { getReading: ({ sensor }) => ({ sensor, degreesCelsius: 21 }) });
+    router.service(ServerReflection, reflection);
+    router.service(ServerReflectionV1Alpha, reflection);
+  },
+});
+let at: BoundAddress;
+beforeAll(async () => {
+  at = await gateway.listen({ host: "127.0.0.1" });
+});
+afterAll(() => gateway.close());
+
+async function ask(questions: readonly Question[]): Promise<ServerReflectionResponse[]> {
+  const transport = createGrpcTransport({ baseUrl: `http://${at.address}:${String(at.port)}` });
+  async function* requests(): AsyncGenerator<ServerReflectionRequest> {
+    for (const messageRequest of questions)
+      yield create(ServerReflectionRequestSchema, { host: "garden", messageRequest });
+  }
+  const responses: ServerReflectionResponse[] = [];
+  const answers = createClient(ServerReflection, transport).serverReflectionInfo(requests());
+  for await (const response of answers) responses.push(response);
+  return responses;
+}
+
+async function filesOf(question: Question): Promise<string[]> {
+  const [response] = await ask([question]);
+  const answer = response?.messageResponse;
+  if (answer?.case !== "fileDescriptorResponse") return [];
+  return answer.value.fileDescriptorProto.map((bytes) => fromBinary(FileDescriptorProtoSchema, bytes).name);
+}
+
+const greenhouseFiles = [
+  "greenhouse/v1/greenhouse.proto",
+  "google/api/annotations.proto",
+  "google/api/http.proto",
+  "google/protobuf/descriptor.proto",
+];
+
+test("all services are listed", async () => {
+  const [response] = await ask([{ case: "listServices", value: "*" }]);
+  expect(response?.messageResponse).toMatchObject({
+    case: "listServicesResponse",
+    value: {
+      service: [
+        { name: "greenhouse.v1.GreenhouseService" },
+        { name: "grpc.health.v1.Health" },
+        { name: "grpc.reflection.v1.ServerReflection" },
+      ],
+    },
+  });
+});
+
+test.each<[name: string, question: Question, want: string[]]>([
+  ["a file by its name", { case: "fileByFilename", value: "greenhouse/v1/greenhouse.proto" }, greenhouseFiles],
+  ["a service", { case: "fileContainingSymbol", value: "greenhouse.v1.GreenhouseService" }, greenhouseFiles],
+  ["a method", { case: "fileContainingSymbol", value: "greenhouse.v1.GreenhouseService.WaterBed" }, greenhouseFiles],
+  [
+    "one of several methods",
+    { case: "fileContainingSymbol", value: "grpc.health.v1.Health.Watch" },
+    ["grpc/health/v1/health.proto"],
+  ],
+  ["a message", { case: "fileContainingSymbol", value: "greenhouse.v1.WaterBedRequest" }, greenhouseFiles],
+  ["a field", { case: "fileContainingSymbol", value: "greenhouse.v1.WaterBedRequest.bed" }, greenhouseFiles],
+  [
+    "an enum",
+    { case: "fileContainingSymbol", value: "grpc.health.v1.HealthCheckResponse.ServingStatus" },
+    ["grpc/health/v1/health.proto"],
+  ],
+  [
+    "a value of an enum",
+    { case: "fileContainingSymbol", value: "grpc.health.v1.HealthCheckResponse.ServingStatus.SERVING" },
+    ["grpc/health/v1/health.proto"],
+  ],
+  [
+    "an extension",
+    { case: "fileContainingSymbol", value: "google.api.http" },
+    ["google/api/annotations.proto", "google/api/http.proto", "google/protobuf/descriptor.proto"],
+  ],
+])("%s is found in its file, which comes first, with what it imports", async (_, question, want) => {
+  expect(await filesOf(question)).toEqual(want);
+});
+
+test("an extension is found by what it extends and its number", async () => {
+  const value = {
+    $typeName: "grpc.reflection.v1.ExtensionRequest",
+    containingType: "google.protobuf.MethodOptions",
+    extensionNumber: 72_295_728,
+  } as const;
+  expect((await filesOf({ case: "fileContainingExtension", value }))[0]).toBe("google/api/annotations.proto");
+});
+
+test.each([
+  { baseTypeName: "google.protobuf.MethodOptions", extensionNumber: [72_295_728] },
+  { baseTypeName: "google.protobuf.FieldOptions", extensionNumber: [] },
+])("the numbers of the extensions of $baseTypeName are listed", async (value) => {
+  const [response] = await ask([{ case: "allExtensionNumbersOfType", value: value.baseTypeName }]);
+  expect(response?.messageResponse).toMatchObject({ case: "allExtensionNumbersResponse", value });
+});
+
+test.each<{ name: string; question: Question; errorCode: Code }>([
+  { name: "an unknown file", question: { case: "fileByFilename", value: "garden.proto" }, errorCode: Code.NotFound },
+  {
+    name: "an unknown symbol",
+    question: { case: "fileContainingSymbol", value: "garden.v1.Gnome" },
+    errorCode: Code.NotFound,
+  },
+  ...[
+    "greenhouse.v1.GreenhouseService.Water",
+    "greenhouse.v1.WaterBedRequest.gnome",
+    "grpc.health.v1.HealthCheckResponse.ServingStatus.ASLEEP",
+  ].map((value) => ({
+    name: `an unknown member, ${value},`,
+    question: { case: "fileContainingSymbol", value } as const,
+    errorCode: Code.NotFound,
+  })),
+  { name: "an empty symbol", question: { case: "fileContainingSymbol", value: "" }, errorCode: Code.NotFound },
+  {
+    name: "an unknown extended message",
+    question: { case: "allExtensionNumbersOfType", value: "garden.v1.Gnome" },
+    errorCode: Code.NotFound,
+  },
+  { name: "no question", question: { case: undefined }, errorCode: Code.InvalidArgument },
+])("$name is answered with an error, and the next question is answered", async ({ question, errorCode }) => {
+  const responses = await ask([question, { case: "listServices", value: "" }]);
+  expect(responses.map(({ messageResponse }) => messageResponse.case)).toEqual([
+    "errorResponse",
+    "listServicesResponse",
+  ]);
+  expect(responses[0]?.messageResponse.value).toMatchObject({ errorCode });
+});
+
+test("an answer repeats its question", async () => {
+  const [response] = await ask([{ case: "fileByFilename", value: "garden.proto" }]);
+  expect(response).toMatchObject({
+    validHost: "garden",
+    originalRequest: { messageRequest: { case: "fileByFilename", value: "garden.proto" } },
+  });
+});
+
+test.each(["grpc-v1", "grpc-v1alpha"])("buf calls an RPC that it knows by %s alone", async (version) => {
+  const procedure = `http://${at.address}:${String(at.port)}/greenhouse.v1.GreenhouseService/GetReading`;
+  const asked = await runProgram("buf", ["curl", "--reflect-protocol", version, "-d", '{"sensor":"palm"}', procedure]);
+  expect(asked).toMatchObject({ exitCode: 0, stderr: "" });
+  expect(JSON.parse(asked.stdout)).toEqual({ sensor: "palm", degreesCelsius: 21 });
+});

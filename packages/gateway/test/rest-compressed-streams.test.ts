@@ -1,0 +1,287 @@
+import { once } from "node:events";
+import { text } from "node:stream/consumers";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { describe, expect, test, vi } from "vitest";
+import type { AnsweredRequest, GatewayOptions } from "../src/index.ts";
+import type { PieceEncoder, StreamCompression } from "../src/protocols/index.ts";
+import { fieldValue, type HttpRequest, type HttpVersion } from "../../testing/src/carriers/exchange.ts";
+import { within } from "../../testing/src/deadline.ts";
+import { reasonOf } from "../../testing/src/gateway/call-end.ts";
+import { startGreenhouse, type TestGreenhouse } from "../../testing/src/gateway/greenhouse.ts";
+import { openAnswer } from "../../testing/src/gateway/rest-answer.ts";
+import { exchange } from "../../testing/src/gateway/wire-format.ts";
+
+// How compressed answers on REST are told of, above all streams, and what becomes of them if their coding fails or takes
+// long, as one of the program's own may.
+
+const service = "greenhouse.v1.GreenhouseService";
+const rules: NonNullable<GatewayOptions["rest"]>["rules"] = [
+  { selector: `${service}.WatchReadings`, pattern: { case: "get", value: "/readings" } },
+  { selector: `${service}.RecordReadings`, pattern: { case: "post", value: "/readings" }, body: "*" },
+];
+
+const failure = new Error("out of memory");
+const same = (bytes: Uint8Array): Promise<Uint8Array<ArrayBuffer>> => Promise.resolve(new Uint8Array(bytes));
+const fail = (): Promise<never> => Promise.reject(failure);
+
+async function* watchReadings(): AsyncGenerator<object> {
+  for (const sensor of ["a", "b"]) yield { sensor };
+}
+
+async function recordReadings(): Promise<object> {
+  return { count: 1 };
+}
+
+/** A coding that changes nothing, where it does not fail. */
+function codingWith(compress: StreamCompression["compress"], encoder: Partial<PieceEncoder> = {}): StreamCompression {
+  const openEncoder = (): PieceEncoder => ({ write: same, end: same, close: () => undefined, ...encoder });
+  return { name: "same", compress, decompress: same, decodePieces: (pieces) => pieces, openEncoder };
+}
+
+const failingEnd = (): Partial<PieceEncoder> => ({ end: fail });
+const failingPiece = (): Partial<PieceEncoder> => {
+  const results = [same];
+  return { write: (bytes) => (results.shift() ?? fail)(bytes), end: fail };
+};
+
+const ends = (): Promise<void> => Promise.resolve();
+const fails = (): Promise<void> => Promise.reject(new ConnectError("rain", Code.Internal));
+
+const notFound = (): never => {
+  throw new ConnectError("no sensor", Code.NotFound);
+};
+
+/** Time that a test makes pass, from where something stops its clock. */
+interface StoppableClock extends Disposable {
+  /** Stops it, for the deadlines that are set from here on. */
+  stop(): void;
+  /** Waits until it is stopped, makes so much time pass at once, and lets it go on. */
+  pass(ms: number): Promise<void>;
+}
+
+function stoppableClock(): StoppableClock {
+  const stopped = Promise.withResolvers<void>();
+  return {
+    stop: () => {
+      vi.useFakeTimers({ toFake: ["setTimeout"] });
+      stopped.resolve();
+    },
+    pass: async (ms) => {
+      await within(stopped.promise, "the clock to be stopped");
+      vi.advanceTimersByTime(ms);
+      vi.useRealTimers();
+      // What was waiting for that time has its turn.
+      await nextTurn();
+    },
+    [Symbol.dispose]: () => void vi.useRealTimers(),
+  };
+}
+
+type Implementation = Parameters<typeof startGreenhouse>[0];
+
+interface Way {
+  readonly name: string;
+  readonly version: HttpVersion;
+}
+
+describe.each<Way>([
+  { name: "HTTP/1.1", version: "1.1" },
+  { name: "HTTP/2", version: "2" },
+])("over $name", ({ version }) => {
+  const start = (
+    coding: StreamCompression,
+    faults: unknown[],
+    more: Partial<GatewayOptions> = {},
+    implementation: Implementation = {},
+  ): Promise<TestGreenhouse> => {
+    const onFault = (fault: unknown): void => void faults.push(fault);
+    const options = { rest: { rules }, acceptCompression: [coding], compressMinBytes: 0, onFault, ...more };
+    return startGreenhouse({ watchReadings, recordReadings, waterBed: () => ({}), ...implementation }, options);
+  };
+  const header = [
+    ["accept", "application/json"],
+    ["accept-encoding", "same"],
+  ] as const;
+
+  describe.each<{ name: string; request: HttpRequest }>([
+    { name: "a stream of messages", request: { httpMethod: "GET", path: "/readings", header } },
+    { name: "the answer to a stream", request: { httpMethod: "POST", path: "/readings", header } },
+    { name: "the answer to a message", request: { httpMethod: "POST", path: "/beds/7:water", header } },
+  ])("$name that ends at once", ({ request }) => {
+    test("is told of with the status of its answer", async () => {
+      // Read when it is told, as logs and metrics do; it may be another one later.
+      const reported = Promise.withResolvers<object>();
+      const onAnswer = ({ httpStatus, error }: AnsweredRequest): void => reported.resolve({ httpStatus, error });
+      await using greenhouse = await start(codingWith(same), [], { onAnswer });
+      const answer = await exchange(greenhouse.address, version, request);
+      expect(fieldValue(answer.header, "content-encoding")).toBe("same");
+      expect(await within(reported.promise, "onAnswer")).toEqual({ httpStatus: 200, error: undefined });
+    });
+
+    test("is told of with the status of its error", async () => {
+      const reported = Promise.withResolvers<object>();
+      const onAnswer = ({ httpStatus, error }: AnsweredRequest): void =>
+        reported.resolve({ httpStatus, code: error?.code });
+      const implementation = { watchReadings: notFound, recordReadings: notFound, waterBed: notFound };
+      await using greenhouse = await start(codingWith(same), [], { onAnswer }, implementation);
+      const answer = await exchange(greenhouse.address, version, request);
+      expect(fieldValue(answer.header, "content-encoding")).toBe("same");
+      expect(await within(reported.promise, "onAnswer")).toEqual({ httpStatus: 404, code: Code.NotFound });
+    });
+
+    test("is answered by an error if it cannot be compressed", async () => {
+      const faults: unknown[] = [];
+      await using greenhouse = await start(codingWith(fail), faults);
+      const { httpStatus, body } = await exchange(greenhouse.address, version, request);
+      expect(JSON.parse(String(body))).toMatchObject({ code: Code.Internal, message: "internal error" });
+      expect(httpStatus).toBe(500);
+      expect(await greenhouse.answered(1)).toMatchObject({ httpStatus: 500, error: { code: Code.Internal } });
+      expect(faults).toEqual([failure]);
+    });
+
+    test("is cut if its error cannot be compressed", async () => {
+      const faults: unknown[] = [];
+      const implementation = { watchReadings: notFound, recordReadings: notFound, waterBed: notFound };
+      await using greenhouse = await start(codingWith(fail), faults, {}, implementation);
+      await expect(exchange(greenhouse.address, version, request)).rejects.toThrow();
+      expect(await greenhouse.answered(1)).toMatchObject({ httpStatus: 0, error: { code: Code.NotFound } });
+      expect(faults).toEqual([failure]);
+    });
+
+    test("is answered and told of as late if its deadline passes while it is being compressed", async () => {
+      const faults: unknown[] = [];
+      const compressed = Promise.withResolvers<void>();
+      const compress: StreamCompression["compress"] = async (bytes) => {
+        await compressed.promise;
+        return same(bytes);
+      };
+      await using greenhouse = await start(codingWith(compress), faults);
+      const late = { ...request, header: [...header, ["x-server-timeout", "0.05"] as const] };
+      const { httpStatus, body } = await exchange(greenhouse.address, version, late);
+      expect(JSON.parse(String(body))).toMatchObject({ code: Code.DeadlineExceeded });
+      expect(httpStatus).toBe(504);
+      compressed.resolve();
+      expect(await greenhouse.answered(1)).toMatchObject({ httpStatus: 504, error: { code: Code.DeadlineExceeded } });
+      expect(faults).toEqual([]);
+    });
+  });
+
+  test.each<{ name: string; encoder: () => Partial<PieceEncoder>; last: (signal: AbortSignal) => Promise<unknown> }>([
+    { name: "a piece cannot be encoded while its handler goes on", encoder: failingPiece, last: reasonOf },
+    { name: "a piece cannot be encoded when its handler ends", encoder: failingPiece, last: ends },
+    { name: "a piece cannot be encoded when its handler fails", encoder: failingPiece, last: fails },
+    { name: "the end cannot be encoded", encoder: failingEnd, last: ends },
+    { name: "the error cannot be encoded", encoder: failingEnd, last: fails },
+  ])("a stream of messages is cut, and frees its encoder, if $name", async ({ encoder, last }) => {
+    const faults: unknown[] = [];
+    const begun = Promise.withResolvers<void>();
+    let closed = 0;
+    const coding = codingWith(same, { ...encoder(), close: () => void (closed += 1) });
+    const watch: Implementation["watchReadings"] = async function* (_, { signal }) {
+      yield { sensor: "a" };
+      await begun.promise;
+      yield { sensor: "b" };
+      await last(signal);
+    };
+    await using greenhouse = await start(coding, faults, {}, { watchReadings: watch });
+    using answer = await openAnswer(greenhouse, version, "/readings", header);
+    const cut = once(answer.body, "error");
+    answer.body.resume();
+    begun.resolve();
+    await within(cut, "the error of a body that is cut");
+    expect(await greenhouse.answered(1)).toMatchObject({ httpStatus: 200, error: { code: Code.Internal } });
+    expect([faults, closed]).toEqual([[failure], 1]);
+  });
+
+  test("a stream of messages that ends at once keeps them before an error that is never compressed", async () => {
+    using clock = stoppableClock();
+    const coding = codingWith(() => {
+      clock.stop();
+      return new Promise(() => {});
+    });
+    const watch: Implementation["watchReadings"] = async function* () {
+      yield { sensor: "a" };
+      notFound();
+    };
+    await using greenhouse = await start(coding, [], {}, { watchReadings: watch });
+    const asked = exchange(greenhouse.address, version, { httpMethod: "GET", path: "/readings", header });
+    await clock.pass(1000);
+    const { httpStatus, body } = await asked;
+    const error = { "@error": expect.objectContaining({ code: Code.NotFound }) };
+    expect([httpStatus, JSON.parse(String(body))]).toEqual([200, [{ sensor: "a" }, error]]);
+    expect(await greenhouse.answered(1)).toMatchObject({ httpStatus: 200, error: { code: Code.NotFound } });
+  });
+
+  describe("a stream of messages whose error takes long to be encoded", () => {
+    /** Begins a stream, and stops the clock when its error is given to its coding. */
+    const begin = async (clock: StoppableClock, encode: PieceEncoder["end"], close: () => void) => {
+      const end: PieceEncoder["end"] = (bytes) => {
+        clock.stop();
+        return encode(bytes);
+      };
+      const begun = Promise.withResolvers<void>();
+      const watch: Implementation["watchReadings"] = async function* () {
+        yield { sensor: "a" };
+        await begun.promise;
+        notFound();
+      };
+      const greenhouse = await start(codingWith(same, { end, close }), [], {}, { watchReadings: watch });
+      const answer = await openAnswer(greenhouse, version, "/readings", header);
+      begun.resolve();
+      return { greenhouse, answer };
+    };
+
+    test("is sent whole after almost 30 s", async () => {
+      using clock = stoppableClock();
+      const encoded = Promise.withResolvers<void>();
+      const encode: PieceEncoder["end"] = (bytes) => encoded.promise.then(() => same(bytes));
+      const { greenhouse, answer } = await begin(clock, encode, () => undefined);
+      await using _ = greenhouse;
+      using begun = answer;
+      const whole = text(begun.body);
+      await clock.pass(29_999);
+      encoded.resolve();
+      const error = { "@error": expect.objectContaining({ code: Code.NotFound }) };
+      expect(JSON.parse(await within(whole, "the body"))).toEqual([{ sensor: "a" }, error]);
+    });
+
+    test("is cut after 30 s, and frees its encoder", async () => {
+      using clock = stoppableClock();
+      let closed = 0;
+      const { greenhouse, answer } = await begin(
+        clock,
+        () => new Promise(() => {}),
+        () => void (closed += 1),
+      );
+      await using _ = greenhouse;
+      using begun = answer;
+      const cut = once(begun.body, "error");
+      begun.body.resume();
+      await clock.pass(30_000);
+      await within(cut, "the error of a body that is cut");
+      expect(await greenhouse.answered(1)).toMatchObject({ httpStatus: 200, error: { code: Code.NotFound } });
+      expect(closed).toBe(1);
+    });
+  });
+
+  test("a stream of messages is cut at its deadline, while its end is being encoded", async () => {
+    const faults: unknown[] = [];
+    const begun = Promise.withResolvers<void>();
+    const write: PieceEncoder["write"] = (bytes) => {
+      begun.resolve();
+      return same(bytes);
+    };
+    const coding = codingWith(same, { write, end: () => new Promise(() => {}) });
+    // Begins and ends without a turn in between, in which the deadline could pass.
+    const watch: Implementation["watchReadings"] = async function* () {
+      yield { sensor: "a" };
+      await begun.promise;
+    };
+    await using greenhouse = await start(coding, faults, {}, { watchReadings: watch });
+    using answer = await openAnswer(greenhouse, version, "/readings", [...header, ["x-server-timeout", "0.2"]]);
+    await within(once(answer.body.resume(), "error"), "the error of a body that is cut");
+    expect((await greenhouse.answered(1)).error?.code).toBe(Code.DeadlineExceeded);
+    expect(faults).toEqual([]);
+  });
+});

@@ -1,0 +1,316 @@
+import {
+  brotliCompressSync,
+  brotliDecompressSync,
+  gunzipSync,
+  gzipSync,
+  zstdCompressSync,
+  zstdDecompressSync,
+} from "node:zlib";
+import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { Health } from "../src/health/index.ts";
+import { createTestGateway } from "../../testing/src/gateway/test-engine.ts";
+import type { Field, HttpAnswer, HttpRequest, HttpVersion } from "../../testing/src/carriers/exchange.ts";
+import { exchangeFetch } from "../../testing/src/carriers/fetch.ts";
+import { openHttp1 } from "../../testing/src/carriers/http1-connection.ts";
+import { KeptConnections } from "../../testing/src/gateway/kept-connections.ts";
+import { startKitchenSink, type TestGateway } from "../../testing/src/gateway/kitchen-sink.ts";
+
+const shop = "https://shop.example";
+const healthCheck = "grpc.health.v1.Health.Check";
+const checkRoutes = (router: ConnectRouter): ConnectRouter => router.rpc(Health.method.check, () => ({}));
+const archive = { case: "custom", value: { kind: "ARCHIVE", path: "/a" } } as const;
+const carriers: readonly (HttpVersion | "fetch")[] = ["1.1", "2", "fetch"];
+let gateway: TestGateway;
+let talking: TestGateway;
+const connections = new KeptConnections();
+
+beforeAll(async () => {
+  gateway = await startKitchenSink({ cors: { origins: [shop] }, readMaxBytes: 10_000 });
+  talking = await startTalking();
+});
+
+afterAll(async () => {
+  connections[Symbol.dispose]();
+  await gateway[Symbol.asyncDispose]();
+  await talking[Symbol.asyncDispose]();
+});
+
+// A handler that has more to say than its message, under a prefix.
+async function startTalking(): Promise<TestGateway> {
+  const talkative = createTestGateway({
+    requestPathPrefix: "/api",
+    routes: (router) =>
+      router.rpc(Health.method.check, ({ service }, { responseHeader, responseTrailer }) => {
+        if (service === "fails") throw new ConnectError("no", Code.Aborted, { "x-why": "so", "grpc-message": "no" });
+        responseHeader.set("x-early", "1");
+        responseHeader.set("connection", "close");
+        responseHeader.set("grpc-status", "0");
+        responseHeader.set("content-type", "text/plain");
+        responseTrailer.set("x-late", "2");
+        return {};
+      }),
+    rest: { rules: [{ selector: healthCheck, pattern: { case: "get", value: "/check/{service}" } }] },
+  });
+  const address = await talkative.listen({ host: "127.0.0.1", port: 0 });
+  return { address, fetch: talkative.fetch, [Symbol.asyncDispose]: () => talkative.close() };
+}
+
+async function exchange(carrier: HttpVersion | "fetch", request: HttpRequest, to = gateway): Promise<HttpAnswer> {
+  if (carrier === "fetch") return await exchangeFetch(to.fetch, request);
+  return await connections.exchange(to.address, carrier, request);
+}
+
+function get(path: string, ...header: Field[]): HttpRequest {
+  return { httpMethod: "GET", path, header };
+}
+
+function post(body: Uint8Array, ...header: Field[]): HttpRequest {
+  return { httpMethod: "POST", path: "/v1/sinks", header: [["content-type", "application/json"], ...header], body };
+}
+
+function headerOf(answer: HttpAnswer): Record<string, string> {
+  // RFC 9110 §5.3: several fields of one name are one list.
+  const byName = Map.groupBy(answer.header, ([name]) => name);
+  return Object.fromEntries([...byName].map(([name, fields]) => [name, fields.map(([, value]) => value).join(", ")]));
+}
+
+test.each([
+  {
+    why: "a prefix that is no path",
+    options: { requestPathPrefix: "api" },
+    problem: 'requestPathPrefix "api" is no path',
+  },
+  {
+    why: "a kind that nobody can send over HTTP/1.1",
+    options: { rest: { rules: [{ selector: healthCheck, pattern: archive }] } },
+    problem: "has a method that no parser of HTTP/1.1 lets through",
+  },
+])("a gateway is not made with $why", ({ options, problem }) => {
+  expect(() => createTestGateway({ routes: checkRoutes, ...options })).toThrow(problem);
+});
+
+const codings = [
+  { name: "gzip", pack: gzipSync, unpack: gunzipSync },
+  { name: "br", pack: brotliCompressSync, unpack: brotliDecompressSync },
+  { name: "zstd", pack: zstdCompressSync, unpack: zstdDecompressSync },
+];
+
+describe.each(carriers)("REST over %s", (carrier) => {
+  test.each(codings)("reads a body in $name", async ({ name, pack }) => {
+    const answer = await exchange(carrier, post(pack(Buffer.from('{"fString":"a"}')), ["content-encoding", name]));
+    expect(answer.httpStatus, answer.body.toString()).toBe(200);
+    expect(JSON.parse(answer.body.toString())).toEqual({ rpc: "Create", sink: { fString: "a" } });
+  });
+
+  test.each(codings)("answers in $name where that is accepted and worth it", async ({ name, unpack }) => {
+    const text = "a".repeat(5000);
+    const answer = await exchange(carrier, get(`/v1/string/${text}`, ["accept-encoding", name]));
+    expect(headerOf(answer)).toMatchObject({
+      "content-encoding": name,
+      vary: expect.stringContaining("accept-encoding"),
+    });
+    expect(answer.body.byteLength).toBeLessThan(1000);
+    expect(JSON.parse(unpack(answer.body).toString())).toEqual({ rpc: "Types", sink: { fString: text } });
+  });
+
+  test.each([
+    { why: "nothing is accepted", header: [] },
+    { why: "identity is liked better", header: [["accept-encoding", "identity, gzip;q=0.5"] as const] },
+  ])("answers plainly where $why", async ({ header }) => {
+    const answer = await exchange(carrier, get(`/v1/string/${"a".repeat(5000)}`, ...header));
+    expect(headerOf(answer)).not.toHaveProperty("content-encoding");
+    expect(headerOf(answer)["vary"]).toContain("accept-encoding");
+  });
+
+  test("answers plainly what is too small to be worth it", async () => {
+    const answer = await exchange(carrier, get("/v1/string/a", ["accept-encoding", "gzip"]));
+    expect(headerOf(answer)).not.toHaveProperty("content-encoding");
+  });
+
+  test.each(["compress", "gzip, gzip", "gzip, br", "unknown"])("refuses a body in %s", async (coding) => {
+    const answer = await exchange(carrier, post(Buffer.from("{}"), ["content-encoding", coding]));
+    expect(answer.httpStatus).toBe(415);
+    expect(headerOf(answer)["accept-encoding"]).toBe("gzip, br, zstd");
+    expect(JSON.parse(answer.body.toString())).toMatchObject({ code: Code.InvalidArgument });
+  });
+
+  test.each(codings)("refuses a body that is not the $name it says", async ({ name }) => {
+    const answer = await exchange(carrier, post(Buffer.from("{}"), ["content-encoding", name]));
+    expect(answer.httpStatus).toBe(400);
+    expect(JSON.parse(answer.body.toString())).toMatchObject({ code: Code.InvalidArgument });
+  });
+
+  test.each(codings)("refuses a small $name body that grows beyond the limit", async ({ name, pack }) => {
+    const bomb = pack(Buffer.from(`{"fString":"${"a".repeat(1_000_000)}"}`));
+    expect(bomb.byteLength).toBeLessThan(10_000);
+    const answer = await exchange(carrier, post(bomb, ["content-encoding", name]));
+    expect(JSON.parse(answer.body.toString())).toMatchObject({ code: Code.ResourceExhausted });
+    expect([413, 429]).toContain(answer.httpStatus);
+  });
+
+  test("answers a preflight of a listed origin without asking for more", async () => {
+    const answer = await exchange(carrier, {
+      httpMethod: "OPTIONS",
+      path: "/v1/sinks/7",
+      header: [
+        ["origin", shop],
+        ["access-control-request-method", "DELETE"],
+        ["access-control-request-headers", "authorization"],
+      ],
+    });
+    expect(answer.httpStatus).toBe(204);
+    expect(answer.body.byteLength).toBe(0);
+    const header = headerOf(answer);
+    expect(header).toMatchObject({ "access-control-allow-origin": shop });
+    // One of the rules takes every method.
+    expect(header["access-control-allow-methods"]).toBe("*");
+    expect(header["access-control-allow-headers"]?.toLowerCase()).toContain("authorization");
+  });
+
+  test("answers a preflight the same wherever it goes", async () => {
+    const answers = await Promise.all(
+      ["/v1/sinks/7", "/nowhere", "/kitchensink.v1.KitchenSink/Create", "/v1/query?x=1"].map((path) =>
+        exchange(carrier, {
+          httpMethod: "OPTIONS",
+          path,
+          header: [
+            ["origin", shop],
+            ["access-control-request-method", "GET"],
+          ],
+        }),
+      ),
+    );
+    const heads = answers.map((answer) => [answer.httpStatus, answer.header.filter(([name]) => name !== "date")]);
+    for (const head of heads) expect(head).toEqual(heads[0]);
+  });
+
+  test("lets no other origin in", async () => {
+    const answer = await exchange(carrier, {
+      httpMethod: "OPTIONS",
+      path: "/v1/sinks/7",
+      header: [
+        ["origin", "https://evil.example"],
+        ["access-control-request-method", "DELETE"],
+      ],
+    });
+    expect(headerOf(answer)).not.toHaveProperty("access-control-allow-origin");
+  });
+
+  test.each([
+    ["an answer", get("/v1/query", ["origin", shop]), 200],
+    ["a refusal", get("/v1/int64/x", ["origin", shop]), 400],
+    ["a path that is nowhere", get("/nowhere", ["origin", shop]), 404],
+    ["a method that is not allowed", { ...get("/v1/query", ["origin", shop]), httpMethod: "PATCH" }, 405],
+    ["an OPTIONS that is no preflight", { ...get("/v1/query", ["origin", shop]), httpMethod: "OPTIONS" }, 405],
+  ])("lets a listed origin read %s", async (_, request, httpStatus) => {
+    const answer = await exchange(carrier, request);
+    expect(answer.httpStatus).toBe(httpStatus);
+    expect(headerOf(answer)).toMatchObject({
+      "access-control-allow-origin": shop,
+      vary: expect.stringContaining("origin"),
+    });
+    expect(headerOf(answer)["access-control-expose-headers"]?.toLowerCase()).toContain("www-authenticate");
+  });
+
+  test.each<{ header: Field; message: string }>([
+    { header: ["grpc-timeout", "1"], message: "invalid grpc timeout" },
+    { header: ["connect-timeout-ms", "-1"], message: "invalid connect timeout" },
+    { header: ["x-server-timeout", "soon"], message: "invalid server timeout" },
+  ])("refuses the deadline $header before it looks at the URL", async ({ header, message }) => {
+    for (const path of ["/v1/query", "/v1/int64/x"]) {
+      const answer = await exchange(carrier, get(path, header));
+      expect(answer.httpStatus).toBe(400);
+      expect(answer.body.toString()).toContain(message);
+    }
+  });
+
+  test.each<{ header: Field }>([
+    { header: ["grpc-timeout", "0n"] },
+    { header: ["connect-timeout-ms", "0"] },
+    { header: ["x-server-timeout", "0"] },
+  ])("answers 504 where the deadline $header has passed, whatever the URL says", async ({ header }) => {
+    for (const path of ["/v1/query", "/v1/int64/x"]) {
+      const answer = await exchange(carrier, get(path, header));
+      expect(answer.httpStatus).toBe(504);
+      expect(JSON.parse(answer.body.toString())).toMatchObject({ code: Code.DeadlineExceeded });
+    }
+  });
+
+  test("reads nothing of a URL before the request gate has let the call pass", async () => {
+    const seen: string[] = [];
+    await using gated = await startKitchenSink({
+      rest: { service: () => ({ lenient: true }), onIgnored: () => void seen.push("ignored") },
+      requestGate: () => {
+        seen.push("gate");
+        throw new ConnectError("not now", Code.Unauthenticated);
+      },
+    });
+    for (const path of ["/v1/int64/x", "/v1/query?nope=1", "/v1/query"])
+      expect((await exchange(carrier, get(path), gated)).httpStatus).toBe(401);
+    expect(seen).toEqual(["gate", "gate", "gate"]);
+  });
+
+  test("makes header fields of metadata, but not of those that speak of the connection or the body", async () => {
+    const answer = await exchange(carrier, get("/api/check/me"), talking);
+    const header = headerOf(answer);
+    expect(answer.httpStatus).toBe(200);
+    expect(header).toMatchObject({ "x-early": "1", "x-late": "2", "content-type": "application/json" });
+    expect(header).not.toHaveProperty("grpc-status");
+    expect(header["connection"]).not.toBe("close");
+  });
+
+  test("makes header fields of an error's metadata", async () => {
+    const answer = await exchange(carrier, get("/api/check/fails"), talking);
+    expect(answer.httpStatus).toBe(409);
+    expect(headerOf(answer)).toMatchObject({ "x-why": "so", "content-type": "application/json" });
+    expect(headerOf(answer)).not.toHaveProperty("grpc-message");
+  });
+
+  test.each([
+    { path: "/check/me", httpStatus: 404 },
+    { path: "/apicheck/me", httpStatus: 404 },
+    { path: "/api", httpStatus: 404 },
+    { path: "/API/check/me", httpStatus: 404 },
+    { path: "/%61pi/check/me", httpStatus: 404 },
+    { path: "/api/check/me", httpStatus: 200 },
+  ])("knows paths under its prefix only: $path", async ({ path, httpStatus }) => {
+    expect((await exchange(carrier, get(path), talking)).httpStatus).toBe(httpStatus);
+  });
+});
+
+function headOf(path: string): string {
+  const fields = ["Host: x", "Content-Type: application/json", "Content-Length: 15", "Expect: 100-continue"];
+  return `POST ${path} HTTP/1.1\r\n${fields.join("\r\n")}\r\n\r\n`;
+}
+
+describe("Expect: 100-continue", () => {
+  test("is answered where the request is admitted", async () => {
+    using connection = await openHttp1(gateway.address);
+    connection.write(`${headOf("/v1/sinks")}{"fString":"a"}`);
+    const answer = await connection.readAnswer();
+    expect(answer.interim).toEqual([100]);
+    expect(answer.httpStatus).toBe(200);
+  });
+
+  test("is not answered where it is not, and the body is never sent", async () => {
+    await using closed = await startKitchenSink({
+      admit: () => {
+        throw new ConnectError("stay out", Code.Unauthenticated);
+      },
+    });
+    using connection = await openHttp1(closed.address);
+    connection.write(headOf("/v1/sinks"));
+    const answer = await connection.readAnswer();
+    expect(answer.interim).toEqual([]);
+    expect(answer.httpStatus).toBe(401);
+  });
+
+  test("is not answered where nothing matches", async () => {
+    using connection = await openHttp1(gateway.address);
+    connection.write(headOf("/nowhere"));
+    const answer = await connection.readAnswer();
+    expect(answer.interim).toEqual([]);
+    expect(answer.httpStatus).toBe(404);
+  });
+});

@@ -1,0 +1,399 @@
+import { Code, ConnectError, createContextKey } from "@connectrpc/connect";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import type { AdmitRequest, Endpoint, Protocol } from "../../src/index.ts";
+import { openHttp1 } from "../../../testing/src/carriers/http1-connection.ts";
+import { openHttp2 } from "../../../testing/src/carriers/http2-connection.ts";
+import { within } from "../../../testing/src/deadline.ts";
+import { encodeEnvelope } from "../../../testing/src/gateway/envelope.ts";
+import {
+  type Field,
+  fieldValue,
+  type HttpAnswer,
+  type HttpRequest,
+  type HttpVersion,
+} from "../../../testing/src/carriers/exchange.ts";
+import {
+  getReadingProcedure,
+  nextEvent,
+  startGreenhouse,
+  type TestGreenhouse,
+  waterBedProcedure,
+} from "../../../testing/src/gateway/greenhouse.ts";
+import { exchange, rpcRequest, wireFormats } from "../../../testing/src/gateway/wire-format.ts";
+
+const subjectKey = createContextKey("nobody");
+const watch = "/greenhouse.v1.GreenhouseService/WatchReadings";
+const empty = Buffer.alloc(0);
+const json: Field = ["content-type", "application/json"];
+
+/** What `admit` is told of a request, and how the request ended. */
+interface Row {
+  readonly name: string;
+  readonly request: HttpRequest;
+  readonly protocol: Protocol;
+  readonly procedure?: string;
+  /** The status when it is admitted: 200, unless it says otherwise. */
+  readonly httpStatus?: number;
+  /** The status when it is refused, where its code is behind that: 401, unless it says otherwise. */
+  readonly refusedStatus?: 200;
+}
+
+function rpc(format: keyof typeof wireFormats, procedure: string, body: Uint8Array = empty): HttpRequest {
+  return rpcRequest(wireFormats[format], body, [], procedure);
+}
+
+function ask(httpMethod: string, path: string, header: readonly Field[] = []): HttpRequest {
+  return { httpMethod, path, header };
+}
+
+function get(path: string): HttpRequest {
+  return ask("GET", path);
+}
+
+function post(path: string, body: Uint8Array): HttpRequest {
+  return { ...ask("POST", path, [json]), body };
+}
+
+const both: readonly HttpVersion[] = ["1.1", "2"];
+const connectGet = `${getReadingProcedure}?encoding=json&message=%7B%7D`;
+const connectStream: HttpRequest = {
+  httpMethod: "POST",
+  path: watch,
+  header: [["content-type", "application/connect+proto"]],
+  body: encodeEnvelope(0, empty),
+};
+
+const preflight: readonly Field[] = [
+  ["origin", "https://a.example"],
+  ["access-control-request-method", "POST"],
+];
+const water = waterBedProcedure;
+const beds = "/beds/7:water";
+
+const rows: readonly Row[] = [
+  { name: "a gRPC call", request: rpc("grpc", water), protocol: "grpc", procedure: water, refusedStatus: 200 },
+  { name: "a gRPC stream", request: rpc("grpc", watch), protocol: "grpc", procedure: watch, refusedStatus: 200 },
+  {
+    name: "a gRPC-Web call",
+    request: rpc("grpc-web", water),
+    protocol: "grpc-web",
+    procedure: water,
+    refusedStatus: 200,
+  },
+  {
+    name: "a gRPC-Web call in text",
+    request: rpc("grpc-web-text", water),
+    protocol: "grpc-web",
+    procedure: water,
+    refusedStatus: 200,
+  },
+  { name: "a Connect call", request: rpc("connect-proto", water), protocol: "connect", procedure: water },
+  { name: "a Connect call by GET", request: get(connectGet), protocol: "connect", procedure: getReadingProcedure },
+  { name: "a Connect stream", request: connectStream, protocol: "connect", procedure: watch, refusedStatus: 200 },
+  { name: "a REST call", request: post(beds, Buffer.from("{}")), protocol: "rest", procedure: water },
+  {
+    name: "a body over the limit",
+    request: post(beds, Buffer.alloc(2000, " ")),
+    protocol: "rest",
+    procedure: water,
+    httpStatus: 413,
+  },
+  { name: "an endpoint that is not open", request: get("/closed"), protocol: "rest" },
+  { name: "an endpoint by another method", request: ask("PUT", "/open"), protocol: "rest", httpStatus: 405 },
+  { name: "a path that is not there", request: get("/nothing"), protocol: "rest", httpStatus: 404 },
+  { name: "a path that is malformed", request: get("/sensors/%zz/reading"), protocol: "rest", httpStatus: 400 },
+  { name: "another method on a path of REST", request: ask("DELETE", beds), protocol: "rest", httpStatus: 405 },
+  {
+    name: "a gRPC call of an RPC that is not there",
+    request: rpc("grpc", "/a.B/C"),
+    protocol: "grpc",
+    refusedStatus: 200,
+  },
+  {
+    name: "a Connect call of an RPC that is not there",
+    request: rpc("connect-json", "/a.B/C"),
+    protocol: "connect",
+    httpStatus: 404,
+  },
+  {
+    name: "a preflight where CORS is off",
+    request: ask("OPTIONS", beds, preflight),
+    protocol: "rest",
+    httpStatus: 405,
+  },
+];
+
+const cases = rows.flatMap(({ httpStatus = 200, refusedStatus = 401, procedure, ...row }) =>
+  (row.protocol === "grpc" ? (["2"] as const) : both).map((version) => ({
+    ...row,
+    procedure,
+    version,
+    httpStatus,
+    refusedStatus,
+  })),
+);
+
+describe("admit", () => {
+  let greenhouse: TestGreenhouse;
+  let asked: AdmitRequest[] = [];
+  const subjects: string[] = [];
+  beforeAll(async () => {
+    greenhouse = await startGreenhouse(
+      {
+        waterBed: (_, { values }) => ({ note: values.get(subjectKey) }),
+        getReading: (_, { values }) => ({ sensor: values.get(subjectKey) }),
+        async *watchReadings(_, { values }) {
+          yield { sensor: values.get(subjectKey) };
+        },
+      },
+      {
+        readMaxBytes: 1000,
+        endpoints: ["/open", "/closed"].map((path) => ({
+          path,
+          open: path === "/open",
+          answer: () => ({ httpStatus: 200, body: "ok" }),
+        })),
+        interceptors: [
+          (next) => (request) => {
+            subjects.push(request.contextValues.get(subjectKey));
+            return next(request);
+          },
+        ],
+        admit: (request) => {
+          asked.push(request);
+          if (request.header.get("x-refuse") !== null) {
+            throw new ConnectError("who are you", Code.Unauthenticated, { "www-authenticate": "Bearer" });
+          }
+          if (request.header.get("x-fault") !== null) throw new TypeError("secret");
+          request.contextValues.set(subjectKey, "alice");
+        },
+      },
+    );
+  });
+  afterAll(() => greenhouse[Symbol.asyncDispose]());
+  beforeEach(() => {
+    asked = [];
+    subjects.length = 0;
+  });
+
+  const send = (version: HttpVersion, request: HttpRequest, ...header: readonly Field[]): Promise<HttpAnswer> =>
+    exchange(greenhouse.address, version, { ...request, header: [...request.header, ...header] });
+
+  test.each(cases)(
+    "is asked exactly once about $name over HTTP/$version",
+    async ({ version, request, procedure, protocol, httpStatus }) => {
+      const before = greenhouse.answers.length;
+      const answer = await send(version, request);
+      expect(answer.httpStatus).toBe(httpStatus);
+      expect(asked).toMatchObject([{ procedure, protocol, peer: { address: "127.0.0.1" } }]);
+      const reported = await greenhouse.answered(before + 1);
+      expect(reported).toMatchObject({ procedure, protocol, httpStatus, httpMethod: request.httpMethod });
+      expect(reported.path).toBe(request.path.split("?")[0]);
+      expect(reported.contextValues.get(subjectKey)).toBe("alice");
+      expect(subjects.every((subject) => subject === "alice")).toBe(true);
+      expect(greenhouse.answers).toHaveLength(before + 1);
+    },
+  );
+
+  test.each(cases)(
+    "wins by its refusal over what else there is to say about $name over HTTP/$version",
+    async ({ version, request, protocol, refusedStatus }) => {
+      const before = greenhouse.answers.length;
+      const answer = await send(version, request, ["x-refuse", "1"]);
+      expect(answer.httpStatus).toBe(refusedStatus);
+      expect(String(answer.body) + JSON.stringify([answer.header, answer.trailer]) + decoded(answer)).toMatch(
+        /who are you|who%20are%20you/,
+      );
+      if (protocol !== "grpc-web" && request !== connectStream) {
+        expect(fieldValue(answer.header, "www-authenticate")).toBe("Bearer");
+      }
+      expect(await greenhouse.answered(before + 1)).toMatchObject({ error: { code: Code.Unauthenticated } });
+      expect(subjects).toEqual([]);
+      expect(greenhouse.answers).toHaveLength(before + 1);
+    },
+  );
+
+  test.each(cases)(
+    "that fails is answered without its text for $name over HTTP/$version",
+    async ({ version, request }) => {
+      const before = greenhouse.answers.length;
+      const answer = await send(version, request, ["x-fault", "1"]);
+      expect(
+        `${String(answer.body)}${decoded(answer)}${JSON.stringify([answer.header, answer.trailer])}`,
+      ).not.toContain("secret");
+      expect(await greenhouse.answered(before + 1)).toMatchObject({ error: { code: Code.Internal } });
+    },
+  );
+
+  test.each([
+    { name: "GET of an open endpoint", request: get("/open"), httpStatus: 200 },
+    { name: "HEAD of an open endpoint", request: { httpMethod: "HEAD", path: "/open", header: [] }, httpStatus: 200 },
+  ])("is not asked about $name", async ({ request, httpStatus }) => {
+    expect((await send("1.1", request, ["x-refuse", "1"])).httpStatus).toBe(httpStatus);
+    expect(asked).toEqual([]);
+  });
+});
+
+test.each(both)(
+  "an endpoint is not asked for a client that has left by the time it is admitted, over HTTP/%s",
+  async (version) => {
+    let asked = false;
+    const admitting = Promise.withResolvers<void>();
+    const page: Endpoint = {
+      path: "/page",
+      open: false,
+      answer: () => {
+        asked = true;
+        return { httpStatus: 200, body: "" };
+      },
+    };
+    const admit = async (): Promise<void> => {
+      admitting.resolve();
+      await nextEvent("close");
+    };
+    await using greenhouse = await startGreenhouse({}, { admit, endpoints: [page] });
+    if (version === "1.1") {
+      using connection = await openHttp1(greenhouse.address);
+      connection.request(get("/page"));
+      await within(admitting.promise, "admit");
+    } else {
+      using connection = await openHttp2(greenhouse.address);
+      connection.open(get("/page"), { endStream: true }).on("error", () => undefined);
+      await within(admitting.promise, "admit");
+    }
+    expect(await greenhouse.answered(1)).toMatchObject({ httpStatus: 0, error: { code: Code.Canceled } });
+    expect(asked).toBe(false);
+  },
+);
+
+test.each(both)(
+  "admit and an endpoint get the header to read, and nothing to answer with, over HTTP/%s",
+  async (version) => {
+    const header: Field[] = [["x-name", "ada"]];
+    const seen: unknown[] = [];
+    const look = (request: Pick<AdmitRequest, "header">): void => {
+      seen.push(request.header.get("X-Name"));
+      // All that can be had of a request but its connection, with what it inherits.
+      const own = Object.entries(request).map(([name, value]) => (name === "connection" ? undefined : value));
+      for (const value of [request, request.header, ...own])
+        if (typeof value === "object" && value !== null && "answer" in value) seen.push(value);
+    };
+    const answer: Endpoint["answer"] = (request) => {
+      look(request);
+      return { httpStatus: 200, body: "" };
+    };
+    await using greenhouse = await startGreenhouse(
+      {},
+      { admit: look, endpoints: [{ path: "/page", open: false, answer }] },
+    );
+    await exchange(greenhouse.address, version, { ...get("/page"), header });
+    expect(seen).toEqual(["ada", "ada"]);
+  },
+);
+
+test.each(both)(
+  "what admit refuses with has no field of its own for the status on REST, over HTTP/%s",
+  async (version) => {
+    await using greenhouse = await startGreenhouse(
+      {},
+      {
+        admit: () => {
+          throw new ConnectError("not you", Code.PermissionDenied, { status: "418", "x-a": "b" });
+        },
+      },
+    );
+    const { httpStatus, header } = await exchange(greenhouse.address, version, get("/nothing"));
+    expect([httpStatus, fieldValue(header, "status"), fieldValue(header, "x-a")]).toEqual([403, undefined, "b"]);
+  },
+);
+
+test("what admit refuses with is answered whatever its text and code", async () => {
+  const unknown: number = 99;
+  await using greenhouse = await startGreenhouse(
+    {},
+    {
+      admit: () => {
+        throw new ConnectError("a\ud800b", unknown);
+      },
+    },
+  );
+  const { httpStatus, body } = await exchange(greenhouse.address, "1.1", get("/nothing"));
+  expect([httpStatus, JSON.parse(body.toString())]).toEqual([
+    500,
+    { code: Code.Unknown, status: "UNKNOWN", message: "a\ufffdb", details: [] },
+  ]);
+});
+
+describe("admit that takes its time", () => {
+  test.each([
+    { name: "admits", refuse: false, httpStatus: 200 },
+    { name: "refuses", refuse: true, httpStatus: 403 },
+  ])("$name later as it would at once", async ({ refuse, httpStatus }) => {
+    await using greenhouse = await startGreenhouse(
+      { waterBed: () => ({}) },
+      {
+        admit: async () => {
+          await new Promise(setImmediate);
+          if (refuse) throw new ConnectError("not you", Code.PermissionDenied);
+        },
+      },
+    );
+    for (const version of both) {
+      const request = { httpMethod: "POST", path: "/beds/7:water", header: [json], body: Buffer.from("{}") };
+      expect((await exchange(greenhouse.address, version, request)).httpStatus).toBe(httpStatus);
+    }
+  });
+});
+
+test("admit may return a promise of any make, and refuse by it", async () => {
+  const thenable: PromiseLike<void> = {
+    // oxlint-disable-next-line unicorn/no-thenable
+    then: (_, reject) => Promise.reject(new ConnectError("not you", Code.PermissionDenied)).then(undefined, reject),
+  };
+  await using greenhouse = await startGreenhouse(
+    { waterBed: () => ({}) },
+    { admit: (): Promise<void> => Object.assign(Object.create(null), thenable) },
+  );
+  const request = { httpMethod: "POST", path: "/beds/7:water", header: [json], body: Buffer.from("{}") };
+  expect((await exchange(greenhouse.address, "1.1", request)).httpStatus).toBe(403);
+});
+
+/** The body as it reads once base64 is taken off, for gRPC-Web in text. */
+function decoded({ body }: HttpAnswer): string {
+  return Buffer.from(body.toString("latin1"), "base64").toString("latin1");
+}
+
+test("it may ask for the client again and again, whom the fields of trusted proxies name once", async () => {
+  const told: AdmitRequest["peer"][] = [];
+  const admit = (request: AdmitRequest): void => void told.push(request.peer, request.peer);
+  const trustedProxies = { addresses: ["127.0.0.1"] };
+  await using greenhouse = await startGreenhouse({ getReading: () => ({}) }, { admit, trustedProxies });
+  const request = ask("GET", "/sensors/7/reading", [["x-forwarded-for", "192.0.2.7"]]);
+  await exchange(greenhouse.address, "1.1", request);
+  const [first, second] = told;
+  expect(first?.address).toBe("192.0.2.7");
+  // To read the fields costs as much as some calls.
+  expect(second).toBe(first);
+});
+
+test("it is told of method and route, and whether another server has passed the request on", async () => {
+  const told: unknown[] = [];
+  const admit = ({ httpMethod, httpRoute, isMounted }: AdmitRequest): void =>
+    void told.push([httpMethod, httpRoute, isMounted]);
+  const answered = { getReading: () => ({}) };
+  const path = "/sensors/7/reading";
+  for (const [http2, version] of [["own", "1.1"] as const, ["own", "2"] as const, ["mounted", "2"] as const]) {
+    await using greenhouse = await startGreenhouse(answered, { admit }, { http2 });
+    await exchange(greenhouse.address, version, get(path));
+    if (version === "2")
+      await greenhouse.gateway.fetch(new Request(`http://plants.example${path}`, { method: "HEAD" }));
+  }
+  const route = "/sensors/{sensor}/reading";
+  expect(told).toEqual([
+    ["GET", route, false],
+    ["GET", route, false],
+    ["HEAD", route, true],
+    ["GET", route, true],
+    ["HEAD", route, true],
+  ]);
+});

@@ -1,0 +1,114 @@
+import { describe, expect, test } from "vitest";
+import { createCors } from "../../src/serve/cors.ts";
+
+function toObject(fields: readonly string[] | undefined): Record<string, string> | undefined {
+  if (fields === undefined) return undefined;
+  return Object.fromEntries(fields.flatMap((name, at) => (at % 2 === 0 ? [[name, fields[at + 1] ?? ""]] : [])));
+}
+
+const shop = "https://shop.example";
+const listed = createCors(
+  { origins: [shop], allowedHeaders: ["X-Trace"], exposedHeaders: ["X-Cost"], maxAgeSeconds: 60 },
+  ["DELETE", "PROPFIND", "GET", "DELETE"],
+);
+const any = createCors({ origins: "*" }, []);
+
+describe("Cors.preflight()", () => {
+  test("allows a listed origin the fields of the protocols and those of the configuration", () => {
+    const fields = toObject(
+      listed.preflight({ httpMethod: "OPTIONS", origin: shop, accessControlRequestMethod: "DELETE" }),
+    );
+    expect(fields).toMatchObject({
+      "access-control-allow-origin": shop,
+      "access-control-allow-methods": "DELETE, GET, HEAD, POST, PROPFIND",
+      "access-control-max-age": "60",
+      vary: "origin",
+    });
+    const allowed = fields?.["access-control-allow-headers"]?.toLowerCase().split(", ");
+    for (const name of [
+      "authorization",
+      "content-type",
+      "connect-protocol-version",
+      "x-grpc-web",
+      "grpc-timeout",
+      "x-trace",
+    ]) {
+      expect(allowed).toContain(name);
+    }
+    expect(new Set(allowed).size).toBe(allowed?.length);
+  });
+
+  test("allows every origin if so configured, and lets caches share the answer", () => {
+    const fields = toObject(any.preflight({ httpMethod: "OPTIONS", origin: shop, accessControlRequestMethod: "GET" }));
+    expect(fields).toMatchObject({ "access-control-allow-origin": "*", "access-control-max-age": "7200" });
+    expect(fields).not.toHaveProperty("vary");
+  });
+
+  test.each([
+    { methods: [], want: "GET, HEAD, POST" },
+    { methods: ["PUT", "*"], want: "*" },
+  ])("allows $want if the rules have the methods $methods", ({ methods, want }) => {
+    const fields = createCors({ origins: "*" }, methods).preflight({
+      httpMethod: "OPTIONS",
+      origin: shop,
+      accessControlRequestMethod: "GET",
+    });
+    expect(toObject(fields)).toMatchObject({ "access-control-allow-methods": want });
+  });
+
+  test.each([
+    "https://evil.example",
+    "null",
+    "https://shop.example.evil",
+    "https://SHOP.example",
+    "http://shop.example",
+    "",
+  ])("allows the origin %j nothing", (origin) => {
+    const fields = listed.preflight({ httpMethod: "OPTIONS", origin, accessControlRequestMethod: "GET" });
+    expect(toObject(fields)).toEqual({ vary: "origin" });
+  });
+
+  const both = [true, false];
+  const requests = both.flatMap((isOptions) =>
+    both.flatMap((hasOrigin) => both.map((asksForMethod) => ({ isOptions, hasOrigin, asksForMethod }))),
+  );
+  test.each(requests)("is for requests with all three: $isOptions, $hasOrigin, $asksForMethod", (given) => {
+    const fields = listed.preflight({
+      httpMethod: given.isOptions ? "OPTIONS" : "DELETE",
+      origin: given.hasOrigin ? shop : null,
+      accessControlRequestMethod: given.asksForMethod ? "DELETE" : null,
+    });
+    expect(fields !== undefined).toBe(given.isOptions && given.hasOrigin && given.asksForMethod);
+  });
+
+  test.each([
+    { why: "another method", httpMethod: "GET", origin: shop, accessControlRequestMethod: "GET" },
+    { why: "no origin", httpMethod: "OPTIONS", origin: null, accessControlRequestMethod: "GET" },
+    { why: "no requested method", httpMethod: "OPTIONS", origin: shop, accessControlRequestMethod: null },
+  ])("does not treat a request with $why as a preflight", ({ httpMethod, origin, accessControlRequestMethod }) => {
+    expect(listed.preflight({ httpMethod, origin, accessControlRequestMethod })).toBeUndefined();
+  });
+});
+
+describe("Cors.responseFields()", () => {
+  test("lets a listed origin read the challenge and the protocols' fields", () => {
+    const fields = toObject(listed.responseFields(shop));
+    expect(fields).toMatchObject({ "access-control-allow-origin": shop, vary: "origin" });
+    const exposed = fields?.["access-control-expose-headers"]?.toLowerCase().split(", ");
+    for (const name of ["www-authenticate", "retry-after", "grpc-status", "grpc-message", "x-cost"]) {
+      expect(exposed).toContain(name);
+    }
+  });
+
+  test("never allows credentials", () => {
+    expect(toObject(any.responseFields(shop))).not.toHaveProperty("access-control-allow-credentials");
+  });
+
+  test.each([
+    { origin: null, cors: listed, want: { vary: "origin" } },
+    { origin: "https://evil.example", cors: listed, want: { vary: "origin" } },
+    { origin: null, cors: any, want: {} },
+  ])("gives the origin $origin only what caches need", ({ origin, cors, want }) => {
+    expect(toObject(cors.responseFields(origin))).toEqual(want);
+  });
+});

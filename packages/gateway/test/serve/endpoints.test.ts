@@ -1,0 +1,268 @@
+import { createHmac } from "node:crypto";
+import { gzipSync } from "node:zlib";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createGateway, type Endpoint } from "../../src/index.ts";
+import { type Field, fieldValue } from "../../../testing/src/carriers/exchange.ts";
+import { within } from "../../../testing/src/deadline.ts";
+import { carrierNames, type EveryCarrier, openEveryCarrier } from "../../../testing/src/gateway/every-carrier.ts";
+import { startGreenhouse } from "../../../testing/src/gateway/greenhouse.ts";
+import { kitchenSinkOptions } from "../../../testing/src/gateway/kitchen-sink.ts";
+import { openUpload } from "../../../testing/src/gateway/rest-upload.ts";
+
+// Endpoints that answer other methods than GET: a webhook that checks a signature of the bytes that were sent.
+
+const secret = "a secret of the hook";
+
+const hook: Endpoint = {
+  path: "/hooks/payment",
+  httpMethods: ["POST", "PUT"],
+  open: true,
+  async answer({ httpMethod, target, header, readBody }) {
+    const body = await readBody(1024);
+    const again = await readBody(1);
+    const signature = createHmac("sha256", secret).update(body).digest("hex");
+    const isSigned = header.get("x-signature") === signature && again === body;
+    if (!isSigned) throw new ConnectError("the signature is wrong", Code.PermissionDenied);
+    return { httpStatus: 202, body: `${httpMethod} ${target} ${String(body.byteLength)}` };
+  },
+};
+
+const page: Endpoint = { path: "/page", open: true, answer: () => ({ httpStatus: 200, body: "page" }) };
+/** Answers with the HTTP status that the query names. */
+const anyStatus: Endpoint = {
+  path: "/status",
+  open: true,
+  answer: ({ target }) => ({ httpStatus: Number(target.split("?")[1]), body: "" }),
+};
+const form: Endpoint = { ...page, path: "/form", httpMethods: ["GET", "POST"] };
+
+function sign(body: Uint8Array): Field {
+  return ["x-signature", createHmac("sha256", secret).update(body).digest("hex")];
+}
+
+describe("an endpoint of other methods", () => {
+  let gateway: EveryCarrier;
+
+  beforeAll(async () => {
+    gateway = await openEveryCarrier({
+      ...kitchenSinkOptions,
+      endpoints: [hook, page, form, anyStatus],
+      onFault: () => {},
+    });
+  });
+
+  afterAll(() => gateway[Symbol.asyncDispose]());
+
+  describe.each(carrierNames)("%s", (carrier) => {
+    const path = "/hooks/payment?a=%20b";
+
+    test.each(["POST", "PUT"])("gets the bytes that a %s has sent", async (httpMethod) => {
+      const body = gzipSync('{"id": 9007199254740993}');
+      const header: readonly Field[] = [["content-type", "application/json"], ["content-encoding", "gzip"], sign(body)];
+      const answer = await gateway.ask(carrier, { httpMethod, path, header, body });
+      expect([answer.httpStatus, String(answer.body)]).toEqual([
+        202,
+        `${httpMethod} ${path} ${String(body.byteLength)}`,
+      ]);
+    });
+
+    test.each([
+      { httpStatus: 200, want: 200 },
+      { httpStatus: 599, want: 599 },
+      // An interim response, and what RFC 9110 §15 calls invalid.
+      { httpStatus: 199, want: 500 },
+      { httpStatus: 600, want: 500 },
+      { httpStatus: 200.5, want: 500 },
+      { httpStatus: Number.NaN, want: 500 },
+    ])("that returns the status $httpStatus responds with $want", async ({ httpStatus, want }) => {
+      const answer = await gateway.ask(carrier, { httpMethod: "GET", path: `/status?${httpStatus}`, header: [] });
+      expect(answer.httpStatus).toBe(want);
+    });
+
+    test("gets no bytes where there is no body", async () => {
+      const answer = await gateway.ask(carrier, { httpMethod: "POST", path, header: [sign(Buffer.of())] });
+      expect([answer.httpStatus, String(answer.body)]).toEqual([202, `POST ${path} 0`]);
+    });
+
+    test("refuses a body above its limit", async () => {
+      const body = Buffer.alloc(1025);
+      const { httpStatus } = await gateway.ask(carrier, { httpMethod: "POST", path, header: [sign(body)], body });
+      expect(httpStatus).toBe(413);
+    });
+
+    test("answers what it throws", async () => {
+      const answer = await gateway.ask(carrier, { httpMethod: "POST", path, header: [], body: Buffer.from("x") });
+      expect([answer.httpStatus, String(answer.body)]).toEqual([
+        403,
+        expect.stringContaining("the signature is wrong"),
+      ]);
+    });
+
+    test("need not read its body", async () => {
+      const body = Buffer.alloc(100_000);
+      const answer = await gateway.ask(carrier, { httpMethod: "POST", path: "/form", header: [], body });
+      expect([answer.httpStatus, String(answer.body)]).toEqual([200, "page"]);
+    });
+
+    test.each([
+      { httpMethod: "GET", path: "/hooks/payment", allow: "POST, PUT" },
+      { httpMethod: "HEAD", path: "/hooks/payment", allow: "POST, PUT" },
+      { httpMethod: "DELETE", path: "/hooks/payment", allow: "POST, PUT" },
+      { httpMethod: "DELETE", path: "/form", allow: "GET, HEAD, POST" },
+      { httpMethod: "POST", path: "/page", allow: "GET, HEAD" },
+    ])("refuses $httpMethod $path, and allows $allow", async ({ httpMethod, path: at, allow }) => {
+      const answer = await gateway.ask(carrier, { httpMethod, path: at, header: [] });
+      expect([answer.httpStatus, fieldValue(answer.header, "allow")]).toEqual([405, allow]);
+    });
+
+    test("answers HEAD where it answers GET", async () => {
+      const answer = await gateway.ask(carrier, { httpMethod: "HEAD", path: "/form", header: [] });
+      expect([answer.httpStatus, fieldValue(answer.header, "content-length")]).toEqual([200, "4"]);
+    });
+  });
+});
+
+function admitNobody(): never {
+  throw new ConnectError("no credential", Code.Unauthenticated);
+}
+
+// A URL of Fetch has a path, and HTTP/2 resets any other method (RFC 9113 §8.3.1).
+test.each([
+  { carrier: "our HTTP/1.1", httpMethod: "OPTIONS", want: 204 },
+  { carrier: "our HTTP/2", httpMethod: "OPTIONS", want: 204 },
+  { carrier: "a handler in node:http", httpMethod: "OPTIONS", want: 204 },
+  { carrier: "a handler in node:http2", httpMethod: "OPTIONS", want: 204 },
+  { carrier: "our HTTP/1.1", httpMethod: "GET", want: 400 },
+  { carrier: "a handler in node:http", httpMethod: "DELETE", want: 400 },
+] as const)(
+  "$httpMethod * without a credential gets $want by $carrier, whatever the prefix",
+  async ({ carrier, httpMethod, want }) => {
+    for (const requestPathPrefix of ["", "/api"]) {
+      await using gateway = await openEveryCarrier({ ...kitchenSinkOptions, requestPathPrefix, admit: admitNobody });
+      const answer = await gateway.ask(carrier, { httpMethod, path: "*", header: [] });
+      expect([answer.httpStatus, answer.body.byteLength > 0]).toEqual([want, want !== 204]);
+    }
+  },
+);
+
+test.each(["1.1", "2", "fetch"] as const)(
+  "a body whose client goes away is never a whole one, HTTP: %s",
+  async (version) => {
+    const read = Promise.withResolvers<unknown>();
+    const reading: Endpoint = {
+      ...hook,
+      async answer(request) {
+        const body = request.readBody(1024);
+        body.then(read.resolve, read.resolve);
+        return { httpStatus: 200, body: await body };
+      },
+    };
+    await using greenhouse = await startGreenhouse({}, { endpoints: [reading] });
+    using upload = await openUpload(greenhouse, version, ["POST", "/hooks/payment"]);
+    upload.write("half");
+    await expect.poll(() => upload.waitingBytes).toBe(0);
+    upload.reset();
+    expect(await within(read.promise, "the end")).toMatchObject({
+      name: "ConnectError",
+      message: expect.stringContaining("client"),
+    });
+  },
+);
+
+test.each([
+  { name: "before it arrives", isLate: false },
+  { name: "and asked for later", isLate: true },
+])("a body of a request that is answered $name is not waited for", async ({ isLate }) => {
+  const read = Promise.withResolvers<unknown>();
+  const hasty: Endpoint = {
+    ...hook,
+    answer({ readBody }) {
+      const readIt = (): void => void readBody(1024).then(read.resolve, read.resolve);
+      if (isLate) setImmediate(readIt);
+      else readIt();
+      return { httpStatus: 202, body: "" };
+    },
+  };
+  await using gateway = await openEveryCarrier({ ...kitchenSinkOptions, endpoints: [hasty] });
+  const request = { httpMethod: "POST", path: hasty.path, header: [], body: Buffer.from("event") };
+  expect((await gateway.ask("our HTTP/1.1", request)).httpStatus).toBe(202);
+  expect(await within(read.promise, "the end")).toMatchObject({
+    rawMessage: "the request was answered before its body was read",
+  });
+});
+
+// The client decides when its body ends, so a promise of it that the endpoint drops must not exit the process.
+describe.each(carrierNames)(
+  "by %s, an endpoint that has begun to read a body may respond for another reason",
+  (carrier) => {
+    test.each<{ name: string; answer: Endpoint["answer"] }>([
+      {
+        name: "synchronously",
+        answer: ({ readBody }) => {
+          void readBody(4);
+          return { httpStatus: 401, body: "" };
+        },
+      },
+      {
+        name: "asynchronously",
+        answer: async ({ readBody }) => {
+          const body = readBody(4);
+          await new Promise(setImmediate);
+          if (body !== undefined) throw new ConnectError("the signature is wrong", Code.Unauthenticated);
+          return { httpStatus: 200, body: "" };
+        },
+      },
+    ])("$name", async ({ answer }) => {
+      const unhandled: unknown[] = [];
+      const record = (reason: unknown): void => void unhandled.push(reason);
+      process.on("unhandledRejection", record);
+      try {
+        await using gateway = await openEveryCarrier({ ...kitchenSinkOptions, endpoints: [{ ...hook, answer }] });
+        for (const body of ["ok", "longer than four bytes"]) {
+          const request = { httpMethod: "POST", path: hook.path, header: [], body: Buffer.from(body) };
+          expect((await gateway.ask(carrier, request)).httpStatus).toBe(401);
+        }
+        await new Promise(setImmediate);
+      } finally {
+        process.off("unhandledRejection", record);
+      }
+      expect(unhandled).toEqual([]);
+    });
+  },
+);
+
+test.each([Number.NaN, 0, -1, 1.5, Infinity])("a body is not read with %s as its limit", async (bytesMax) => {
+  let thrown: unknown;
+  const wrong: Endpoint = {
+    ...hook,
+    answer({ readBody }) {
+      try {
+        void readBody(bytesMax);
+      } catch (error) {
+        thrown = error;
+      }
+      return { httpStatus: 202, body: "" };
+    },
+  };
+  const { fetch } = createGateway({ ...kitchenSinkOptions, endpoints: [wrong] });
+  const request = new Request(`http://a${wrong.path}`, { method: "POST", body: "event" });
+  expect((await fetch(request)).status).toBe(202);
+  expect(thrown).toEqual(new RangeError(`readBody takes a positive number of bytes, not ${bytesMax}`));
+});
+
+test("a page of another origin may use the methods of endpoints", async () => {
+  const cors = { origins: "*" } as const;
+  const endpoints = [{ ...hook, httpMethods: ["REPORT"] }];
+  const { fetch } = createGateway({ routes: () => undefined, endpoints, cors });
+  const headers = { origin: "https://a.example", "access-control-request-method": "REPORT" };
+  const { headers: answered } = await fetch(new Request("http://a/hooks/payment", { method: "OPTIONS", headers }));
+  expect(answered.get("access-control-allow-methods")).toBe("GET, HEAD, POST, REPORT");
+});
+
+test.each(["post", "CONNECT"])("a gateway is not made with %s, a method that no request has", (httpMethod) => {
+  const endpoints = [{ ...hook, httpMethods: [httpMethod] }];
+  expect(() => createGateway({ ...kitchenSinkOptions, endpoints })).toThrow(
+    `the endpoint /hooks/payment: no request has the method "${httpMethod}"`,
+  );
+});

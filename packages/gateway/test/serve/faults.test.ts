@@ -1,0 +1,414 @@
+import { once } from "node:events";
+import { Code, ConnectError, createContextKey, type Interceptor } from "@connectrpc/connect";
+import type { Compression } from "@connectrpc/connect/protocol";
+import { describe, expect, test, vi } from "vitest";
+import { GreenhouseService, WaterBedRequestSchema } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import type { GatewayOptions } from "../../src/index.ts";
+import { type Field, fieldValue, type HttpRequest, type HttpVersion } from "../../../testing/src/carriers/exchange.ts";
+import { grpcHeader } from "../../../testing/src/carriers/grpc-frames.ts";
+import {
+  dataFrame,
+  frameFlag,
+  frameType,
+  headersFrame,
+  openFrames,
+} from "../../../testing/src/carriers/http2-frames.ts";
+import { encodeEnvelope } from "../../../testing/src/gateway/envelope.ts";
+import { guardCallback } from "../../src/serve/faults.ts";
+import { carrierNames, openEveryCarrier } from "../../../testing/src/gateway/every-carrier.ts";
+import { startGreenhouse, waterBedProcedure } from "../../../testing/src/gateway/greenhouse.ts";
+import { readOutcome } from "../../../testing/src/gateway/outcome.ts";
+import { exchange, rpcRequest, type WireFormat, wireFormats } from "../../../testing/src/gateway/wire-format.ts";
+import { settingFrame } from "../../../testing/src/http2/http2-requests.ts";
+
+const json: Field = ["content-type", "application/json"];
+const water: HttpRequest = {
+  httpMethod: "POST",
+  path: "/beds/7:water",
+  header: [json],
+  body: Buffer.from('{"unknown":1}'),
+};
+const tenantKey = createContextKey<string | undefined>(undefined);
+const both: readonly HttpVersion[] = ["1.1", "2"];
+
+interface Fault {
+  readonly error: unknown;
+  readonly what: string;
+}
+
+/** Options that collect what is reported. */
+function collecting(faults: Fault[]): Pick<GatewayOptions, "onFault"> {
+  return { onFault: (error, what) => void faults.push({ error, what }) };
+}
+
+function throws(error: unknown): () => never {
+  return () => {
+    throw error;
+  };
+}
+
+async function* yielding(message: object): AsyncGenerator<object> {
+  yield message;
+}
+
+/** What the type of a callback does not forbid. */
+function rejects(error: Error): () => unknown {
+  return () => Promise.reject(error);
+}
+
+const failure = new Error("no metrics today");
+
+const secret = throws(new Error("secret"));
+const unreadableErrors = [
+  { name: "name", create: () => Object.defineProperty(new Error(), "name", { get: secret }) },
+  { name: "message", create: () => Object.defineProperty(new Error(), "message", { get: secret }) },
+  { name: "stack", create: () => Object.defineProperty(new Error(), "stack", { get: secret }) },
+  { name: "class", create: () => new Proxy(new Error(), { getPrototypeOf: secret }) },
+];
+const service = () => ({ lenient: true });
+
+describe("a callback that fails", () => {
+  test.each<[name: string, options: Partial<GatewayOptions>, what: string]>([
+    ["in onAnswer by throwing", { rest: { service }, onAnswer: throws(failure) }, "onAnswer has failed"],
+    ["in onAnswer by rejecting", { rest: { service }, onAnswer: rejects(failure) }, "onAnswer has failed"],
+    ["in onRequest by throwing", { rest: { service }, onRequest: throws(failure) }, "onRequest has failed"],
+    ["in onIgnored by throwing", { rest: { service, onIgnored: throws(failure) } }, "rest.onIgnored has failed"],
+    ["in onIgnored by rejecting", { rest: { service, onIgnored: rejects(failure) } }, "rest.onIgnored has failed"],
+  ])("%s changes no answer and is reported once", async (_, options, what) => {
+    const faults: Fault[] = [];
+    await using greenhouse = await startGreenhouse({ waterBed: () => ({}) }, { ...options, ...collecting(faults) });
+    for (const version of [...both, ...both]) {
+      expect(await exchange(greenhouse.address, version, water)).toMatchObject({ httpStatus: 200 });
+    }
+    expect(faults).toMatchObject([{ what, error: { message: "no metrics today" } }]);
+  });
+
+  test("in several ways is reported for each", async () => {
+    const faults: Fault[] = [];
+    let received = 0;
+    const onAnswer = (): never => {
+      throw received++ % 2 === 0 ? new Error("one") : new TypeError("another");
+    };
+    await using greenhouse = await startGreenhouse({ waterBed: () => ({}) }, { onAnswer, ...collecting(faults) });
+    for (const version of [...both, ...both])
+      await exchange(greenhouse.address, version, { ...water, body: Buffer.of() });
+    expect(faults).toMatchObject([{ error: { message: "one" } }, { error: { message: "another" } }]);
+  });
+
+  test.each<{ name: string; failures: readonly (() => never)[]; reports: number }>([
+    {
+      name: "no more than 64 times, whatever their texts",
+      failures: Array.from({ length: 100 }, (_, n) => throws(new Error(`plant ${n}`))),
+      reports: 64,
+    },
+    {
+      name: "for each place in the program, where their texts are the same",
+      failures: [throws(new Error("a")), throws(new Error("a"))],
+      reports: 2,
+    },
+    {
+      name: "for each type of what is thrown, where that is no error",
+      failures: [1, 2, "a", "b"].map(throws),
+      reports: 2,
+    },
+    {
+      name: "once, where errors cannot be read",
+      failures: unreadableErrors.slice(1).map(({ create }) => throws(create())),
+      reports: 1,
+    },
+  ])("often is reported $name", ({ failures, reports }) => {
+    const faults: Fault[] = [];
+    const guarded = guardCallback(
+      "f",
+      (fail: () => never) => fail(),
+      (error, { what }) => faults.push({ error, what }),
+    );
+    for (const fail of [...failures, ...failures]) guarded?.(fail);
+    expect(faults).toHaveLength(reports);
+  });
+
+  test.each([
+    { name: "throws", onFault: throws(failure) },
+    { name: "rejects", onFault: rejects(failure) },
+  ])("because onFault $name is printed, behind the fault that it was told of", async ({ onFault }) => {
+    using printing = vi.spyOn(console, "error").mockReturnValue();
+    const onAnswer = throws(new Error("what is to be told"));
+    await using greenhouse = await startGreenhouse({ waterBed: () => ({}) }, { onAnswer, onFault });
+    expect(await exchange(greenhouse.address, "2", { ...water, body: Buffer.of() })).toMatchObject({ httpStatus: 200 });
+    await expect.poll(() => printing.mock.calls.length).toBe(2);
+    expect(printing.mock.calls).toMatchObject([
+      [expect.stringMatching(/^\[ERR_CALLBACK_FAILED\] onAnswer has failed\n {4}Error: what is to be told\n/)],
+      [expect.stringMatching(/^\[ERR_CALLBACK_FAILED\] onFault has failed\n {4}Error: no metrics today\n/)],
+    ]);
+  });
+});
+
+describe("a fault is reported with its procedure, its context values and", () => {
+  test.each<{ name: string; header?: readonly Field[]; onError?: GatewayOptions["onError"]; want: string | undefined }>(
+    [
+      { name: "no id of a request that has none", want: undefined },
+      { name: "the id that its client has sent", header: [["x-request-id", "r-1"]], want: "r-1" },
+      {
+        name: "the id of its answer, whatever the client has sent",
+        header: [["x-request-id", "r-1"]],
+        onError: (request) => request.addToAnswer("X-Request-Id", "r-2"),
+        want: "r-2",
+      },
+      { name: "an id of 128 characters", header: [["x-request-id", "r".repeat(128)]], want: "r".repeat(128) },
+      { name: "no id that is longer", header: [["x-request-id", "r".repeat(129)]], want: undefined },
+      { name: "no id with a space", header: [["x-request-id", "r 1"]], want: undefined },
+      { name: "no id with a character outside of ASCII", header: [["x-request-id", "r\u00e4"]], want: undefined },
+    ],
+  )("$name", async ({ header = [], onError, want }) => {
+    const seen: unknown[] = [];
+    const onFault: GatewayOptions["onFault"] = (_, what, request) =>
+      seen.push([what, request?.procedure, request?.requestId, request?.contextValues.get(tenantKey)]);
+    const request = { ...water, header: [...water.header, ...header] };
+    const onRequest: GatewayOptions["onRequest"] = ({ contextValues }) => void contextValues.set(tenantKey, "k");
+    for (const options of [{}, { admit: throws(failure) }]) {
+      const more = { onRequest, ...options, ...(onError && { onError }) };
+      await using greenhouse = await startGreenhouse({ waterBed: throws(failure) }, { ...more, onFault });
+      await exchange(greenhouse.address, "1.1", { ...request, body: Buffer.of() });
+    }
+    expect(seen).toEqual([
+      ["a handler or an interceptor has failed", waterBedProcedure, want, "k"],
+      ["a request could not be admitted or answered", waterBedProcedure, want, "k"],
+    ]);
+  });
+});
+
+test("a wait that an error asks gRPC clients for stays beside its Retry-After", async () => {
+  const full = new ConnectError("full", Code.ResourceExhausted, { "retry-after": "3", "grpc-retry-pushback-ms": "50" });
+  await using greenhouse = await startGreenhouse({ waterBed: throws(full) });
+  const { header } = await exchange(
+    greenhouse.address,
+    "2",
+    rpcRequest(wireFormats.grpc, Buffer.of(), [], waterBedProcedure),
+  );
+  expect([fieldValue(header, "retry-after"), fieldValue(header, "grpc-retry-pushback-ms")]).toEqual(["3", "50"]);
+});
+
+test("an error that was a fault where an answer was written is none where a handler throws it", async () => {
+  const faults: Fault[] = [];
+  const shared = new ConnectError("not now", Code.Unavailable);
+  const gzip: Compression = { name: "gzip", compress: () => Promise.reject(shared), decompress: throws(failure) };
+  await using greenhouse = await startGreenhouse(
+    { getReading: () => ({ sensor: "s" }), waterBed: throws(shared) },
+    { acceptCompression: [gzip], compressMinBytes: 0, ...collecting(faults) },
+  );
+  const reading: HttpRequest = { httpMethod: "GET", path: "/sensors/s/reading", header: [["accept-encoding", "gzip"]] };
+  for (const request of [reading, { ...water, body: Buffer.of() }]) {
+    expect((await exchange(greenhouse.address, "1.1", request)).httpStatus).toBe(503);
+    expect(faults).toHaveLength(1);
+  }
+});
+
+const toError: GatewayOptions["toError"] = (thrown, { method }) =>
+  new ConnectError(`${method.name} without ${String(thrown)}`, Code.Aborted);
+const passing: Interceptor = (next) => (request) => next(request);
+
+describe("what is thrown in a call is answered as toError says:", () => {
+  const failing: Interceptor = () => throws("rain");
+  const unreadable = {
+    get note(): never {
+      throw "rain";
+    },
+  };
+  test.each<{ name: string; waterBed: () => object; interceptors: readonly Interceptor[] }>([
+    { name: "by a handler", waterBed: throws("rain"), interceptors: [] },
+    { name: "by a handler that rejects", waterBed: () => Promise.reject("rain"), interceptors: [] },
+    { name: "by a handler behind an interceptor", waterBed: throws("rain"), interceptors: [passing] },
+    { name: "by an interceptor", waterBed: () => ({}), interceptors: [failing] },
+    { name: "by what a handler returns", waterBed: () => unreadable, interceptors: [] },
+    { name: "by what a handler behind an interceptor returns", waterBed: () => unreadable, interceptors: [passing] },
+  ])("$name", async ({ waterBed, interceptors }) => {
+    await using greenhouse = await startGreenhouse({ waterBed }, { toError, interceptors: [...interceptors] });
+    for (const version of both) {
+      const answer = await exchange(greenhouse.address, version, { ...water, body: Buffer.of() });
+      expect(answer.body.toString()).toContain('"message":"WaterBed without rain"');
+    }
+  });
+
+  const unreadableReading = {
+    get sensor(): never {
+      throw "rain";
+    },
+  };
+  test.each<{ name: string; watchReadings: () => AsyncIterable<object>; interceptors: readonly Interceptor[] }>([
+    { name: "by a stream", watchReadings: throws("rain"), interceptors: [] },
+    { name: "by what a stream yields", watchReadings: () => yielding(unreadableReading), interceptors: [] },
+    {
+      name: "by what a stream behind an interceptor yields",
+      watchReadings: () => yielding(unreadableReading),
+      interceptors: [passing],
+    },
+  ])("$name", async ({ watchReadings, interceptors }) => {
+    await using greenhouse = await startGreenhouse({ watchReadings }, { toError, interceptors: [...interceptors] });
+    const request: HttpRequest = {
+      httpMethod: "POST",
+      path: "/greenhouse.v1.GreenhouseService/WatchReadings",
+      header: [["content-type", "application/connect+json"]],
+      body: encodeEnvelope(0, Buffer.from("{}")),
+    };
+    for (const version of both) {
+      const answer = await exchange(greenhouse.address, version, request);
+      expect(answer.body.toString()).toContain('"message":"WatchReadings without rain"');
+    }
+  });
+
+  test("unless it fails itself, which is reported and answered as a fault", async () => {
+    const faults: Fault[] = [];
+    const options = { toError: throws(failure), ...collecting(faults) };
+    await using greenhouse = await startGreenhouse({ waterBed: throws("rain") }, options);
+    const answer = await exchange(greenhouse.address, "2", { ...water, body: Buffer.of() });
+    expect(answer.body.toString()).toContain('"message":"internal error"');
+    expect(faults).toMatchObject([{ what: "toError has failed", error: failure }]);
+  });
+});
+
+test("an answer whose writing ends its stream is told of once", async () => {
+  const slow = Promise.withResolvers<{ note: string }>();
+  await using greenhouse = await startGreenhouse({ waterBed: () => slow.promise });
+  using connection = await openFrames(greenhouse.address);
+  const body = dataFrame(1, encodeEnvelope(0, Buffer.of()), frameFlag.endStream);
+  connection.send(settingFrame(4, 10), headersFrame(1, grpcHeader(waterBedProcedure)), body);
+  connection.socket.end();
+  // The server has noticed that no window will be opened any more.
+  await connection.readUntil(({ type, flags }) => type === frameType.ping && flags === 0);
+  slow.resolve({ note: "n".repeat(1000) });
+  await once(connection.socket, "close");
+  expect(greenhouse.answers).toHaveLength(1);
+});
+
+/** Not what the types allow, but what a program without types may return. */
+const withoutTypes = (): object => ({ note: 7 });
+
+const unwritable = [{ desc: WaterBedRequestSchema, value: { liters: 1.5 } }];
+
+describe("an answer that cannot be written is reported:", () => {
+  const what = "an answer could not be written";
+
+  test("a message, which is answered by an error", async () => {
+    const faults: Fault[] = [];
+    await using greenhouse = await startGreenhouse({ waterBed: withoutTypes }, collecting(faults));
+    for (const version of both) {
+      const answer = await exchange(greenhouse.address, version, { ...water, body: Buffer.of() });
+      expect(answer.httpStatus).toBe(500);
+    }
+    expect(faults).toMatchObject([{ what }, { what }]);
+  });
+
+  test("an error, which ends the exchange", async () => {
+    const faults: Fault[] = [];
+    const waterBed = (): never => {
+      throw new ConnectError("not you", Code.PermissionDenied, undefined, unwritable);
+    };
+    await using greenhouse = await startGreenhouse({ waterBed }, collecting(faults));
+    const request = rpcRequest(wireFormats["connect-json"], Buffer.from("{}"), [], waterBedProcedure);
+    for (const version of both) await expect(exchange(greenhouse.address, version, request)).rejects.toThrow();
+    expect(faults).toMatchObject([{ what }, { what }]);
+    expect(greenhouse.answers).toMatchObject([{ httpStatus: 0 }, { httpStatus: 0 }]);
+  });
+
+  test("an error of a stream, which ends the exchange", async () => {
+    const faults: Fault[] = [];
+    const watchReadings = throws(new ConnectError("not you", Code.PermissionDenied, undefined, unwritable));
+    await using greenhouse = await startGreenhouse({ watchReadings }, collecting(faults));
+    const procedure = "/greenhouse.v1.GreenhouseService/WatchReadings";
+    const header: Field[] = [["content-type", "application/connect+json"]];
+    const request = { httpMethod: "POST", path: procedure, header, body: encodeEnvelope(0, Buffer.from("{}")) };
+    for (const version of both) await expect(exchange(greenhouse.address, version, request)).rejects.toThrow();
+    const reported = { what: "an answer could not be written" };
+    expect(faults).toMatchObject([reported, reported]);
+  });
+
+  const forbidden = [
+    { name: "name", field: ["x user", "a"] },
+    { name: "name that begins like a pseudo-header field's", field: [":x", "a"] },
+    { name: "name of a pseudo-header field", field: [":status", "201"] },
+    { name: "name that is empty", field: ["", "a"] },
+    { name: "line break", field: ["x-user", "a\r\nb"] },
+    { name: "null octet", field: ["x-user", "a\0b"] },
+    { name: "character above U+00FF", field: ["x-user", "\u010a"] },
+  ] as const;
+  test.each(carrierNames.flatMap((carrier) => forbidden.map((row) => ({ carrier, ...row }))))(
+    "any, by a field with a $name that HTTP does not allow, over $carrier; it then has no status",
+    async ({ carrier, field: [name, value] }) => {
+      const faults: Fault[] = [];
+      const statuses: number[] = [];
+      await using gateway = await openEveryCarrier({
+        routes: (router) => router.service(GreenhouseService, { waterBed: () => ({}) }),
+        onRequest: (request) => request.addToAnswer(name, value),
+        onAnswer: ({ httpStatus }) => statuses.push(httpStatus),
+        ...collecting(faults),
+      });
+      const asked = gateway.ask(carrier, { ...water, body: Buffer.of() });
+      // Callers of a Fetch handler get a response, whatever happens.
+      if (carrier === "Fetch") expect(await asked).toMatchObject({ httpStatus: 500 });
+      else await expect(asked).rejects.toThrow();
+      // Neither the answer nor the error about it can be written.
+      expect(faults).toMatchObject([{ what }, { what }]);
+      expect(statuses).toEqual([0]);
+    },
+  );
+
+  test("a refusal", async () => {
+    const faults: Fault[] = [];
+    const admit = (): never => {
+      throw new ConnectError("not you", Code.PermissionDenied, undefined, unwritable);
+    };
+    await using greenhouse = await startGreenhouse({}, { admit, ...collecting(faults) });
+    const request = rpcRequest(wireFormats["connect-json"], Buffer.from("{}"), [], waterBedProcedure);
+    for (const version of both) await expect(exchange(greenhouse.address, version, request)).rejects.toThrow();
+    expect(faults.map((fault) => fault.what)).toEqual(both.map(() => "a refusal could not be written"));
+  });
+
+  test("nothing, where what judges a request has failed: the client is not told why", async () => {
+    const faults: Fault[] = [];
+    await using greenhouse = await startGreenhouse(
+      {},
+      { admit: throws(new TypeError("secret")), ...collecting(faults) },
+    );
+    const answer = await exchange(greenhouse.address, "2", water);
+    expect(answer.httpStatus).toBe(500);
+    expect(String(answer.body)).not.toContain("secret");
+    expect(faults).toMatchObject([{ error: { message: "secret" } }]);
+  });
+});
+
+describe.each([0, 99, "NotFound", "5"])("an error with the code %j, which is none, is UNKNOWN", (code) => {
+  const fail = (): never => {
+    throw Reflect.construct(ConnectError, ["from elsewhere", code]);
+  };
+  const unknown = { code: Code.Unknown, message: "from elsewhere" };
+
+  test.each(Object.values(wireFormats))("in a unary call over $name", async (format: WireFormat) => {
+    for (const options of [{}, { admit: fail }]) {
+      await using greenhouse = await startGreenhouse({ waterBed: fail }, options);
+      const message = Buffer.from(format.codec === "json" ? "{}" : "");
+      const request = format.protocol === "rest" ? water : rpcRequest(format, message, [], waterBedProcedure);
+      const sent = format.protocol === "rest" ? { ...request, body: Buffer.of() } : request;
+      const answer = await exchange(greenhouse.address, "2", sent);
+      if (format.protocol === "rest") {
+        expect(answer.httpStatus).toBe(500);
+        expect(JSON.parse(String(answer.body))).toMatchObject(unknown);
+      } else expect(readOutcome(format, answer)).toMatchObject(unknown);
+    }
+  });
+
+  test.each([wireFormats.grpc, wireFormats["grpc-web"]])("in a stream over $name", async (format) => {
+    const fails = [
+      fail,
+      async function* () {
+        yield {};
+        fail();
+      },
+    ];
+    for (const watchReadings of fails) {
+      await using greenhouse = await startGreenhouse({ watchReadings });
+      const procedure = "/greenhouse.v1.GreenhouseService/WatchReadings";
+      const answer = await exchange(greenhouse.address, "2", rpcRequest(format, Buffer.of(), [], procedure));
+      expect(readOutcome(format, answer)).toMatchObject(unknown);
+    }
+  });
+});

@@ -1,0 +1,255 @@
+import { Code, ConnectError, type Interceptor, type ServiceImpl } from "@connectrpc/connect";
+import { describe, expect, test } from "vitest";
+import type { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { expectNoUnhandledRejections } from "../../../testing/src/callback-forms.ts";
+import { within } from "../../../testing/src/deadline.ts";
+import { callings, greenhouseClient, startGreenhouse } from "../../../testing/src/gateway/greenhouse.ts";
+
+// A handler, and an interceptor before it, may fail by throwing, by rejecting, or later in its stream. Each form is
+// tested for every kind of RPC, with and without interceptors, which take another way through the gateway.
+
+type Greenhouse = Partial<ServiceImpl<typeof GreenhouseService>>;
+type Client = ReturnType<typeof greenhouseClient>;
+
+/** How a call ends: its messages by sensor or note, and its error. */
+interface End {
+  readonly messages: readonly string[];
+  readonly code: Code | undefined;
+}
+
+const one = { sensor: "one" };
+
+async function* readings(): AsyncGenerator<{ sensor: string }> {
+  yield one;
+}
+
+async function readAll(stream: AsyncIterable<{ readonly sensor: string }>): Promise<End> {
+  const messages: string[] = [];
+  try {
+    for await (const { sensor } of stream) messages.push(sensor);
+    return { messages, code: undefined };
+  } catch (error) {
+    return { messages, code: ConnectError.from(error).code };
+  }
+}
+
+async function readOne(call: Promise<{ readonly note?: string; readonly count?: number }>): Promise<End> {
+  try {
+    const { note, count } = await call;
+    return { messages: [note ?? String(count)], code: undefined };
+  } catch (error) {
+    return { messages: [], code: ConnectError.from(error).code };
+  }
+}
+
+/** Makes a call of each kind. */
+const calls = {
+  unary: (client: Client) => readOne(client.waterBed({})),
+  "client stream": (client: Client) => readOne(client.recordReadings(readings())),
+  "server stream": (client: Client) => readAll(client.watchReadings({})),
+  "both streams": (client: Client) => readAll(client.controlClimate(readings())),
+};
+type Kind = keyof typeof calls;
+const kinds: readonly Kind[] = ["unary", "client stream", "server stream", "both streams"];
+
+interface Row {
+  readonly kind: Kind;
+  /** What the handler does. */
+  readonly form: string;
+  /** The handlers, which may fail by this function. */
+  readonly handlers: (fail: () => never) => Greenhouse;
+  /** The messages before the end of the call. */
+  readonly messages?: readonly string[];
+  /** Whether it never fails. */
+  readonly succeeds?: true;
+}
+
+/** An iterable that fails without a promise, as one that was not written as a generator may. */
+function failingIterable(fail: () => never): AsyncIterable<typeof one> {
+  return { [Symbol.asyncIterator]: () => ({ next: fail }) };
+}
+
+/** Not what the types allow, but what an async function without types returns. */
+function later(stream: () => AsyncIterable<typeof one>): AsyncIterable<typeof one> {
+  const promise: PromiseLike<AsyncIterable<typeof one>> = {
+    // oxlint-disable-next-line unicorn/no-thenable
+    then: (resolve, reject) => Promise.resolve().then(stream).then(resolve, reject),
+  };
+  return Object.assign(Object.create(null), promise);
+}
+
+async function* failsBefore(fail: () => never): AsyncGenerator<typeof one> {
+  yield fail();
+}
+
+async function* failsAfterOne(fail: () => never): AsyncGenerator<typeof one> {
+  yield one;
+  fail();
+}
+
+const rows: readonly Row[] = [
+  {
+    kind: "unary",
+    form: "returns",
+    handlers: () => ({ waterBed: () => ({ note: "n" }) }),
+    messages: ["n"],
+    succeeds: true,
+  },
+  {
+    kind: "unary",
+    form: "resolves",
+    handlers: () => ({ waterBed: async () => ({ note: "n" }) }),
+    messages: ["n"],
+    succeeds: true,
+  },
+  { kind: "unary", form: "throws", handlers: (fail) => ({ waterBed: () => fail() }) },
+  { kind: "unary", form: "rejects", handlers: (fail) => ({ waterBed: async () => fail() }) },
+  {
+    kind: "unary",
+    form: "rejects later",
+    handlers: (fail) => ({ waterBed: () => new Promise(setImmediate).then(fail) }),
+  },
+  {
+    kind: "client stream",
+    form: "returns",
+    handlers: () => ({ recordReadings: () => Promise.resolve({ count: 2 }) }),
+    messages: ["2"],
+    succeeds: true,
+  },
+  { kind: "client stream", form: "throws", handlers: (fail) => ({ recordReadings: () => fail() }) },
+  { kind: "client stream", form: "rejects", handlers: (fail) => ({ recordReadings: async () => fail() }) },
+  {
+    kind: "client stream",
+    form: "rejects after a message",
+    handlers: (fail) => ({
+      recordReadings: async (messages) => {
+        for await (const _ of messages) fail();
+        return {};
+      },
+    }),
+  },
+  ...(["server stream", "both streams"] as const).flatMap((kind): Row[] => {
+    const handlersOf = (handle: () => AsyncIterable<typeof one>): Greenhouse =>
+      kind === "server stream" ? { watchReadings: handle } : { controlClimate: handle };
+    return [
+      { kind, form: "yields", handlers: () => handlersOf(readings), messages: ["one"], succeeds: true },
+      {
+        kind,
+        form: "resolves with a stream",
+        handlers: () => handlersOf(() => later(readings)),
+        messages: ["one"],
+        succeeds: true,
+      },
+      { kind, form: "throws", handlers: (fail) => handlersOf(() => fail()) },
+      { kind, form: "rejects", handlers: (fail) => handlersOf(() => later(fail)) },
+      { kind, form: "throws before a message", handlers: (fail) => handlersOf(() => failsBefore(fail)) },
+      {
+        kind,
+        form: "throws after a message",
+        handlers: (fail) => handlersOf(() => failsAfterOne(fail)),
+        messages: ["one"],
+      },
+      { kind, form: "throws in its iterator", handlers: (fail) => handlersOf(() => failingIterable(fail)) },
+    ];
+  }),
+];
+
+const through: readonly { readonly name: string; readonly interceptors: Interceptor[] }[] = [
+  { name: "without interceptors", interceptors: [] },
+  { name: "through an interceptor that passes on a promise", interceptors: [(next) => (request) => next(request)] },
+  { name: "through an interceptor that awaits", interceptors: [(next) => async (request) => await next(request)] },
+];
+
+const errors = [
+  {
+    name: "an error for the client",
+    create: () => new ConnectError("no such bed", Code.NotFound),
+    code: Code.NotFound,
+    faults: 0,
+  },
+  { name: "a fault", create: () => new Error("a defect"), code: Code.Internal, faults: 1 },
+];
+
+expectNoUnhandledRejections();
+
+/** Makes a call by each protocol that can carry it, and expects the same end of each. */
+async function expectEnds(
+  kind: Kind,
+  handlers: Greenhouse,
+  interceptors: Interceptor[],
+  want: End & { readonly faults: number },
+): Promise<void> {
+  for (const calling of callings) {
+    // Node's client does not send and read at the same time over HTTP/1.1.
+    if (kind === "both streams" && calling.name.endsWith("HTTP/1.1")) continue;
+    let faults = 0;
+    const options = { interceptors, onFault: () => void (faults += 1) };
+    await using greenhouse = await startGreenhouse(handlers, options, calling.listen);
+    const end = await within(calls[kind](greenhouseClient(calling, greenhouse.address)), `a call by ${calling.name}`);
+    const { error } = await greenhouse.answered(1);
+    expect.soft({ calling: calling.name, ...end, answered: error?.code, faults }).toEqual({
+      calling: calling.name,
+      messages: want.messages,
+      code: want.code,
+      answered: want.code,
+      faults: want.faults,
+    });
+  }
+}
+
+describe.each(through)("$name", ({ interceptors }) => {
+  test.each(rows.filter(({ succeeds }) => succeeds))("$kind: a handler that $form succeeds", async (row) => {
+    const { kind, handlers, messages = [] } = row;
+    await expectEnds(kind, handlers(neverCalled), interceptors, { messages, code: undefined, faults: 0 });
+  });
+
+  describe.each(errors)("with $name", ({ create, code, faults }) => {
+    const fail = (): never => {
+      throw create();
+    };
+
+    test.each(rows.filter(({ succeeds }) => !succeeds))(
+      "$kind: a handler that $form ends its call with it",
+      async (row) => {
+        const { kind, handlers, messages = [] } = row;
+        await expectEnds(kind, handlers(fail), interceptors, { messages, code, faults });
+      },
+    );
+  });
+});
+
+function neverCalled(): never {
+  throw new Error("a handler that succeeds has failed");
+}
+
+const working: Greenhouse = {
+  waterBed: () => ({}),
+  recordReadings: () => Promise.resolve({}),
+  watchReadings: readings,
+  controlClimate: readings,
+};
+
+/** Interceptors that fail before or after their handler. */
+const interceptorForms: readonly { readonly form: string; readonly create: (fail: () => never) => Interceptor }[] = [
+  { form: "throws", create: (fail) => () => () => fail() },
+  { form: "rejects", create: (fail) => () => async () => fail() },
+  { form: "throws after its handler", create: (fail) => (next) => (request) => next(request).then(fail) },
+  {
+    form: "rejects after its handler",
+    create: (fail) => (next) => async (request) => {
+      await next(request);
+      return fail();
+    },
+  },
+];
+
+describe.each(errors)("with $name", ({ create, code, faults }) => {
+  const fail = (): never => {
+    throw create();
+  };
+  const each = kinds.flatMap((kind) => interceptorForms.map((form) => ({ kind, ...form })));
+
+  test.each(each)("$kind: an interceptor that $form ends the call with it", async (row) => {
+    await expectEnds(row.kind, working, [row.create(fail)], { messages: [], code, faults });
+  });
+});

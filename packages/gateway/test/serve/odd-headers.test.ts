@@ -1,0 +1,170 @@
+import type { Interceptor } from "@connectrpc/connect";
+import { afterAll, beforeEach, describe, expect, test } from "vitest";
+import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import type { Field, HttpAnswer, HttpRequest } from "../../../testing/src/carriers/exchange.ts";
+import { encodeEnvelope } from "../../../testing/src/gateway/envelope.ts";
+import { carrierNames, openEveryCarrier } from "../../../testing/src/gateway/every-carrier.ts";
+import { waterBedProcedure } from "../../../testing/src/gateway/greenhouse.ts";
+import { readOutcome } from "../../../testing/src/gateway/outcome.ts";
+import { rpcRequest, type WireFormat, wireFormats } from "../../../testing/src/gateway/wire-format.ts";
+
+/** What programs without types put in the place of a header, where a list without a wrong field would do. */
+const odd = [
+  { name: "a name with a space", header: new Map([["x user", "a"]]) },
+  { name: "a name that begins like a pseudo-header field's", header: new Map([[":x", "a"]]) },
+  { name: "the name of a pseudo-header field", header: new Map([[":status", "201"]]) },
+  { name: "an empty name", header: new Map([["", "a"]]) },
+  { name: "a character above U+00FF", header: new Map([["x-user", "\u010a"]]) },
+  { name: "no list at all", header: { "x-user": "a" } },
+  { name: "no value", header: undefined },
+];
+
+/** What the gateway says itself, whatever a handler sets. */
+const carrierFields: readonly Field[] = [
+  ["content-length", "1"],
+  ["connection", "x-odd"],
+  ["Date", "Thu, 01 Jan 1970 00:00:00 GMT"],
+  ["transfer-encoding", "x-odd"],
+];
+
+/** What it says itself, whatever a hook adds. */
+const ownFields: readonly Field[] = [
+  ...carrierFields,
+  ["Content-Type", "text/x-odd"],
+  ["content-encoding", "x-odd"],
+  ["TE", "x-odd"],
+  ["http2-settings", "x-odd"],
+];
+
+/** Puts in the place of header or trailer what a request asks for. */
+const interceptor: Interceptor = (next) => async (request) => {
+  const response = await next(request);
+  const asked = request.header.get("x-odd");
+  const place = request.header.get("x-place") ?? "header";
+  if (asked === "set") for (const [name, value] of carrierFields) response.header.set(name, value);
+  const replaced = asked === "its own" ? request : odd[Number(asked)];
+  return replaced === undefined ? response : { ...response, [place]: replaced.header };
+};
+
+const reported: string[] = [];
+const gateway = await openEveryCarrier({
+  routes: (router) =>
+    router.service(GreenhouseService, {
+      waterBed: () => ({}),
+      watchReadings: async function* () {
+        yield {};
+      },
+    }),
+  interceptors: [interceptor],
+  rest: {
+    rules: [
+      { selector: "greenhouse.v1.GreenhouseService.WatchReadings", pattern: { case: "get", value: "/readings" } },
+    ],
+  },
+  onRequest: (request) => {
+    if (request.header.get("x-odd") !== "added") return;
+    for (const [name, value] of ownFields) request.addToAnswer(name, value);
+  },
+  onFault: (_, what) => reported.push(what),
+});
+
+afterAll(async () => await gateway[Symbol.asyncDispose]());
+
+beforeEach(() => {
+  reported.length = 0;
+});
+
+const { "connect-json": connect, grpc, "grpc-web": grpcWeb } = wireFormats;
+const watchReadings = "/greenhouse.v1.GreenhouseService/WatchReadings";
+
+/** A call, and how to read the code that it came to. */
+interface Way {
+  readonly name: string;
+  readonly request: (header: readonly Field[]) => HttpRequest;
+  readonly codeOf: (answer: HttpAnswer) => number;
+}
+
+function wayOf(name: string, format: WireFormat, procedure: string): Way {
+  const message = Buffer.from(format.codec === "json" ? "{}" : "");
+  return {
+    name,
+    request: (header) => rpcRequest(format, message, header, procedure),
+    codeOf: (answer) => readOutcome(format, answer).code,
+  };
+}
+
+const ways: readonly Way[] = [
+  {
+    name: "REST",
+    request: (header) => ({ httpMethod: "POST", path: "/beds/7:water", header }),
+    codeOf: ({ httpStatus }) => (httpStatus === 500 ? 13 : 0),
+  },
+  wayOf("Connect", connect, waterBedProcedure),
+  wayOf("gRPC", grpc, waterBedProcedure),
+  wayOf("gRPC-Web", grpcWeb, waterBedProcedure),
+  {
+    name: "a stream of REST",
+    request: (header) => ({ httpMethod: "GET", path: "/readings", header }),
+    codeOf: ({ httpStatus, body }) => (httpStatus === 500 || body.includes('"@error":{"code":13,') ? 13 : 0),
+  },
+  {
+    name: "a stream of Connect",
+    request: (header) => ({
+      httpMethod: "POST",
+      path: watchReadings,
+      header: [["content-type", "application/connect+json"], ...header],
+      body: encodeEnvelope(0, Buffer.from("{}")),
+    }),
+    codeOf: ({ httpStatus, body }) => (httpStatus === 200 && body.includes('"error":{"code":"internal"') ? 13 : 0),
+  },
+  wayOf("a stream of gRPC", grpc, watchReadings),
+  wayOf("a stream of gRPC-Web", grpcWeb, watchReadings),
+];
+
+const rows = carrierNames.flatMap((carrier) => {
+  const possible = ways.filter(({ name }) => {
+    // Fetch has no trailers, which gRPC needs.
+    if (name.endsWith("gRPC")) return carrier !== "Fetch";
+    // To whoever carries it, an answer of Connect or gRPC-Web is like one of REST.
+    return carrier === "our HTTP/2" || name.endsWith("REST");
+  });
+  return possible.map((way) => ({ carrier, way }));
+});
+
+describe.each(rows)("over $carrier in $way.name", ({ carrier, way }) => {
+  test.each(odd)("a header or trailer with $name is reported and answered as Internal", async ({ header }) => {
+    for (const place of ["header", "trailer"]) {
+      const request = way.request([
+        ["x-odd", String(odd.findIndex((row) => row.header === header))],
+        ["x-place", place],
+      ]);
+      const answer = await gateway.ask(carrier, request);
+      expect.soft(way.codeOf(answer), place).toBe(13);
+      expect.soft(reported.splice(0), place).toEqual(["an answer could not be written"]);
+    }
+  });
+
+  test("the header of the request is sent back without its pseudo-header fields", async () => {
+    const request = way.request([
+      ["x-odd", "its own"],
+      ["x-place", "header"],
+    ]);
+    const answer = await gateway.ask(carrier, request);
+    expect(way.codeOf(answer)).toBe(0);
+    expect(answer.header).toContainEqual(["x-odd", "its own"]);
+    expect(reported).toEqual([]);
+  });
+
+  test.each(["added", "set"])("what the gateway says itself is there once, and as if none was %s", async (how) => {
+    const plain = await gateway.ask(carrier, way.request([["x-odd", "none"]]));
+    const answer = await gateway.ask(carrier, way.request([["x-odd", how]]));
+    expect(dated(answer)).toEqual(dated(plain));
+    expect(way.codeOf(answer)).toBe(0);
+    expect(reported).toEqual([]);
+  });
+});
+
+/** The header of an answer, of whose date the day is enough. */
+function dated({ header }: HttpAnswer): readonly Field[] {
+  return header.map(([name, value]) => (name === "date" ? [name, value.slice(0, 16)] : [name, value]));
+}

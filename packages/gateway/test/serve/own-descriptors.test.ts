@@ -1,0 +1,14 @@
+import { createRegistry } from "@bufbuild/protobuf";
+import { expect, test } from "vitest";
+import { GreenhouseService, ReadingSchema } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { requireOwnDescriptors } from "../../src/serve/own-descriptors.ts";
+
+test("a type of a registry that another copy of protobuf-es has described is refused, like a service", () => {
+  const { file } = GreenhouseService;
+  const proto: typeof file.proto = Object.setPrototypeOf({ ...file.proto }, {});
+  const foreign = createRegistry({ ...ReadingSchema, file: { ...file, proto } });
+  expect(() => requireOwnDescriptors([GreenhouseService], createRegistry(ReadingSchema), undefined)).not.toThrow();
+  expect(() => requireOwnDescriptors([GreenhouseService], foreign, undefined)).toThrow(
+    "message greenhouse.v1.Reading was described by another copy of @bufbuild/protobuf",
+  );
+});

@@ -1,0 +1,128 @@
+import { type ConnectRouter, type ConnectRouterOptions, ConnectError, createConnectRouter } from "@connectrpc/connect";
+import { describe, expect, test } from "vitest";
+import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { createGateway, type GatewayOptions } from "../../src/index.ts";
+import { fieldValue } from "../../../testing/src/carriers/exchange.ts";
+import { exchangeHttp2 } from "../../../testing/src/carriers/http2-connection.ts";
+import { getReadingProcedure, waterBedProcedure } from "../../../testing/src/gateway/greenhouse.ts";
+import { envelope } from "../../../testing/src/gateway/scripted-http2-server.ts";
+import { rpcRequest, wireFormats } from "../../../testing/src/gateway/wire-format.ts";
+
+// Routes are given a router that takes what Connect's takes. These rows are Connect's: a server that changes its import
+// must go on as it was.
+
+type Override = Partial<ConnectRouterOptions>;
+
+const getReading = `${getReadingProcedure}?encoding=json&message=%7B%7D`;
+const implementation = { waterBed: () => ({}), getReading: () => ({}) };
+
+/** Which requests are answered as calls: one in each protocol, and a GET. */
+async function answered(options: Partial<GatewayOptions>, override?: Override): Promise<readonly string[]> {
+  await using stack = new AsyncDisposableStack();
+  const gateway = createGateway({
+    ...options,
+    routes: (router) => router.service(GreenhouseService, implementation, override),
+  });
+  stack.defer(() => gateway.close());
+  const address = await gateway.listen({ host: "127.0.0.1", port: 0 });
+  const found: string[] = [];
+  for (const name of ["connect-json", "grpc-json", "grpc-web-json"] as const) {
+    const format = wireFormats[name];
+    const request = rpcRequest(format, Buffer.from("{}"), [], waterBedProcedure);
+    const answer = await exchangeHttp2(address, request);
+    if (answer.httpStatus === 200) found.push(format.protocol);
+  }
+  const got = await exchangeHttp2(address, { httpMethod: "GET", path: getReading, header: [] });
+  return [...found, got.httpStatus === 200 ? "GET" : (fieldValue(got.header, "allow") ?? "")];
+}
+
+describe("a router that requires the version of Connect's protocol is told it by", () => {
+  const version = ["connect-protocol-version", "1"] as const;
+  const otherVersion = ["connect-protocol-version", "2"] as const;
+  const watchReadings = `/${GreenhouseService.typeName}/WatchReadings`;
+  const body = Buffer.from("{}");
+  const ofJson = ["content-type", "application/json"] as const;
+  const ofStream = ["content-type", "application/connect+json"] as const;
+  test.for([
+    {
+      by: "a call",
+      without: { httpMethod: "POST", path: waterBedProcedure, header: [ofJson], body },
+      named: { header: [ofJson, version] },
+    },
+    {
+      by: "a stream",
+      without: { httpMethod: "POST", path: watchReadings, header: [ofStream, otherVersion], body: envelope(body) },
+      named: { header: [ofStream, version] },
+    },
+    {
+      by: "a GET",
+      without: { httpMethod: "GET", path: getReading, header: [] },
+      named: { path: `${getReading}&connect=v1` },
+    },
+  ])("$by", async ({ without, named }) => {
+    await using stack = new AsyncDisposableStack();
+    const gateway = createGateway({
+      requireConnectProtocolHeader: true,
+      routes: (router) => router.service(GreenhouseService, { ...implementation, async *watchReadings() {} }),
+    });
+    stack.defer(() => gateway.close());
+    const address = await gateway.listen({ host: "127.0.0.1", port: 0 });
+    const refused = await exchangeHttp2(address, without);
+    expect(String(refused.body)).toContain("invalid_argument");
+    const taken = await exchangeHttp2(address, { ...without, ...named });
+    expect(String(taken.body)).not.toContain("code");
+  });
+});
+
+describe("a router's options", () => {
+  const rows: readonly { title: string; of?: Partial<GatewayOptions>; own?: Override; want: readonly string[] }[] = [
+    { title: "none", want: ["connect", "grpc", "grpc-web", "GET"] },
+    { title: "no gRPC", of: { grpc: false }, want: ["connect", "grpc-web", "GET"] },
+    { title: "no gRPC-Web", of: { grpcWeb: false }, want: ["connect", "grpc", "GET"] },
+    { title: "no Connect, and so no GET", of: { connect: false }, want: ["grpc", "grpc-web", "POST"] },
+    { title: "a service's own", own: { grpc: false }, want: ["connect", "grpc-web", "GET"] },
+    {
+      title: "a service's over the router's",
+      of: { grpc: false },
+      own: { grpc: true, connect: false },
+      want: ["grpc", "grpc-web", "POST"],
+    },
+    {
+      title: "a service's below which the router's hold",
+      of: { grpcWeb: false },
+      own: { connect: false },
+      want: ["grpc", "POST"],
+    },
+  ];
+  test.for(rows)("say which protocols are served: $title", async ({ of = {}, own, want }) => {
+    expect(await answered(of, own)).toEqual(want);
+  });
+
+  const none: Override = { grpc: false, grpcWeb: false, connect: false };
+  const refused: readonly { title: string; of?: Partial<GatewayOptions>; own?: Override; error: RegExp }[] = [
+    { title: "no protocol at all", of: none, error: /all protocols are disabled/ },
+    { title: "a service without a protocol", own: none, error: /all protocols are disabled/ },
+    { title: "a service's limit that is none", own: { readMaxBytes: 0 }, error: /readMaxBytes 0 must be/ },
+    { title: "a limit that is none", of: { writeMaxBytes: -1 }, error: /writeMaxBytes -1 must be/ },
+  ];
+  test.for(refused)("are refused as Connect refuses them: $title", ({ of = {}, own, error }) => {
+    const start = (): unknown =>
+      createGateway({ ...of, routes: (router) => router.service(GreenhouseService, implementation, own) });
+    expect(start).toThrow(ConnectError);
+    expect(start).toThrow(error);
+    expect(() => createConnectRouter(of).service(GreenhouseService, implementation, own)).toThrow(error);
+  });
+});
+
+test("routes that look at the handlers find those of Connect", () => {
+  const seen: string[][] = [];
+  const look = (router: ConnectRouter): void => {
+    const own: Override = { grpcWeb: false };
+    router.service(GreenhouseService, implementation, own);
+    seen.push(router.handlers.map(({ requestPath, protocolNames }) => `${requestPath} ${protocolNames.join(" ")}`));
+  };
+  look(createConnectRouter());
+  createGateway({ routes: look });
+  expect(seen[0]).toHaveLength(GreenhouseService.methods.length);
+  expect(seen[1]).toEqual(seen[0]);
+});

@@ -1,0 +1,65 @@
+import { writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { expect, test } from "vitest";
+import { projectFolder } from "../../../../testing/src/process/child-program.ts";
+import { startNode } from "../../../../testing/src/process/command-line.ts";
+import { exchangeHttp1 } from "../../../../testing/src/carriers/http1-connection.ts";
+import { blocksRunBy } from "../../../../../test/support/docs/page-blocks.ts";
+import { createTempFolder } from "../../../../testing/src/process/temp-folder.ts";
+
+// The blocks with which docs/gateway.md mounts the gateway in an application, each in one of the framework that its
+// comment names.
+
+const framework = createRequire(join(projectFolder, "examples/frameworks/package.json"));
+
+function urlOf(path: string): string {
+  return JSON.stringify(pathToFileURL(path).href);
+}
+
+/** What stands around a line: an application with a page of its own, which listens on a free port. */
+const applications = {
+  Express: {
+    before: `import { createServer } from "node:http";
+import express from ${urlOf(framework.resolve("express"))};
+const app = express();`,
+    after: `app.get("/", (request, response) => void response.send("a page"));
+announce(createServer(app));`,
+  },
+  Fastify: {
+    before: `import fastify from ${urlOf(framework.resolve("fastify"))};
+const app = fastify();
+const gateway = createGateway({ routes });`,
+    after: `app.get("/", (request, reply) => reply.send("a page"));
+await app.ready();
+announce(app.server);`,
+  },
+} as const;
+
+const imports = `import { createGateway } from ${urlOf(join(projectFolder, "packages/gateway/src/index.ts"))};
+import { announce } from ${urlOf(join(projectFolder, "examples/servers/announce.ts"))};
+import { routes } from ${urlOf(join(projectFolder, "examples/servers/greenhouse.ts"))};`;
+
+const blocks = blocksRunBy("packages/gateway/test/suites/frameworks/documented-mounting.test.ts").map(
+  ({ text }) => text,
+);
+
+test.each(blocks)("%s", async (block) => {
+  const name = /\/\/ (\w+)$/m.exec(block)?.[1];
+  if (name !== "Express" && name !== "Fastify") throw new Error("the block does not say which framework it is for");
+  using folder = createTempFolder();
+  const { before, after } = applications[name];
+  writeFileSync(folder.file("application.mjs"), [imports, before, block, after].join("\n"));
+  const program = [folder.file("application.mjs"), "0"];
+  await using running = startNode(program, folder.path);
+  const [, address = "", port = ""] = await running.find(/http:\/\/([\d.]+):(\d+)/);
+  const ask = async (path: string): Promise<string> =>
+    String((await exchangeHttp1({ address, port: Number(port) }, { httpMethod: "GET", path, header: [] })).body);
+  expect(JSON.parse(await ask("/sensors/palm/reading"))).toEqual({ sensor: "palm", degreesCelsius: 21 });
+  expect(await ask("/")).toBe("a page");
+});
+
+test("there is a block for each framework", () => {
+  expect(blocks).toHaveLength(Object.keys(applications).length);
+});

@@ -1,0 +1,53 @@
+import { writeFileSync } from "node:fs";
+import { parseArgs } from "node:util";
+import { type BothWays, goBothWays } from "../../../../testing/src/gateway/binary-oracle.ts";
+import { testSeed } from "../../../../testing/src/test-seed.ts";
+
+// `npm run suite -- random-messages`: random messages of random types of proto2, proto3 and edition 2023, read and written by
+// the code that the gateway makes for a type, and by protobuf-es. Mostly well formed bytes, some with a field of another
+// type than declared, a bit flipped, or cut off; and messages with values of any kind in their fields. Both must agree.
+//
+// `-- --messages 10000000 --seconds 600` for longer; a message that differs names its seed, `-- --seed 42` repeats it.
+
+const { values } = parseArgs({
+  options: {
+    messages: { type: "string", default: "1000000" },
+    seconds: { type: "string", default: "45" },
+    seed: { type: "string" },
+  },
+});
+
+const kinds = ["read", "written", "odd"] as const;
+const ways = ["quick", "left"] as const;
+
+const untilMs = performance.now() + Number(values.seconds) * 1000;
+const first = values.seed === undefined ? testSeed : Number(values.seed);
+const messagesMax = values.seed === undefined ? Number(values.messages) : 1;
+const all: BothWays = { read: { quick: 0, left: 0 }, written: { quick: 0, left: 0 }, odd: { quick: 0, left: 0 } };
+let problem: unknown;
+let seed = first;
+
+for (; count() < messagesMax && performance.now() < untilMs && problem === undefined; seed += 1) {
+  try {
+    const found = goBothWays(seed);
+    for (const kind of kinds) for (const way of ways) all[kind][way] += found[kind][way];
+  } catch (error) {
+    problem = error;
+  }
+}
+
+if (problem !== undefined) console.error(problem);
+const shares = kinds.map((kind) => `${kind} ${all[kind].quick} quickly and ${all[kind].left} by protobuf-es`);
+console.log(`${count()} messages of ${seed - first} sets of types: ${shares.join(", ")}`);
+
+const file = process.env["TEST_REPORT"];
+if (file !== undefined) {
+  const failed = problem === undefined ? 0 : 1;
+  const detail = `${count().toLocaleString("en")} messages`;
+  writeFileSync(file, JSON.stringify({ numPassedTests: 1 - failed, numFailedTests: failed, numTotalTests: 1, detail }));
+}
+process.exitCode = problem === undefined ? 0 : 1;
+
+function count(): number {
+  return kinds.flatMap((kind) => ways.map((way) => all[kind][way])).reduce((sum, one) => sum + one, 0);
+}

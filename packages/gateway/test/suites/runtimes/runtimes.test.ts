@@ -1,0 +1,169 @@
+import { once } from "node:events";
+import { writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { gunzipSync, gzipSync } from "node:zlib";
+import { build } from "rolldown";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import {
+  type Address,
+  type Field,
+  fieldValue,
+  type HttpAnswer,
+  type HttpRequest,
+} from "../../../../testing/src/carriers/exchange.ts";
+import { exchangeHttp1, openHttp1 } from "../../../../testing/src/carriers/http1-connection.ts";
+import { readOutcome } from "../../../../testing/src/gateway/outcome.ts";
+import { rpcRequest, wireFormats } from "../../../../testing/src/gateway/wire-format.ts";
+import { projectFolder } from "../../../../testing/src/process/child-program.ts";
+import { type CommandLine, startProgram } from "../../../../testing/src/process/command-line.ts";
+import { createTempFolder } from "../../../../testing/src/process/temp-folder.ts";
+
+// The examples over Fetch, each on the runtime that it is for, bundled as for a worker: nothing of node is in them.
+
+const installed = createRequire(join(import.meta.dirname, "package.json"));
+const folder = createTempFolder();
+
+/** How a runtime is started on a bundled program, and on which port the program listens. */
+const runtimes = [
+  {
+    name: "Deno",
+    example: "deno",
+    command: "@deno/linux-x64-glibc/deno",
+    args: ["run", "--no-config", "--allow-net=127.0.0.1", folder.file("deno.mjs"), "0"],
+  },
+  { name: "Bun", example: "bun", command: "@oven/bun-linux-x64/bin/bun", args: [folder.file("bun.mjs"), "0"] },
+  {
+    name: "workerd",
+    example: "worker",
+    command: "@cloudflare/workerd-linux-64/bin/workerd",
+    args: ["serve", "--verbose", "--socket-addr=http=127.0.0.1:0", "--control-fd=1", folder.file("config.capnp")],
+  },
+] as const;
+
+// The date decides which behaviour of Cloudflare the worker gets.
+const workerdConfig = `using Workerd = import "/workerd/workerd.capnp";
+const config :Workerd.Config = (
+  services = [(name = "main", worker = (
+    modules = [(name = "worker.mjs", esModule = embed "worker.mjs")],
+    compatibilityDate = "2025-01-01",
+  ))],
+  sockets = [(name = "http", http = (), service = "main")],
+);
+`;
+
+beforeAll(async () => {
+  writeFileSync(folder.file("config.capnp"), workerdConfig);
+  for (const { example } of runtimes) {
+    const { output } = await build({
+      input: join(projectFolder, `examples/fetch/${example}.ts`),
+      platform: "browser",
+      output: { file: folder.file(`${example}.mjs`), format: "esm" },
+    });
+    expect(
+      output.flatMap(({ type, ...chunk }) => (type === "chunk" && "imports" in chunk ? chunk.imports : [])),
+    ).toEqual([]);
+  }
+});
+
+afterAll(() => folder[Symbol.dispose]());
+
+const service = "/greenhouse.v1.GreenhouseService";
+const json: Field = ["content-type", "application/json"];
+const get = (path: string, ...header: Field[]): HttpRequest => ({ httpMethod: "GET", path, header });
+const water = (body: Uint8Array | string): HttpRequest => ({
+  httpMethod: "POST",
+  path: "/beds/9007199254740993:water",
+  header: [json],
+  body: Buffer.from(body),
+});
+
+describe.each(runtimes)("on $name", ({ name, command, args }) => {
+  let running: CommandLine;
+  let address: Address;
+  const ask = async (request: HttpRequest): Promise<HttpAnswer> => await exchangeHttp1(address, request);
+
+  beforeAll(async () => {
+    running = startProgram(installed.resolve(command), args, folder.path);
+    const [, written = "", announced = ""] = await running.find(/http:\/\/127\.0\.0\.1:(\d+)|"port":(\d+)/);
+    address = { address: "127.0.0.1", port: Number(written === "" ? announced : written) };
+  });
+  afterAll(() => running[Symbol.asyncDispose]());
+
+  test.each([
+    { request: get("/sensors/palm/reading"), httpStatus: 200, body: '{"sensor":"palm","degreesCelsius":21}' },
+    { request: { ...get("/sensors/palm/reading"), httpMethod: "HEAD" }, httpStatus: 200, body: "" },
+    { request: water('{"liters":3}'), httpStatus: 200, body: '{"bed":"9007199254740993","liters":3}' },
+    { request: water("{"), httpStatus: 400, body: /^\{"code":3,/ },
+    { request: get("/nowhere"), httpStatus: 404, body: /^\{"code":5,/ },
+    { request: { ...get("/sensors/palm/reading"), httpMethod: "PUT" }, httpStatus: 405, body: /^\{"code":12,/ },
+    {
+      request: get("/sensors/palm/readings?count=2"),
+      httpStatus: 200,
+      body: '{"sensor":"palm","degreesCelsius":21}\n'.repeat(2),
+    },
+    {
+      request: get("/sensors/palm/readings?count=1", ["accept", "text/event-stream"]),
+      httpStatus: 200,
+      body: 'retry: 3000\ndata: {"sensor":"palm","degreesCelsius":21}\n\nevent: end\ndata: {}\n\n',
+    },
+    { request: get("/sensors/none/readings?count=1"), httpStatus: 404, body: /^\{"code":5,/ },
+  ])("$request.httpMethod $request.path is answered $httpStatus", async ({ request, httpStatus, body }) => {
+    const answer = await ask(request);
+    expect(answer.httpStatus).toBe(httpStatus);
+    if (typeof body === "string") expect(answer.body.toString()).toBe(body);
+    else expect(answer.body.toString()).toMatch(body);
+  });
+
+  // workerd closes the connection of a client that still sends, whose answer may then be lost.
+  if (name !== "workerd") {
+    test("a body above its limit is answered 413", async () => {
+      expect((await ask(water(Buffer.alloc(5_000_000, " ")))).httpStatus).toBe(413);
+    });
+  }
+
+  test.each(["connect-json", "connect-proto", "grpc-web", "grpc-web-text"] as const)(
+    "an RPC is answered in %s",
+    async (format) => {
+      const message = format === "connect-json" ? Buffer.from('{"bed":"1"}') : Buffer.from([8, 1]);
+      const answer = await ask(rpcRequest(wireFormats[format], message, [], `${service}/WaterBed`));
+      expect(readOutcome(wireFormats[format], answer)).toEqual({ code: 0, message: "" });
+    },
+  );
+
+  test("gRPC is refused", async () => {
+    expect((await ask(rpcRequest(wireFormats.grpc, Buffer.of(), [], `${service}/WaterBed`))).httpStatus).toBe(415);
+  });
+
+  test("a client that goes away from a stream leaves the others served", async () => {
+    using connection = await openHttp1(address);
+    connection.request(get("/sensors/palm/readings?count=1000000000"));
+    await once(connection.socket, "data");
+    connection.socket.destroy();
+    expect((await ask(get("/sensors/palm/reading"))).httpStatus).toBe(200);
+  });
+
+  test.each([
+    { coding: "identity", body: Buffer.from('{"degreesCelsius":1}\n{"degreesCelsius":3}\n') },
+    { coding: "gzip", body: gzipSync('{"degreesCelsius":1}\n{"degreesCelsius":3}\n') },
+  ])("a stream of a client is read in $coding", async ({ coding, body }) => {
+    const header: Field[] = [
+      ["content-type", "application/x-ndjson"],
+      ["content-encoding", coding],
+    ];
+    const answer = await ask({ httpMethod: "POST", path: "/readings", header, body });
+    expect(answer.body.toString()).toBe('{"count":2,"meanDegreesCelsius":2}');
+  });
+
+  test("gzip is read and written", async () => {
+    const note = "wet ".repeat(1000);
+    const request = water(gzipSync(JSON.stringify({ note })));
+    const coded: Field[] = [
+      ["content-encoding", "gzip"],
+      ["accept-encoding", "gzip"],
+    ];
+    const answer = await ask({ ...request, header: [...request.header, ...coded] });
+    expect(fieldValue(answer.header, "content-encoding")).toBe("gzip");
+    expect(JSON.parse(gunzipSync(answer.body).toString())).toMatchObject({ note });
+  });
+});

@@ -1,0 +1,57 @@
+import { createServer } from "node:http";
+import { expect, test } from "vitest";
+import { createHttp1, createHttp2 } from "../../../../conformance/runner/index.ts";
+import type { Gateway, GatewayOptions } from "../../../src/index.ts";
+import { createTestGateway } from "../../../../testing/src/gateway/test-engine.ts";
+import { isSayable } from "../../../../testing/src/carriers/fetch.ts";
+import { listenOnLoopback } from "../../../../testing/src/carriers/listen-on-loopback.ts";
+import { allCases, byHand } from "../../../../testing/src/transcoding/all-cases.ts";
+import { echoOptions } from "../../../../testing/src/transcoding/echo-backend.ts";
+import { failures } from "../../../../testing/src/transcoding/failures.ts";
+import { overFetch } from "./over-fetch.ts";
+
+async function listen(options: Partial<GatewayOptions> = {}): Promise<Gateway & { readonly url: URL }> {
+  const gateway = createTestGateway({ ...echoOptions, ...options });
+  const { port } = await gateway.listen({ host: "127.0.0.1", port: 0 });
+  return Object.assign(gateway, { url: new URL(`http://127.0.0.1:${port}`) });
+}
+
+test("the gateway keeps the transcoding suite over HTTP/1.1", async () => {
+  const gateway = await listen();
+  expect(await failures(byHand, createHttp1(gateway.url))).toEqual([]);
+  await gateway.close();
+});
+
+test("the gateway keeps the transcoding suite over HTTP/2", async () => {
+  const gateway = await listen();
+  expect(await failures(byHand, createHttp2(gateway.url))).toEqual([]);
+  await gateway.close();
+});
+
+test("a gateway that generates no code keeps the transcoding suite", async () => {
+  const gateway = await listen({ codegen: false });
+  expect(await failures(byHand, createHttp2(gateway.url))).toEqual([]);
+  await gateway.close();
+});
+
+test("the gateway keeps the transcoding suite mounted in a server of node:http", async () => {
+  const server = createServer(createTestGateway(echoOptions).handler);
+  // Node's parser refuses methods that it does not know.
+  const url = new URL(await listenOnLoopback(server));
+  expect(await failures(byHand, createHttp1(url))).toEqual([]);
+  server.close();
+});
+
+test("the gateway keeps the whole transcoding suite over Fetch", async () => {
+  const sayable = allCases.filter(({ request: { method, target, json, text, base64 } }) => {
+    const body = json ?? text ?? base64;
+    return isSayable({
+      httpMethod: method,
+      path: target,
+      header: [],
+      ...(body === undefined ? {} : { body: Buffer.from(body) }),
+    });
+  });
+  expect(sayable.length).toBeGreaterThan(1500);
+  expect(await failures(sayable, overFetch(createTestGateway(echoOptions).fetch))).toEqual([]);
+});

@@ -1,0 +1,331 @@
+import { writeFileSync } from "node:fs";
+import { createServer as createHttp2Server, type ServerHttp2Stream } from "node:http2";
+import { createServer, type Socket } from "node:net";
+import { join } from "node:path";
+import { afterAll, expect, test } from "vitest";
+import {
+  type Case,
+  createHttp1,
+  createHttp2,
+  type Need,
+  readCases,
+  readKnownFailing,
+  type Result,
+  run,
+  writeReport,
+} from "../../../../conformance/runner/index.ts";
+import { createGateway } from "../../../src/index.ts";
+import {
+  listenOnLoopback,
+  type LoopbackServer,
+  startOnLoopback,
+} from "../../../../testing/src/carriers/listen-on-loopback.ts";
+import { waitLimitMs } from "../../../../testing/src/deadline.ts";
+import { projectFolder, runProgram } from "../../../../testing/src/process/child-program.ts";
+import { createTempFolder } from "../../../../testing/src/process/temp-folder.ts";
+import { echoOptions } from "../../../../testing/src/transcoding/echo-backend.ts";
+
+const folder = createTempFolder();
+afterAll(() => folder[Symbol.dispose]());
+
+const cases = new Map(readCases().map((each) => [each.id, each]));
+
+function some(...ids: readonly string[]): readonly Case[] {
+  return ids.flatMap((id) => cases.get(id) ?? []);
+}
+
+interface RunMore {
+  readonly timeoutMs?: number;
+  readonly knownFailing?: readonly string[];
+  readonly without?: readonly Need[];
+  readonly http2?: boolean;
+}
+
+async function runAgainst(url: string, each: readonly Case[], more: RunMore = {}): Promise<readonly Result[]> {
+  const { timeoutMs = waitLimitMs, knownFailing = [], without = [], http2 = false } = more;
+  const exchange = http2 ? createHttp2(new URL(url)) : createHttp1(new URL(url));
+  const results: Result[] = [];
+  const options = { exchange, timeoutMs, without, knownFailing, restartLimitMs: 1 };
+  for await (const result of run(each, options)) results.push(result);
+  return results;
+}
+
+/** A server on plain sockets that does with each what is said. */
+async function serve(onSocket: (socket: Socket) => void): Promise<LoopbackServer> {
+  return await startOnLoopback(createServer(onSocket));
+}
+
+function sending(...pieces: readonly string[]): (socket: Socket) => void {
+  return (socket) => socket.once("data", () => socket.end(pieces.join("")));
+}
+
+/** Sends without an end, as fast as it is read. */
+function endless(socket: Socket, head: string, text = "x"): void {
+  const piece = text.repeat(64 * 1024);
+  const more = (): void => {
+    while (socket.writable && socket.write(piece));
+  };
+  socket.once("data", () => {
+    socket.write(head);
+    socket.on("drain", more);
+    more();
+  });
+}
+
+const echo = JSON.stringify({ rpc: "Query", message: "{}" });
+const ok = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n";
+
+test.each<[what: string, server: (socket: Socket) => void, says: string]>([
+  ["closes each connection", (socket) => socket.destroy(), "closed"],
+  ["closes each connection after the request", sending(""), "before an answer"],
+  ["speaks something else", sending("220 mail.example ESMTP\r\n"), "does not speak HTTP"],
+  ["sends a status that is none", sending("HTTP/1.1 abc\r\n\r\n"), "bad status line"],
+  ["sends a header line that is none", sending("HTTP/1.1 200 OK\r\nx\r\n\r\n"), "bad header line"],
+  ["sends a header without an end", (s) => endless(s, ok), "header of more than 65536 bytes"],
+  ["sends interim answers without an end", (s) => endless(s, "", "HTTP/1.1 103 \r\n\r\n"), "does not stop to answer"],
+  ["sends 100 MB and more", (s) => endless(s, `${ok}\r\n`), "more than 1048576 bytes"],
+  [
+    "announces 100 MB and sends them",
+    (s) => endless(s, `${ok}content-length: 100000000\r\n\r\n`),
+    "more than 1048576 bytes",
+  ],
+  ["sends chunks that are none", sending(`${ok}transfer-encoding: chunked\r\n\r\nzz\r\n`), "bad chunk"],
+  ["announces a length that is none", sending(`${ok}content-length: 1e3\r\n\r\n`), "a length of"],
+  [
+    "announces two lengths",
+    sending(`${ok}content-length: ${echo.length}\r\ncontent-length: 5\r\n\r\n${echo}`),
+    "announced two lengths",
+  ],
+  [
+    "breaks off behind JSON that can be read",
+    sending(`${ok}content-length: 500\r\n\r\n${echo}`),
+    "broke off behind 30 bytes",
+  ],
+  [
+    "breaks off between chunks",
+    sending(`${ok}transfer-encoding: chunked\r\n\r\n${echo.length.toString(16)}\r\n${echo}\r\n`),
+    "broke off behind 30 bytes",
+  ],
+])("a server that %s fails its case", async (_, server, says) => {
+  await using served = await serve(server);
+  const [result] = await runAgainst(served.baseUrl, some("query.none"));
+  expect(result?.outcome).toBe("fail");
+  expect(result?.problems.join()).toContain(says);
+});
+
+test.each([
+  { id: "answer.return.nothing", what: "objects in objects", body: `${'{"a":'.repeat(90_000)}{}${"}".repeat(90_000)}` },
+  { id: "stream.count.1", what: "objects in objects", body: `${'{"a":'.repeat(90_000)}{}${"}".repeat(90_000)}` },
+  { id: "stream.count.1", what: "quotes that never end", body: '"\\'.repeat(500_000) },
+])("$id fails, and does not stop the run, when it is answered with a megabyte of $what", async ({ id, body }) => {
+  await using served = await serve(sending(`${ok}\r\n${body}`));
+  const results = await runAgainst(served.baseUrl, some(id));
+  expect(results.map(({ outcome }) => outcome)).toEqual(["fail"]);
+});
+
+test("a body behind the answer to HEAD is seen", async () => {
+  await using served = await serve(sending(`${ok}content-length: 2\r\n\r\n{}`));
+  const [result] = await runAgainst(served.baseUrl, some("method.head"));
+  expect(result?.problems).toEqual(['expected no body, got "{}"']);
+});
+
+test("what a server says is no markup of a report", async () => {
+  await using served = await serve(sending(`HTTP/1.1 500 \r\n\r\n]]>\`<b>`));
+  const results = await runAgainst(served.baseUrl, some("query.none"));
+  expect(writeReport(results, "junit")).toContain("]]&gt;`&lt;b&gt;");
+  expect(writeReport(results, "md")).toContain(`: \`expected the status 200, got 500 with "]]>'<b>"\`\n`);
+});
+
+test("a server that hangs fails each case in its time, and not the run", async () => {
+  await using served = await serve(() => undefined);
+  const results = await runAgainst(served.baseUrl, some("query.none", "query.empty"), { timeoutMs: 50 });
+  expect(results.map(({ problems }) => problems)).toEqual([
+    ["the server gave no answer within 50 ms"],
+    ["the server gave no answer within 50 ms"],
+  ]);
+});
+
+test.each<{ what: string; answer: (stream: ServerHttp2Stream) => void; says: string; timeoutMs?: number }>([
+  { what: "hangs", answer: () => undefined, says: "gave no answer within 50 ms", timeoutMs: 50 },
+  {
+    what: "hangs behind a header",
+    answer: (stream) => stream.respond(),
+    says: "gave no answer within 50 ms",
+    timeoutMs: 50,
+  },
+  { what: "ends without an answer", answer: (stream) => stream.close(), says: "the stream before an answer" },
+  {
+    what: "sends 100 MB",
+    answer: (stream) => {
+      stream.respond();
+      stream.end(Buffer.alloc(100_000_000));
+    },
+    says: "more than 1048576 bytes",
+  },
+  {
+    what: "lies about the length",
+    answer: (stream) => {
+      stream.respond({ "content-length": 500 });
+      stream.end(echo);
+    },
+    says: "broke off behind",
+  },
+])("a server of HTTP/2 that $what fails its case", async ({ answer, says, timeoutMs = waitLimitMs }) => {
+  const server = createHttp2Server();
+  server.on("stream", (stream: ServerHttp2Stream) => {
+    stream.on("error", () => undefined);
+    answer(stream);
+  });
+  await using served = await startOnLoopback(server);
+  const [result] = await runAgainst(served.baseUrl, some("query.none"), { http2: true, timeoutMs });
+  expect(result?.outcome).toBe("fail");
+  expect(result?.problems.join()).toContain(says);
+});
+
+test("a server of HTTP/1.1 alone is none of HTTP/2", async () => {
+  await using served = await serve(sending(`${ok}content-length: ${echo.length}\r\n\r\n`, echo));
+  const [result] = await runAgainst(served.baseUrl, some("query.none"), { http2: true });
+  expect(result?.problems.join()).toContain("the server closed the connection");
+});
+
+test("a length that is a lie is not taken for the whole", async () => {
+  const [whole] = some("file.get.text");
+  if (whole === undefined) throw new Error("no such case");
+  await using served = await serve(
+    sending("HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: 50\r\n\r\nhello"),
+  );
+  const [result] = await runAgainst(served.baseUrl, [whole]);
+  expect(result?.outcome).toBe("fail");
+});
+
+test.each([
+  { what: "HTTP/1.0", head: "HTTP/1.0 200 OK\r\ncontent-type: application/json\r\n\r\n", body: echo },
+  { what: "no reason", head: "HTTP/1.1 200\r\n\r\n", body: echo },
+  { what: "an interim answer before", head: `HTTP/1.1 103 Early Hints\r\nlink: a\r\n\r\n${ok}\r\n`, body: echo },
+  {
+    what: "chunks",
+    head: `${ok}transfer-encoding: chunked\r\n\r\n`,
+    body: `5;x=1\r\n${echo.slice(0, 5)}\r\n${(echo.length - 5).toString(16)}\r\n${echo.slice(5)}\r\n0\r\n\r\n`,
+  },
+  { what: "more than it announced", head: `${ok}Content-Length: ${echo.length}\r\n\r\n`, body: `${echo}HTTP/1.1 500` },
+])("an answer with $what is read", async ({ head, body }) => {
+  await using served = await serve(sending(head, body));
+  const [result] = await runAgainst(served.baseUrl, some("query.none"));
+  expect(result?.problems).toEqual([]);
+});
+
+test.each([false, true])(
+  "where no server is, no case waits for one (over HTTP/2: %s)",
+  async (http2) => {
+    const results = await runAgainst("http://127.0.0.1:9", some("query.none"), { http2 });
+    expect(results[0]?.problems.join()).toContain("the server is not there");
+    expect(results[0]?.problems).toContain("and takes no connection since");
+  },
+  20_000,
+);
+
+test("a server that ends is told of by the case that ended it", async () => {
+  const { promise: closed, resolve } = Promise.withResolvers<void>();
+  const server = createServer((socket) => {
+    socket.on("error", () => undefined);
+    socket.once("data", () => {
+      server.close(() => resolve());
+      socket.destroy();
+    });
+  });
+  const url = await listenOnLoopback(server);
+  const results = await runAgainst(url, some("query.none", "query.empty"));
+  await closed;
+  expect(results.map(({ problems }) => problems.length)).toEqual([2, 1]);
+  expect(results[0]?.problems[1]).toBe("and takes no connection since");
+});
+
+test("known failures are no failures, and one that passes is", async () => {
+  await using served = await serve(sending(`${ok}\r\n${echo}`));
+  const known = readKnownFailing("# all of it\n\npath.string.* # because\nquery.none\n");
+  const results = await runAgainst(served.baseUrl, some("path.string.plain", "query.none", "query.nested.deep"), {
+    knownFailing: known,
+  });
+  expect(results.map(({ outcome }) => outcome)).toEqual(["known", "fixed", "fail"]);
+});
+
+test("what a server lacks is not run", async () => {
+  await using served = await serve((socket) => socket.destroy());
+  const results = await runAgainst(served.baseUrl, some("stream.count.1"), { without: ["streams"] });
+  expect(results.map(({ outcome }) => outcome)).toEqual(["not run"]);
+});
+
+test("a report says what was expected, by which sentence, and what came, in every form", async () => {
+  await using served = await serve(sending(`${ok}\r\n${echo}`));
+  const results = await runAgainst(served.baseUrl, some("query.none", "query.nested.deep"));
+  const want = 'nested: expected {"inner":{"text":"a"}}, got nothing';
+  expect(writeReport(results, "text")).toContain(
+    `query.nested.deep (must): nested.inner.text=a: fields of messages\n  GET /v1/query?nested.inner.text=a\n  ${want}\n  by google/api/http.proto`,
+  );
+  expect(writeReport(results, "md")).toContain("| queries | 1 | 0 | 1 | 0 | 0 | 0 |");
+  expect(JSON.parse(writeReport(results, "json"))).toMatchObject([
+    { id: "query.none", outcome: "pass" },
+    { id: "query.nested.deep", outcome: "fail", problems: [want] },
+  ]);
+  const junit = writeReport(results, "junit");
+  expect(junit).toContain('<testsuite name="queries" tests="2" failures="1" skipped="0">');
+  expect(junit).toContain("nested: expected {&quot;inner&quot;");
+});
+
+async function command(
+  ...args: readonly string[]
+): Promise<{ readonly exitCode: number | null; readonly text: string }> {
+  const { exitCode, stdout, stderr } = await runProgram(process.execPath, [
+    join(projectFolder, "packages/conformance/runner/main.ts"),
+    ...args,
+  ]);
+  return { exitCode, text: stdout + stderr };
+}
+
+test.each([
+  { args: [], says: "--base takes the URL" },
+  { args: ["--base", "ftp://a"], says: "--base takes the URL" },
+  { args: ["--base", "http://127.0.0.1:9", "--only", "nope"], says: "no case is called nope" },
+  { args: ["--base", "http://127.0.0.1:9", "--only", "query.*", "--only", "nope"], says: "no case is called nope" },
+  { args: ["--base", "http://127.0.0.1:9", "--without", "luck"], says: "--without takes one of verbs" },
+  { args: ["--base", "http://127.0.0.1:9", "--report", "xml"], says: "--report takes one of text" },
+  { args: ["--base", "http://127.0.0.1:9", "--timeout", "soon"], says: "--timeout takes milliseconds" },
+  { args: ["--base", "http://127.0.0.1:9", "--known-failing", "/nowhere"], says: "cannot read /nowhere" },
+  { args: ["--bass", "http://127.0.0.1:9"], says: "Unknown option '--bass'" },
+])("the command does not begin with $args", async ({ args, says }) => {
+  const { exitCode, text } = await command(...args);
+  expect(text).toContain(says);
+  expect(exitCode).toBe(2);
+});
+
+test.each([
+  { what: "hangs", server: () => undefined, timeout: "50", says: "the server gave no answer within 50 ms" },
+  { what: "is none of HTTP", server: sending("220 mail.example ESMTP\r\n"), says: "does not speak HTTP" },
+  { what: "serves something else", server: sending(`${ok}\r\n{"a":1}`), says: "expected the Echo of Query, got" },
+])("the command does not begin with a server that $what", async ({ server, timeout = "30000", says }) => {
+  await using served = await serve(server);
+  const { exitCode, text } = await command("--base", served.baseUrl, "--timeout", timeout, "--only", "path.string.*");
+  expect(text).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/ does not serve the echo contract: GET \/v1\/query: /);
+  expect(text).toContain(says);
+  expect(exitCode).toBe(2);
+});
+
+test("the command ends with 1 if a must fails that is not known, and with 0 if it is", async () => {
+  await using served = await serve(sending(`${ok}\r\n${echo}`));
+  const args = ["--base", served.baseUrl, "--only", "path.string.plain", "--only", "query.none"];
+  expect((await command(...args)).exitCode).toBe(1);
+  writeFileSync(folder.file("known.txt"), "path.string.plain # it knows one RPC\n");
+  const { exitCode, text } = await command(...args, "--known-failing", folder.file("known.txt"));
+  expect(text).toContain("must: 1 passed, 0 by an alternative, 0 failed, 1 known");
+  expect(exitCode).toBe(0);
+});
+
+test("the command prefixes the path of its base", async () => {
+  const gateway = createGateway({ ...echoOptions, requestPathPrefix: "/api" });
+  const { port } = await gateway.listen({ host: "127.0.0.1", port: 0 });
+  for (const more of [[], ["--http2"]]) {
+    const { text } = await command("--base", `http://127.0.0.1:${port}/api/`, "--only", "path.string.*", ...more);
+    expect(text).toMatch(/must: \d\d passed, 0 by an alternative, 0 failed/);
+  }
+  await gateway.close();
+});

@@ -1,0 +1,271 @@
+import { describe, expect, test } from "vitest";
+import { createTrustedProxies, isAddressOrNetwork } from "../../src/trusted-proxies/index.ts";
+
+const addresses = ["10.0.0.0/8", "2001:db8:1::/48", "192.0.2.1"];
+const peer = { address: "10.0.0.1", port: 4711 };
+
+function clientOf(fields: "x-forwarded" | "forwarded" | "none", header: Record<string, string>, from = peer): object {
+  const proxies = createTrustedProxies({ addresses, fields });
+  const { address, port, scheme, host } = proxies.clientOf(from, { get: (name) => header[name] ?? null });
+  return { address, port, ...(scheme && { scheme }), ...(host && { host }) };
+}
+
+const many = (count: number, element: string): string => Array(count).fill(element).join(", ");
+
+/** A client that five proxies have passed on, in so many characters. */
+function chainOf(length: number): string {
+  const proxy = "for=10.2.2.2;a=";
+  const others = `for=203.0.113.7,${`${proxy.padEnd(900, "b")},`.repeat(4)}`;
+  return others + proxy.padEnd(length - others.length, "b");
+}
+
+const parameters = (count: number): string => Array.from({ length: count }, (_, at) => `a${at}=b`).join(";");
+
+describe("Forwarded", () => {
+  test.each<[name: string, field: string, want: object]>([
+    ["nothing", "", peer],
+    ["an address", "for=203.0.113.7", { address: "203.0.113.7", port: 0 }],
+    ["a parameter in capitals", "For=203.0.113.7", { address: "203.0.113.7", port: 0 }],
+    ["an address with a port", 'for="203.0.113.7:47"', { address: "203.0.113.7", port: 47 }],
+    ["IPv6", 'for="[2001:DB8:2::1]:47"', { address: "2001:db8:2::1", port: 47 }],
+    ["IPv6 without a port", 'for="[2001:db8:2::1]"', { address: "2001:db8:2::1", port: 0 }],
+    ["IPv4 in IPv6", 'for="[::ffff:203.0.113.7]"', { address: "203.0.113.7", port: 0 }],
+    [
+      "all parameters",
+      'for=203.0.113.7;proto=https;host="plants.example:8443";by=10.0.0.1',
+      { address: "203.0.113.7", port: 0, scheme: "https", host: "plants.example:8443" },
+    ],
+    ["white space", " for=203.0.113.7 ; proto=http ", { address: "203.0.113.7", port: 0, scheme: "http" }],
+    ["escapes in quotes", 'for="203\\.0.113.7"', { address: "203.0.113.7", port: 0 }],
+    ["trusted proxies", "for=203.0.113.7, for=10.9.9.9, for=192.0.2.1", { address: "203.0.113.7", port: 0 }],
+    ["what the client has made up", "for=10.1.1.1, for=203.0.113.7, for=10.9.9.9", { address: "203.0.113.7", port: 0 }],
+    [
+      "what a proxy that is not trusted says about the scheme",
+      "for=198.51.100.1;proto=https, for=203.0.113.7;proto=http",
+      { address: "203.0.113.7", port: 0, scheme: "http" },
+    ],
+    ["trusted proxies alone", "for=10.3.3.3, for=10.2.2.2", { address: "10.3.3.3", port: 0 }],
+    ["an unknown node", "for=203.0.113.7, for=unknown, for=10.2.2.2", { address: "10.2.2.2", port: 0 }],
+    ["an obfuscated node", "for=_hidden", peer],
+    ["an obfuscated port", 'for="203.0.113.7:_x"', peer],
+    ["no node", "proto=https", { ...peer, scheme: "https" }],
+    ["an element that is empty", "for=203.0.113.7, , ,", { address: "203.0.113.7", port: 0 }],
+    ["IPv6 without brackets", 'for="2001:db8:2::1"', { address: "2001:db8:2::1", port: 0 }],
+    ["IPv6 with a zone", 'for="[fe80::1%eth0]"', peer],
+    ["brackets without quotes", "for=[2001:db8:2::1]", peer],
+    ["a port beyond the last", 'for="203.0.113.7:65536"', peer],
+    ["a name", "for=attacker.example", peer],
+    ["a parameter that comes twice", "for=203.0.113.7;for=203.0.113.8", peer],
+    [
+      "a quotation mark that swallows nothing",
+      'for="203.0.113.8, for=203.0.113.7',
+      { address: "203.0.113.7", port: 0 },
+    ],
+    ["a quotation mark alone", '"', peer],
+    ["an empty text in quotes", 'host="";for=203.0.113.7', { address: "203.0.113.7", port: 0 }],
+    ["a backslash at the end", 'for="203.0.113.7\\"', peer],
+    ["a comma in quotes", 'for="_a,for=203.0.113.8"', peer],
+    ["a comma in quotes beside an address", 'for=203.0.113.7;by="_a,_b"', { address: "203.0.113.7", port: 0 }],
+    [
+      "escaped quotation marks beside an address",
+      'for=203.0.113.7;by="_a\\"\\"_b"',
+      { address: "203.0.113.7", port: 0 },
+    ],
+    ["no syntax at all", "203.0.113.7", peer],
+    ["a scheme that is none", "for=203.0.113.7;proto=gopher", { address: "203.0.113.7", port: 0 }],
+    ["a host that is longer than any", `for=203.0.113.7;host=${"h".repeat(262)}`, { address: "203.0.113.7", port: 0 }],
+    ["a host with a user", 'for=203.0.113.7;host="a@b"', { address: "203.0.113.7", port: 0 }],
+    [
+      "a chain of 19 and the client",
+      `for=203.0.113.7, ${many(19, "for=10.2.2.2")}`,
+      { address: "203.0.113.7", port: 0 },
+    ],
+    [
+      "a chain of 20, and what is beyond it",
+      `for=203.0.113.7, ${many(20, "for=10.2.2.2")}`,
+      { address: "10.2.2.2", port: 0 },
+    ],
+    ["19 empty elements and the client", `for=203.0.113.7${",".repeat(19)}`, { address: "203.0.113.7", port: 0 }],
+    ["20 empty elements, and what is beyond them", `for=203.0.113.7${",".repeat(20)}`, peer],
+    [
+      "an element of 1024 characters",
+      `for=203.0.113.7;a=${"b".repeat(1024 - 18)}`,
+      { address: "203.0.113.7", port: 0 },
+    ],
+    ["16 parameters", `for=203.0.113.7;${parameters(15)}`, { address: "203.0.113.7", port: 0 }],
+    ["17 parameters", `for=203.0.113.7;${parameters(16)}`, peer],
+    ["4096 characters", chainOf(4_096), { address: "203.0.113.7", port: 0 }],
+    ["4097 characters, of which the client is the first", chainOf(4_097), { address: "10.2.2.2", port: 0 }],
+    ["an element of 1025 characters", `for=203.0.113.7;a=${"b".repeat(1025 - 18)}`, peer],
+    ["a text in quotes that makes an element of 1025 characters", `for=203.0.113.7;a="${"b".repeat(1025 - 20)}"`, peer],
+  ])("%s", (_, field, want) => {
+    expect(clientOf("forwarded", { forwarded: field, "x-forwarded-for": "198.51.100.66" })).toEqual(want);
+  });
+
+  test.each([
+    ["commas", ","],
+    ["quotation marks", '"'],
+    ["backslashes", "\\"],
+    ["escaped quotation marks", '\\"'],
+    ["semicolons", ";"],
+    ["opened pairs", 'a="'],
+  ])("16 KiB of %s hide nothing that a proxy has added", (_name, text) => {
+    const forwarded = `${text.repeat(16_384 / text.length)}, for=203.0.113.7`;
+    expect(clientOf("forwarded", { forwarded })).toEqual({ address: "203.0.113.7", port: 0 });
+    expect(clientOf("forwarded", { forwarded: `${forwarded}, for=10.2.2.2` })).toEqual({
+      address: "203.0.113.7",
+      port: 0,
+    });
+  });
+});
+
+describe("X-Forwarded-For, -Proto and -Host", () => {
+  test.each<[name: string, header: Record<string, string>, want: object]>([
+    ["nothing", {}, peer],
+    ["an address", { "x-forwarded-for": "203.0.113.7" }, { address: "203.0.113.7", port: 0 }],
+    ["an address with a port", { "x-forwarded-for": "203.0.113.7:47" }, { address: "203.0.113.7", port: 47 }],
+    ["IPv6", { "x-forwarded-for": "2001:db8:2::1" }, { address: "2001:db8:2::1", port: 0 }],
+    ["IPv6 with a port", { "x-forwarded-for": "[2001:db8:2::1]:47" }, { address: "2001:db8:2::1", port: 47 }],
+    [
+      "what the client has made up",
+      { "x-forwarded-for": "10.1.1.1, 203.0.113.7,10.2.2.2" },
+      { address: "203.0.113.7", port: 0 },
+    ],
+    ["unknown", { "x-forwarded-for": "203.0.113.7, unknown" }, peer],
+    ["IPv6 with a zone", { "x-forwarded-for": "fe80::1%eth0" }, peer],
+    [
+      "scheme and host of the nearest proxy",
+      {
+        "x-forwarded-for": "203.0.113.7, 10.2.2.2",
+        "x-forwarded-proto": "https",
+        "x-forwarded-host": "plants.example",
+      },
+      { address: "203.0.113.7", port: 0, scheme: "https", host: "plants.example" },
+    ],
+    [
+      "a scheme from each proxy",
+      { "x-forwarded-for": "203.0.113.7, 10.2.2.2", "x-forwarded-proto": "https, http" },
+      { address: "203.0.113.7", port: 0, scheme: "https" },
+    ],
+    [
+      "a scheme that the client has put in front",
+      { "x-forwarded-for": "203.0.113.7", "x-forwarded-proto": "https, http" },
+      { address: "203.0.113.7", port: 0, scheme: "http" },
+    ],
+    [
+      "a chain of 19 and the client",
+      { "x-forwarded-for": `203.0.113.7, ${many(19, "10.2.2.2")}` },
+      { address: "203.0.113.7", port: 0 },
+    ],
+    [
+      "a chain of 20, and what is beyond it",
+      { "x-forwarded-for": `203.0.113.7, ${many(20, "10.2.2.2")}` },
+      { address: "10.2.2.2", port: 0 },
+    ],
+    [
+      "19 empty items and the client",
+      { "x-forwarded-for": `203.0.113.7${",".repeat(19)}` },
+      { address: "203.0.113.7", port: 0 },
+    ],
+    ["20 empty items, and what is beyond them", { "x-forwarded-for": `203.0.113.7${",".repeat(20)}` }, peer],
+    [
+      "an empty item at either end",
+      { "x-forwarded-for": ",203.0.113.7, 10.2.2.2,", "x-forwarded-proto": ", https, http," },
+      { address: "203.0.113.7", port: 0, scheme: "https" },
+    ],
+    [
+      "scheme and host without an address",
+      { "x-forwarded-proto": "https", "x-forwarded-host": "plants.example" },
+      { ...peer, scheme: "https", host: "plants.example" },
+    ],
+    ["the other field alone", { forwarded: "for=203.0.113.7" }, peer],
+  ])("%s", (_, header, want) => {
+    expect(clientOf("x-forwarded", header)).toEqual(want);
+  });
+});
+
+function listOf(count: number, itemOf: (at: number) => string): string {
+  return Array.from({ length: count }, (_, at) => itemOf(at + 1)).join(", ");
+}
+
+/** Returns which of so many items counts, from 1; 0 for none. */
+function believedOf(items: number, hops: number): number {
+  return items === hops ? Math.min(items, 1) : items;
+}
+
+describe("X-Forwarded lists of unequal length", () => {
+  // Each trusted proxy has added an address, so the first one is the client's. Where schemes or hosts are not as many,
+  // only the last one is certain, which the nearest proxy has written.
+  const counts = [0, 1, 2, 3, 4];
+  const lists = [0, 1, 2, 3].flatMap((hops) =>
+    counts.flatMap((schemes) => counts.map((hosts) => ({ hops, schemes, hosts }))),
+  );
+
+  test.each(lists)("$hops addresses, $schemes schemes and $hosts hosts", ({ hops, schemes, hosts }) => {
+    const scheme = believedOf(schemes, hops);
+    const host = believedOf(hosts, hops);
+    const header: Record<string, string> = {
+      ...(hops > 0 && { "x-forwarded-for": listOf(hops, (at) => (at === 1 ? "203.0.113.7" : `10.2.2.${at}`)) }),
+      ...(schemes > 0 && { "x-forwarded-proto": listOf(schemes, (at) => (at === scheme ? "https" : "http")) }),
+      ...(hosts > 0 && { "x-forwarded-host": listOf(hosts, (at) => `host-${at}.example`) }),
+    };
+    expect(clientOf("x-forwarded", header)).toEqual({
+      ...(hops > 0 ? { address: "203.0.113.7", port: 0 } : peer),
+      ...(scheme > 0 && { scheme: "https" }),
+      ...(host > 0 && { host: `host-${host}.example` }),
+    });
+  });
+
+  test.each([
+    { name: "is not trusted", middle: "198.51.100.9", want: { address: "198.51.100.9", port: 0 } },
+    { name: "is unknown", middle: "unknown", want: { address: "10.2.2.2", port: 0 } },
+  ])("what is said beyond a hop that $name does not count", ({ middle, want }) => {
+    const header = {
+      "x-forwarded-for": `203.0.113.7, ${middle}, 10.2.2.2`,
+      "x-forwarded-proto": "https, http, https",
+      "x-forwarded-host": "client.example, middle.example, near.example",
+    };
+    expect(clientOf("x-forwarded", header)).toEqual({ ...want, scheme: "http", host: "middle.example" });
+  });
+});
+
+test.each(["x-forwarded", "forwarded"] as const)("%s of a peer that is not trusted says nothing", (fields) => {
+  const header = { forwarded: "for=203.0.113.7;proto=https", "x-forwarded-for": "203.0.113.7" };
+  const stranger = { address: "198.51.100.1", port: 1 };
+  expect(clientOf(fields, header, stranger)).toEqual(stranger);
+});
+
+test("of proxies that write no fields none is read", () => {
+  expect(clientOf("none", { forwarded: "for=203.0.113.7", "x-forwarded-for": "203.0.113.7" })).toEqual(peer);
+});
+
+test.each(["10.255.0.1", "::ffff:10.0.0.1", "2001:DB8:1:ffff::1", "192.0.2.1"])("%s is trusted", (address) => {
+  expect(createTrustedProxies({ addresses }).has(address)).toBe(true);
+});
+
+test.each(["11.0.0.1", "192.0.2.2", "2001:db8:2::1", "::1", "", "10.0.0.1 ", "localhost", "::ffff:11.0.0.1"])(
+  "%j is not",
+  (address) => {
+    expect(createTrustedProxies({ addresses }).has(address)).toBe(false);
+  },
+);
+
+test.each([
+  "10.0.0.0/33",
+  "10.0.0/8",
+  "proxy.example",
+  "10.0.0.0/",
+  "::/129",
+  "",
+  "10.0.0.0/-1",
+  "10.0.0.0/08",
+  "fe80::%1/64",
+])("%j is neither an address nor a network", (text) => {
+  expect(isAddressOrNetwork(text)).toBe(false);
+  expect(() => createTrustedProxies({ addresses: [text] })).toThrow(TypeError);
+});
+
+test("0.0.0.0/0 and ::/0 are all there is", () => {
+  const proxies = createTrustedProxies({ addresses: ["0.0.0.0/0", "::/0"] });
+  expect(["203.0.113.7", "2001:db8::1"].map((address) => proxies.has(address))).toEqual([true, true]);
+});

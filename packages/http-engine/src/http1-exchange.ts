@@ -1,0 +1,95 @@
+import type { Http1Connection, Http1RequestHead, RequestReceiver } from "./http1/index.ts";
+import {
+  authorityOf,
+  CarriedExchange,
+  clientGone,
+  type HeaderFields,
+  type HttpProblem,
+  type Peer,
+  type RequestBody,
+  requireFields,
+} from "@plantstore/gateway/exchange";
+import { AwaitedBody, dateFields, peerOf } from "@plantstore/gateway/listen";
+
+/** An exchange carried by a connection of the gateway's own HTTP/1.1. */
+export class SocketHttp1Exchange extends CarriedExchange implements RequestReceiver {
+  readonly httpVersion: "1.0" | "1.1";
+  readonly connection: object;
+  readonly body: RequestBody | undefined;
+  readonly #connection: Http1Connection;
+  readonly #refuse: (exchange: SocketHttp1Exchange, problem: HttpProblem) => void;
+
+  /** @param target - the request target in origin form */
+  constructor(
+    head: Http1RequestHead,
+    target: string,
+    connection: Http1Connection,
+    refuse: (exchange: SocketHttp1Exchange, problem: HttpProblem) => void,
+  ) {
+    const { httpMethod, section } = head;
+    const { fields, common, httpVersion } = section;
+    const scheme = "encrypted" in connection.socket ? "https://" : "http://";
+    // A target in absolute form, which differs from the target in origin form, names an authority of its own.
+    const authority = head.target === target ? (common.host ?? "") : authorityOf(head.target, common.host);
+    super({ httpMethod, target, url: scheme + authority + target, fields, common });
+    this.httpVersion = httpVersion;
+    this.connection = connection.key;
+    this.#connection = connection;
+    this.#refuse = refuse;
+    const { bodyBytes } = section;
+    this.body = bodyBytes === 0 ? undefined : new AwaitedBody(connection, bodyBytes === "chunked" ? 0 : bodyBytes);
+    connection.receiver = this;
+  }
+
+  get isMounted(): boolean {
+    return false;
+  }
+
+  get peer(): Peer {
+    return peerOf(this.#connection.socket);
+  }
+
+  onBroken(problem: HttpProblem): void {
+    if (this.httpStatus === 0) this.#refuse(this, problem);
+    // An answer that has begun cannot be completed any more; a call that is still being admitted need not run.
+    else this.#connection.destroy();
+    this.abort(problem);
+  }
+
+  onGone(): void {
+    this.abort(clientGone());
+  }
+
+  protected sendAnswer(
+    httpStatus: number,
+    fields: HeaderFields,
+    body: Uint8Array | undefined,
+    trailer: HeaderFields | undefined,
+  ): void {
+    if (trailer === undefined) return this.#connection.answer(httpStatus, this.#withDate(fields), body);
+    requireFields(trailer);
+    this.sendHeader(httpStatus, fields);
+    if (body !== undefined) this.sendPiece(body);
+    this.sendEnd(trailer);
+  }
+
+  protected sendHeader(httpStatus: number, fields: HeaderFields): void {
+    this.#connection.begin(httpStatus, this.#withDate(fields));
+  }
+
+  protected sendPiece(piece: Uint8Array): boolean {
+    return this.#connection.write(piece);
+  }
+
+  protected sendEnd(trailer: HeaderFields | undefined): void {
+    this.#connection.end(trailer);
+  }
+
+  protected sendReset(): void {
+    this.#connection.destroy();
+  }
+
+  #withDate(fields: HeaderFields): readonly HeaderFields[] {
+    return [fields, dateFields(), this.addedFields];
+  }
+}

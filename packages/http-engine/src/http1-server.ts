@@ -1,0 +1,57 @@
+import type { Socket } from "node:net";
+import { Http1Connection, type Http1RequestHead } from "./http1/index.ts";
+import {
+  headerTooLarge,
+  type HttpProblem,
+  type Limits,
+  lingerMsMax,
+  readRequestTarget,
+} from "@plantstore/gateway/exchange";
+import {
+  checkIntervalMs,
+  createConnectionClock,
+  type HttpServer,
+  type HttpServerOptions,
+  TrackedHttpServer,
+} from "@plantstore/gateway/listen";
+import { SocketHttp1Exchange } from "./http1-exchange.ts";
+
+/**
+ * Creates a server for HTTP/1.0 and HTTP/1.1 on the gateway's own implementation. Bytes that are not HTTP are answered
+ * with an error record, too. A drain ends each connection with its next answer.
+ */
+export function createHttp1Server({ limits, budget, serve, refuse, report }: HttpServerOptions): HttpServer {
+  const connections = new Set<Http1Connection>();
+  const { headerTimeoutMs, requestTimeoutMs, idleTimeoutMs } = limits;
+  const lookEveryMs = checkIntervalMs(headerTimeoutMs, requestTimeoutMs, idleTimeoutMs, lingerMsMax);
+  const clock = createConnectionClock(connections, lookEveryMs);
+  const options = {
+    limits,
+    lookEveryMs,
+    budget,
+    onRequest: (connection: Http1Connection, head: Http1RequestHead) => {
+      const target = readTarget(head, limits);
+      if (typeof target !== "string") return refuse(new SocketHttp1Exchange(head, "/", connection, refuse), target);
+      serve(new SocketHttp1Exchange(head, target, connection, refuse), connection.socket);
+    },
+    onClose: (connection: Http1Connection) => void connections.delete(connection),
+    // A defect of ours that belongs to no call.
+    onFault: (error: unknown) =>
+      report(error, { errorCode: "ERR_CONNECTION_FAILED", what: "HTTP/1.1 could not be served" }),
+  };
+  const connect = (socket: Socket): Http1Connection => {
+    clock.start();
+    const connection = new Http1Connection(socket, options);
+    connections.add(connection);
+    return connection;
+  };
+  return new TrackedHttpServer(connections, connect, () => clock.stop());
+}
+
+function readTarget({ problem, httpMethod, target, section }: Http1RequestHead, limits: Limits): string | HttpProblem {
+  if (problem !== undefined) return problem;
+  const { common, httpVersion } = section;
+  // The connection has bounded the bytes as sent, but many small fields cost more than their text.
+  if (common.listBytes > limits.headerBytes) return headerTooLarge(limits);
+  return readRequestTarget(httpMethod, target, common.host, httpVersion === "1.1", limits);
+}

@@ -1,0 +1,153 @@
+import {
+  type HeaderFields,
+  PreparedHeaderFields,
+  readHeaderField,
+  requireField,
+  setByHttp1,
+  statusesWithoutBody,
+  timerMsMax,
+} from "@plantstore/gateway/exchange";
+import type { Http1RequestHead } from "./request-head.ts";
+
+/** How a client finds the end of an answer (RFC 9112 §6.3). */
+export type Framing =
+  /** By its `Content-Length`. */
+  | number
+  | "chunked"
+  /** By the end of the connection, which is how clients of HTTP/1.0 find it. */
+  | "close"
+  /** The status or the method allows no body. */
+  | "none";
+
+/** Returns the framing of an answer whose body, if there is one, is sent in one piece. */
+export function framingOf(httpStatus: number, body: Uint8Array | undefined): Framing {
+  return statusesWithoutBody.has(httpStatus) ? framingOfNone(httpStatus) : (body?.byteLength ?? 0);
+}
+
+/** Returns the framing of an answer whose body follows in pieces. */
+export function framingOfPieces(
+  request: Http1RequestHead,
+  httpStatus: number,
+  fields: readonly HeaderFields[],
+): Framing {
+  if (statusesWithoutBody.has(httpStatus)) return framingOfNone(httpStatus);
+  const length = readHeaderField(fields.flat(), "content-length");
+  if (length !== null) return Number(length);
+  if (request.httpMethod === "HEAD") return "none";
+  return request.section.httpVersion === "1.0" ? "close" : "chunked";
+}
+
+/**
+ * Returns the framing without a body: 204 and 304 end with their header section (RFC 9112 §6.3), 205 has a length of 0
+ * (RFC 9110 §15.3.6).
+ */
+function framingOfNone(httpStatus: number): Framing {
+  return httpStatus === resetContent ? 0 : "none";
+}
+
+const resetContent = 205;
+
+/** Returns the field lines that say for how many seconds an idle connection is kept (RFC 9112 §9.3). */
+export function keepAliveLines(idleTimeoutMs: number): string {
+  // The time may be infinite, which the field cannot say.
+  const seconds = Math.floor(Math.min(idleTimeoutMs, timerMsMax) / 1000);
+  return `connection: keep-alive\r\nkeep-alive: timeout=${seconds}\r\n`;
+}
+
+/** The field line that says that the connection will be closed. */
+export const closeLine = "connection: close\r\n";
+
+/**
+ * Returns the head of an answer.
+ *
+ * @param httpStatus - an integer between 200 and 599
+ * @param fields - several lists, of which some may be prepared; those that describe connection or framing are left out
+ * @param connectionLines - those of {@link keepAliveLines}, or {@link closeLine}
+ * @throws TypeError for a field that HTTP forbids (RFC 9110 §5.1, §5.5)
+ */
+export function answerHead(
+  httpStatus: number,
+  fields: readonly HeaderFields[],
+  framing: Framing,
+  connectionLines: string,
+): string {
+  // No test can tell whether a line is kept: it is the same each time it is made.
+  let head = (statusLines[httpStatus] ??= toStatusLine(httpStatus));
+  // No test can tell: an empty list has no lines, but to ask whether it is prepared takes as long as a short head.
+  for (const list of fields) if (list.length > 0) head += fieldLines(list);
+  if (typeof framing === "number") head += `content-length: ${framing}\r\n`;
+  else if (framing === "chunked") head += "transfer-encoding: chunked\r\n";
+  return `${head}${connectionLines}\r\n`;
+}
+
+/** Returns fields as lines, without those of the connection and of the framing. Throws as {@link answerHead} does. */
+export function fieldLines(fields: HeaderFields): string {
+  return fields instanceof PreparedHeaderFields ? (fields.lines ??= toLines(fields)) : toLines(fields);
+}
+
+function toLines(fields: HeaderFields): string {
+  let lines = "";
+  for (let i = 0; i < fields.length; i += 2) {
+    const name = fields[i] ?? "";
+    const value = fields[i + 1] ?? "";
+    requireField(name, value);
+    if (!setByHttp1.has(name.toLowerCase())) lines += `${name}: ${value}\r\n`;
+  }
+  return lines;
+}
+
+/** The status lines that were needed so far, by status: at most 400 of some 30 characters, for 200 to 599. */
+const statusLines: Record<number, string> = {};
+
+/** Returns a status line. Its reason phrase is for human readers alone (RFC 9112 §4). */
+function toStatusLine(httpStatus: number): string {
+  return `HTTP/1.1 ${httpStatus} ${reasonPhrases[httpStatus] ?? ""}\r\n`;
+}
+
+// From RFC 9110 §15 and RFC 6585, and nginx's 499, which REST answers for Canceled. Loading node's list takes 10 ms.
+const reasonPhrases: Readonly<Record<number, string>> = {
+  200: "OK",
+  201: "Created",
+  202: "Accepted",
+  203: "Non-Authoritative Information",
+  204: "No Content",
+  205: "Reset Content",
+  206: "Partial Content",
+  300: "Multiple Choices",
+  301: "Moved Permanently",
+  302: "Found",
+  303: "See Other",
+  304: "Not Modified",
+  307: "Temporary Redirect",
+  308: "Permanent Redirect",
+  400: "Bad Request",
+  401: "Unauthorized",
+  402: "Payment Required",
+  403: "Forbidden",
+  404: "Not Found",
+  405: "Method Not Allowed",
+  406: "Not Acceptable",
+  408: "Request Timeout",
+  409: "Conflict",
+  410: "Gone",
+  411: "Length Required",
+  412: "Precondition Failed",
+  413: "Content Too Large",
+  414: "URI Too Long",
+  415: "Unsupported Media Type",
+  416: "Range Not Satisfiable",
+  417: "Expectation Failed",
+  421: "Misdirected Request",
+  422: "Unprocessable Content",
+  426: "Upgrade Required",
+  428: "Precondition Required",
+  429: "Too Many Requests",
+  431: "Request Header Fields Too Large",
+  499: "Client Closed Request",
+  500: "Internal Server Error",
+  501: "Not Implemented",
+  502: "Bad Gateway",
+  503: "Service Unavailable",
+  504: "Gateway Timeout",
+  505: "HTTP Version Not Supported",
+};

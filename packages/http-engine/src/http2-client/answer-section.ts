@@ -1,0 +1,31 @@
+import { colon, isRegularField } from "../http2/index.ts";
+
+/** A header or trailer section of an answer. One object may stand for many, so it must not be changed. */
+export interface AnswerSection {
+  /** All fields, `:status` among them: name, value, name, value, … */
+  readonly fields: readonly string[];
+  /** 0 in a trailer section, which has no `:status`. */
+  readonly httpStatus: number;
+}
+
+/**
+ * Parses a section of an answer (RFC 9113 §8.2, §8.3.2).
+ *
+ * @returns `undefined` for one that is malformed
+ */
+export function readAnswerSection(fields: readonly string[]): AnswerSection | undefined {
+  let httpStatus = 0;
+  for (let i = 0; i < fields.length; i += 2) {
+    const name = fields[i] ?? "";
+    const value = fields[i + 1] ?? "";
+    if (name.charCodeAt(0) === colon) {
+      // §8.3: the only one that answers have, once, before the regular fields.
+      if (i > 0 || name !== ":status" || !statusSyntax.test(value)) return undefined;
+      httpStatus = Number(value);
+    } else if (!isRegularField(name, value)) return undefined;
+  }
+  return { fields, httpStatus };
+}
+
+// RFC 9110 §15: three digits. Those above 599 are none, but are to be taken for a server's error.
+const statusSyntax = /^[1-9][0-9]{2}$/;

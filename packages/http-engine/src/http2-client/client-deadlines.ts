@@ -1,0 +1,29 @@
+import { type ConnectionParts, type DeadlineEffects, Deadlines, type Handshake } from "../http2/index.ts";
+import type { ClientStream } from "./client-stream.ts";
+
+/** The deadlines of a client's connection, whose server is sent a PING only while calls wait for it (gRFC A8). */
+export class ClientDeadlines extends Deadlines<ClientStream> {
+  readonly #keepaliveMs: () => number;
+  readonly #hasCalls: () => boolean;
+
+  constructor(
+    parts: ConnectionParts<ClientStream>,
+    handshake: Handshake,
+    effects: DeadlineEffects,
+    keepaliveMs: () => number,
+    hasCalls: () => boolean,
+  ) {
+    super(parts, handshake, effects);
+    this.#keepaliveMs = keepaliveMs;
+    this.#hasCalls = hasCalls;
+  }
+
+  /** A watch keeps no connection. */
+  protected override get isBusy(): boolean {
+    return this.#hasCalls();
+  }
+
+  protected override get silenceMs(): number {
+    return this.parts.streams.open.size > 0 ? this.#keepaliveMs() : Number.POSITIVE_INFINITY;
+  }
+}

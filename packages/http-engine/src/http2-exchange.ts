@@ -1,0 +1,102 @@
+import {
+  encodeBlock,
+  encodeStatus,
+  type Http2RequestHead,
+  type Http2Stream,
+  type StreamReceiver,
+} from "./http2/index.ts";
+import {
+  CarriedExchange,
+  ErrorCode,
+  type HeaderFields,
+  noBytes,
+  type Peer,
+  PreparedHeaderFields,
+  type RequestBody,
+} from "@plantstore/gateway/exchange";
+import { AwaitedBody, dateFields, resetProblem } from "@plantstore/gateway/listen";
+
+/** An exchange carried by a stream of the gateway's own HTTP/2. */
+export class SocketHttp2Exchange extends CarriedExchange implements StreamReceiver {
+  readonly connection: object;
+  readonly peer: Peer;
+  readonly body: RequestBody | undefined;
+  readonly #stream: Http2Stream;
+
+  constructor(stream: Http2Stream, head: Http2RequestHead, connection: object, peer: Peer) {
+    const { method: httpMethod, path: target, url, fields, common, contentLength = 0 } = head;
+    super({ httpMethod, target, url, fields, common });
+    this.connection = connection;
+    this.peer = peer;
+    this.body = stream.remoteEnded ? undefined : new AwaitedBody(stream, contentLength);
+    this.#stream = stream;
+    stream.receiver = this;
+  }
+
+  get httpVersion(): "2.0" {
+    return "2.0";
+  }
+
+  get isMounted(): boolean {
+    return false;
+  }
+
+  onReset(code: number, byPeer: boolean): void {
+    this.abort(resetProblem(code, byPeer ? "client" : "server"));
+  }
+
+  protected sendAnswer(
+    httpStatus: number,
+    fields: HeaderFields,
+    body: Uint8Array | undefined,
+    trailer: HeaderFields | undefined,
+  ): void {
+    const length = trailer === undefined && body !== undefined ? ["content-length", String(body.byteLength)] : none;
+    const parts = this.#headerParts(httpStatus, fields, length);
+    const trailerBlock = trailer === undefined ? undefined : blockOf(trailer);
+    const hasBody = body !== undefined && body.byteLength > 0 && this.httpMethod !== "HEAD";
+    this.#stream.answer(parts, hasBody ? body : undefined, trailerBlock);
+  }
+
+  protected sendHeader(httpStatus: number, fields: HeaderFields): void {
+    this.#stream.sendHeaders(this.#headerParts(httpStatus, fields, none), false);
+  }
+
+  protected sendPiece(piece: Uint8Array): boolean {
+    this.#stream.sendData(piece);
+    return this.#stream.queuedBytes > 0;
+  }
+
+  protected sendEnd(trailer: HeaderFields = none): void {
+    this.#stream.end(undefined, trailer.length === 0 ? undefined : blockOf(trailer));
+  }
+
+  protected sendReset(): void {
+    this.#stream.reset(ErrorCode.internalError);
+  }
+
+  #headerParts(httpStatus: number, fields: HeaderFields, length: HeaderFields): readonly Uint8Array[] {
+    const ours = blockOf(dateFields());
+    return [statusBlock(httpStatus), blockOf(fields), ours, blockOf(length), blockOf(this.addedFields)];
+  }
+}
+
+const none: HeaderFields = [];
+
+function blockOf(fields: HeaderFields): Uint8Array {
+  // No test can tell: it saves the making of an empty one.
+  if (fields.length === 0) return noBytes;
+  return fields instanceof PreparedHeaderFields ? (fields.block ??= encodeBlock(fields)) : encodeBlock(fields);
+}
+
+/**
+ * The status of a response, encoded: at most 400 blocks of up to 5 bytes, because exchanges respond with 200 to 599 alone.
+ * Encoding takes 0.1 to 0.3 µs more per response.
+ */
+const statusBlocks = new Map<number, Uint8Array>();
+
+function statusBlock(httpStatus: number): Uint8Array {
+  let block = statusBlocks.get(httpStatus);
+  if (block === undefined) statusBlocks.set(httpStatus, (block = encodeStatus(httpStatus)));
+  return block;
+}

@@ -1,0 +1,58 @@
+import type { Socket } from "node:net";
+import { defaultHttp2Limits, Http2Connection, type Http2Limits } from "./http2/index.ts";
+import { SocketHttp2Exchange } from "./http2-exchange.ts";
+import { type HttpServer, type HttpServerOptions, peerOf, TrackedHttpServer } from "@plantstore/gateway/listen";
+import { errorName, headerTooLarge, type Limits, readRequestTarget } from "@plantstore/gateway/exchange";
+
+/** Creates a server on the gateway's own HTTP/2. A drain loses no stream that crosses its GOAWAY. */
+export function createHttp2Server({
+  limits,
+  budget,
+  serve,
+  refuse,
+  countError,
+  report,
+}: HttpServerOptions): HttpServer {
+  const connections = new Set<Http2Connection>();
+  const http2Limits = toHttp2Limits(limits);
+  const connect = (socket: Socket): Http2Connection => {
+    const peer = peerOf(socket);
+    // What stands for the connection to programs, which could also end a socket.
+    const key = {};
+    const connection = new Http2Connection(socket, {
+      limits: http2Limits,
+      budget,
+      onStream: (stream, head, headTooLarge) => {
+        const exchange = new SocketHttp2Exchange(stream, head, key, peer);
+        if (headTooLarge) {
+          refuse(exchange, headerTooLarge(limits));
+          return;
+        }
+        const authority = head.authority ?? exchange.common.host;
+        const target = readRequestTarget(exchange.httpMethod, exchange.target, authority, true, limits);
+        if (typeof target !== "string") return refuse(exchange, target);
+        serve(exchange, socket);
+      },
+      onError: (scope, code) => countError(scope, errorName(code)),
+      onClose: () => connections.delete(connection),
+      // A defect of ours that belongs to no call.
+      onFault: (error) => report(error, { errorCode: "ERR_CONNECTION_FAILED", what: "HTTP/2 could not be served" }),
+    });
+    connections.add(connection);
+    return connection;
+  };
+  return new TrackedHttpServer(connections, connect, () => undefined);
+}
+
+function toHttp2Limits(limits: Limits): Http2Limits {
+  return {
+    ...defaultHttp2Limits,
+    concurrentStreams: limits.concurrentStreams,
+    headerListBytes: limits.headerBytes,
+    headerBlockBytes: limits.headerBytes * 4,
+    idleTimeoutMs: limits.idleTimeoutMs,
+    stallTimeoutMs: Math.min(defaultHttp2Limits.stallTimeoutMs, limits.idleTimeoutMs),
+    blockedTimeoutMs: limits.idleTimeoutMs,
+    requestTimeoutMs: limits.requestTimeoutMs,
+  };
+}

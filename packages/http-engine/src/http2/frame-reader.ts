@@ -1,0 +1,169 @@
+import { FrameFlag, frameBytesMax, frameHeaderBytes, FrameType } from "./frame-numbers.ts";
+import { ErrorCode } from "@plantstore/gateway/exchange";
+import { ConnectionError } from "./http2-error.ts";
+
+/** A frame, read in place: its payload is the `length` bytes of `bytes` that begin at `from`. */
+export interface Frame {
+  readonly type: number;
+  readonly flags: number;
+  readonly streamId: number;
+  readonly bytes: Buffer;
+  readonly from: number;
+  readonly length: number;
+  /** Whether it is a later part of a DATA frame that came in several chunks, rather than a frame as sent. */
+  readonly continued: boolean;
+}
+
+/** Receives the frames of a connection. */
+export interface FrameReceiver {
+  /** Receives a frame, which is valid only until this returns: the reader reuses one object for all frames. */
+  take(frame: Frame): void;
+}
+
+/**
+ * Cuts the bytes of a peer into frames (RFC 9113 §4.1). Frames are read in place. One that is split between chunks is
+ * copied, once, into memory that grows with what has arrived of it; but how a body is cut into frames has no meaning
+ * (§6.1), so large parts of a DATA frame are passed on in place, each as a frame of its own.
+ */
+export class FrameReader {
+  /** Set after a connection error: no more frames are passed on, not even from the same chunk. */
+  stopped = false;
+  readonly #receiver: FrameReceiver;
+  readonly #preface: Buffer;
+  /** An incomplete frame, and how many of its bytes have arrived and were not passed on. */
+  #partial: Buffer = nothing;
+  #partialBytes = 0;
+  readonly #frame = { type: 0, flags: 0, streamId: 0, bytes: this.#partial, from: 0, length: 0, continued: false };
+  #prefaceRead = 0;
+
+  /** @param preface - what the peer sends before its first frame (RFC 9113 §3.4); servers send nothing */
+  constructor(receiver: FrameReceiver, preface: Buffer) {
+    this.#receiver = receiver;
+    this.#preface = preface;
+  }
+
+  /**
+   * Reads the next chunk.
+   *
+   * @throws ConnectionError for a wrong preface or a frame that is too large; whatever the receiver throws
+   */
+  read(chunk: Buffer): void {
+    const end = chunk.byteLength;
+    let at = this.#prefaceRead < this.#preface.byteLength ? this.#readPreface(chunk) : 0;
+    if (this.#partialBytes > 0) at = this.#readOn(chunk, at);
+    while (end - at >= frameHeaderBytes) {
+      const length = payloadLength(chunk, at);
+      const from = at + frameHeaderBytes;
+      if (from + length > end) break;
+      this.#takeFrame(chunk, at, chunk, from, length);
+      at = from + length;
+    }
+    if (at < end) this.#readOn(chunk, at);
+  }
+
+  /** Begins or continues the incomplete frame, as far as the chunk reaches. @returns where the next frame begins */
+  #readOn(chunk: Buffer, start: number): number {
+    const end = chunk.byteLength;
+    const headerEnd = start + Math.max(0, frameHeaderBytes - this.#partialBytes);
+    const from = this.#keep(chunk, start, Math.min(end, headerEnd));
+    if (this.#partialBytes < frameHeaderBytes) return end;
+    const length = payloadLength(this.#partial, 0);
+    const isInPlace = this.#partialBytes === frameHeaderBytes;
+    const next = from + frameHeaderBytes + length - this.#partialBytes;
+    if (next > end) {
+      if (isInPlace && end - from >= partBytesMin && isDivisible(this.#partial)) this.#takePart(chunk, from, length);
+      else this.#keep(chunk, from, end);
+      return end;
+    }
+    if (!isInPlace) this.#keep(chunk, from, next);
+    const partial = this.#partial;
+    // Not reused: body pieces are views of it.
+    this.#partial = nothing;
+    this.#partialBytes = 0;
+    if (isInPlace) this.#takeFrame(partial, 0, chunk, from, length);
+    else this.#takeFrame(partial, 0, partial, frameHeaderBytes, length);
+    this.#frame.continued = false;
+    return next;
+  }
+
+  /** Passes on the part of a DATA frame that is in the chunk. The rest becomes the incomplete frame. */
+  #takePart(chunk: Buffer, from: number, length: number): void {
+    const header = this.#partial;
+    const flags = header.readUInt8(flagsAt);
+    const partBytes = chunk.byteLength - from;
+    header[flagsAt] = flags & ~FrameFlag.endStream;
+    this.#takeFrame(header, 0, chunk, from, partBytes);
+    this.#frame.continued = true;
+    header[flagsAt] = flags;
+    header.writeUIntBE(length - partBytes, 0, 3);
+  }
+
+  #keep(chunk: Buffer, from: number, to: number): number {
+    const before = this.#partial;
+    const bytes = this.#partialBytes + to - from;
+    if (bytes > before.byteLength) {
+      // Outside node's pool: the rest of the frame may be long in coming.
+      this.#partial = Buffer.allocUnsafeSlow(Math.max(bytes, 2 * before.byteLength));
+      before.copy(this.#partial, 0, 0, this.#partialBytes);
+    }
+    chunk.copy(this.#partial, this.#partialBytes, from, to);
+    this.#partialBytes = bytes;
+    return to;
+  }
+
+  /** Passes on a frame, whose payload need not follow its header in memory. */
+  #takeFrame(header: Buffer, at: number, bytes: Buffer, from: number, length: number): void {
+    if (this.stopped) return;
+    const frame = this.#frame;
+    frame.type = header[at + typeAt] ?? 0;
+    frame.flags = header[at + flagsAt] ?? 0;
+    // §4.1: the reserved bit is ignored.
+    frame.streamId = (((header[at + 5] ?? 0) & 0x7f) << 24) | readUint24(header, at + 6);
+    frame.bytes = bytes;
+    frame.from = from;
+    frame.length = length;
+    this.#receiver.take(frame);
+    // Otherwise its whole chunk would be kept alive until the next frame comes.
+    frame.bytes = nothing;
+  }
+
+  /** Compares the part of the preface that has arrived, and returns where it ends. */
+  #readPreface(chunk: Buffer): number {
+    const length = Math.min(chunk.byteLength, this.#preface.byteLength - this.#prefaceRead);
+    const start = this.#prefaceRead;
+    this.#prefaceRead += length;
+    if (chunk.compare(this.#preface, start, start + length, 0, length) !== 0) {
+      throw new ConnectionError(ErrorCode.protocolError, "the connection preface is wrong");
+    }
+    return length;
+  }
+}
+
+const nothing = Buffer.alloc(0);
+
+// Where the type and the flags of a frame are (RFC 9113 §4.1).
+const typeAt = 3;
+const flagsAt = 4;
+// To pass on a part costs as much as to copy this many bytes. Bytes that trickle in do not become more frames.
+const partBytesMin = 4096;
+
+/** Returns whether parts of a frame can be passed on: only of DATA, and not if it has padding, which is at the end. */
+function isDivisible(header: Buffer): boolean {
+  return header[typeAt] === FrameType.data && (header.readUInt8(flagsAt) & FrameFlag.padded) === 0;
+}
+
+/**
+ * Returns the length of a payload.
+ *
+ * @throws ConnectionError for a frame that is too large, before its payload has arrived (RFC 9113 §4.2)
+ */
+function payloadLength(bytes: Buffer, at: number): number {
+  const length = readUint24(bytes, at);
+  if (length > frameBytesMax) throw new ConnectionError(ErrorCode.frameSizeError, "a frame is too large");
+  return length;
+}
+
+/** Reads a number of three bytes that are there. node's methods look at their arguments, which takes more than that. */
+function readUint24(bytes: Buffer, at: number): number {
+  return ((bytes[at] ?? 0) << 16) | ((bytes[at + 1] ?? 0) << 8) | (bytes[at + 2] ?? 0);
+}

@@ -1,0 +1,258 @@
+import { type Backlog, ErrorCode, noBytes } from "@plantstore/gateway/exchange";
+import type { FloodGuard } from "./flood-guard.ts";
+import { FrameFlag, FrameType } from "./frame-numbers.ts";
+import type { Frame, FrameReceiver } from "./frame-reader.ts";
+import { type HeaderBlock, HeaderBlocks } from "./header-blocks.ts";
+import { ConnectionError, frameSizeError, protocolError } from "./http2-error.ts";
+import type { Http2Limits } from "./http2-limits.ts";
+import type { Output } from "./output.ts";
+import type { ReceiveFlow } from "./receive-flow.ts";
+import type { SendFlow, SendingStream } from "./send-flow.ts";
+import type { PeerSettings } from "./settings.ts";
+import type { StreamTable } from "./stream-table.ts";
+
+/** A stream, as far as frames act on it. */
+export interface RuledStream extends SendingStream {
+  /** Whether the peer has ended its side. */
+  readonly remoteEnded: boolean;
+  /**
+   * Takes a DATA frame, of `length` bytes with its padding.
+   *
+   * @returns the error in it, in which case nothing is passed on
+   */
+  receive(piece: Uint8Array, length: number, last: boolean): ErrorCode | undefined;
+  /** Ends the stream: drops what waits and tells the receiver. */
+  receiveReset(code: number): void;
+}
+
+/** The parts of a connection that frames act on. */
+export interface ConnectionParts<Stream> {
+  readonly limits: Http2Limits;
+  readonly output: Output;
+  readonly backlog: Backlog;
+  readonly guard: FloodGuard;
+  readonly streams: StreamTable<Stream>;
+  readonly sendFlow: SendFlow;
+  readonly receiveFlow: ReceiveFlow;
+}
+
+/** The reports of {@link FrameRules} to a connection. */
+export interface FrameEffects {
+  /** Called when the peer has acknowledged our PING. */
+  ponged(payload: Buffer): void;
+  /** Called when a stream was reset because of a mistake of the peer, or refused (§5.4.2). */
+  streamFailed(code: ErrorCode): void;
+}
+
+/**
+ * Acts on each frame by the rules of RFC 9113 §6 that hold for both sides, and on frames that are not allowed. What a
+ * header section and GOAWAY mean is the side's.
+ *
+ * A stream error resets the stream and is counted; a connection error is thrown (§5.4).
+ */
+export abstract class FrameRules<Stream extends RuledStream, Head> implements FrameReceiver {
+  readonly peer: PeerSettings;
+  protected readonly parts: ConnectionParts<Stream>;
+  protected settingsAcknowledged = false;
+  readonly #effects: FrameEffects;
+  readonly #blocks: HeaderBlocks<Head>;
+  #settingsReceived = false;
+
+  constructor(parts: ConnectionParts<Stream>, peer: PeerSettings, effects: FrameEffects) {
+    this.parts = parts;
+    this.peer = peer;
+    this.#effects = effects;
+    this.#blocks = new HeaderBlocks(parts.limits);
+  }
+
+  /** §6.2, §8.1: takes a complete header or trailer section. */
+  protected abstract takeSection(block: HeaderBlock<Head>): void;
+
+  /** §6.8: takes a GOAWAY that is well formed. */
+  protected abstract takeGoAway(lastStreamId: number, code: number): void;
+
+  /** Takes a RST_STREAM on an open stream. */
+  protected abstract takeStreamReset(stream: Stream, code: number): void;
+
+  /** Called after SETTINGS have been taken over and acknowledged. */
+  protected abstract settingsTaken(): void;
+
+  /** Whether each side has received the other's settings, and ours are acknowledged. */
+  get settingsExchanged(): boolean {
+    // An acknowledgment is refused before the peer's own settings.
+    return this.settingsAcknowledged;
+  }
+
+  /** When the header block began that is not complete; `undefined` if there is none. */
+  get blockBegunAtMs(): number | undefined {
+    return this.#blocks.streamId === 0 ? undefined : this.#blocks.begunAtMs;
+  }
+
+  /** @throws ConnectionError */
+  take(frame: Frame): void {
+    const { type, flags } = frame;
+    if (!this.#settingsReceived && (type !== FrameType.settings || (flags & FrameFlag.ack) !== 0)) {
+      throw protocolError("the first frame is not SETTINGS");
+    }
+    // §4.3: no other frame may come between the frames of a header block.
+    if (this.#blocks.streamId !== 0 && type !== FrameType.continuation) {
+      throw protocolError("a header block is interrupted");
+    }
+    switch (type) {
+      case FrameType.data:
+        return this.#takeData(frame);
+      case FrameType.headers:
+      case FrameType.continuation: {
+        const block = this.#blocks.take(frame);
+        if (block !== undefined) this.takeSection(block);
+        return;
+      }
+      case FrameType.priority:
+        return this.#takePriority(frame);
+      case FrameType.rstStream:
+        return this.#takeReset(frame);
+      case FrameType.settings:
+        return this.#takeSettings(frame);
+      case FrameType.pushPromise:
+        // §8.4: clients never push, and we allow no server to.
+        throw protocolError("nothing may be pushed");
+      case FrameType.ping:
+        return this.#takePing(frame);
+      case FrameType.goAway:
+        return this.#readGoAway(frame);
+      case FrameType.windowUpdate:
+        return this.#takeWindowUpdate(frame);
+      default:
+        // §4.1: frames of unknown types are ignored.
+        this.parts.guard.count("ignoredFrames");
+    }
+  }
+
+  /** §6.1 */
+  #takeData(frame: Frame): void {
+    const { guard, streams, receiveFlow } = this.parts;
+    const { flags, streamId, bytes, from, length } = frame;
+    if (streamId === 0) throw protocolError("DATA is on no stream");
+    const bodyBytes = length - paddingOf(frame);
+    const endStream = (flags & FrameFlag.endStream) !== 0;
+    if (bodyBytes === 0 && !endStream) guard.count("emptyData");
+    receiveFlow.take(length);
+    const stream = streams.open.get(streamId);
+    if (stream === undefined || stream.remoteEnded) {
+      receiveFlow.credit(length);
+      // A frame counts once, however the network has cut it.
+      return frame.continued ? undefined : this.takeLate(stream, streamId);
+    }
+    const start = (flags & FrameFlag.padded) === 0 ? from : from + 1;
+    const error = stream.receive(bytes.subarray(start, start + bodyBytes), length, endStream);
+    if (error !== undefined) this.refuse(stream, error);
+  }
+
+  /** Handles a frame on a stream that the peer may no longer send on (§5.1). */
+  protected takeLate(stream: Stream | undefined, streamId: number): void {
+    if (stream !== undefined) return this.refuse(stream, ErrorCode.streamClosed);
+    const absence = this.parts.streams.absenceOf(streamId);
+    if (absence === "idle") throw protocolError("the stream is idle");
+    if (absence === "closed") throw new ConnectionError(ErrorCode.streamClosed, "the stream is closed");
+    this.parts.guard.count("ignoredFrames");
+  }
+
+  /** Resets a stream because of a mistake of the peer. */
+  protected refuse(stream: Stream, code: ErrorCode): void {
+    stream.reset(code);
+    this.#effects.streamFailed(code);
+    this.parts.guard.count("resets");
+  }
+
+  /** §6.3: has no effect, but must be well formed. */
+  #takePriority({ streamId, bytes, from, length }: Frame): void {
+    const { guard, streams } = this.parts;
+    if (streamId === 0) throw protocolError("PRIORITY is on no stream");
+    guard.count("ignoredFrames");
+    if (length === 5 && (bytes.readUInt32BE(from) & 0x7fff_ffff) !== streamId) return;
+    const error = length === 5 ? protocolError("a stream depends on itself") : frameSizeError("PRIORITY");
+    const stream = streams.open.get(streamId);
+    // §5.4.2: an idle stream cannot be reset, so this is a connection error.
+    if (stream === undefined) throw error;
+    this.refuse(stream, error.code);
+  }
+
+  /** §6.4 */
+  #takeReset({ streamId, bytes, from, length }: Frame): void {
+    const { guard, streams } = this.parts;
+    if (length !== 4) throw frameSizeError("RST_STREAM");
+    const stream = streams.open.get(streamId);
+    if (stream === undefined) {
+      guard.count("ignoredFrames");
+      return this.takeCrossing(streamId);
+    }
+    this.takeStreamReset(stream, bytes.readUInt32BE(from));
+  }
+
+  /** §5.1: RST_STREAM and WINDOW_UPDATE may cross the frame that closed their stream. */
+  protected takeCrossing(streamId: number): void {
+    if (this.parts.streams.absenceOf(streamId) === "idle") throw protocolError("the stream is idle");
+  }
+
+  /** §6.5 */
+  #takeSettings({ flags, streamId, bytes, from, length }: Frame): void {
+    const { guard, output, sendFlow, streams } = this.parts;
+    if (streamId !== 0) throw protocolError("SETTINGS is on a stream");
+    guard.count("settings");
+    if ((flags & FrameFlag.ack) !== 0) {
+      if (length !== 0) throw frameSizeError("SETTINGS");
+      this.settingsAcknowledged = true;
+      return;
+    }
+    this.#settingsReceived = true;
+    const before = this.peer.initialWindowSize;
+    this.peer.take(bytes, from, length);
+    const difference = this.peer.initialWindowSize - before;
+    output.frame(FrameType.settings, FrameFlag.ack, 0, noBytes);
+    if (difference !== 0) sendFlow.changeInitialWindow(streams.open.values(), difference);
+    this.settingsTaken();
+  }
+
+  /** §6.7 */
+  #takePing({ flags, streamId, bytes, from, length }: Frame): void {
+    if (streamId !== 0) throw protocolError("PING is on a stream");
+    if (length !== 8) throw frameSizeError("PING");
+    this.parts.guard.count("pings");
+    const payload = bytes.subarray(from, from + 8);
+    if ((flags & FrameFlag.ack) !== 0) this.#effects.ponged(payload);
+    else this.parts.output.frame(FrameType.ping, FrameFlag.ack, 0, payload);
+  }
+
+  /** §6.8 */
+  #readGoAway({ streamId, bytes, from, length }: Frame): void {
+    if (streamId !== 0) throw protocolError("GOAWAY is on a stream");
+    if (length < 8) throw frameSizeError("GOAWAY");
+    this.parts.guard.count("ignoredFrames");
+    this.takeGoAway(bytes.readUInt32BE(from) & 0x7fff_ffff, bytes.readUInt32BE(from + 4));
+  }
+
+  /** §6.9 */
+  #takeWindowUpdate({ streamId, bytes, from, length }: Frame): void {
+    const { guard, sendFlow, streams } = this.parts;
+    if (length !== 4) throw frameSizeError("WINDOW_UPDATE");
+    const increment = bytes.readUInt32BE(from) & 0x7fff_ffff;
+    guard.count("windowUpdates");
+    if (streamId === 0) {
+      if (increment === 0) throw protocolError("WINDOW_UPDATE of 0");
+      return sendFlow.grow(increment);
+    }
+    const stream = streams.open.get(streamId);
+    if (stream === undefined) return this.takeCrossing(streamId);
+    if (increment === 0) return this.refuse(stream, ErrorCode.protocolError);
+    if (!sendFlow.growStream(stream, increment)) this.refuse(stream, ErrorCode.flowControlError);
+  }
+}
+
+/** Returns how many bytes of a frame are padding, its length byte included (§6.1). */
+function paddingOf({ flags, bytes, from, length }: Frame): number {
+  if ((flags & FrameFlag.padded) === 0) return 0;
+  if (length === 0) throw frameSizeError("DATA");
+  const padding = bytes.readUInt8(from) + 1;
+  if (padding > length) throw protocolError("the padding is longer than its frame");
+  return padding;
+}

@@ -1,0 +1,88 @@
+import { FrameFlag, FrameType } from "./frame-numbers.ts";
+import type { Frame } from "./frame-reader.ts";
+import { type DecodedBlock, HpackDecoder } from "./hpack/decoder.ts";
+import { ErrorCode } from "@plantstore/gateway/exchange";
+import { ConnectionError, frameSizeError, protocolError } from "./http2-error.ts";
+import type { Http2Limits } from "./http2-limits.ts";
+
+/** A complete header block. */
+export interface HeaderBlock<Head> {
+  readonly streamId: number;
+  /** The flags of its HEADERS frame. */
+  readonly flags: number;
+  readonly decoded: DecodedBlock<Head>;
+  /** The stream named in its priority fields, which are otherwise ignored (RFC 9113 §5.3.2). */
+  readonly dependsOn: number | undefined;
+}
+
+/** Assembles the header blocks of a connection from their frames and decodes them (RFC 9113 §4.3, §6.2, §6.10). */
+export class HeaderBlocks<Head> {
+  /** The stream of an incomplete block, during which only its next frame is allowed; 0 when there is none. */
+  streamId = 0;
+  /** When that block began, by `performance.now()`. */
+  begunAtMs = 0;
+  readonly #limits: Http2Limits;
+  readonly #decoder: HpackDecoder<Head>;
+  #parts: Uint8Array[] = [];
+  #bytes = 0;
+  #flags = 0;
+  #dependsOn: number | undefined;
+
+  constructor(limits: Http2Limits) {
+    this.#limits = limits;
+    this.#decoder = new HpackDecoder(limits.headerListBytes);
+  }
+
+  /**
+   * Takes a HEADERS or CONTINUATION frame.
+   *
+   * @returns the block that this frame completes. It is decoded whatever happens to its stream, because the tables of
+   * both ends must stay in step
+   * @throws ConnectionError
+   */
+  take({ type, flags, streamId, bytes, from, length }: Frame): HeaderBlock<Head> | undefined {
+    let start = from;
+    let end = from + length;
+    if (type === FrameType.headers) {
+      if (streamId === 0) throw protocolError("HEADERS is on no stream");
+      this.#flags = flags;
+      this.#dependsOn = undefined;
+      if ((flags & FrameFlag.padded) !== 0) {
+        if (length === 0) throw frameSizeError("HEADERS");
+        end -= bytes.readUInt8(start);
+        start++;
+      }
+      if ((flags & FrameFlag.priority) !== 0) {
+        if (start + 5 > from + length) throw frameSizeError("HEADERS");
+        this.#dependsOn = bytes.readUInt32BE(start) & 0x7fff_ffff;
+        start += 5;
+      }
+      if (start > end) throw protocolError("the padding is longer than its frame");
+      // Nearly all blocks are one frame, and are decoded in place.
+      if ((flags & FrameFlag.endHeaders) !== 0) return this.#decoded(streamId, bytes, start, end);
+      this.streamId = streamId;
+      this.begunAtMs = performance.now();
+    } else if (streamId === 0 || streamId !== this.streamId) throw protocolError("CONTINUATION without a header block");
+    this.#collect(bytes, start, end);
+    if ((flags & FrameFlag.endHeaders) === 0) return undefined;
+    const block = Buffer.concat(this.#parts, this.#bytes);
+    this.#parts = [];
+    this.#bytes = 0;
+    this.streamId = 0;
+    return this.#decoded(streamId, block, 0, block.byteLength);
+  }
+
+  #decoded(streamId: number, bytes: Buffer, from: number, to: number): HeaderBlock<Head> {
+    const decoded = this.#decoder.decode(bytes, from, to);
+    return { streamId, flags: this.#flags, decoded, dependsOn: this.#dependsOn };
+  }
+
+  #collect(bytes: Buffer, start: number, end: number): void {
+    // Outside node's pool: the rest of the block may be long in coming.
+    this.#parts.push(new Uint8Array(bytes.subarray(start, end)));
+    this.#bytes += end - start;
+    if (this.#bytes > this.#limits.headerBlockBytes || this.#parts.length > this.#limits.continuations + 1) {
+      throw new ConnectionError(ErrorCode.enhanceYourCalm, "a header block is too large");
+    }
+  }
+}

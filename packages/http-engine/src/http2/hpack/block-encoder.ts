@@ -1,0 +1,114 @@
+import { requireField } from "@plantstore/gateway/exchange";
+import { headerTableBytesInitial } from "../frame-numbers.ts";
+import { entryOverheadBytes } from "./dynamic-table.ts";
+import {
+  encodeChecked,
+  encodeField,
+  encodeIndex,
+  encodeLiteral,
+  encodeTableSize,
+  Literal,
+  staticIndex,
+  toBytes,
+} from "./encoder.ts";
+import { staticTable } from "./static-table.ts";
+
+/** Fields that many requests share, in the order in which they are sent: name, value, … Each object is encoded once. */
+export class StableFields {
+  readonly fields: readonly string[];
+  /** The fields as literals, which leave every table alone. */
+  readonly literal: Buffer;
+
+  /** @throws TypeError for a field that HTTP/2 does not allow (RFC 9113 §8.2) */
+  constructor(fields: readonly string[]) {
+    this.fields = fields;
+    this.literal = encodeStable(fields);
+  }
+}
+
+/**
+ * Encodes what the requests of a connection begin with, by the dynamic table of the peer (RFC 7541 §2.3.2).
+ *
+ * A field enters the table once, and only if it fits: nothing is ever evicted, so an index stays what it is until
+ * another field enters. The whole of a head that repeats is then a few bytes, which are kept. Before the peer's SETTINGS
+ * have come, everything is literal, because its table may be smaller than HTTP/2's initial value.
+ */
+export class BlockEncoder {
+  /** For each field in the table, how many had entered before it. */
+  readonly #entries = new Map<string, number>();
+  /** Blocks that leave the table as it is, until another field enters, or their fields are forgotten. */
+  #blocks = new WeakMap<StableFields, Buffer>();
+  #sizeBytes = 0;
+  #limitBytes = headerTableBytesInitial;
+  #settled = false;
+  /** Size updates for the beginning of the next block (§4.2). */
+  #updates = "";
+
+  /** Takes over how many bytes the peer keeps for us: when its first SETTINGS come, and whenever they change. */
+  settle(tableBytes: number): void {
+    this.#settled = true;
+    const limitBytes = Math.min(tableBytes, headerTableBytesInitial);
+    if (limitBytes === this.#limitBytes) return;
+    this.#limitBytes = limitBytes;
+    // §4.2: the smallest of several sizes must be signalled as well, which 0 always covers.
+    this.#updates = encodeTableSize(0) + encodeTableSize(limitBytes);
+    this.#entries.clear();
+    this.#blocks = new WeakMap();
+    this.#sizeBytes = 0;
+  }
+
+  /** Returns the beginning of the next block. It must be sent before another is asked for. */
+  encode(stable: StableFields): Uint8Array {
+    if (!this.#settled) return stable.literal;
+    const known = this.#blocks.get(stable);
+    if (known !== undefined) return known;
+    const before = this.#entries.size;
+    let encoded = this.#updates;
+    const isPlain = encoded === "";
+    this.#updates = "";
+    const { fields } = stable;
+    for (let i = 0; i < fields.length; i += 2) encoded += this.#encodeField(fields[i] ?? "", fields[i + 1] ?? "");
+    const block = toBytes(encoded);
+    if (this.#entries.size > before) this.#blocks = new WeakMap();
+    else if (isPlain) this.#blocks.set(stable, block);
+    return block;
+  }
+
+  #encodeField(name: string, value: string): string {
+    const exact = staticIndex(name, value);
+    if (exact !== 0) return encodeIndex(exact);
+    const key = `${name}\0${value}`;
+    const ordinal = this.#entries.get(key);
+    // §2.3.3: the latest entry comes first.
+    if (ordinal !== undefined) return encodeIndex(staticTable.length + this.#entries.size - ordinal);
+    const sizeBytes = name.length + value.length + entryOverheadBytes;
+    if (this.#sizeBytes + sizeBytes > this.#limitBytes) return encodeLiteral(name, value, Literal.plain);
+    this.#sizeBytes += sizeBytes;
+    this.#entries.set(key, this.#entries.size);
+    return encodeLiteral(name, value, Literal.indexed);
+  }
+}
+
+/**
+ * Encodes the fields of one request, in lower case: without indexing, and credentials as never to be indexed.
+ *
+ * @throws TypeError for a field that HTTP/2 does not allow (RFC 9113 §8.2)
+ */
+export function encodeVarying(fields: readonly string[]): Uint8Array {
+  let block = "";
+  for (let i = 0; i < fields.length; i += 2) block += encodeChecked(fields[i] ?? "", fields[i + 1] ?? "", true);
+  return toBytes(block);
+}
+
+function encodeStable(fields: readonly string[]): Buffer {
+  let block = "";
+  for (let i = 0; i < fields.length; i += 2) {
+    const [name = "", value = ""] = fields.slice(i, i + 2);
+    if (name.startsWith(":")) {
+      // The names of pseudo-header fields are no tokens.
+      requireField(name.slice(1), value);
+      block += encodeField(name, value);
+    } else block += encodeChecked(name, value);
+  }
+  return toBytes(block);
+}

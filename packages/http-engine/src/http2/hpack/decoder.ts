@@ -1,0 +1,177 @@
+import { ErrorCode, type RememberedFields } from "@plantstore/gateway/exchange";
+import { headerTableBytesInitial } from "../frame-numbers.ts";
+import { ConnectionError } from "../http2-error.ts";
+import { DynamicTable } from "./dynamic-table.ts";
+import { decodeHuffman } from "./huffman.ts";
+import { DecodedCache } from "./decoded-cache.ts";
+
+/** A decoded header block. */
+export interface DecodedBlock<Head> {
+  /** Name, value, … Above the limit only pseudo-header fields are kept, so that a request can still be answered. */
+  readonly fields: RememberedFields;
+  /** The size of the whole list by RFC 9113 §6.5.2: 32 bytes for each field in addition to its text. */
+  readonly listBytes: number;
+  /** The fields as a header, kept here by the code that first parses them. */
+  head?: Head | undefined;
+}
+
+/**
+ * Bytes of header blocks that a connection caches, as sent and as their fields count (RFC 9113 §6.5.2).
+ *
+ * Once a client's table is warm, most blocks that it repeats are short. A client that never indexes its credential, as
+ * RFC 7541 §7.1.3 advises (curl, Envoy and everything on node:http2), repeats a token of a kilobyte in each. 32 KiB
+ * hold thirty of the former or a dozen of the latter.
+ */
+const blocksBytesMax = 32 * 1024;
+
+/**
+ * Bytes of long encoded strings that a connection caches as well: a few tokens, for blocks in which something else
+ * differs from call to call, such as a deadline or a trace context.
+ */
+const stringsBytesMax = 8 * 1024;
+
+/** A shorter encoded string is decoded faster than it is looked up. */
+const stringBytesMin = 128;
+
+/**
+ * Decodes the header blocks of a connection (RFC 7541 §3).
+ *
+ * A block seen before means the same fields, as long as the dynamic table has not changed since. So blocks are looked
+ * up by their bytes: clients that call one RPC over and over send the same block for every call but the first.
+ */
+export class HpackDecoder<Head = unknown> {
+  readonly #table = new DynamicTable(headerTableBytesInitial);
+  readonly #listBytesMax: number;
+  readonly #blocks = new DecodedCache<DecodedBlock<Head>>(blocksBytesMax);
+  readonly #strings = new DecodedCache<string>(stringsBytesMax);
+  // The block being decoded.
+  #bytes: Buffer = none;
+  #at = 0;
+  #end = 0;
+  #changed = false;
+
+  /** @param listBytesMax - fields above this list size are counted, but not kept */
+  constructor(listBytesMax: number) {
+    this.#listBytesMax = listBytesMax;
+  }
+
+  /** Decodes one block. @throws ConnectionError COMPRESSION_ERROR: the tables of both ends may be out of step */
+  decode(bytes: Buffer, from: number, to: number): DecodedBlock<Head> {
+    const known = this.#blocks.get(bytes, from, to);
+    if (known !== undefined) return known;
+    const block = this.#decode(bytes, from, to);
+    // After a change of the table, the same bytes mean other fields. A block that changes it must do so again.
+    if (this.#changed) this.#blocks.clear();
+    else this.#blocks.set(bytes, from, to, block, block.listBytes);
+    return block;
+  }
+
+  #decode(bytes: Buffer, from: number, to: number): DecodedBlock<Head> {
+    this.#bytes = bytes;
+    this.#at = from;
+    this.#end = to;
+    this.#changed = false;
+    this.#readSizeUpdates();
+    const fields: string[] = [];
+    let listBytes = 0;
+    while (this.#at < this.#end) {
+      const first = bytes.readUInt8(this.#at);
+      let name: string;
+      let value: string;
+      if (first >= 0x80) {
+        // §6.1 Indexed Header Field Representation.
+        const index = this.#readInteger(7);
+        name = this.#nameAt(index);
+        value = this.#table.valueAt(index) ?? "";
+      } else if (first >= 0x40) {
+        // §6.2.1 Literal Header Field with Incremental Indexing.
+        name = this.#readName(6);
+        value = this.#readString();
+        this.#table.add(name, value);
+        this.#changed = true;
+      } else if (first >= 0x20) {
+        throw compressionError("the table size is changed in the middle of a block");
+      } else {
+        // §6.2.2 and §6.2.3 Literal Header Field without Indexing, and Never Indexed.
+        name = this.#readName(4);
+        value = this.#readString();
+      }
+      listBytes += name.length + value.length + 32;
+      if (listBytes <= this.#listBytesMax || name.charCodeAt(0) === colon) fields.push(name, value);
+    }
+    this.#bytes = none;
+    return { fields, listBytes };
+  }
+
+  /** §6.3 Dynamic Table Size Update: only at the beginning of a block (§4.2). */
+  #readSizeUpdates(): void {
+    while (this.#at < this.#end && (this.#bytes.readUInt8(this.#at) & 0xe0) === 0x20) {
+      this.#table.resize(this.#readTableBytes());
+      this.#changed = true;
+    }
+  }
+
+  #readTableBytes(): number {
+    const limitBytes = this.#readInteger(5);
+    if (limitBytes > headerTableBytesInitial) throw compressionError("the table size exceeds the setting");
+    return limitBytes;
+  }
+
+  #nameAt(index: number): string {
+    const name = this.#table.nameAt(index);
+    if (name === undefined) throw compressionError(`there is no field with index ${index}`);
+    return name;
+  }
+
+  #readName(prefixBits: number): string {
+    const index = this.#readInteger(prefixBits);
+    return index === 0 ? this.#readString() : this.#nameAt(index);
+  }
+
+  /** §5.1 Integer Representation. */
+  #readInteger(prefixBits: number): number {
+    const mask = (1 << prefixBits) - 1;
+    let value = this.#nextByte() & mask;
+    if (value < mask) return value;
+    // Four more octets hold 28 bits; nothing in a header block can be larger than that.
+    for (let shift = 0; shift < 28; shift += 7) {
+      const byte = this.#nextByte();
+      value += (byte & 0x7f) << shift;
+      if (byte < 0x80) return value;
+    }
+    throw compressionError("an integer is too large");
+  }
+
+  /** §5.2 String Literal Representation. */
+  #readString(): string {
+    const huffman = ((this.#bytes[this.#at] ?? 0) & 0x80) !== 0;
+    const length = this.#readInteger(7);
+    const start = this.#at;
+    const end = start + length;
+    if (end > this.#end) throw compressionError("a string is longer than its block");
+    this.#at = end;
+    return huffman ? this.#decodeString(start, end) : this.#bytes.toString("latin1", start, end);
+  }
+
+  #decodeString(from: number, to: number): string {
+    const isLong = to - from >= stringBytesMin;
+    const known = isLong ? this.#strings.get(this.#bytes, from, to) : undefined;
+    if (known !== undefined) return known;
+    const text = decodeHuffman(this.#bytes, from, to);
+    if (text === undefined) throw compressionError("a string is not valid Huffman code");
+    if (isLong) this.#strings.set(this.#bytes, from, to, text, text.length);
+    return text;
+  }
+
+  #nextByte(): number {
+    if (this.#at >= this.#end) throw compressionError("the block is cut short");
+    return this.#bytes.readUInt8(this.#at++);
+  }
+}
+
+const none = Buffer.alloc(0);
+const colon = 0x3a;
+
+function compressionError(message: string): ConnectionError {
+  return new ConnectionError(ErrorCode.compressionError, message);
+}

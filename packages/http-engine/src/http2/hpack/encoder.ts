@@ -1,0 +1,106 @@
+import { withCode } from "@plantstore/gateway/internal/errors";
+import { notInHttp2, requireField } from "@plantstore/gateway/exchange";
+import { staticIndexOfName, staticTable } from "./static-table.ts";
+
+/**
+ * Encodes a header block with nothing but static entries and literals without indexing (RFC 7541 §6.1, §6.2.2), which
+ * leave the peer's table alone. So a block is the same on every connection, and can be prepared once.
+ *
+ * @param fields - name, value, name, value, …; one character for each byte of a value
+ * @throws TypeError for a field that HTTP/2 does not allow (RFC 9113 §8.2)
+ */
+export function encodeBlock(fields: readonly string[]): Buffer {
+  let block = "";
+  for (let i = 0; i < fields.length; i += 2) block += encodeChecked(fields[i] ?? "", fields[i + 1] ?? "");
+  return toBytes(block);
+}
+
+/** Encodes a field of a message, a credential as never to be indexed if that is asked for. Throws as {@link encodeBlock}. */
+export function encodeChecked(field: string, value: string, hidesCredentials: boolean = false): string {
+  requireField(field, value);
+  // §8.2.1: names are sent in lower case.
+  const name = field.toLowerCase();
+  if (notInHttp2.has(name))
+    throw withCode(new TypeError(`"${name}" is not allowed as a field of HTTP/2`), "ERR_HEADER_FIELD");
+  return hidesCredentials && credentialFields.has(name)
+    ? encodeLiteral(name, value, Literal.never)
+    : encodeField(name, value);
+}
+
+const credentialFields: ReadonlySet<string> = new Set(["authorization", "cookie", "proxy-authorization"]);
+
+/** Returns the bytes of what was encoded: of parts, of which many are short, texts are made at a fraction of the cost. */
+export function toBytes(encoded: string): Buffer {
+  return Buffer.from(encoded, "latin1");
+}
+
+/** Encodes the status, the only pseudo-header field that an answer has (RFC 9113 §8.3.2), as {@link encodeBlock} does. */
+export function encodeStatus(httpStatus: number): Buffer {
+  return toBytes(encodeField(":status", String(httpStatus)));
+}
+
+/**
+ * Sets the size of our dynamic table to 0 (RFC 7541 §6.3), whatever the peer allows. Belongs at the start of the first
+ * block of a connection.
+ */
+export const emptyTable: Buffer = Buffer.from([0x20]);
+
+/** Encodes a field as an entry of the static table if it is one, otherwise as a literal without indexing. */
+export function encodeField(name: string, value: string): string {
+  const exact = staticIndex(name, value);
+  return exact === 0 ? encodeLiteral(name, value, Literal.plain) : encodeIndex(exact);
+}
+
+/** How a literal is marked, and the bits of its first byte that hold the index of its name (RFC 7541 §6.2). */
+export const Literal = {
+  /** Enters the dynamic table. */
+  indexed: { prefixBits: 6, pattern: 0x40 },
+  plain: { prefixBits: 4, pattern: 0x00 },
+  /** Must not enter a table on its way either: a credential (§7.1.3). */
+  never: { prefixBits: 4, pattern: 0x10 },
+} as const;
+
+/** Encodes a field as a literal: a character for each byte, as all that {@link toBytes} takes. */
+export function encodeLiteral(
+  name: string,
+  value: string,
+  { prefixBits, pattern }: (typeof Literal)[keyof typeof Literal],
+): string {
+  const index = staticIndexOfName.get(name) ?? 0;
+  const named = index === 0 ? encodeString(name) : "";
+  return encodeInteger(index, prefixBits, pattern) + named + encodeString(value);
+}
+
+/** Encodes a field by its index in both tables (§6.1). */
+export function encodeIndex(index: number): string {
+  return encodeInteger(index, 7, 0x80);
+}
+
+/** Encodes a dynamic table size update (§6.3). */
+export function encodeTableSize(bytes: number): string {
+  return encodeInteger(bytes, 5, 0x20);
+}
+
+/** Returns the index of a field in the static table; 0 if it is not there with this value. */
+export function staticIndex(name: string, value: string): number {
+  const index = staticIndexOfName.get(name) ?? 0;
+  for (let at = index; at > 0 && staticTable[at - 1]?.[0] === name; at++) {
+    if (staticTable[at - 1]?.[1] === value) return at;
+  }
+  return 0;
+}
+
+/** §5.1 Integer Representation, after the bits of the representation. */
+function encodeInteger(value: number, prefixBits: number, pattern: number): string {
+  const mask = (1 << prefixBits) - 1;
+  if (value < mask) return String.fromCharCode(pattern | value);
+  let encoded = String.fromCharCode(pattern | mask);
+  let rest = value - mask;
+  for (; rest >= 0x80; rest = Math.floor(rest / 0x80)) encoded += String.fromCharCode((rest & 0x7f) | 0x80);
+  return encoded + String.fromCharCode(rest);
+}
+
+/** §5.2 String Literal Representation, without Huffman coding, which costs peers more to decode than it saves. */
+function encodeString(text: string): string {
+  return encodeInteger(text.length, 7, 0x00) + text;
+}

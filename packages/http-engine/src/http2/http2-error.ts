@@ -1,0 +1,22 @@
+import { ErrorCode } from "@plantstore/gateway/exchange";
+
+/** An error that ends the connection: GOAWAY with this code (RFC 9113 §5.4.1). */
+export class ConnectionError extends Error {
+  readonly code: ErrorCode;
+
+  constructor(code: ErrorCode, message: string) {
+    super(message);
+    this.name = "ConnectionError";
+    this.code = code;
+  }
+}
+
+/** Returns a PROTOCOL_ERROR: the peer sent something that is not allowed (RFC 9113 §7). */
+export function protocolError(message: string): ConnectionError {
+  return new ConnectionError(ErrorCode.protocolError, message);
+}
+
+/** Returns a FRAME_SIZE_ERROR: the length is wrong for the type of the frame (RFC 9113 §4.2). */
+export function frameSizeError(frame: string): ConnectionError {
+  return new ConnectionError(ErrorCode.frameSizeError, `${frame} has a wrong size`);
+}

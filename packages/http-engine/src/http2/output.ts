@@ -1,0 +1,224 @@
+import type { Duplex } from "node:stream";
+import { type Backlog, freeBuffer, isSingleUse } from "@plantstore/gateway/exchange";
+import { FrameFlag, frameBytesMax, frameHeaderBytes, FrameType } from "./frame-numbers.ts";
+
+// Frames are first collected in a buffer of this size, which grows in a turn that sends more.
+const scratchBytes = 4096;
+// Larger pieces of a body are passed on instead of copied.
+const copyBytesMax = 4096;
+// Above this a turn's output is written early. A handler that never waits, or a chunk full of requests, would otherwise
+// let it grow without bound; at this size a write is not expensive any more.
+const collectedBytesMax = 64 * 1024;
+
+/**
+ * The output of a connection, which sends all frames of a turn of the event loop in one write.
+ *
+ * A write costs as much as a dozen calls. So the answers to all requests of one chunk, or to all calls that one message
+ * from a worker or a database completes, leave together.
+ */
+export class Output {
+  /** Whether the socket's buffer is full, so whatever can wait should wait. */
+  congested = false;
+  /** Header blocks and DATA frames sent. */
+  headerBlocks = 0;
+  dataFrames = 0;
+  readonly #socket: Duplex;
+  readonly #backlog: Backlog;
+  readonly #drained: () => void;
+  /** What precedes the first header block. */
+  readonly #tableUpdate: Uint8Array;
+  #scratch: Buffer = Buffer.allocUnsafeSlow(scratchBytes);
+  #used = 0;
+  #sealed: Uint8Array[] = [];
+  /** Pieces added since the last flush whose buffers can be freed once they are sent. */
+  #spent: Uint8Array[] | undefined;
+  #scheduled = false;
+  #closed = false;
+  /** Bytes queued here since the last flush. */
+  #queuedBytes = 0;
+
+  /**
+   * @param tableUpdate - what precedes the first header block, such as a dynamic table size update (RFC 7541 §4.2)
+   * @param drained - called when the socket takes more again
+   */
+  constructor(socket: Duplex, backlog: Backlog, tableUpdate: Uint8Array, drained: () => void) {
+    this.#socket = socket;
+    this.#backlog = backlog;
+    this.#tableUpdate = tableUpdate;
+    this.#drained = drained;
+    socket.on("drain", () => {
+      this.congested = false;
+      backlog.count();
+      this.#drained();
+    });
+  }
+
+  /** Bytes that wait here and in the socket. */
+  get waitingBytes(): number {
+    return this.#queuedBytes + this.#socket.writableLength;
+  }
+
+  /** Sends bytes that are no frame, before all frames: the preface of a client (RFC 9113 §3.4). */
+  preface(bytes: Uint8Array): void {
+    this.#hold(bytes);
+  }
+
+  /** Adds a frame. The payload is copied or, if it is large, kept until it is sent. */
+  frame(type: number, flags: number, streamId: number, payload: Uint8Array): void {
+    if (type === FrameType.data) this.dataFrames++;
+    const length = payload.byteLength;
+    const isLarge = length > copyBytesMax;
+    const at = this.#reserve(isLarge ? frameHeaderBytes : frameHeaderBytes + length);
+    writeFrameHeader(this.#scratch, at, length, type, flags, streamId);
+    if (isLarge) this.#hold(payload);
+    else this.#scratch.set(payload, at + frameHeaderBytes);
+  }
+
+  /** Notes that all frames of a piece were added. Once they are sent, its buffer is freed if it is for single use. */
+  sent(piece: Uint8Array): void {
+    if (!isSingleUse(piece)) return;
+    (this.#spent ??= []).push(piece);
+  }
+
+  /** Adds a header block made of parts, in as many frames as it needs (RFC 9113 §4.3). */
+  headerBlock(streamId: number, endStream: boolean, sections: readonly Uint8Array[]): void {
+    const parts = this.headerBlocks++ === 0 ? [this.#tableUpdate, ...sections] : sections;
+    let length = 0;
+    for (const part of parts) length += part.byteLength;
+    const endFlag = endStream ? FrameFlag.endStream : 0;
+    if (length > frameBytesMax) return this.#continuedBlock(streamId, endFlag, Buffer.concat(parts, length));
+    let at = this.#reserve(frameHeaderBytes + length);
+    writeFrameHeader(this.#scratch, at, length, FrameType.headers, FrameFlag.endHeaders | endFlag, streamId);
+    at += frameHeaderBytes;
+    for (const part of parts) {
+      this.#scratch.set(part, at);
+      at += part.byteLength;
+    }
+  }
+
+  /** Adds a whole answer: its header block, a frame of its body and its trailer block. The last ends the stream. */
+  answer(
+    streamId: number,
+    parts: readonly Uint8Array[],
+    body: Uint8Array | undefined,
+    trailer: Uint8Array | undefined,
+  ): void {
+    this.headerBlock(streamId, body === undefined && trailer === undefined, parts);
+    if (body !== undefined) this.frame(FrameType.data, trailer === undefined ? FrameFlag.endStream : 0, streamId, body);
+    if (trailer !== undefined) this.headerBlock(streamId, true, [trailer]);
+  }
+
+  /** Adds a frame whose payload is 32-bit numbers. */
+  numbers(type: number, streamId: number, ...values: readonly number[]): void {
+    const at = this.#reserve(frameHeaderBytes + values.length * 4);
+    writeFrameHeader(this.#scratch, at, values.length * 4, type, 0, streamId);
+    for (const [i, value] of values.entries()) this.#scratch.writeUInt32BE(value, at + frameHeaderBytes + i * 4);
+  }
+
+  /** Sends what has been collected, and ignores everything after that. */
+  close(): void {
+    this.#write();
+    this.#closed = true;
+  }
+
+  /** Sends what was collected in this turn. */
+  flush(): void {
+    this.#scheduled = false;
+    this.#write();
+  }
+
+  #write(): void {
+    if (this.#queuedBytes === 0) return;
+    this.#seal();
+    const pieces = this.#sealed;
+    const bytes = this.#queuedBytes;
+    const written = this.#spent && freeing(this.#spent);
+    this.#sealed = [];
+    this.#spent = undefined;
+    this.#queuedBytes = 0;
+    // After our own end, or when the peer has gone, nobody would read it.
+    if (this.#closed || !this.#socket.writable) return;
+    // No test can tell: a single piece needs no cork, which costs more than the check.
+    if (pieces.length > 1) this.#socket.cork();
+    let more = true;
+    const last = pieces.at(-1);
+    for (const piece of pieces) more = this.#socket.write(piece, piece === last ? written : undefined);
+    this.#socket.uncork();
+    if (!more) this.congested = true;
+    this.#backlog.count(bytes);
+  }
+
+  #continuedBlock(streamId: number, endFlag: number, block: Buffer): void {
+    this.frame(FrameType.headers, endFlag, streamId, block.subarray(0, frameBytesMax));
+    for (let at = frameBytesMax; at < block.byteLength; at += frameBytesMax) {
+      const flags = at + frameBytesMax >= block.byteLength ? FrameFlag.endHeaders : 0;
+      this.frame(FrameType.continuation, flags, streamId, block.subarray(at, at + frameBytesMax));
+    }
+  }
+
+  #hold(piece: Uint8Array): void {
+    this.#seal();
+    this.#sealed.push(piece);
+    this.#queuedBytes += piece.byteLength;
+  }
+
+  /** Moves the contents of the scratch buffer out, so that it can be reused. */
+  #seal(): void {
+    if (this.#used === 0) return;
+    // An exact copy, because the socket may keep it. If the socket is sure to, the copy is not taken from node's pool,
+    // 64 KiB of which it would keep alive.
+    const allocate = this.#socket.writableLength > 0 ? Buffer.allocUnsafeSlow : Buffer.allocUnsafe;
+    const copy = allocate(this.#used);
+    this.#scratch.copy(copy, 0, 0, this.#used);
+    this.#sealed.push(copy);
+    this.#used = 0;
+    if (this.#scratch.byteLength > scratchBytes * 16) this.#scratch = Buffer.allocUnsafeSlow(scratchBytes);
+  }
+
+  #reserve(bytes: number): number {
+    if (this.#queuedBytes > collectedBytesMax) this.#write();
+    const at = this.#used;
+    this.#used += bytes;
+    this.#queuedBytes += bytes;
+    if (this.#used > this.#scratch.byteLength) {
+      const larger = Buffer.allocUnsafeSlow(Math.max(this.#scratch.byteLength * 2, this.#used));
+      this.#scratch.copy(larger, 0, 0, at);
+      this.#scratch = larger;
+    }
+    if (!this.#scheduled) {
+      this.#scheduled = true;
+      setImmediate(flushOutput, this);
+    }
+    return at;
+  }
+}
+
+/** Returns a function that frees pieces once the system has taken them. Any others are left to garbage collection. */
+function freeing(pieces: readonly Uint8Array[]): (error: Error | null | undefined) => void {
+  return (error) => {
+    if (error === null || error === undefined) for (const { buffer } of pieces) freeBuffer(buffer);
+  };
+}
+
+function flushOutput(output: Output): void {
+  output.flush();
+}
+
+function writeFrameHeader(
+  into: Buffer,
+  at: number,
+  length: number,
+  type: number,
+  flags: number,
+  streamId: number,
+): void {
+  into[at] = length >>> 16;
+  into[at + 1] = length >>> 8;
+  into[at + 2] = length;
+  into[at + 3] = type;
+  into[at + 4] = flags;
+  into[at + 5] = streamId >>> 24;
+  into[at + 6] = streamId >>> 16;
+  into[at + 7] = streamId >>> 8;
+  into[at + 8] = streamId;
+}

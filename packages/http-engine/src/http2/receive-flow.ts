@@ -1,0 +1,49 @@
+import { FrameType, windowBytesInitial } from "./frame-numbers.ts";
+import { ErrorCode } from "@plantstore/gateway/exchange";
+import { ConnectionError } from "./http2-error.ts";
+import type { Http2Limits } from "./http2-limits.ts";
+import type { Output } from "./output.ts";
+
+/**
+ * The window for what the peer may send on the connection (RFC 9113 §5.2, §6.9).
+ *
+ * Invariant: bytes taken out of the window are held by a stream, wait to be credited, or have been credited. A stream
+ * that ends gives back what nobody used; otherwise each reset would narrow the connection for good.
+ */
+export class ReceiveFlow {
+  readonly #output: Output;
+  readonly #connectionWindowBytes: number;
+  /** Bytes that a stream may send before its reader uses them. */
+  readonly streamWindowBytes: number;
+  #window: number;
+  #uncreditedBytes = 0;
+
+  constructor(limits: Http2Limits, output: Output) {
+    this.#output = output;
+    this.#connectionWindowBytes = Math.max(limits.connectionWindowBytes, windowBytesInitial);
+    this.streamWindowBytes = limits.streamWindowBytes;
+    this.#window = this.#connectionWindowBytes;
+  }
+
+  /** Widens the connection's window to its limit, which only a frame can do (§6.9.2). */
+  open(): void {
+    const extra = this.#connectionWindowBytes - windowBytesInitial;
+    if (extra > 0) this.#output.numbers(FrameType.windowUpdate, 0, extra);
+  }
+
+  /** Takes bytes of DATA out of the window. @throws ConnectionError FLOW_CONTROL_ERROR */
+  take(bytes: number): void {
+    this.#window -= bytes;
+    if (this.#window >= 0) return;
+    throw new ConnectionError(ErrorCode.flowControlError, "the connection window is exceeded");
+  }
+
+  /** Gives back bytes that {@link take} took. */
+  credit(bytes: number): void {
+    this.#uncreditedBytes += bytes;
+    if (this.#uncreditedBytes < this.#connectionWindowBytes / 2) return;
+    this.#output.numbers(FrameType.windowUpdate, 0, this.#uncreditedBytes);
+    this.#window += this.#uncreditedBytes;
+    this.#uncreditedBytes = 0;
+  }
+}

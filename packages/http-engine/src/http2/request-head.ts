@@ -1,0 +1,98 @@
+import { CommonHeaderFields, isToken } from "@plantstore/gateway/exchange";
+import { colon, isRegularField } from "./field-rules.ts";
+
+/** The parsed header of a request. One object may stand for many requests, so it must not be changed. */
+export interface Http2RequestHead {
+  /** All fields, pseudo-header fields among them: name, value, name, value, … */
+  readonly fields: readonly string[];
+  readonly common: CommonHeaderFields;
+  readonly method: string;
+  readonly path: string;
+  /** Scheme, authority and path; the authority from the `host` field if there is no :authority. */
+  readonly url: string;
+  /** `undefined` when it was not sent; there is a `host` field then. */
+  readonly authority: string | undefined;
+  /** `undefined` when it was not sent. */
+  readonly contentLength: number | undefined;
+  /** Whether the client waits for a 100 before it sends the body (RFC 9110 §10.1.1). */
+  readonly expectsContinue: boolean;
+}
+
+/**
+ * Parses the header of a request (RFC 9113 §8.2, §8.3.1).
+ *
+ * @returns `undefined` for a malformed header, which is refused, never repaired
+ */
+export function readRequestHead(fields: readonly string[]): Http2RequestHead | undefined {
+  const found: Found = { host: undefined, contentLength: undefined, expectsContinue: false };
+  const pseudo: Record<string, string> = {};
+  let regular = false;
+  for (let i = 0; i < fields.length; i += 2) {
+    const name = fields[i] ?? "";
+    const value = fields[i + 1] ?? "";
+    if (name.charCodeAt(0) === colon) {
+      // §8.3: only known ones, each once, all before the regular fields.
+      if (regular || !requestPseudoFields.has(name) || pseudo[name] !== undefined) return undefined;
+      pseudo[name] = value;
+    } else {
+      regular = true;
+      if (!isRegularField(name, value) || !isConsistent(name, value, found)) return undefined;
+    }
+  }
+  return toHead(fields, pseudo, found);
+}
+
+/** The values of the regular fields. Those that may be sent only once are `undefined` until they are found. */
+interface Found {
+  host: string | undefined;
+  contentLength: number | undefined;
+  expectsContinue: boolean;
+}
+
+function isConsistent(name: string, value: string, found: Found): boolean {
+  if (name === "content-length") {
+    // RFC 9110 §8.6: digits. A second one may be refused even if its value is the same; request smuggling hides there.
+    const before = found.contentLength;
+    found.contentLength = Number(value);
+    return before === undefined && /^[0-9]{1,15}$/.test(value);
+  }
+  if (name === "expect") found.expectsContinue ||= value.toLowerCase() === "100-continue";
+  if (name === "host") {
+    const before = found.host;
+    found.host = value;
+    // RFC 9110 §7.2: a second one is an error.
+    return before === undefined && authoritySyntax.test(value);
+  }
+  return true;
+}
+
+function toHead(fields: readonly string[], pseudo: Record<string, string>, found: Found): Http2RequestHead | undefined {
+  const { ":method": method, ":path": path, ":scheme": scheme, ":authority": authority } = pseudo;
+  const { host, contentLength, expectsContinue } = found;
+  const common = new CommonHeaderFields(fields);
+  if (method === undefined || !isToken(method)) return undefined;
+  if (authority !== undefined && !authoritySyntax.test(authority)) return undefined;
+  if (method === "CONNECT") {
+    // §8.5: no scheme and no path. We are not a proxy: the request will be answered with 400.
+    if (path !== undefined || scheme !== undefined || authority === undefined) return undefined;
+    return { fields, common, method, path: "", url: `://${authority}`, authority, contentLength, expectsContinue };
+  }
+  // §8.3.1: "*" stands for no path at all, which only OPTIONS has.
+  if (path === undefined || !pathSyntax.test(path) || (path === "*" && method !== "OPTIONS")) return undefined;
+  if (scheme === undefined || !schemeSyntax.test(scheme)) return undefined;
+  // §8.3.1: at least one of the two is there, and they must agree.
+  if (authority === undefined && host === undefined) return undefined;
+  const differs = authority !== undefined && host !== undefined && authority.toLowerCase() !== host.toLowerCase();
+  if (differs) return undefined;
+  const url = `${scheme}://${authority ?? host ?? ""}${path}`;
+  return { fields, common, method, path, url, authority, contentLength, expectsContinue };
+}
+
+const requestPseudoFields: ReadonlySet<string> = new Set([":method", ":scheme", ":authority", ":path"]);
+
+// §8.3.1: a path begins with a slash, except in "OPTIONS *". Bytes above ASCII are for the router to judge.
+const pathSyntax = /^(?:\/[\x21-\x7e\x80-\xff]*|\*)$/;
+// RFC 3986 §3.1.
+const schemeSyntax = /^[A-Za-z][A-Za-z0-9+\-.]*$/;
+// The characters of RFC 3986 §3.2 without those of userinfo, which §8.3.1 forbids. Their order is not checked here.
+const authoritySyntax = /^[A-Za-z0-9\-._~!$&'()*+,;=%:[\]]+$/;

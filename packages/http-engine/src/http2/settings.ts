@@ -1,0 +1,72 @@
+import {
+  frameBytesMax,
+  headerTableBytesInitial,
+  SettingId,
+  windowBytesInitial,
+  windowBytesMax,
+} from "./frame-numbers.ts";
+import { ErrorCode } from "@plantstore/gateway/exchange";
+import { ConnectionError } from "./http2-error.ts";
+import type { Http2Limits } from "./http2-limits.ts";
+
+/** Returns the SETTINGS of a server: what differs from the initial values of RFC 9113 §6.5.2. */
+export function encodeServerSettings(limits: Http2Limits): Buffer {
+  return encodeSettings([
+    [SettingId.maxConcurrentStreams, limits.concurrentStreams],
+    [SettingId.initialWindowSize, limits.streamWindowBytes],
+    [SettingId.maxHeaderListSize, limits.headerListBytes],
+  ]);
+}
+
+/** Returns the SETTINGS of a client, which refuses to be pushed to (§8.4). */
+export function encodeClientSettings(limits: Http2Limits): Buffer {
+  return encodeSettings([
+    [SettingId.enablePush, 0],
+    [SettingId.initialWindowSize, limits.streamWindowBytes],
+    [SettingId.maxHeaderListSize, limits.headerListBytes],
+  ]);
+}
+
+function encodeSettings(settings: readonly (readonly [id: number, value: number])[]): Buffer {
+  const bytes = Buffer.alloc(settings.length * 6);
+  for (const [at, [id, value]] of settings.entries()) {
+    bytes.writeUInt16BE(id, at * 6);
+    bytes.writeUInt32BE(value, at * 6 + 2);
+  }
+  return bytes;
+}
+
+/** The settings of the peer that affect what we send. Not its largest frame, because ours fit the smallest limit. */
+export class PeerSettings {
+  initialWindowSize: number = windowBytesInitial;
+  /** Bytes that the peer keeps of fields for us. A server of ours uses no table. */
+  headerTableBytes: number = headerTableBytesInitial;
+  /** Streams that we may have open at once; only clients open any. */
+  concurrentStreams: number = Number.POSITIVE_INFINITY;
+  readonly #pushMax: number;
+
+  /** @param pushMax - the highest ENABLE_PUSH that this peer may send: 0 for a server (§6.5.2) */
+  constructor(pushMax: 0 | 1) {
+    this.#pushMax = pushMax;
+  }
+
+  /** Takes over the settings of a frame. @throws ConnectionError for a wrong size or value (RFC 9113 §6.5, §6.5.2) */
+  take(bytes: Buffer, from: number, length: number): void {
+    if (length % 6 !== 0) throw new ConnectionError(ErrorCode.frameSizeError, "SETTINGS has a wrong size");
+    for (let at = from; at < from + length; at += 6) {
+      const id = bytes.readUInt16BE(at);
+      const value = bytes.readUInt32BE(at + 2);
+      if (id === SettingId.initialWindowSize) {
+        if (value > windowBytesMax)
+          throw new ConnectionError(ErrorCode.flowControlError, "the initial window is too large");
+        this.initialWindowSize = value;
+      } else if (id === SettingId.headerTableSize) this.headerTableBytes = value;
+      else if (id === SettingId.maxConcurrentStreams) this.concurrentStreams = value;
+      else if (id === SettingId.enablePush && value > this.#pushMax) {
+        throw new ConnectionError(ErrorCode.protocolError, "ENABLE_PUSH has a value that this side may not send");
+      } else if (id === SettingId.maxFrameSize && (value < frameBytesMax || value > 0xff_ffff)) {
+        throw new ConnectionError(ErrorCode.protocolError, "MAX_FRAME_SIZE is out of range");
+      }
+    }
+  }
+}

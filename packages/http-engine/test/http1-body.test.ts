@@ -1,0 +1,203 @@
+import { createServer, type Socket } from "node:net";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import {
+  BacklogBudget,
+  defaultLimits,
+  type Exchange,
+  planBody,
+  type RequestBody,
+} from "../../gateway/src/exchange/index.ts";
+import { createHttp1Server } from "../src/http1-server.ts";
+import { type Http1Connection, openHttp1 } from "../../testing/src/carriers/http1-connection.ts";
+import { listenOnLoopback } from "../../testing/src/carriers/listen-on-loopback.ts";
+import { within } from "../../testing/src/deadline.ts";
+
+// The body of a request as those see it whom an exchange of our HTTP/1.1 is handed to.
+
+let exchanges: Exchange[];
+let served: PromiseWithResolvers<Exchange>;
+let accepted: PromiseWithResolvers<Socket>;
+let client: Http1Connection;
+let close: () => void;
+
+beforeEach(async () => {
+  exchanges = [];
+  served = Promise.withResolvers();
+  accepted = Promise.withResolvers();
+  const http1 = createHttp1Server({
+    limits: defaultLimits,
+    budget: new BacklogBudget(2 ** 30),
+    serve: (exchange) => {
+      exchanges.push(exchange);
+      served.resolve(exchange);
+    },
+    refuse: (exchange, { httpStatus }) => exchange.answer(httpStatus, []),
+    countError: () => {},
+    report: (error) => {
+      throw error;
+    },
+  });
+  const server = createServer({ allowHalfOpen: true }, (socket) => {
+    accepted.resolve(socket);
+    http1.take(socket);
+  });
+  const { hostname, port } = new URL(await listenOnLoopback(server));
+  client = await openHttp1({ address: hostname, port: Number(port) });
+  close = () => {
+    client[Symbol.dispose]();
+    void accepted.promise.then((socket) => socket.destroy());
+    http1.close();
+    server.close();
+  };
+});
+afterEach(() => close());
+
+function bodyOf({ body }: Exchange): RequestBody {
+  if (body === undefined) throw new TypeError("the request has no body");
+  return body;
+}
+
+function piecesOf(exchange: Exchange): AsyncIterator<Uint8Array> {
+  return bodyOf(exchange).pieces()[Symbol.asyncIterator]();
+}
+
+function nextPiece(exchange: Exchange): Promise<IteratorResult<Uint8Array>> {
+  return piecesOf(exchange).next();
+}
+
+const head = "POST / HTTP/1.1\r\nhost: x\r\n";
+const inLength = (bytes: number): string => `${head}content-length: ${String(bytes)}\r\n\r\n`;
+const clientGone = { httpStatus: 499 };
+
+describe("a body of which nothing is taken", () => {
+  test.each([
+    { name: "with a length", start: inLength(2 ** 30), piece: Buffer.alloc(64 * 1024) },
+    {
+      name: "in chunks",
+      start: `${head}transfer-encoding: chunked\r\n\r\n`,
+      piece: Buffer.concat([Buffer.from("10000\r\n"), Buffer.alloc(64 * 1024), Buffer.from("\r\n")]),
+    },
+  ])("is not read beyond some 192 KiB, and then it is, $name", async ({ start, piece }) => {
+    client.write(start);
+    const exchange = await within(served.promise, "the request");
+    const connection = await accepted.promise;
+    const paused = new Promise((resolve) => connection.once("pause", resolve));
+    // More than the system takes.
+    for (let i = 0; i < 256; i++) client.write(piece);
+    await within(paused, "the server to read no more");
+    await new Promise(setImmediate);
+    expect(connection.isPaused()).toBe(true);
+    expect(connection.bytesRead).toBeLessThan(256 * 1024);
+    const body = piecesOf(exchange);
+    for (let taken = 0; taken < 8 * 1024 * 1024;) {
+      const { value } = await within(body.next(), "a piece");
+      taken += value?.byteLength ?? Number.NaN;
+    }
+  });
+});
+
+test("a body of which nothing was taken is read to its end once it is refused", async () => {
+  client.write(inLength(2 ** 30));
+  const exchange = await within(served.promise, "the request");
+  const connection = await accepted.promise;
+  const paused = new Promise((resolve) => connection.once("pause", resolve));
+  const sent = new Promise((resolve) => client.socket.write(Buffer.alloc(16 * 1024 * 1024), resolve));
+  await within(paused, "the server to read no more");
+  exchange.answer(413, [], Buffer.of());
+  await within(sent, "the server to take everything");
+  expect((await client.readAnswer()).httpStatus).toBe(413);
+});
+
+test("a trailer section that begins in a large chunk of the socket, and ends in another, is read whole", async () => {
+  client.write(`${head}transfer-encoding: chunked\r\n\r\n`);
+  const exchange = await within(served.promise, "the request");
+  const received = new Promise<Uint8Array | undefined>((resolve) => {
+    bodyOf(exchange).read(planBody(100_000), { received: resolve });
+  });
+  const connection = await accepted.promise;
+  // Large chunks are freed once they are read.
+  client.write(`7530\r\n${"x".repeat(30_000)}\r\n0\r\nx-plant`);
+  await expect.poll(() => connection.bytesRead).toBeGreaterThan(30_000);
+  client.write(`: y\r\n\r\n${inLength(0)}`);
+  expect((await within(received, "the body"))?.byteLength).toBe(30_000);
+  exchange.answer(200, [], Buffer.of());
+  expect((await client.readAnswer()).httpStatus).toBe(200);
+  await expect.poll(() => exchanges.length).toBe(2);
+});
+
+describe("a body of which some is still to come when the answer is there", () => {
+  test("fails for a reader that waits for it, and for one that asks later", async () => {
+    client.write(`${inLength(10)}plant`);
+    const exchange = await within(served.promise, "the request");
+    expect(String((await nextPiece(exchange)).value)).toBe("plant");
+    const waiting = expect(nextPiece(exchange)).rejects.toMatchObject(clientGone);
+    exchange.answer(200, [], Buffer.of());
+    await waiting;
+    await expect(nextPiece(exchange)).rejects.toMatchObject(clientGone);
+    // The rest is dropped, and what comes behind it is the next request.
+    client.write(`store${inLength(0)}`);
+    await expect.poll(() => exchanges.length).toBe(2);
+    await expect(nextPiece(exchange)).rejects.toMatchObject(clientGone);
+  });
+
+  test("fails although it has arrived, because it was dropped", async () => {
+    client.write(`${inLength(5)}plant`);
+    const exchange = await within(served.promise, "the request");
+    exchange.answer(200, [], Buffer.of());
+    await expect(nextPiece(exchange)).rejects.toMatchObject(clientGone);
+  });
+
+  test("holds up no request behind it that waits to be told to send its own", async () => {
+    client.write(`${inLength(5)}plant${head}expect: 100-continue\r\ncontent-length: 1\r\n\r\n`);
+    const first = await within(served.promise, "the request");
+    first.answer(200, [], Buffer.of());
+    await expect.poll(() => exchanges.length).toBe(2);
+    // An exchange that is over asks for nothing on behalf of the next.
+    bodyOf(first).pieces();
+    exchanges[1]?.answer(417, [], Buffer.of());
+    expect(await client.readAnswer()).toMatchObject({ httpStatus: 200, interim: [] });
+    expect(await client.readAnswer()).toMatchObject({ httpStatus: 417, interim: [] });
+  });
+});
+
+describe("an exchange that is over leaves the next one alone", () => {
+  test.each<{ name: string; meddle: (exchange: Exchange) => unknown }>([
+    { name: "when it is answered again", meddle: (exchange) => exchange.answer(500, [], Buffer.from("again")) },
+    { name: "when it is begun", meddle: (exchange) => exchange.begin(500, []) },
+    { name: "when it is written to", meddle: (exchange) => exchange.write(Buffer.from("more")) },
+    { name: "when it is ended", meddle: (exchange) => exchange.end() },
+    { name: "when it is reset", meddle: (exchange) => exchange.reset() },
+  ])("$name", async ({ meddle }) => {
+    client.write(inLength(0) + inLength(0));
+    const first = await within(served.promise, "the request");
+    first.answer(200, [], Buffer.from("first"));
+    await expect.poll(() => exchanges.length).toBe(2);
+    void meddle(first);
+    exchanges[1]?.answer(200, [], Buffer.from("second"));
+    expect(String((await client.readAnswer()).body)).toBe("first");
+    expect(String((await client.readAnswer()).body)).toBe("second");
+  });
+});
+
+test("an exchange whose client is gone tells everybody who waits for its body, or writes, or asks later", async () => {
+  client.write(`${inLength(10)}plant`);
+  const exchange = await within(served.promise, "the request");
+  await nextPiece(exchange);
+  const waiting = expect(nextPiece(exchange)).rejects.toMatchObject(clientGone);
+  exchange.begin(200, []);
+  client.socket.pause();
+  const written = Promise.all([exchange.write(Buffer.alloc(64 * 1024 * 1024)), exchange.write(Buffer.of(1))]);
+  client.socket.resetAndDestroy();
+  await within(waiting, "the end of the body");
+  await within(written, "the end of what is written");
+  await expect(nextPiece(exchange)).rejects.toMatchObject(clientGone);
+  expect(exchange.write(Buffer.of(1))).toBeUndefined();
+});
+
+test("an answer whose trailer HTTP does not allow leaves nothing on the wire, and another can follow", async () => {
+  client.write(inLength(0));
+  const exchange = await within(served.promise, "the request");
+  expect(() => exchange.answer(200, [], Buffer.from("first"), ["x", "\u0001"])).toThrow(TypeError);
+  exchange.answer(500, [], Buffer.from("second"));
+  expect(await client.readAnswer()).toMatchObject({ httpStatus: 500, body: Buffer.from("second") });
+});

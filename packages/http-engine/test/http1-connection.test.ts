@@ -1,0 +1,192 @@
+import { Code, ConnectError } from "@connectrpc/connect";
+import { describe, expect, test } from "vitest";
+import type { Admit, Endpoint } from "../../gateway/src/index.ts";
+import { createCertificate } from "../../testing/src/carriers/certificate.ts";
+import { heldBytes } from "../../testing/src/carriers/held-bytes.ts";
+import { leastOf } from "../../testing/src/least-of.ts";
+import { openHttp1 } from "../../testing/src/carriers/http1-connection.ts";
+import { acceptedSocket, startGreenhouse } from "../../testing/src/gateway/greenhouse.ts";
+
+// What connections hold whose clients send ahead and take nothing of what they are answered.
+
+/** As short as a request can be, so that a read of the socket brings thousands. */
+const shortest = "GET / HTTP/1.1\r\nHost:x\r\n\r\n";
+
+test("all connections together hold no more than the limit, and nothing once they have closed", async () => {
+  const backlogBytes = 16 * 1024 * 1024;
+  const pageBytes = 6 * 1024 * 1024;
+  const heldBytesMax = 1.5 * backlogBytes;
+  const stayBytesMax = 1024 * 1024;
+  // Not the sockets themselves: a closed one still holds what it was given.
+  let taken = 0;
+  let closed = 0;
+  const admit: Admit = () => {
+    taken += 1;
+    acceptedSocket().once("close", () => (closed += 1));
+  };
+  const page: Endpoint = {
+    path: "/",
+    open: false,
+    answer: () => ({ httpStatus: 200, body: Buffer.alloc(pageBytes, "plants") }),
+  };
+  await using greenhouse = await startGreenhouse(
+    {},
+    { limits: { backlogBytes }, admit, endpoints: [page], onAnswer: () => {} },
+  );
+  // The least of all crowds.
+  let [held, stayed] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
+  /** Measures both, and returns the larger part of its bound. */
+  const crowd = async (): Promise<number> => {
+    const beforeBytes = await heldBytes();
+    const connections = await Promise.all(Array.from({ length: 8 }, () => openHttp1(greenhouse.address)));
+    for (const connection of connections) {
+      connection.socket.pause();
+      connection.write(shortest);
+    }
+    await expect.poll(() => taken === 8 && closed, { interval: 50 }).toBeGreaterThan(3);
+    expect(closed).toBeLessThan(8);
+    const crowdedBytes = await heldBytes();
+    for (const connection of connections) connection[Symbol.dispose]();
+    await expect.poll(() => closed).toBe(8);
+    taken = closed = 0;
+    held = Math.min(held, crowdedBytes - beforeBytes);
+    stayed = Math.min(stayed, (await heldBytes()) - beforeBytes);
+    return Math.max(held / heldBytesMax, stayed / stayBytesMax);
+  };
+  await leastOf(crowd, 1);
+  expect(held).toBeLessThan(heldBytesMax);
+  expect(stayed).toBeLessThan(stayBytesMax);
+});
+
+const refuseAtLength: Admit = () => {
+  throw new ConnectError("who are you? ".repeat(1000), Code.Unauthenticated);
+};
+
+test("a connection holds little of what its client sends ahead, and of answers that it does not take", async () => {
+  const connectionsCount = 8;
+  const aheadBytesMax = 512 * 1024;
+  const ahead = Buffer.from(shortest.repeat(20_000));
+  await using greenhouse = await startGreenhouse({}, { admit: refuseAtLength, onAnswer: () => {} });
+  const crowd = async (): Promise<number> => {
+    const beforeBytes = await heldBytes();
+    const connections = await Promise.all(
+      Array.from({ length: connectionsCount }, () => openHttp1(greenhouse.address)),
+    );
+    for (const connection of connections) {
+      connection.socket.pause();
+      connection.write(ahead);
+    }
+    // Another one is answered behind all that was read of them.
+    using other = await openHttp1(greenhouse.address);
+    other.write(shortest);
+    await other.readAnswer();
+    const crowdedBytes = await heldBytes();
+    for (const connection of connections) connection[Symbol.dispose]();
+    return crowdedBytes - beforeBytes;
+  };
+  const most = connectionsCount * aheadBytesMax;
+  expect(await leastOf(crowd, most)).toBeLessThan(most);
+});
+
+test("answers are made as far as they are taken, and in the end all of them", async () => {
+  const bytes = 100_000;
+  const count = 300;
+  const page: Endpoint = { path: "/", open: true, answer: () => ({ httpStatus: 200, body: Buffer.alloc(bytes) }) };
+  await using greenhouse = await startGreenhouse({}, { endpoints: [page] });
+  using connection = await openHttp1(greenhouse.address);
+  connection.socket.pause();
+  connection.write(shortest.repeat(count));
+  await greenhouse.answered(1);
+  // Another connection is answered behind all that the first one was read of.
+  using other = await openHttp1(greenhouse.address);
+  other.request({ httpMethod: "GET", path: "/", header: [] });
+  await other.readAnswer();
+  // What the system takes, and 1 MiB.
+  expect(greenhouse.answers.length * bytes).toBeLessThan(20_000_000);
+  connection.socket.resume();
+  for (let i = 0; i < count; i++) expect((await connection.readAnswer()).body.byteLength).toBe(bytes);
+});
+
+const ask = (pageKib: number): string => `GET / HTTP/1.1\r\nhost: x\r\nx-kib: ${String(pageKib)}\r\n\r\n`;
+
+describe("what waits of an answer is counted", () => {
+  const kib = 1024;
+  const certificate = createCertificate("localhost");
+  const tls = { ca: certificate.cert, servername: "localhost" };
+  // The clocks of a connection are looked at four times in the shortest of its time-outs.
+  const limits = { headerTimeoutMs: 1000 };
+  /** A page of as many KiB as a field says. */
+  const page: Endpoint = {
+    path: "/",
+    open: true,
+    answer: ({ header }) => ({ httpStatus: 200, body: Buffer.alloc(Number(header.get("x-kib")) * kib) }),
+  };
+
+  test.each([1, 4, 5, 20, 60, 63, 64, 65, 200, 1000])("not once it is read: %i KiB", async (pageKib) => {
+    await using greenhouse = await startGreenhouse({}, { endpoints: [page], limits });
+    using connection = await openHttp1(greenhouse.address);
+    connection.write(ask(pageKib));
+    expect((await connection.readAnswer()).body.byteLength).toBe(pageKib * kib);
+    await expect.poll(() => greenhouse.gateway.load.backlogBytes).toBe(0);
+  });
+
+  test.each([60, 200, 5000])("until it is read late, and then not: %i KiB", async (pageKib) => {
+    await using greenhouse = await startGreenhouse({}, { endpoints: [page], limits });
+    using connection = await openHttp1(greenhouse.address);
+    connection.socket.pause();
+    let asked = 0;
+    // Until the system takes no more.
+    while (greenhouse.gateway.load.backlogBytes === 0) {
+      connection.write(ask(pageKib));
+      await greenhouse.answered(++asked);
+    }
+    connection.socket.resume();
+    for (; asked > 0; asked--) expect((await connection.readAnswer()).body.byteLength).toBe(pageKib * kib);
+    await expect.poll(() => greenhouse.gateway.load.backlogBytes).toBe(0);
+  });
+
+  test("until the client closes the connection without reading it, and then not", async () => {
+    await using greenhouse = await startGreenhouse({}, { endpoints: [page] });
+    using connection = await openHttp1(greenhouse.address);
+    connection.socket.pause();
+    connection.write(ask(5000));
+    await expect.poll(() => greenhouse.gateway.load.backlogBytes).toBeGreaterThan(0);
+    connection.socket.resetAndDestroy();
+    await expect.poll(() => greenhouse.gateway.load.backlogBytes).toBe(0);
+  });
+
+  test.each([
+    { name: "", tls: undefined },
+    { name: " over TLS", tls },
+  ])("not so long that connections are cut off that have read theirs$name", async ({ tls: options }) => {
+    const slow = Promise.withResolvers<void>();
+    await using greenhouse = await startGreenhouse(
+      {
+        waterBed: async () => {
+          await slow.promise;
+          return { note: "n" };
+        },
+      },
+      // Their clocks are not looked at meanwhile.
+      { endpoints: [page], limits: { backlogBytes: 256 * kib } },
+      { ...(options && { tls: certificate }) },
+    );
+    const connections = await Promise.all(Array.from({ length: 30 }, () => openHttp1(greenhouse.address, options)));
+    const header = [["content-type", "application/json"]] as const;
+    const calling = connections[0] ?? expect.fail("no connection");
+    for (const connection of connections) {
+      connection.write(ask(60));
+      expect((await connection.readAnswer()).body.byteLength).toBe(60 * kib);
+      if (connection === calling) {
+        calling.request({ httpMethod: "POST", path: "/beds/7:water", header, body: Buffer.from("{}") });
+      }
+    }
+    slow.resolve();
+    expect((await calling.readAnswer()).httpStatus).toBe(200);
+    for (const connection of connections) {
+      connection.write(ask(1));
+      expect((await connection.readAnswer()).httpStatus).toBe(200);
+      connection[Symbol.dispose]();
+    }
+  });
+});

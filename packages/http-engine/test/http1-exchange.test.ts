@@ -1,0 +1,315 @@
+import { describe, expect, test } from "vitest";
+import { within } from "../../testing/src/deadline.ts";
+import { type Field, fieldValue, type HttpRequest } from "../../testing/src/carriers/exchange.ts";
+import { nextEvent, startGreenhouse, waterBedProcedure } from "../../testing/src/gateway/greenhouse.ts";
+import { openHttp1 } from "../../testing/src/carriers/http1-connection.ts";
+
+const json: Field = ["content-type", "application/json"];
+const path = "/beds/7:water";
+
+function water(header: readonly Field[], body: string): HttpRequest {
+  return { httpMethod: "POST", path, header: [json, ...header], body: Buffer.from(body) };
+}
+
+describe("a client that does not read", () => {
+  // More than the kernel takes for a client that does not read.
+  const bigText = "plants".repeat(3_000_000);
+
+  test.each([
+    { name: "an answer", target: waterBedProcedure, type: "application/json", body: "{}" },
+    {
+      name: "a stream of messages",
+      target: "/greenhouse.v1.GreenhouseService/WatchReadings",
+      type: "application/connect+json",
+      body: "\0\0\0\0\x02{}",
+    },
+  ])("$name is cut off", async ({ target, type, body }) => {
+    const closed = Promise.withResolvers<unknown>();
+    await using greenhouse = await startGreenhouse(
+      {
+        waterBed: () => ({ note: bigText }),
+        async *watchReadings() {
+          for (;;) yield { sensor: bigText.slice(0, 100_000) };
+        },
+      },
+      { limits: { idleTimeoutMs: 500 }, admit: () => closed.resolve(nextEvent("close")) },
+    );
+    using connection = await openHttp1(greenhouse.address);
+    connection.socket.pause();
+    connection.write(
+      `POST ${target} HTTP/1.1\r\nhost: x\r\ncontent-type: ${type}\r\ncontent-length: ${String(body.length)}\r\n\r\n${body}`,
+    );
+    await within(closed.promise, "the connection to be closed");
+    await greenhouse.answered(1);
+  });
+
+  test("the second of two answers is cut off", async () => {
+    const closed = Promise.withResolvers<unknown>();
+    await using greenhouse = await startGreenhouse(
+      { waterBed: () => ({ note: bigText }) },
+      {
+        // As long as a busy machine may need for some of the first.
+        limits: { idleTimeoutMs: 1000 },
+        admit: () => closed.resolve(nextEvent("close")),
+      },
+    );
+    using connection = await openHttp1(greenhouse.address);
+    connection.request(water([], "{}"));
+    connection.request(water([], "{}"));
+    expect(await connection.readAnswer()).toMatchObject({ httpStatus: 200 });
+    connection.socket.pause();
+    await within(closed.promise, "the connection to be closed");
+  });
+
+  test("an answer until it has asked once more and ended its side gets that answer too, and the end", async () => {
+    const paused = Promise.withResolvers<unknown>();
+    await using greenhouse = await startGreenhouse(
+      { waterBed: async ({ note }) => ({ note: note || bigText }) },
+      { admit: () => paused.resolve(nextEvent("pause")) },
+    );
+    using connection = await openHttp1(greenhouse.address);
+    connection.socket.pause();
+    connection.request(water([], "{}"));
+    await greenhouse.answered(1);
+    connection.request(water([], '{"note":"second"}'));
+    connection.socket.end();
+    await within(paused.promise, "the server to read no further");
+    connection.socket.resume();
+    expect((await connection.readAnswer()).body.byteLength).toBeGreaterThan(bigText.length);
+    expect(String((await connection.readAnswer()).body)).toContain("second");
+    expect(await connection.atEnd()).toBe(true);
+  });
+
+  test("its answer for a while, and then all of it, is not cut off in the quiet stream that follows", async () => {
+    const timedOut = Promise.withResolvers<void>();
+    await using greenhouse = await startGreenhouse(
+      {
+        waterBed: () => ({ note: bigText }),
+        async *watchReadings() {
+          await timedOut.promise;
+          yield { sensor: "quiet" };
+        },
+      },
+      { limits: { idleTimeoutMs: 1000 } },
+    );
+    using connection = await openHttp1(greenhouse.address);
+    connection.request(water([], "{}"));
+    connection.request({
+      httpMethod: "POST",
+      path: "/greenhouse.v1.GreenhouseService/WatchReadings",
+      header: [["content-type", "application/connect+json"]],
+      body: Buffer.from("\0\0\0\0\u0002{}"),
+    });
+    expect(await connection.readAnswer()).toMatchObject({ httpStatus: 200 });
+    // Another one is idle for as long, and is cut off.
+    using silent = await openHttp1(greenhouse.address);
+    silent.request(water([], '{"note":"n"}'));
+    await silent.readAnswer();
+    expect(await silent.atEnd()).toBe(true);
+    timedOut.resolve();
+    expect(String((await connection.readAnswer()).body)).toContain("quiet");
+  });
+
+  test.each(["keep-alive", "close"])("and sends something now and then is cut off all the same (%s)", async (wish) => {
+    const closed = Promise.withResolvers<unknown>();
+    await using greenhouse = await startGreenhouse(
+      {},
+      {
+        endpoints: [{ path: "/page", open: false, answer: () => ({ httpStatus: 200, body: bigText }) }],
+        limits: { idleTimeoutMs: 500 },
+        admit: () => closed.resolve(nextEvent("close")),
+      },
+    );
+    using connection = await openHttp1(greenhouse.address);
+    connection.socket.pause();
+    connection.write(`GET /page HTTP/1.1\r\nhost: x\r\nconnection: ${wish}\r\n\r\n`);
+    const trickle = setInterval(() => connection.write("\r\n"), 20);
+    await within(closed.promise, "the connection to be closed");
+    clearInterval(trickle);
+  });
+
+  test("and goes on with its request is cut off, with no warning of the process", async () => {
+    const warnings: Error[] = [];
+    const onWarning = (warning: Error): void => void warnings.push(warning);
+    const closed = Promise.withResolvers<unknown>();
+    await using greenhouse = await startGreenhouse(
+      {},
+      {
+        endpoints: [{ path: "/page", open: false, answer: () => ({ httpStatus: 200, body: bigText }) }],
+        limits: { idleTimeoutMs: 500 },
+        admit: () => closed.resolve(nextEvent("close")),
+      },
+    );
+    process.on("warning", onWarning);
+    using connection = await openHttp1(greenhouse.address);
+    connection.socket.pause();
+    connection.write("GET /page HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n");
+    const chunk = `400\r\n${"x".repeat(1024)}\r\n`;
+    connection.write(chunk.repeat(2048));
+    await within(closed.promise, "the connection to be closed");
+    process.off("warning", onWarning);
+    expect(warnings).toEqual([]);
+  });
+});
+
+describe("a client that sends ahead", () => {
+  test("more than it may is not read from until it is answered", async () => {
+    const requests = 100;
+    const unread = Promise.withResolvers<unknown>();
+    let running = 0;
+    let mostRunning = 0;
+    await using greenhouse = await startGreenhouse(
+      {
+        waterBed: async () => {
+          mostRunning = Math.max(mostRunning, ++running);
+          await unread.promise;
+          running--;
+          return {};
+        },
+      },
+      {
+        admit: () => {
+          if (mostRunning === 0) unread.resolve(nextEvent("pause"));
+        },
+      },
+    );
+    using connection = await openHttp1(greenhouse.address);
+    const body = JSON.stringify({ note: "n".repeat(20_000) });
+    for (let i = 0; i < requests; i++) connection.request(water([], body));
+    for (let i = 0; i < requests; i++) expect(await connection.readAnswer()).toMatchObject({ httpStatus: 200 });
+    expect(mostRunning).toBe(1);
+  });
+
+  test.each([
+    // Each some hundred KiB.
+    {
+      what: "many requests",
+      count: 2000,
+      paddingBytes: 30,
+      name: "of a length",
+      framing: "content-length: 2",
+      body: "{}",
+    },
+    {
+      what: "large requests",
+      count: 100,
+      paddingBytes: 4000,
+      name: "in chunks",
+      framing: "transfer-encoding: chunked",
+      body: "2\r\n{}\r\n0\r\n\r\n",
+    },
+  ])("$what, and then a body $name, is read on behind its head", async ({ count, paddingBytes, framing, body }) => {
+    const slow = Promise.withResolvers<void>();
+    const paused = Promise.withResolvers<unknown>();
+    const endpoint = { path: "/page", open: true, answer: () => ({ httpStatus: 200, body: "" }) };
+    await using greenhouse = await startGreenhouse(
+      { waterBed: () => ({ note: "n" }) },
+      {
+        admit: async () => {
+          paused.resolve(nextEvent("pause"));
+          await slow.promise;
+        },
+        endpoints: [endpoint],
+      },
+    );
+    using connection = await openHttp1(greenhouse.address);
+    const page = `GET /page HTTP/1.1\r\nhost: x\r\nx-padding: ${"x".repeat(paddingBytes)}\r\n\r\n`;
+    const fields = `host: x\r\ncontent-type: application/json\r\n${framing}`;
+    connection.request(water([], "{}"));
+    connection.write(page.repeat(count));
+    connection.write(`POST ${path} HTTP/1.1\r\n${fields}\r\n\r\n`);
+    await within(paused.promise, "the server to read no more");
+    slow.resolve();
+    for (let i = 0; i <= count; i++) expect((await connection.readAnswer()).httpStatus).toBe(200);
+    connection.write(body);
+    expect(await connection.readAnswer()).toMatchObject({ httpStatus: 200 });
+  });
+
+  test("is answered before what it sends next turns out not to be HTTP", async () => {
+    await using greenhouse = await startGreenhouse(
+      { waterBed: () => Promise.resolve({ note: "first" }) },
+      { endpoints: [{ path: "/page", open: true, answer: () => ({ httpStatus: 200, body: "second" }) }] },
+    );
+    using connection = await openHttp1(greenhouse.address);
+    connection.request(water([], "{}"));
+    connection.write("GET /page HTTP/1.1\r\nhost: x\r\n\r\nplants\r\n\r\n");
+    expect(String((await connection.readAnswer()).body)).toContain("first");
+    expect(String((await connection.readAnswer()).body)).toContain("second");
+    expect(await connection.readAnswer()).toMatchObject({ httpStatus: 400 });
+    expect(await connection.atEnd()).toBe(true);
+  });
+
+  // RFC 9112 §9.3.2: only requests with safe methods may be served at once.
+  test("is served one request after the other", async () => {
+    const first = Promise.withResolvers<{ note: string }>();
+    const begun: bigint[] = [];
+    await using greenhouse = await startGreenhouse(
+      {
+        waterBed: ({ bed }) => {
+          begun.push(bed);
+          return bed === 1n ? first.promise : { note: "second" };
+        },
+      },
+      { endpoints: [{ path: "/page", open: true, answer: () => ({ httpStatus: 200, body: "" }) }] },
+    );
+    using connection = await openHttp1(greenhouse.address);
+    const requests = [1, 2].map(
+      (bed) =>
+        `POST /beds/${String(bed)}:water HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}`,
+    );
+    connection.write(requests.join(""));
+    // Another connection is answered once both have been read.
+    using other = await openHttp1(greenhouse.address);
+    other.request({ httpMethod: "GET", path: "/page", header: [] });
+    await other.readAnswer();
+    expect(begun).toEqual([1n]);
+    first.resolve({ note: "first" });
+    expect(String((await connection.readAnswer()).body)).toContain("first");
+    expect(String((await connection.readAnswer()).body)).toContain("second");
+    expect(begun).toEqual([1n, 2n]);
+  });
+});
+
+describe("a body that nothing reads", () => {
+  test.each([
+    { name: "an unknown path", target: "/nothing", header: [], httpStatus: 404 },
+    { name: "its content type", target: waterBedProcedure, header: ["content-type: text/plain"], httpStatus: 415 },
+  ])("because of $name holds up no answer, though its chunks are malformed", async ({ target, header, httpStatus }) => {
+    await using greenhouse = await startGreenhouse({});
+    using connection = await openHttp1(greenhouse.address);
+    const head = [`POST ${target} HTTP/1.1`, "host: x", "transfer-encoding: chunked", ...header, "", ""].join("\r\n");
+    connection.write(`${head}no length\r\n`);
+    const answer = await connection.readAnswer();
+    expect(answer.httpStatus).toBe(httpStatus);
+    expect(fieldValue(answer.header, "connection")).toBe("close");
+    expect(await connection.atEnd()).toBe(true);
+  });
+
+  const largest = 256 * 1024;
+
+  test("is taken in when it is small, and the connection is kept", async () => {
+    await using greenhouse = await startGreenhouse({ waterBed: () => ({}) });
+    using connection = await openHttp1(greenhouse.address);
+    connection.request({ httpMethod: "POST", path: "/nothing", header: [], body: Buffer.alloc(largest) });
+    const answer = await connection.readAnswer();
+    expect(answer.httpStatus).toBe(404);
+    expect(fieldValue(answer.header, "connection")).not.toBe("close");
+    connection.request(water([], "{}"));
+    expect(await connection.readAnswer()).toMatchObject({ httpStatus: 200 });
+  });
+
+  test.each<{ name: string; bytes: number; header: readonly Field[] }>([
+    { name: "is larger", bytes: largest + 1, header: [] },
+    { name: "may or may not come", bytes: largest, header: [["expect", "100-continue"]] },
+  ])("is read to its end when it $name, and then the connection is closed", async ({ bytes, header }) => {
+    await using greenhouse = await startGreenhouse({});
+    using connection = await openHttp1(greenhouse.address);
+    connection.request({ httpMethod: "POST", path: "/nothing", header, body: Buffer.alloc(bytes) });
+    const answer = await connection.readAnswer();
+    expect(answer.httpStatus).toBe(404);
+    expect(fieldValue(answer.header, "connection")).toBe("close");
+    expect(String(await connection.readToEnd())).toBe("");
+    // A reset would tell of bytes that were not read, and may overtake the answer.
+    expect(connection.socket.errored).toBeNull();
+  });
+});

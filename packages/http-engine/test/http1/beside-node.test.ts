@@ -1,0 +1,306 @@
+import { createServer as createHttpServer, METHODS } from "node:http";
+import { createServer as createTcpServer, type Server } from "node:net";
+import { once } from "node:events";
+import * as fc from "fast-check";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import {
+  BacklogBudget,
+  defaultLimits,
+  type HttpProblem,
+  type IncomingBody,
+  readRequestTarget,
+} from "../../../gateway/src/exchange/index.ts";
+import {
+  Http1Connection,
+  type Http1ConnectionOptions,
+  type Http1RequestHead,
+  type RequestReceiver,
+} from "../../src/http1/index.ts";
+import { numRunsOf } from "../../../testing/src/test-seed.ts";
+import type { Address } from "../../../testing/src/carriers/exchange.ts";
+import { openHttp1 } from "../../../testing/src/carriers/http1-connection.ts";
+
+// node's parser is the oracle: whatever we take for a request, it must read in the same way. It may take more. So no
+// intermediary that reads as node does can be made to see other requests than we do.
+
+/** A request as a server has read it. */
+interface Read {
+  readonly httpMethod: string;
+  readonly target: string;
+  readonly fields: readonly string[];
+  /** Not known of a request behind which node has found something wrong before it told of the body. */
+  body: string | undefined;
+}
+
+/** Connections of the property, unless it runs out of time; other ones each night. */
+const connectionsPerProperty = numRunsOf(200);
+const connectionsAtOnce = 40;
+
+/** What each server has read, by the port of its client. */
+const readByOwn = new Map<number | undefined, Read[]>();
+const readByNode = new Map<number | undefined, Read[]>();
+
+function note(reads: Map<number | undefined, Read[]>, port: number | undefined, read: Read): void {
+  const before = reads.get(port);
+  if (before === undefined) reads.set(port, [read]);
+  else before.push(read);
+}
+
+/** Notes a request when all of it has been read, and answers it. */
+class Reader implements RequestReceiver, IncomingBody {
+  readonly isAwaited = true;
+  readonly isFull = false;
+  readonly #connection: Http1Connection;
+  readonly #head: Http1RequestHead;
+  #text = "";
+
+  constructor(connection: Http1Connection, head: Http1RequestHead) {
+    connection.receiver = this;
+    this.#connection = connection;
+    this.#head = head;
+    if (head.problem !== undefined) this.onBroken(head.problem);
+    else if (head.section.bodyBytes === 0) this.onEnd();
+    else connection.startBody();
+  }
+
+  get body(): IncomingBody {
+    return this;
+  }
+
+  onData(piece: Uint8Array, last: boolean): boolean {
+    this.#text += Buffer.from(piece).toString("latin1");
+    this.#connection.consumed();
+    if (last) this.onEnd();
+    return false;
+  }
+
+  onEnd(): void {
+    const { httpMethod, target, section } = this.#head;
+    note(readByOwn, this.#connection.socket.remotePort, {
+      httpMethod,
+      target,
+      fields: section.fields,
+      body: this.#text,
+    });
+    this.#connection.answer(204, [], undefined);
+  }
+
+  onBroken({ httpStatus }: HttpProblem): void {
+    this.#connection.answer(httpStatus, [], undefined);
+  }
+
+  onGone(): void {}
+  onWritable(): void {}
+}
+
+const options: Http1ConnectionOptions = {
+  limits: { ...defaultLimits, requestTimeoutMs: 10_000, idleTimeoutMs: 10_000 },
+  lookEveryMs: 1000,
+  budget: new BacklogBudget(2 ** 30),
+  onRequest: (connection, head) => void new Reader(connection, head),
+  onClose: () => {},
+  onFault: (error) => {
+    throw error;
+  },
+};
+
+const own = createTcpServer({ allowHalfOpen: true }, (socket) => void new Http1Connection(socket, options));
+
+const nodes = createHttpServer({ maxHeaderSize: 64 * 1024, requireHostHeader: false }, (request, response) => {
+  const { method: httpMethod = "", url: target = "", rawHeaders: fields } = request;
+  const read: Read = { httpMethod, target, fields, body: undefined };
+  note(readByNode, request.socket.remotePort, read);
+  let body = "";
+  request.setEncoding("latin1").on("data", (piece: string) => (body += piece));
+  request.on("end", () => {
+    read.body = body;
+    response.writeHead(204).end();
+  });
+});
+
+beforeAll(async () => {
+  for (const server of [own, nodes]) await once(server.listen(0, "127.0.0.1"), "listening");
+});
+afterAll(() => {
+  nodes.closeAllConnections();
+  for (const server of [own, nodes]) server.close();
+});
+
+function addressOf(server: Server): Address {
+  const address = server.address();
+  if (address === null || typeof address === "string") throw new Error("the server does not listen on TCP");
+  return address;
+}
+
+/** Returns what a server has read of some bytes, when it has ended the connection. */
+async function readBy(
+  server: Server,
+  reads: Map<number | undefined, Read[]>,
+  pieces: readonly Uint8Array[],
+): Promise<Read[]> {
+  using connection = await openHttp1(addressOf(server));
+  const { localPort } = connection.socket;
+  // Of an earlier connection.
+  reads.delete(localPort);
+  for (const [i, piece] of pieces.entries()) {
+    if (i > 0) await new Promise(setImmediate);
+    connection.write(piece);
+  }
+  connection.socket.end();
+  await connection.readToEnd();
+  return reads.get(localPort) ?? [];
+}
+
+const ourReading = (...pieces: readonly Uint8Array[]): Promise<Read[]> => readBy(own, readByOwn, pieces);
+const nodesReading = (...pieces: readonly Uint8Array[]): Promise<Read[]> => readBy(nodes, readByNode, pieces);
+
+const good = [
+  "DELETE /plants/7 HTTP/1.1\r\nhost: x\r\nAuthorization: Bearer abc\r\n\r\n",
+  "POST /a HTTP/1.1\r\nhost: x\r\ncontent-length: 5\r\n\r\nplant",
+  "POST /b HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n5;a=b\r\nplant\r\n0A\r\n0123456789\r\n0\r\nx: y\r\n\r\n",
+  "PUT /c HTTP/1.1\r\nhost: x\r\nexpect: 100-continue\r\ncontent-length: 1\r\nX:\t \xe9 \r\n\r\n!",
+  "\r\nGET /?d=1 HTTP/1.1\r\nhost:x\r\nconnection: keep-alive\r\n\r\n",
+  "GET /e HTTP/1.0\r\nx: y\r\n\r\n",
+];
+
+// What parsers read differently, and requests are smuggled by.
+const stumblingBlocks = [
+  "\r\n",
+  "\n",
+  "\r",
+  "\0",
+  "\x0b",
+  "\xa0",
+  ":",
+  " ",
+  "\t",
+  ",",
+  ";",
+  "0\r\n\r\n",
+  "5;",
+  "5; a",
+  "\r\n\r\n",
+  "\r\n ",
+  "+",
+  "content-length: 3\r\n",
+  "Content-Length: 05\r\n",
+  "transfer-encoding: chunked\r\n",
+  "Transfer-Encoding: identity\r\n",
+  "Transfer-Encoding : chunked\r\n",
+  "Transfer-Encoding: chunked\t\r\n",
+  "connection: close\r\n",
+  "HTTP/1.1",
+];
+
+const mutated: fc.Arbitrary<string> = fc
+  .tuple(
+    fc.array(fc.constantFrom(...good), { minLength: 1, maxLength: 3 }),
+    fc.array(
+      fc.record({
+        at: fc.double({ min: 0, max: 1, noNaN: true }),
+        removed: fc.nat({ max: 4 }),
+        inserted: fc.constantFrom("", ...stumblingBlocks),
+      }),
+      { maxLength: 3 },
+    ),
+  )
+  .map(([requests, mutations]) =>
+    mutations.reduce((text, { at, removed, inserted }) => {
+      const start = Math.floor(at * text.length);
+      return text.slice(0, start) + inserted + text.slice(start + removed);
+    }, requests.join("")),
+  );
+
+test("whatever is taken for a request is read as node reads it", async () => {
+  const batch = fc.array(mutated, { minLength: connectionsAtOnce, maxLength: connectionsAtOnce });
+  let [sent, taken] = [0, 0];
+  const speak = async (text: string): Promise<void> => {
+    const bytes = Buffer.from(text, "latin1");
+    const [ours, theirs] = await Promise.all([ourReading(bytes), nodesReading(toKnownVersion(text))]);
+    // A method that node does not know is none to it; here it is taken, and no method of ours. A target that is none is refused by those who serve a connection.
+    const unknown = ours.findIndex(
+      ({ httpMethod, target }) => !METHODS.includes(httpMethod) || !isTarget(httpMethod, target),
+    );
+    const known = unknown < 0 ? ours : ours.slice(0, unknown);
+    sent += 1;
+    taken += known.length;
+    const alike = theirs.slice(0, known.length).map((read, i) => ({ ...read, body: read.body ?? known[i]?.body }));
+    expect(known, JSON.stringify(text)).toEqual(alike);
+  };
+  await fc.assert(
+    fc.asyncProperty(batch, async (texts) => void (await Promise.all(texts.map(speak)))),
+    { numRuns: connectionsPerProperty / connectionsAtOnce },
+  );
+  expect(sent).toBeGreaterThan(0);
+  expect(taken).toBeGreaterThanOrEqual(sent / 4);
+});
+
+// Node refuses a later minor version; RFC 9110 §2.5 has it read as the highest one that is known.
+function toKnownVersion(text: string): Buffer {
+  return Buffer.from(text.replace(/^([A-Z-]+ \S+ HTTP\/1\.)[2-9]\r$/gm, "$11\r"), "latin1");
+}
+
+function isTarget(httpMethod: string, target: string): boolean {
+  return typeof readRequestTarget(httpMethod, target, null, false, defaultLimits) === "string";
+}
+
+test.each([
+  ["chunked", true],
+  ["Chunked", true],
+  ["\tchunked", true],
+  ["chunked ", true],
+  ["chunked\t", false],
+  ["chunked \t", false],
+  ["chunked\t ", false],
+  ["chunked,", false],
+])("a Transfer-Encoding of %j is taken or refused as by node", async (coding, taken) => {
+  const request = `POST /a HTTP/1.1\r\nhost: x\r\nTransfer-Encoding:${coding}\r\n\r\n0\r\n\r\n`;
+  await expectTaken(request, taken);
+});
+
+test.each([
+  ["3;", false],
+  ["3; a", false],
+  ["3;a;", false],
+  ["3 ;a", false],
+  ["3;a =b", false],
+  ["3;a", true],
+  ["3;a=b;c", true],
+  ['3;a="b \\" \xe9"', true],
+])("a chunk of the size %s is taken or refused as by node", async (size, taken) => {
+  const request = `POST /a HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n${size}\r\nabc\r\n0\r\n\r\n`;
+  await expectTaken(request, taken);
+});
+
+test.each([
+  ["content-length: 3", false],
+  ["Content-Length: 0", false],
+  ["transfer-encoding: chunked", false],
+  ["Transfer-Encoding: gzip", false],
+  ["connection: close", true],
+  ["x: y", true],
+])("a trailer section with %s is taken or refused as by node", async (field, taken) => {
+  const request = `POST /a HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n0\r\n${field}\r\n\r\n`;
+  await expectTaken(request, taken);
+});
+
+/** Both servers read the whole of a request, or neither does. */
+async function expectTaken(request: string, taken: boolean): Promise<void> {
+  const bytes = Buffer.from(request, "latin1");
+  const [ours, theirs] = await Promise.all([ourReading(bytes), nodesReading(bytes)]);
+  expect(ours.length > 0).toBe(taken);
+  expect(theirs.some(({ body }) => body !== undefined)).toBe(taken);
+}
+
+test("requests are read alike wherever their bytes are cut", async () => {
+  const bytes = Buffer.from(good.join(""), "latin1");
+  const whole = await ourReading(bytes);
+  expect(whole).toHaveLength(good.length);
+  expect(whole).toEqual(await nodesReading(bytes));
+  const cuts = Array.from({ length: bytes.byteLength - 1 }, (_, at) => at + 1);
+  const speak = async (at: number): Promise<void> => {
+    expect(await ourReading(bytes.subarray(0, at), bytes.subarray(at)), `cut at ${String(at)}`).toEqual(whole);
+  };
+  while (cuts.length > 0) await Promise.all(cuts.splice(0, connectionsAtOnce).map(speak));
+  expect(await ourReading(...Array.from(bytes, (octet) => Buffer.of(octet)))).toEqual(whole);
+});

@@ -1,0 +1,363 @@
+import { once } from "node:events";
+import { constants, createServer } from "node:http2";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { HpackDecoder } from "../src/http2/hpack/decoder.ts";
+import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import type { Admit } from "../../gateway/src/index.ts";
+import { createTestGateway } from "../../testing/src/gateway/test-engine.ts";
+import { within } from "../../testing/src/deadline.ts";
+import { type Field, fieldValue } from "../../testing/src/carriers/exchange.ts";
+import {
+  getReadingProcedure,
+  startGreenhouse,
+  type TestGreenhouse,
+  waterBedProcedure,
+} from "../../testing/src/gateway/greenhouse.ts";
+import { emptyMessage, grpcHeader, sendUnaryCall } from "../../testing/src/carriers/grpc-frames.ts";
+import { headerOfListBytes } from "../../testing/src/carriers/header-list.ts";
+import { openHttp2, readHttp2Answer } from "../../testing/src/carriers/http2-connection.ts";
+import {
+  dataFrame,
+  type Frame,
+  type FrameConnection,
+  frame,
+  frameFlag,
+  frameType,
+  headersFrame,
+  openFrames,
+  resetFrame,
+} from "../../testing/src/carriers/http2-frames.ts";
+import { startOnLoopback } from "../../testing/src/carriers/listen-on-loopback.ts";
+import { postHeader } from "../../testing/src/http2/http2-requests.ts";
+import { http2Servers } from "../../testing/src/gateway/listen-for-tests.ts";
+
+const json: Field = ["content-type", "application/json"];
+const ping = frame(frameType.ping, 0, 0, Buffer.alloc(8));
+const never: Promise<never> = new Promise(() => {});
+
+/** The status that a header block begins with. */
+function statusOf(hpack: HpackDecoder, { payload }: Frame): string | undefined {
+  return hpack.decode(payload, 0, payload.byteLength).fields[1];
+}
+
+const admitKey: Admit = ({ header }) => {
+  if (header.get("x-key") !== "k") throw new ConnectError("no key", Code.Unauthenticated);
+};
+
+/** Waits until the server has dealt with all that was sent. */
+async function settle(connection: FrameConnection): Promise<void> {
+  connection.send(ping);
+  await connection.readUntil(({ type }) => type === frameType.ping);
+}
+
+describe.each(http2Servers)("an HTTP/2 stream, %s,", (http2) => {
+  describe("that its client resets", () => {
+    test("while it is being admitted never reaches an interceptor", async () => {
+      const admitting = Promise.withResolvers<void>();
+      const gate = Promise.withResolvers<void>();
+      const seen: string[] = [];
+      await using greenhouse = await startGreenhouse(
+        {
+          waterBed: () => {
+            seen.push("handler");
+            return {};
+          },
+        },
+        {
+          admit: () => {
+            admitting.resolve();
+            return gate.promise;
+          },
+          interceptors: [
+            (next) => (request) => {
+              seen.push("interceptor");
+              return next(request);
+            },
+          ],
+        },
+        { http2 },
+      );
+      using connection = await openFrames(greenhouse.address);
+      sendUnaryCall(connection, 1, waterBedProcedure);
+      await within(admitting.promise, "the admission");
+      connection.send(resetFrame(1, constants.NGHTTP2_CANCEL));
+      await settle(connection);
+      gate.resolve();
+      expect(await greenhouse.answered(1)).toMatchObject({ httpStatus: 0, error: { code: Code.Canceled } });
+      expect(seen).toEqual([]);
+    });
+  });
+
+  describe("whose body is not whole", () => {
+    test.each<{ name: string; end: (connection: FrameConnection) => void }>([
+      { name: "the client ends the connection", end: ({ socket }) => void socket.end() },
+      { name: "the client resets the connection", end: ({ socket }) => void socket.resetAndDestroy() },
+      { name: "the client resets the stream", end: (connection) => connection.send(resetFrame(1, 8)) },
+      { name: "the client resets the stream without an error", end: (connection) => connection.send(resetFrame(1, 0)) },
+    ])("is no end of a stream of messages when $name", async ({ end }) => {
+      const received = Promise.withResolvers<void>();
+      const outcome = Promise.withResolvers<string>();
+      await using greenhouse = await startGreenhouse(
+        {
+          recordReadings: async (readings) => {
+            const read = async (): Promise<string> => {
+              for await (const _ of readings) received.resolve();
+              return "as if it were all";
+            };
+            outcome.resolve(await read().catch(() => "not all"));
+            return {};
+          },
+        },
+        {},
+        { http2 },
+      );
+      using connection = await openFrames(greenhouse.address);
+      const procedure = "/greenhouse.v1.GreenhouseService/RecordReadings";
+      connection.send(headersFrame(1, grpcHeader(procedure)), dataFrame(1, emptyMessage));
+      await within(received.promise, "the first message");
+      end(connection);
+      expect(await within(outcome.promise, "the end of the messages")).toBe("not all");
+      expect(await greenhouse.answered(1)).toMatchObject({ httpStatus: 0, error: { code: Code.Canceled } });
+    });
+  });
+
+  describe("whose body is whole, but not read to its end,", () => {
+    test.each<{ name: string; end: (connection: FrameConnection, answer: () => void) => void }>([
+      { name: "the client resets the stream", end: (connection) => connection.send(resetFrame(1, 8)) },
+      { name: "the answer ends", end: (_, answer) => answer() },
+    ])("is no end of a stream of messages once $name", async ({ end }) => {
+      const begun = Promise.withResolvers<() => Promise<{ done?: boolean | undefined }>>();
+      const answer = Promise.withResolvers<void>();
+      await using greenhouse = await startGreenhouse(
+        {
+          recordReadings: async (readings) => {
+            const iterator = readings[Symbol.asyncIterator]();
+            await iterator.next();
+            begun.resolve(() => iterator.next());
+            await answer.promise;
+            return {};
+          },
+        },
+        {},
+        { http2 },
+      );
+      using connection = await openFrames(greenhouse.address);
+      const procedure = "/greenhouse.v1.GreenhouseService/RecordReadings";
+      connection.send(headersFrame(1, grpcHeader(procedure)), dataFrame(1, emptyMessage));
+      const next = await within(begun.promise, "the first message");
+      connection.send(dataFrame(1, emptyMessage), dataFrame(1, emptyMessage, frameFlag.endStream));
+      await settle(connection);
+      end(connection, answer.resolve);
+      await greenhouse.answered(1);
+      await expect(within(next(), "the end of the messages")).rejects.toThrow("gone away");
+    });
+  });
+
+  test("that its client gives up with much of its body unread takes no answer, which is no fault", async () => {
+    const reached = Promise.withResolvers<void>();
+    const answer = Promise.withResolvers<object>();
+    const faults: unknown[] = [];
+    await using greenhouse = await startGreenhouse(
+      {
+        recordReadings: () => {
+          reached.resolve();
+          return answer.promise;
+        },
+      },
+      { onFault: (fault) => faults.push(fault) },
+      { http2 },
+    );
+    using connection = await openFrames(greenhouse.address);
+    const body = Array.from({ length: 10 }, () => dataFrame(1, Buffer.alloc(10_000)));
+    connection.send(headersFrame(1, grpcHeader("/greenhouse.v1.GreenhouseService/RecordReadings")), ...body);
+    await within(reached.promise, "the handler");
+    connection.send(resetFrame(1, constants.NGHTTP2_NO_ERROR));
+    await settle(connection);
+    answer.resolve({});
+    expect(await greenhouse.answered(1)).toMatchObject({ httpStatus: 0 });
+    expect(faults).toEqual([]);
+  });
+
+  describe("over a limit", () => {
+    let greenhouse: TestGreenhouse;
+    beforeAll(async () => {
+      greenhouse = await startGreenhouse(
+        { waterBed: ({ note }) => ({ liters: note.length }), getReading: () => never },
+        { readMaxBytes: 100_000, limits: { urlBytes: 100, headerBytes: 2000, concurrentStreams: 2 } },
+        { http2 },
+      );
+    });
+    afterAll(() => greenhouse[Symbol.asyncDispose]());
+
+    test.each([
+      { name: "a URL", path: `/${"x".repeat(100)}`, header: [], httpStatus: 414 },
+      ...(http2 === "own"
+        ? [{ name: "the header fields", path: "/", header: [["x", "x".repeat(2000)] as const], httpStatus: 431 }]
+        : []),
+    ])("$name, is answered $httpStatus with a record", async ({ path, header, httpStatus }) => {
+      using connection = await openHttp2(greenhouse.address);
+      const answer = await connection.exchange({ httpMethod: "GET", path, header });
+      expect(answer.httpStatus).toBe(httpStatus);
+      expect(JSON.parse(answer.body.toString())).toMatchObject({ code: Code.ResourceExhausted });
+    });
+
+    test("its body, is answered at once, and the connection goes on", async () => {
+      using connection = await openHttp2(greenhouse.address);
+      // Far more than fits into the windows of HTTP/2 when it is not read.
+      for (let turn = 0; turn < 10; turn += 1) {
+        const stream = connection.open({
+          httpMethod: "POST",
+          path: "/beds/7:water",
+          header: [json],
+          body: Buffer.of(),
+        });
+        const answer = readHttp2Answer(stream);
+        stream.end(Buffer.alloc(200_000, " "));
+        expect((await answer).httpStatus).toBe(413);
+      }
+      const body = Buffer.from('{"note":"four"}');
+      const answer = await connection.exchange({ httpMethod: "POST", path: "/beds/7:water", header: [json], body });
+      expect(JSON.parse(answer.body.toString())).toMatchObject({ liters: 4 });
+    });
+
+    // These two belong to the server, which is the program's own where the handler is mounted.
+    if (http2 === "mounted") return;
+    test.each([
+      { name: "as large as may be", bytes: 2000, want: "404" },
+      { name: "a byte larger", bytes: 2001, want: "431" },
+    ])("a header of many small fields that is $name, comes to $want", async ({ bytes, want }) => {
+      using connection = await openFrames(greenhouse.address);
+      const header = headerOfListBytes([...postHeader(), json], bytes);
+      connection.send(headersFrame(1, header), dataFrame(1, Buffer.from("{}"), frameFlag.endStream));
+      const end = await connection.readUntil(({ streamId }) => streamId === 1);
+      expect(end && statusOf(new HpackDecoder(bytes), end)).toBe(want);
+    });
+
+    test("of open streams, is not answered", async () => {
+      using connection = await openFrames(greenhouse.address);
+      for (const streamId of [1, 3, 5]) sendUnaryCall(connection, streamId, getReadingProcedure);
+      // A reset of the stream does (RFC 9113 §5.1.2).
+      expect((await connection.readEnd(5)).kind).toBe("reset");
+    });
+  });
+
+  describe("whose client waits to be told to send its body", () => {
+    const expecting: Field = ["expect", "100-continue"];
+    const openExpecting = async (greenhouse: TestGreenhouse, ...more: readonly Field[]): Promise<FrameConnection> => {
+      const connection = await openFrames(greenhouse.address);
+      const header = postHeader(json, expecting, ...more).filter(([name]) => name !== ":path");
+      connection.send(headersFrame(1, [[":path", "/beds/7:water"], ...header]));
+      return connection;
+    };
+    test("is told so once it is admitted, and answered when it has", async () => {
+      await using greenhouse = await startGreenhouse(
+        { waterBed: ({ bed }) => ({ bed }) },
+        { admit: admitKey },
+        { http2 },
+      );
+      using connection = await openExpecting(greenhouse, ["x-key", "k"]);
+      const hpack = new HpackDecoder(10_000);
+      const interim = await connection.readUntil(({ type }) => type === frameType.headers);
+      expect(interim && statusOf(hpack, interim)).toBe("100");
+      connection.send(dataFrame(1, Buffer.from("{}"), frameFlag.endStream));
+      const answer = await connection.readUntil(({ type }) => type === frameType.headers);
+      expect(answer && statusOf(hpack, answer)).toBe("200");
+    });
+
+    test("is told so only if it waits", async () => {
+      await using greenhouse = await startGreenhouse({ waterBed: ({ bed }) => ({ bed }) }, {}, { http2 });
+      using connection = await openFrames(greenhouse.address);
+      const header = postHeader(json).filter(([name]) => name !== ":path");
+      connection.send(headersFrame(1, [[":path", "/beds/7:water"], ...header]));
+      await expect.poll(() => greenhouse.openRequests()).toBe(1);
+      connection.send(dataFrame(1, Buffer.from("{}"), frameFlag.endStream));
+      const answer = await connection.readUntil(({ type }) => type === frameType.headers);
+      expect(answer && statusOf(new HpackDecoder(10_000), answer)).toBe("200");
+    });
+
+    test("is told so once where node tells it", async () => {
+      const gateway = createTestGateway({
+        routes: (router) => router.service(GreenhouseService, { waterBed: ({ bed }) => ({ bed }) }),
+      });
+      await using server = await startOnLoopback(createServer(gateway.handler));
+      using connection = await openFrames(server.address);
+      const header = postHeader(json, expecting).filter(([name]) => name !== ":path");
+      const body = dataFrame(1, Buffer.from("{}"), frameFlag.endStream);
+      connection.send(headersFrame(1, [[":path", "/beds/7:water"], ...header]), body);
+      const hpack = new HpackDecoder(10_000);
+      const statuses = [];
+      for (let at = 0; at < 2; at += 1) {
+        const answer = await connection.readUntil(({ type }) => type === frameType.headers);
+        statuses.push(answer && statusOf(hpack, answer));
+      }
+      expect(statuses).toEqual(["100", "200"]);
+    });
+
+    test.each([0, 8])("and has reset it already with code %i is told nothing, and harms nobody", async (errorCode) => {
+      await using greenhouse = await startGreenhouse({ waterBed: () => ({}) }, {}, { http2 });
+      using connection = await openFrames(greenhouse.address);
+      const header = postHeader(json, expecting).filter(([name]) => name !== ":path");
+      connection.send(headersFrame(1, [[":path", "/beds/7:water"], ...header]), resetFrame(1, errorCode));
+      sendUnaryCall(connection, 3, waterBedProcedure);
+      expect(await connection.readEnd(3)).toMatchObject({ kind: "answered" });
+    });
+
+    test("is refused without being told so", async () => {
+      await using greenhouse = await startGreenhouse({}, { admit: admitKey }, { http2 });
+      using connection = await openExpecting(greenhouse);
+      const first = await connection.readUntil(({ type }) => type === frameType.headers);
+      expect(first && statusOf(new HpackDecoder(10_000), first)).toBe("401");
+    });
+  });
+
+  test("of a HEAD has the header of GET and no body", async () => {
+    await using greenhouse = await startGreenhouse({ getReading: ({ sensor }) => ({ sensor }) }, {}, { http2 });
+    using connection = await openHttp2(greenhouse.address);
+    const path = "/sensors/s/reading";
+    const got = await connection.exchange({ httpMethod: "GET", path, header: [] });
+    const headed = await connection.exchange({ httpMethod: "HEAD", path, header: [] });
+    expect(headed).toMatchObject({ httpStatus: 200, body: Buffer.alloc(0) });
+    expect(fieldValue(headed.header, "content-length")).toBe(String(got.body.byteLength));
+  });
+
+  test("names its connection by the same object as the others of it, and by no other's", async () => {
+    const seen: object[] = [];
+    await using greenhouse = await startGreenhouse(
+      { waterBed: () => ({}) },
+      { admit: ({ connection }) => void seen.push(connection) },
+      { http2 },
+    );
+    using first = await openFrames(greenhouse.address);
+    using second = await openFrames(greenhouse.address);
+    for (const [connection, streamId] of [
+      [first, 1],
+      [second, 1],
+      [first, 3],
+    ] as const) {
+      sendUnaryCall(connection, streamId, waterBedProcedure);
+      expect(await connection.readEnd(streamId)).toMatchObject({ kind: "answered" });
+    }
+    expect(seen[2]).toBe(seen[0]);
+    expect(seen[1]).not.toBe(seen[0]);
+  });
+
+  test("is refused by admit before its body comes", async () => {
+    await using greenhouse = await startGreenhouse(
+      {},
+      {
+        admit: () => {
+          throw new ConnectError("not you", Code.Unauthenticated, { "www-authenticate": "Bearer" });
+        },
+      },
+      { http2 },
+    );
+    using connection = await openHttp2(greenhouse.address);
+    const stream = connection.open({ httpMethod: "POST", path: "/beds/7:water", header: [json], body: Buffer.of() });
+    const [header]: { ":status"?: number; "www-authenticate"?: string }[] = await within(
+      once(stream, "response"),
+      "an answer",
+    );
+    expect(header).toMatchObject({ ":status": 401, "www-authenticate": "Bearer" });
+  });
+});

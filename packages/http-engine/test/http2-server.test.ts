@@ -1,0 +1,169 @@
+import { createServer } from "node:net";
+import { describe, expect, test } from "vitest";
+import { BacklogBudget, defaultLimits } from "../../gateway/src/exchange/index.ts";
+import { createHttp2Server } from "../src/http2-server.ts";
+import type { Field } from "../../testing/src/carriers/exchange.ts";
+import { createTestGateway } from "../../testing/src/gateway/test-engine.ts";
+import { PlantService } from "../../testing/src/gen/plantstore/v1/plant_service_pb.ts";
+import { encodeEnvelope } from "../../testing/src/gateway/envelope.ts";
+import { grpcHeader } from "../../testing/src/carriers/grpc-frames.ts";
+import {
+  clientPreface,
+  dataFrame,
+  type Frame,
+  frame,
+  frameBytes,
+  frameFlag,
+  frameType,
+  headerBlock,
+  headersFrame,
+  openFrames,
+} from "../../testing/src/carriers/http2-frames.ts";
+import { startOnLoopback } from "../../testing/src/carriers/listen-on-loopback.ts";
+import { heldBytes } from "../../testing/src/carriers/held-bytes.ts";
+import { leastOf } from "../../testing/src/least-of.ts";
+import { deletePlantProcedure } from "../../testing/src/gateway/wire-format.ts";
+
+const header = grpcHeader(deletePlantProcedure);
+const message = encodeEnvelope(0, Buffer.of(8, 7));
+
+describe("the server of the engine, while it is drained,", () => {
+  test("tells a connection that was accepted and had said nothing yet, and serves what crosses", async () => {
+    const asked = Promise.withResolvers<void>();
+    const answer = Promise.withResolvers<object>();
+    const gateway = createTestGateway({
+      routes: (router) =>
+        router.service(PlantService, {
+          deletePlant: () => {
+            asked.resolve();
+            return answer.promise;
+          },
+        }),
+    });
+    const address = await gateway.listen({ host: "127.0.0.1", port: 0 });
+    using silent = await openFrames(address, { settled: false });
+    using busy = await openFrames(address);
+    busy.send(headersFrame(1, header), dataFrame(1, message, frameFlag.endStream));
+    await asked.promise;
+    const drained = gateway.drain(10_000);
+
+    const call = [headersFrame(1, header), dataFrame(1, message, frameFlag.endStream)];
+    const opening = [frame(frameType.settings, 0, 0), frame(frameType.settings, frameFlag.ack, 0), ...call];
+    silent.socket.write(Buffer.concat([clientPreface, ...opening.map(frameBytes)]));
+    const goAway = await silent.readUntil(({ type }) => type === frameType.goAway);
+    expect(goAway?.payload.readUInt32BE(0)).toBe(2 ** 31 - 1);
+    const ping = await silent.readUntil(({ type }) => type === frameType.ping);
+    silent.send(frame(frameType.ping, frameFlag.ack, 0, ping?.payload));
+    const last = await silent.readUntil(({ type }) => type === frameType.goAway);
+    expect(last?.payload.readUInt32BE(0)).toBe(1);
+
+    answer.resolve({});
+    const ends = await Promise.all([silent.readEnd(1), busy.readEnd(1)]);
+    expect(ends).toStrictEqual([
+      { kind: "answered", httpStatus: 200 },
+      { kind: "answered", httpStatus: 200 },
+    ]);
+    busy[Symbol.dispose]();
+    silent[Symbol.dispose]();
+    await drained;
+  });
+});
+
+test("a body that fills its window while its request is being admitted is read whole", async () => {
+  const gate = Promise.withResolvers<void>();
+  const gateway = createTestGateway({
+    routes: (router) => router.service(PlantService, { deletePlant: () => ({}) }),
+    admit: () => gate.promise,
+  });
+  const address = await gateway.listen({ host: "127.0.0.1", port: 0 });
+  using connection = await openFrames(address);
+  const windowBytes = 256 * 1024;
+  // White space that JSON lets stand in front.
+  const body = Buffer.from(`{"id":"7"}`.padStart(windowBytes + 10));
+  const json = header.map(([name, value]): Field => [name, name === "content-type" ? "application/json" : value]);
+  const part = (at: number): Frame => dataFrame(1, body.subarray(at, at + 16_384));
+  const ping = frame(frameType.ping, 0, 0, Buffer.alloc(8));
+  connection.send(headersFrame(1, json), ...Array.from({ length: 16 }, (_, i) => part(i * 16_384)), ping);
+  await connection.readUntil(({ type }) => type === frameType.ping);
+  gate.resolve();
+  const update = await connection.readUntil(({ type, streamId }) => type === frameType.windowUpdate && streamId === 1);
+  expect(update?.payload.readUInt32BE(0)).toBe(windowBytes);
+  connection.send(dataFrame(1, body.subarray(windowBytes), frameFlag.endStream));
+  expect(await connection.readEnd(1)).toStrictEqual({ kind: "answered", httpStatus: 200 });
+  await gateway.close();
+});
+
+test("a call that takes long keeps what its message needs, not all that came in with it", async () => {
+  const answer = Promise.withResolvers<object>();
+  const gateway = createTestGateway({
+    routes: (router) => router.service(PlantService, { deletePlant: () => answer.promise }),
+  });
+  const address = await gateway.listen({ host: "127.0.0.1", port: 0 });
+  using connection = await openFrames(address);
+  // Bytes of a field that nobody knows, of which protobuf-es keeps a view.
+  const withBytes = encodeEnvelope(0, Buffer.of(8, 7, 122, 1, 65));
+  const nobodyKnows = frame(0x16, 0, 0, Buffer.alloc(16_384));
+  const ping = frame(frameType.ping, 0, 0, Buffer.alloc(8));
+  const calls = 40;
+  let streamId = -1;
+  const callAll = async (): Promise<number> => {
+    const before = await heldBytes();
+    for (let call = 0; call < calls; call++) {
+      streamId += 2;
+      const body = dataFrame(streamId, withBytes, frameFlag.endStream);
+      connection.send(headersFrame(streamId, header), body, nobodyKnows, nobodyKnows, nobodyKnows, ping);
+      await connection.readUntil(({ type }) => type === frameType.ping);
+    }
+    return (await heldBytes()) - before;
+  };
+  const limitBytes = (calls * 3 * 16_384) / 2;
+  expect(await leastOf(callAll, limitBytes)).toBeLessThan(limitBytes);
+  answer.resolve({});
+  expect(await connection.readEnd(1)).toStrictEqual({ kind: "answered", httpStatus: 200 });
+  await gateway.close();
+});
+
+test("a client that waits to be told to send its body is told nothing once its answer has begun", async () => {
+  const http2 = createHttp2Server({
+    limits: defaultLimits,
+    budget: new BacklogBudget(2 ** 30),
+    serve: (exchange) => {
+      exchange.begin(200, []);
+      exchange.body?.pieces();
+      exchange.end();
+    },
+    refuse: () => {},
+    countError: () => {},
+    report: () => {},
+  });
+  await using server = await startOnLoopback(createServer((socket) => void http2.take(socket)));
+  using connection = await openFrames(server.address);
+  connection.send(headersFrame(1, [...header, ["expect", "100-continue"]]));
+  let sections = 0;
+  await connection.readUntil(({ type, flags }) => {
+    if (type === frameType.headers) sections += 1;
+    return type === frameType.data && (flags & frameFlag.endStream) !== 0;
+  });
+  expect(sections).toBe(1);
+});
+
+test.each([
+  { bytes: 6000, want: "answered" },
+  { bytes: 9000, want: "closed" },
+])("a header block of $bytes bytes, where a header may have 2000, ends with its stream $want", async (row) => {
+  const gateway = createTestGateway({
+    routes: (router) => router.service(PlantService, {}),
+    limits: { headerBytes: 2000 },
+  });
+  const address = await gateway.listen({ host: "127.0.0.1", port: 0 });
+  using connection = await openFrames(address);
+  const block = headerBlock([...header, ["x", "x".repeat(row.bytes - 300)]]);
+  const flags = frameFlag.endStream;
+  connection.send(
+    frame(frameType.headers, flags, 1, block.subarray(0, 1000)),
+    frame(frameType.continuation, frameFlag.endHeaders, 1, block.subarray(1000)),
+  );
+  const end = await connection.readUntil(({ type }) => type === frameType.headers || type === frameType.goAway);
+  expect(end?.type === frameType.headers ? "answered" : "closed").toBe(row.want);
+  await gateway.close();
+});

@@ -1,0 +1,388 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import * as fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { ErrorCode } from "../../../gateway/src/exchange/index.ts";
+import type { Http2Stream } from "../../src/http2/index.ts";
+import {
+  dataFrame,
+  type Frame,
+  frame,
+  type FrameConnection,
+  frameFlag,
+  frameType,
+  openFrames,
+  resetFrame,
+} from "../../../testing/src/carriers/http2-frames.ts";
+import { type Engine, pipe, receiving, startEngine, statusBlock } from "../../../testing/src/http2/http2-engine.ts";
+import {
+  answered,
+  begun,
+  echoUnlessHeld,
+  hold,
+  settingFrame,
+  windowUpdateFrame,
+} from "../../../testing/src/http2/http2-requests.ts";
+
+/** One request of a {@link WindowClient}. */
+interface WindowStream {
+  readonly id: number;
+  readonly body: Buffer;
+  sentBytes: number;
+  /** What the server lets us send. */
+  sendWindow: number;
+  /** What we let the server send. */
+  receiveWindow: number;
+  readonly received: Buffer[];
+  /** `undefined` while it is open. */
+  end: "answered" | "reset" | undefined;
+}
+
+/** A client that does all the arithmetic of RFC 9113 §6.9, and notices when the server's is wrong. */
+class WindowClient {
+  readonly streams: WindowStream[] = [];
+  readonly #connection: FrameConnection;
+  readonly #choose: (below: number) => number;
+  #sendWindow = 65_535;
+  #receiveWindow = 65_535;
+  #streamSendWindow = 65_535;
+  #streamReceiveWindow: number;
+
+  /**
+   * @param choose - gives a number from 0 on and below the one that it is given: what is done next, and how much of it
+   * @param initialWindowSize - the setting of RFC 9113 §6.5.2 that it announces
+   */
+  constructor(connection: FrameConnection, choose: (below: number) => number, initialWindowSize: number) {
+    this.#connection = connection;
+    this.#choose = choose;
+    this.#streamReceiveWindow = initialWindowSize;
+    connection.send(settingFrame(4, initialWindowSize));
+  }
+
+  /** Opens a stream with a body to send. */
+  open(body: Buffer): WindowStream {
+    const stream: WindowStream = {
+      id: this.streams.length * 2 + 1,
+      body,
+      sentBytes: 0,
+      sendWindow: this.#streamSendWindow,
+      receiveWindow: this.#streamReceiveWindow,
+      received: [],
+      end: undefined,
+    };
+    this.streams.push(stream);
+    this.#connection.send(begun(stream.id));
+    return stream;
+  }
+
+  /** Resets a stream in the midst of it. */
+  cancel(stream: WindowStream): void {
+    if (stream.end === undefined) this.#connection.send(resetFrame(stream.id, 8));
+    stream.end = "reset";
+  }
+
+  /** Does something that is allowed, until every stream has ended. */
+  async run(): Promise<void> {
+    while (this.streams.some(({ end }) => end === undefined)) {
+      const open = this.streams.filter(({ end }) => end === undefined);
+      const stream = open[this.#choose(open.length)];
+      const what = this.#choose(4);
+      if (stream !== undefined && what < 2 && this.#send(stream)) continue;
+      if (stream !== undefined && what === 2) this.#grant(stream);
+      else await this.#receive();
+    }
+  }
+
+  /** Sends a piece of a body, with padding now and then. @returns whether there was room for any */
+  #send(stream: WindowStream): boolean {
+    const left = stream.body.byteLength - stream.sentBytes;
+    const room = Math.min(this.#sendWindow, stream.sendWindow, 16_384);
+    if (stream.sentBytes < 0 || (left > 0 && room <= 0)) return false;
+    const bytes = left === 0 ? 0 : 1 + this.#choose(Math.min(left, room));
+    const padding = room > bytes && this.#choose(3) === 0 ? this.#choose(Math.min(256, room - bytes)) : undefined;
+    const piece = stream.body.subarray(stream.sentBytes, stream.sentBytes + bytes);
+    const last = bytes === left;
+    const end = last ? frameFlag.endStream : 0;
+    const sent =
+      padding === undefined
+        ? frame(frameType.data, end, stream.id, piece)
+        : frame(frameType.data, end | frameFlag.padded, stream.id, pad(piece, padding));
+    this.#sendWindow -= sent.payload.byteLength;
+    stream.sendWindow -= sent.payload.byteLength;
+    // Below zero: nothing more may be sent, not even the end.
+    stream.sentBytes = last ? -1 : stream.sentBytes + bytes;
+    this.#connection.send(sent);
+    return true;
+  }
+
+  /** Lets the server send more. */
+  #grant(stream: WindowStream): void {
+    const increment = 1 + this.#choose(30_000);
+    this.#receiveWindow += increment;
+    stream.receiveWindow += increment;
+    this.#connection.send(windowUpdateFrame(0, increment), windowUpdateFrame(stream.id, increment));
+  }
+
+  async #receive(): Promise<void> {
+    // A PING is answered by itself, so that there is always a frame to come.
+    this.#connection.send(frame(frameType.ping, 0, 0, Buffer.alloc(8)));
+    for (;;) {
+      const next = await this.#connection.readFrame();
+      if (next === undefined) throw new Error("the connection has ended");
+      if (next.type === frameType.ping) return;
+      this.#take(next);
+    }
+  }
+
+  #take({ type, flags, streamId, payload }: Frame): void {
+    const stream = this.streams.find(({ id }) => id === streamId);
+    if (type === frameType.goAway) throw new Error(`GOAWAY with error code ${String(payload.readUInt32BE(4))}`);
+    if (type === frameType.settings && flags === 0) this.#takeSettings(payload);
+    if (type === frameType.windowUpdate) this.#takeWindowUpdate(stream, payload.readUInt32BE(0));
+    if (stream === undefined) return;
+    if (type === frameType.data) this.#takeData(stream, payload);
+    if (type === frameType.resetStream) stream.end ??= "reset";
+    else if ((flags & frameFlag.endStream) !== 0 && type <= frameType.headers) stream.end ??= "answered";
+  }
+
+  #takeSettings(payload: Buffer): void {
+    for (let at = 0; at < payload.byteLength; at += 6) {
+      if (payload.readUInt16BE(at) !== 4) continue;
+      const difference = payload.readUInt32BE(at + 2) - this.#streamSendWindow;
+      this.#streamSendWindow += difference;
+      for (const stream of this.streams) stream.sendWindow += difference;
+    }
+  }
+
+  #takeWindowUpdate(stream: WindowStream | undefined, increment: number): void {
+    if (stream === undefined) this.#sendWindow += increment;
+    else stream.sendWindow += increment;
+  }
+
+  #takeData(stream: WindowStream, payload: Buffer): void {
+    this.#receiveWindow -= payload.byteLength;
+    stream.receiveWindow -= payload.byteLength;
+    if (this.#receiveWindow < 0 || stream.receiveWindow < 0) throw new Error("the server has exceeded a window");
+    stream.received.push(payload);
+  }
+}
+
+function pad(piece: Buffer, padding: number): Buffer {
+  return Buffer.concat([Buffer.from([padding]), piece, Buffer.alloc(padding)]);
+}
+
+const windowMax = 2 ** 31 - 1;
+// Four of them are less than what a window of 65,535 bytes has at least, if it is opened again by halves.
+const pieceBytes = 7000;
+
+const bodyFrames = (streamId: number, bytes: number, flags = 0): Frame[] =>
+  [0, 1, 2, 3].flatMap((i) => piecesOf(streamId, bytes, i === 3 ? flags : 0));
+
+describe("whatever the order in which streams go on and windows are opened", () => {
+  test("each that is not cancelled is answered as it would have been alone", async () => {
+    await using engine = await startEngine({ serve: pipe, limits: { pings: 1e9, windowUpdates: 1e9, emptyData: 1e9 } });
+    const request = fc.record({ bytes: fc.nat({ max: 90_000 }), cancelled: fc.boolean() });
+    const calls = fc.array(request, { minLength: 1, maxLength: 6 });
+    const windows = fc.constantFrom(0, 1, 1000, 65_535, 1_000_000);
+    const choices = fc.noShrink(fc.infiniteStream(fc.nat({ max: 2 ** 30 })));
+    const property = fc.asyncProperty(calls, windows, choices, async (made, initialWindow, chosen) => {
+      using connection = await openFrames(engine.address);
+      const client = new WindowClient(connection, (below) => (chosen.next().value ?? 0) % below, initialWindow);
+      const streams = made.map(({ bytes }, i) => client.open(Buffer.alloc(bytes, `${String(i)}abcdefghij`)));
+      for (const stream of streams.filter((_, i) => made[i]?.cancelled)) client.cancel(stream);
+      await client.run();
+      for (const stream of streams.filter((_, i) => made[i]?.cancelled === false)) {
+        expect(stream.end).toBe("answered");
+        expect(Buffer.concat(stream.received).equals(stream.body)).toBe(true);
+      }
+    });
+    await fc.assert(property, { numRuns: 25 });
+  });
+});
+
+describe("the connection's window", () => {
+  test.each([
+    ["is reset by the client", (id: number) => [begun(id, hold), ...bodyFrames(id, pieceBytes), resetFrame(id, 8)]],
+    [
+      "is refused for its length",
+      (id: number) => [begun(id, hold, ["content-length", String(4 * pieceBytes - 1)]), ...bodyFrames(id, pieceBytes)],
+    ],
+    ["is refused for its header", (id: number) => [begun(id, ["Upper", "case"]), ...bodyFrames(id, pieceBytes)]],
+    [
+      "is refused for an update of nothing",
+      (id: number) => [begun(id, hold), windowUpdateFrame(id, 0), ...bodyFrames(id, pieceBytes)],
+    ],
+    [
+      "sends nothing but padding",
+      (id: number) => [
+        begun(id, hold),
+        ...Array.from({ length: (4 * pieceBytes) / 250 }, () =>
+          frame(frameType.data, frameFlag.padded, id, Buffer.concat([Buffer.from([249]), Buffer.alloc(249)])),
+        ),
+        resetFrame(id, 8),
+      ],
+    ],
+    [
+      "is used up and never answered",
+      (id: number) => [begun(id, ["used", "1"]), ...bodyFrames(id, pieceBytes), resetFrame(id, 8)],
+    ],
+  ])("is as wide as before behind a stream that %s", async (_, leave) => {
+    const used: string[] = [];
+    await using engine = await startEngine({
+      serve: (stream, head) => {
+        if (!head.fields.includes("used")) return echoUnlessHeld(stream, head);
+        stream.receiver = receiving(stream, { onReset: () => used.push("reset") });
+      },
+      limits: { connectionWindowBytes: 65_535, resets: 1e6, emptyData: 1e6, streamWindowBytes: 65_535 },
+    });
+    expect(await sendThroughStreams(engine, leave)).toBeGreaterThan(2_000_000 - 1);
+  });
+});
+
+describe("a body that nobody reads", () => {
+  test("is not taken in beyond the windows", async () => {
+    const limits = { streamWindowBytes: 100_000, connectionWindowBytes: 150_000 };
+    await using engine = await startEngine({ serve: echoUnlessHeld, limits });
+    using connection = await openFrames(engine.address);
+    connection.send(
+      begun(1, hold),
+      begun(3, hold),
+      ...Array.from({ length: 10 }, () => dataFrame(1, Buffer.alloc(10_000))),
+    );
+    connection.send(frame(frameType.ping, 0, 0, Buffer.alloc(8)));
+    const seen: (readonly [number, number])[] = [];
+    await connection.readUntil(({ type, streamId, flags }) => {
+      seen.push([type, streamId]);
+      return type === frameType.ping && flags === frameFlag.ack;
+    });
+    // One update makes the connection's window what it is, and none follows for what was not read.
+    expect(seen.filter(([type]) => type === frameType.windowUpdate)).toStrictEqual([[frameType.windowUpdate, 0]]);
+    connection.send(dataFrame(1, Buffer.from("x")));
+    expect(await connection.readEnd(1)).toStrictEqual({
+      kind: "reset",
+      httpStatus: 0,
+      errorCode: ErrorCode.flowControlError,
+    });
+  });
+});
+
+describe("an answer that nobody takes", () => {
+  test("is not sent beyond the windows", async () => {
+    let sentBytes = 0;
+    await using engine = await startEngine({
+      serve: (stream) => {
+        stream.receiver = receiving(stream);
+        stream.sendHeaders([statusBlock(200)], false);
+        sentBytes = sendUntilHeld(stream, Buffer.alloc(1000)) * 1000 - stream.queuedBytes;
+      },
+    });
+    using connection = await openFrames(engine.address);
+    connection.send(begun(1));
+    await expect.poll(() => sentBytes).toBe(65_535);
+  });
+
+  test("is not sent beyond what the socket takes, also when the server never waits for anything", async () => {
+    let pieces = 0;
+    await using engine = await startEngine({
+      serve: (stream) => {
+        stream.receiver = receiving(stream);
+        stream.sendHeaders([statusBlock(200)], false);
+        pieces = sendUntilHeld(stream, Buffer.alloc(10_000));
+      },
+    });
+    using connection = await openFrames(engine.address);
+    connection.socket.pause();
+    connection.send(settingFrame(4, windowMax), windowUpdateFrame(0, windowMax - 65_535), begun(1));
+    await expect.poll(() => pieces).toBeGreaterThan(0);
+    expect(pieces).toBeLessThan(100);
+  });
+
+  test("goes on where it stopped once it is taken", async () => {
+    const body = Buffer.alloc(3_000_000, "0123456789");
+    await using engine = await startEngine({
+      serve: (stream) => {
+        stream.receiver = receiving(stream);
+        stream.sendHeaders([statusBlock(200)], false);
+        stream.end(body, undefined);
+      },
+    });
+    using connection = await openFrames(engine.address);
+    connection.send(settingFrame(4, windowMax), windowUpdateFrame(0, windowMax - 65_535), begun(1));
+    const received: Buffer[] = [];
+    await connection.readUntil(({ type, flags, payload }) => {
+      if (type === frameType.data) received.push(payload);
+      return type === frameType.data && (flags & frameFlag.endStream) !== 0;
+    });
+    expect(Buffer.concat(received).equals(body)).toBe(true);
+  });
+
+  test("has further requests refused, which may be tried again, until it is taken", async () => {
+    await using engine = await startEngine({ limits: { queuedBytes: 100_000 } });
+    using connection = await openFrames(engine.address);
+    connection.send(settingFrame(4, 0), begun(1), ...bodyFrames(1, 25_000, frameFlag.endStream));
+    await connection.readUntil(({ type }) => type === frameType.headers);
+    connection.send(begun(3));
+    expect(await connection.readEnd(3)).toMatchObject({ kind: "reset", errorCode: ErrorCode.refusedStream });
+    connection.send(windowUpdateFrame(1, 100_000), windowUpdateFrame(0, 100_000));
+    expect(await connection.readEnd(1)).toMatchObject({ kind: "answered" });
+    connection.send(begun(5), dataFrame(5, Buffer.alloc(0), frameFlag.endStream));
+    expect(await connection.readEnd(5)).toStrictEqual(answered);
+  });
+
+  test("tells its server when it may go on", async () => {
+    let writable = 0;
+    await using engine = await startEngine({
+      serve: (stream) => {
+        stream.receiver = receiving(stream, { onWritable: () => (writable += 1) });
+        stream.sendHeaders([statusBlock(200)], false);
+        stream.sendData(Buffer.alloc(100));
+      },
+    });
+    using connection = await openFrames(engine.address);
+    connection.send(settingFrame(4, 60), begun(1));
+    await connection.readUntil(({ type }) => type === frameType.data);
+    await nextTurn();
+    expect(writable).toBe(0);
+    connection.send(windowUpdateFrame(1, 40));
+    await connection.readUntil(({ type }) => type === frameType.data);
+    await expect.poll(() => writable).toBe(1);
+  });
+});
+
+/** Sends so much that it only fits if what each stream took of the window was given back. */
+async function sendThroughStreams(engine: Engine, leave: (streamId: number) => readonly Frame[]): Promise<number> {
+  using connection = await openFrames(engine.address);
+  let window = 65_535;
+  let sent = 0;
+  for (let streamId = 3; sent < 2_000_000; streamId += 2) {
+    while (window < 4 * pieceBytes) {
+      const update = await connection.readUntil(
+        ({ type, streamId: id }) => type === frameType.windowUpdate && id === 0,
+      );
+      if (update === undefined) throw new Error("the connection has ended");
+      window += update.payload.readUInt32BE(0);
+    }
+    connection.send(...leave(streamId));
+    window -= 4 * pieceBytes;
+    sent += 4 * pieceBytes;
+  }
+  connection.send(begun(100_001), dataFrame(100_001, Buffer.from("x"), frameFlag.endStream));
+  expect(await connection.readEnd(100_001)).toStrictEqual(answered);
+  return sent;
+}
+
+/** Sends pieces for as long as they go out. */
+function sendUntilHeld(stream: Http2Stream, piece: Buffer): number {
+  let pieces = 0;
+  while (stream.queuedBytes === 0 && pieces < 10_000) {
+    stream.sendData(piece);
+    pieces += 1;
+  }
+  return pieces;
+}
+
+/** DATA frames of so many bytes together. */
+function piecesOf(streamId: number, bytes: number, flags: number): Frame[] {
+  const most = 16_384;
+  if (bytes <= most) return [dataFrame(streamId, Buffer.alloc(bytes), flags)];
+  return [dataFrame(streamId, Buffer.alloc(most)), ...piecesOf(streamId, bytes - most, flags)];
+}

@@ -1,0 +1,274 @@
+import { describe, expect, test } from "vitest";
+import { ErrorCode } from "../../../gateway/src/exchange/index.ts";
+import {
+  clientPreface,
+  dataFrame,
+  frame,
+  type Frame,
+  frameFlag,
+  frameType,
+  headersFrame,
+  openFrames,
+  resetFrame,
+  type StreamEnd,
+} from "../../../testing/src/carriers/http2-frames.ts";
+import { startEngine } from "../../../testing/src/http2/http2-engine.ts";
+import {
+  answered,
+  begun,
+  echoUnlessHeld,
+  getBlock,
+  getHeader,
+  goAwayWith,
+  hold,
+  postHeader,
+  resetWith,
+  settingFrame,
+  uint32,
+  whole,
+  windowUpdateFrame,
+} from "../../../testing/src/http2/http2-requests.ts";
+
+const { endStream, endHeaders, padded, priority, ack } = frameFlag;
+const { protocolError, flowControlError, streamClosed, frameSizeError, compressionError } = ErrorCode;
+const text = (of: string): Buffer => Buffer.from(of, "latin1");
+
+/** What a client sends, and how that ends. */
+interface FrameRow {
+  readonly name: string;
+  readonly sent: readonly Frame[];
+  /** How stream 1 ends, or the connection. */
+  readonly want: StreamEnd;
+}
+
+/** The rows that end in one way: what is sent, by their names. */
+function ending(want: StreamEnd, sent: Readonly<Record<string, readonly Frame[]>>): readonly FrameRow[] {
+  return Object.entries(sent).map(([name, frames]) => ({ name, sent: frames, want }));
+}
+
+/** What is good, or wrong with one stream: the connection goes on. */
+const streamRows: readonly FrameRow[] = [
+  ...ending(answered, {
+    "§4.1: a frame of a type that nobody knows": [frame(0x16, 0xff, 0, text("?")), whole(1)],
+    "§4.1: flags that nobody knows": [headersFrame(1, getHeader, endStream | 0xc2)],
+    "§4.1: the reserved bit": [frame(frameType.headers, endStream | endHeaders, 0x8000_0001, getBlock)],
+    "§6.1: padded DATA": [begun(1), frame(frameType.data, padded | endStream, 1, text("\x03abc\0\0\0"))],
+    "§6.1: DATA of nothing but padding": [begun(1), frame(frameType.data, padded | endStream, 1, text("\x02\0\0"))],
+    "§6.2: padded HEADERS with priority": [
+      frame(
+        frameType.headers,
+        endStream | endHeaders | padded | priority,
+        1,
+        Buffer.concat([text("\x02"), uint32(0), text("\x10"), getBlock, text("\0\0")]),
+      ),
+    ],
+    "§6.2: HEADERS without priority behind others with it": [
+      frame(
+        frameType.headers,
+        endStream | endHeaders | priority,
+        3,
+        Buffer.concat([uint32(11), text("\x10"), getBlock]),
+      ),
+      whole(11),
+    ],
+    "§6.3: PRIORITY on an idle stream": [
+      frame(frameType.priority, 0, 7, Buffer.concat([uint32(0), text("\x10")])),
+      whole(1),
+    ],
+    "§6.4: a reset that crosses the answer": [whole(1), resetFrame(1, 8)],
+    "§6.5.2: a setting that nobody knows": [settingFrame(0xff, 1), whole(1)],
+    "§6.5.2: the smallest window there is, and an update": [
+      settingFrame(4, 0),
+      begun(1),
+      dataFrame(1, text("abc"), endStream),
+      windowUpdateFrame(1, 3),
+    ],
+    "§6.9.2: a window that becomes negative and positive again": [
+      settingFrame(4, 2),
+      begun(1),
+      dataFrame(1, text("abcd"), endStream),
+      settingFrame(4, 0),
+      windowUpdateFrame(1, 2),
+      windowUpdateFrame(1, 2),
+    ],
+    "§6.9: WINDOW_UPDATE that crosses the answer": [whole(1), windowUpdateFrame(1, 5)],
+    "§6.8: GOAWAY of the client, whose streams go on": [
+      begun(1),
+      frame(frameType.goAway, 0, 0, uint32(0, 0)),
+      dataFrame(1, text("x"), endStream),
+    ],
+    "§6.10: a header block in four frames": [
+      frame(frameType.headers, endStream, 1, getBlock.subarray(0, 5)),
+      frame(frameType.continuation, 0, 1, getBlock.subarray(5, 5)),
+      frame(frameType.continuation, 0, 1, getBlock.subarray(5, 20)),
+      frame(frameType.continuation, endHeaders, 1, getBlock.subarray(20)),
+    ],
+    "§8.1: a trailer section": [begun(1), dataFrame(1, text("x")), headersFrame(1, [["a", "b"]], endStream)],
+    "§8.1.1: as much body as was announced": [
+      begun(1, ["content-length", "2"]),
+      dataFrame(1, text("a")),
+      dataFrame(1, text("b"), endStream),
+    ],
+    "§5.1.2: a stream more than the limit": [begun(3), begun(5), begun(7), begun(9), whole(11)],
+  }),
+  ...ending(resetWith(streamClosed), {
+    "§6.1: DATA behind the end of the body": [headersFrame(1, postHeader(hold), endStream), dataFrame(1, text("x"))],
+    "§6.2: HEADERS behind the end of the body": [
+      headersFrame(1, postHeader(hold), endStream),
+      headersFrame(1, [["a", "b"]], endStream),
+    ],
+  }),
+  ...ending(resetWith(protocolError), {
+    "§5.3.1 of RFC 7540: HEADERS that depend on themselves": [
+      frame(
+        frameType.headers,
+        endStream | endHeaders | priority,
+        1,
+        Buffer.concat([uint32(1), text("\x10"), getBlock]),
+      ),
+    ],
+    "§6.9: WINDOW_UPDATE of nothing for a stream": [begun(1), windowUpdateFrame(1, 0)],
+    "§8.1: a trailer section that does not end the stream": [begun(1), headersFrame(1, [["a", "b"]])],
+    "§8.1: a pseudo-header field in the trailer section": [begun(1), headersFrame(1, [[":path", "/"]], endStream)],
+    "§8.1.1: more body than was announced": [begun(1, ["content-length", "2"]), dataFrame(1, text("abc"))],
+    "§8.1.1: less body than was announced": [begun(1, ["content-length", "2"]), dataFrame(1, text("a"), endStream)],
+    "§8.1.1: less body than was announced, and a trailer section": [
+      begun(1, ["content-length", "2"]),
+      headersFrame(1, [["a", "b"]], endStream),
+    ],
+    "§8.1.1: a body that was announced and is none": [headersFrame(1, postHeader(["content-length", "2"]), endStream)],
+  }),
+  ...ending(resetWith(frameSizeError), {
+    "§6.3: PRIORITY of a wrong size": [begun(1), frame(frameType.priority, 0, 1, uint32(0))],
+  }),
+  ...ending(resetWith(flowControlError), {
+    "§6.9.1: a stream's window above 2^31-1": [begun(1), windowUpdateFrame(1, 2 ** 31 - 1)],
+    "§6.9.1: more DATA than the stream's window": [
+      begun(1, hold),
+      ...Array.from({ length: 5 }, () => dataFrame(1, Buffer.alloc(16_384))),
+    ],
+  }),
+];
+
+/** What is wrong with the connection: it ends. */
+const connectionRows: readonly FrameRow[] = [
+  ...ending(goAwayWith(frameSizeError), {
+    "§4.2: a frame that is too large": [begun(1), dataFrame(1, Buffer.alloc(16_385))],
+    "§6.1: padded DATA without its length": [begun(1), frame(frameType.data, padded, 1)],
+    "§6.2: padded HEADERS without its length": [frame(frameType.headers, endHeaders | padded, 1)],
+    "§6.2: HEADERS whose priority is cut short": [frame(frameType.headers, endHeaders | priority, 1, uint32(0))],
+    "§6.3: PRIORITY of a wrong size on an idle stream": [frame(frameType.priority, 0, 1, uint32(1))],
+    "§6.4: RST_STREAM of a wrong size": [begun(1), frame(frameType.resetStream, 0, 1, Buffer.alloc(3))],
+    "§6.5: SETTINGS of a wrong size": [frame(frameType.settings, 0, 0, Buffer.alloc(7))],
+    "§6.5: an acknowledgement with settings": [frame(frameType.settings, ack, 0, Buffer.alloc(6))],
+    "§6.7: PING of a wrong size": [frame(frameType.ping, 0, 0, Buffer.alloc(7))],
+    "§6.8: GOAWAY of a wrong size": [frame(frameType.goAway, 0, 0, Buffer.alloc(7))],
+    "§6.9: WINDOW_UPDATE of a wrong size": [frame(frameType.windowUpdate, 0, 0, Buffer.alloc(3))],
+  }),
+  ...ending(goAwayWith(compressionError), {
+    "§4.3: a header block that is no HPACK": [frame(frameType.headers, endHeaders | endStream, 1, text("\xbe"))],
+  }),
+  ...ending(goAwayWith(protocolError), {
+    "§4.3: a frame of another stream inside a header block": [
+      frame(frameType.headers, endStream, 1, getBlock),
+      whole(3),
+    ],
+    "§4.3: a frame of no stream inside a header block": [
+      frame(frameType.headers, endStream, 1, getBlock),
+      frame(frameType.ping, 0, 0, Buffer.alloc(8)),
+    ],
+    "§4.3: an unknown frame inside a header block": [
+      frame(frameType.headers, endStream, 1, getBlock),
+      frame(0x16, 0, 0),
+    ],
+    "§5.1: DATA on an idle stream": [dataFrame(1, text("x"))],
+    "§5.1: RST_STREAM on an idle stream": [resetFrame(1, 8)],
+    "§5.1: WINDOW_UPDATE on an idle stream": [windowUpdateFrame(1, 1)],
+    "§5.1: DATA on a stream of the server's": [begun(5), dataFrame(2, text("x"))],
+    "§5.1.1: a stream with an even number": [whole(2)],
+    "§6.1: DATA on no stream": [dataFrame(0, text("x"))],
+    "§6.1: padding as long as its frame": [begun(1), frame(frameType.data, padded, 1, text("\x04abc"))],
+    "§6.2: HEADERS on no stream": [frame(frameType.headers, endHeaders, 0, getBlock)],
+    "§6.2: padding longer than HEADERS": [frame(frameType.headers, endHeaders | padded, 1, text("\x10abc"))],
+    "§6.3: PRIORITY on no stream": [frame(frameType.priority, 0, 0, Buffer.alloc(5))],
+    "§6.3: PRIORITY of an idle stream that depends on itself": [
+      frame(frameType.priority, 0, 3, Buffer.concat([uint32(3), Buffer.of(0)])),
+    ],
+    "§6.4: RST_STREAM on no stream": [resetFrame(0, 8)],
+    "§6.5: SETTINGS on a stream": [frame(frameType.settings, 0, 1)],
+    "§6.5.2: ENABLE_PUSH of 2": [settingFrame(2, 2)],
+    "§6.5.2: a largest frame below 2^14": [settingFrame(5, 16_383)],
+    "§6.5.2: a largest frame above 2^24-1": [settingFrame(5, 2 ** 24)],
+    "§6.7: PING on a stream": [frame(frameType.ping, 0, 1, Buffer.alloc(8))],
+    "§6.8: GOAWAY on a stream": [frame(frameType.goAway, 0, 1, Buffer.alloc(8))],
+    "§6.9: WINDOW_UPDATE of nothing": [windowUpdateFrame(0, 0)],
+    "§6.10: CONTINUATION of nothing": [frame(frameType.continuation, endHeaders, 1, getBlock)],
+    "§6.10: CONTINUATION of a block that is complete": [begun(1), frame(frameType.continuation, endHeaders, 1)],
+    "§6.10: CONTINUATION on another stream": [
+      frame(frameType.headers, endStream, 1, getBlock),
+      frame(frameType.continuation, endHeaders, 3),
+    ],
+    "§6.10: CONTINUATION on no stream": [frame(frameType.continuation, endHeaders, 0)],
+    "§8.4: a push of the client's": [frame(frameType.pushPromise, endHeaders, 1, uint32(2))],
+  }),
+  ...ending(goAwayWith(streamClosed), {
+    "§5.1: DATA on a stream that both have closed": [begun(1), resetFrame(1, 8), dataFrame(1, text("x"))],
+    "§5.1: HEADERS on a stream that was reset": [begun(1), resetFrame(1, 8), whole(1)],
+    "§5.1.1: a stream below one that was used": [begun(5), whole(3)],
+  }),
+  ...ending(goAwayWith(flowControlError), {
+    "§6.5.2: an initial window above 2^31-1": [settingFrame(4, 2 ** 31)],
+    "§6.9.2: an initial window that makes one too large": [
+      begun(1),
+      windowUpdateFrame(1, 2 ** 31 - 65_536),
+      settingFrame(4, 65_536),
+    ],
+    "§6.9.1: the connection's window above 2^31-1": [windowUpdateFrame(0, 2 ** 31 - 1)],
+    "§6.9.1: more DATA than the connection's window": [
+      begun(1, hold),
+      begun(3, hold),
+      ...[1, 3].flatMap((id) => Array.from({ length: 4 }, () => dataFrame(id, Buffer.alloc(16_383)))),
+      dataFrame(3, Buffer.alloc(3)),
+      dataFrame(1, text("12345678")),
+    ],
+  }),
+];
+
+const limits = { concurrentStreams: 5, streamWindowBytes: 65_535, connectionWindowBytes: 131_070 };
+
+describe("the engine does as the standard says, and goes on, after", () => {
+  test.each(streamRows)("$name", async ({ sent, want }) => {
+    await using engine = await startEngine({ serve: echoUnlessHeld, limits });
+    using connection = await openFrames(engine.address);
+    connection.send(...sent);
+    const streamId = sent.some((one) => (one.streamId & 0x7fff_ffff) === 1) ? 1 : 11;
+    expect(await connection.readEnd(streamId)).toStrictEqual(want);
+    connection.send(windowUpdateFrame(0, 10), whole(99));
+    expect(await connection.readEnd(99)).toStrictEqual(answered);
+  });
+});
+
+describe("the engine ends a connection that begins with (§3.4)", () => {
+  const { settings, ping } = frameType;
+  test.each([
+    { name: "an acknowledgement of SETTINGS", sent: frame(settings, frameFlag.ack, 0) },
+    { name: "a PING", sent: frame(ping, 0, 0, Buffer.alloc(8)) },
+    { name: "a request", sent: whole(1) },
+  ])("$name", async ({ sent }) => {
+    await using engine = await startEngine();
+    using connection = await openFrames(engine.address, { settled: false });
+    connection.socket.write(clientPreface);
+    connection.send(sent, frame(settings, 0, 0));
+    expect(await connection.readEnd(1)).toStrictEqual(goAwayWith(ErrorCode.protocolError));
+  });
+});
+
+describe("the engine ends the connection for", () => {
+  test.each(connectionRows)("$name", async ({ sent, want }) => {
+    await using engine = await startEngine({ serve: echoUnlessHeld, limits });
+    using connection = await openFrames(engine.address);
+    connection.send(...sent);
+    expect(await connection.readEnd(1)).toStrictEqual(want);
+    expect(await connection.readUntil(() => false)).toBeUndefined();
+  });
+});

@@ -1,0 +1,443 @@
+import { once } from "node:events";
+import { type Duplex, duplexPair } from "node:stream";
+import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { BacklogBudget, ErrorCode } from "../../../gateway/src/exchange/index.ts";
+import { defaultHttp2Limits, encodeBlock, type Http2Stream } from "../../src/http2/index.ts";
+import { waitLimitMs, within } from "../../../testing/src/deadline.ts";
+import {
+  answer,
+  receiving,
+  serveConnection,
+  startEngine,
+  statusBlock,
+} from "../../../testing/src/http2/http2-engine.ts";
+import {
+  clientPreface,
+  dataFrame,
+  frame,
+  frameBytes,
+  type Frame,
+  type FrameConnection,
+  frameFlag,
+  frameType,
+  openFrames,
+  readFrames,
+} from "../../../testing/src/carriers/http2-frames.ts";
+import {
+  answered,
+  begun,
+  goAwayWith,
+  hold,
+  resetWith,
+  settingFrame,
+  whole,
+  windowUpdateFrame,
+} from "../../../testing/src/http2/http2-requests.ts";
+
+const { endStream, ack } = frameFlag;
+const alive = frame(frameType.ping, 0, 0, Buffer.alloc(8));
+const lastOf = (goAway: Frame | undefined): number | undefined => goAway?.payload.readUInt32BE(0);
+const nextOf = (connection: FrameConnection, type: number): Promise<Frame | undefined> =>
+  connection.readUntil((one) => one.type === type);
+
+const hour = 3_600_000;
+/** Limits with which nothing is looked at. */
+const farOff = {
+  idleTimeoutMs: hour,
+  stallTimeoutMs: hour,
+  blockedTimeoutMs: hour,
+  requestTimeoutMs: hour,
+  intervalMs: hour,
+};
+
+/** So that three answers take longer than the idle time of a row, and next to none of it passes between two of them. */
+function answerSlowly(stream: Http2Stream): void {
+  setTimeout(() => stream.sendHeaders([statusBlock(200)], true), 250);
+}
+
+/** What a client says first. */
+const opening = Buffer.concat([
+  clientPreface,
+  ...[frame(frameType.settings, 0, 0), frame(frameType.settings, ack, 0)].map(frameBytes),
+]);
+
+/** A connection without a system in between, which would take some of what is sent by itself. Dispose of it with `using`. */
+function quietPair(): { readonly client: Duplex; readonly server: Duplex; [Symbol.dispose](): void } {
+  const [client, server]: Duplex[] = duplexPair();
+  if (client === undefined || server === undefined) throw new Error("there is no pair");
+  const dispose = (): void => [client, server].forEach((end) => end.destroy());
+  return { client, server, [Symbol.dispose]: dispose };
+}
+
+/** Keeps the streams that it is given until the test answers them. */
+function keeper(): { readonly streams: Http2Stream[]; readonly serve: (stream: Http2Stream) => void } {
+  const streams: Http2Stream[] = [];
+  return {
+    streams,
+    serve: (stream) => {
+      stream.receiver = receiving(stream);
+      streams.push(stream);
+    },
+  };
+}
+
+/** Has something to send at all times. */
+function sendEndlessly(stream: Http2Stream): void {
+  const write = (): void => stream.sendData(Buffer.alloc(10_000));
+  stream.receiver = receiving(stream, { onWritable: () => setImmediate(write) });
+  stream.sendHeaders([statusBlock(200)], false);
+  for (let i = 0; i < 100; i++) write();
+}
+
+describe("a connection that is drained", () => {
+  test("says so, asks for a round trip, names the last stream, finishes what is there and ends", async () => {
+    const { streams, serve } = keeper();
+    await using engine = await startEngine({ serve });
+    using connection = await openFrames(engine.address);
+    connection.send(begun(1));
+    await expect.poll(() => streams.length).toBe(1);
+    // Asked twice, it says so once.
+    for (const one of [...engine.connections, ...engine.connections]) one.drain();
+    expect(lastOf(await nextOf(connection, frameType.goAway))).toBe(2 ** 31 - 1);
+    const ping = await nextOf(connection, frameType.ping);
+
+    // This one crosses the first GOAWAY, so it is taken.
+    connection.send(whole(3), frame(frameType.ping, ack, 0, ping?.payload));
+    expect(lastOf(await nextOf(connection, frameType.goAway))).toBe(3);
+    // This stream is above the last one, so the server ignores it, and the client will try it elsewhere.
+    connection.send(begun(5), dataFrame(5, Buffer.from("x")), frame(frameType.resetStream, 0, 5, Buffer.alloc(4)));
+    connection.send(dataFrame(1, Buffer.from("x"), endStream));
+    await expect.poll(() => streams.every(({ remoteEnded }) => remoteEnded)).toBe(true);
+    expect(streams.map(({ id }) => id)).toStrictEqual([1, 3]);
+    for (const stream of streams) answer(stream);
+    const ends = [await connection.readEnd(1), await connection.readEnd(3)];
+    expect(ends).toStrictEqual([answered, answered]);
+    expect(await connection.readFrame()).toBeUndefined();
+  });
+
+  test("ends at once when nothing is open", async () => {
+    await using engine = await startEngine();
+    using connection = await openFrames(engine.address);
+    connection.send(whole(1));
+    expect(await connection.readEnd(1)).toStrictEqual(answered);
+    for (const one of engine.connections) one.drain();
+    const ping = await nextOf(connection, frameType.ping);
+    connection.send(frame(frameType.ping, ack, 0, ping?.payload));
+    expect(lastOf(await nextOf(connection, frameType.goAway))).toBe(1);
+    expect(await connection.readFrame()).toBeUndefined();
+  });
+
+  test("does not wait for ever for a client that does not answer the PING", async () => {
+    await using engine = await startEngine();
+    using connection = await openFrames(engine.address);
+    connection.send(whole(1));
+    await connection.readEnd(1);
+    for (const one of engine.connections) one.drain();
+    await nextOf(connection, frameType.ping);
+    expect(lastOf(await nextOf(connection, frameType.goAway))).toBe(1);
+    expect(await connection.readFrame()).toBeUndefined();
+  });
+
+  test("ends a stream of a client that goes on behind the last GOAWAY as any other", async () => {
+    const { streams, serve } = keeper();
+    await using engine = await startEngine({ serve });
+    using connection = await openFrames(engine.address);
+    connection.send(begun(1));
+    await expect.poll(() => streams.length).toBe(1);
+    for (const one of engine.connections) one.drain();
+    const ping = await nextOf(connection, frameType.ping);
+    connection.send(frame(frameType.ping, ack, 0, ping?.payload), frame(frameType.ping, 0, 1, Buffer.alloc(8)));
+    expect(await connection.readEnd(1)).toStrictEqual(goAwayWith(ErrorCode.protocolError));
+  });
+});
+
+describe("a connection whose client", () => {
+  test("ends its side is answered what it asked for", async () => {
+    const { streams, serve } = keeper();
+    await using engine = await startEngine({ serve });
+    using connection = await openFrames(engine.address);
+    connection.send(whole(1), begun(3));
+    connection.socket.end();
+    // The body of the second will never be complete.
+    expect(await connection.readEnd(3)).toStrictEqual(resetWith(ErrorCode.cancel));
+    for (const stream of streams) answer(stream, Buffer.from("x"));
+    expect(await connection.readEnd(1)).toStrictEqual(answered);
+    expect(await connection.readFrame()).toBeUndefined();
+    await expect.poll(() => engine.connections.size).toBe(0);
+  });
+
+  test.each([
+    { name: "resets it", end: (connection: FrameConnection) => connection.socket.resetAndDestroy() },
+    { name: "closes it", end: (connection: FrameConnection) => connection.socket.destroy() },
+  ])("$name while calls are open tells them, and leaves nothing", async ({ end }) => {
+    const codes: number[] = [];
+    await using engine = await startEngine({
+      serve: (stream) => {
+        stream.receiver = receiving(stream, { onReset: (code) => codes.push(code) });
+        stream.sendHeaders([], false);
+        stream.sendData(Buffer.alloc(200_000));
+      },
+    });
+    using connection = await openFrames(engine.address);
+    connection.send(begun(1, hold), begun(3, hold));
+    await connection.readUntil(({ type }) => type === frameType.data);
+    end(connection);
+    await expect.poll(() => codes).toStrictEqual([ErrorCode.cancel, ErrorCode.cancel]);
+    await expect.poll(() => engine.connections.size).toBe(0);
+  });
+
+  test.each([
+    {
+      name: "says nothing of itself",
+      limits: { stallTimeoutMs: 50 },
+      sent: [],
+      want: ErrorCode.settingsTimeout,
+      settled: false,
+    },
+    {
+      name: "does not go on with a header block",
+      limits: { stallTimeoutMs: 500 },
+      sent: [frame(frameType.headers, 0, 1)],
+      want: ErrorCode.protocolError,
+      settled: true,
+    },
+  ])("$name is let go", async ({ limits, sent, want, settled }) => {
+    await using engine = await startEngine({ limits });
+    using connection = await openFrames(engine.address, { settled });
+    connection.send(...sent);
+    const goAway = await nextOf(connection, frameType.goAway);
+    expect(goAway?.payload.readUInt32BE(4)).toBe(want);
+    expect(await connection.readFrame()).toBeUndefined();
+  });
+
+  test.each([
+    { name: "says nothing", sent: [] },
+    { name: "says nothing but that it is there", sent: [alive] },
+    { name: "asks for nothing any more, but says that it is there", sent: [whole(1), alive] },
+  ])("$name is let go when it has had no stream for long", async ({ sent }) => {
+    using pair = quietPair();
+    const frames = readFrames(pair.client);
+    // However many PINGs a fast machine exchanges in that time: here idleness is to end the connection.
+    serveConnection(pair.server, { limits: { idleTimeoutMs: 50, pings: Number.POSITIVE_INFINITY } });
+    // Without a system in between it arrives before the first look at the clock, however busy the machine is.
+    pair.client.write(Buffer.concat([opening, ...sent.map(frameBytes)]));
+    const seen = new Set<number>();
+    // With a PING behind each answer to one it says something all the time.
+    const goAway = await frames.readUntil(({ type, flags }) => {
+      if (type === frameType.ping && flags === ack) setImmediate(() => pair.client.write(frameBytes(alive)));
+      seen.add(type);
+      return type === frameType.goAway;
+    });
+    expect(goAway?.payload.readUInt32BE(4)).toBe(ErrorCode.noError);
+    expect(seen.has(frameType.ping)).toBe(sent.includes(alive));
+    expect(seen.has(frameType.headers)).toBe(sent.length > 1);
+    const drainPing = await frames.readUntil(({ type, flags }) => type === frameType.ping && flags === 0);
+    pair.client.write(frameBytes(frame(frameType.ping, ack, 0, drainPing?.payload)));
+    expect(await frames.readUntil(() => false)).toBeUndefined();
+  });
+
+  test("has streams one after the other is not idle", async () => {
+    await using engine = await startEngine({ limits: { idleTimeoutMs: 600 }, serve: answerSlowly });
+    using connection = await openFrames(engine.address);
+    for (const streamId of [1, 3, 5]) {
+      connection.send(whole(streamId));
+      expect(await connection.readEnd(streamId)).toStrictEqual(answered);
+    }
+  });
+
+  test("is gone without a word is found out by a PING", async () => {
+    const codes: number[] = [];
+    await using engine = await startEngine({
+      limits: { idleTimeoutMs: 500, stallTimeoutMs: 500 },
+      serve: (stream) => {
+        stream.receiver = receiving(stream, { onReset: (code) => codes.push(code) });
+      },
+    });
+    using dead = await openFrames(engine.address);
+    dead.send(begun(1));
+    expect((await dead.readUntil(() => false))?.type).toBeUndefined();
+    await expect.poll(() => codes).toStrictEqual([ErrorCode.cancel]);
+    expect(engine.connections.size).toBe(0);
+  });
+
+  test("answers the PINGs that look for life is not disturbed", async () => {
+    await using engine = await startEngine({ limits: { idleTimeoutMs: 300, stallTimeoutMs: waitLimitMs } });
+    using patient = await openFrames(engine.address);
+    patient.send(begun(1));
+    for (let pings = 0; pings < 2; pings++) {
+      const ping = await nextOf(patient, frameType.ping);
+      patient.send(frame(frameType.ping, ack, 0, ping?.payload));
+    }
+    patient.send(dataFrame(1, Buffer.alloc(0), endStream));
+    expect(await patient.readEnd(1)).toStrictEqual(answered);
+  });
+
+  test("has answered a PING is kept by a process that was held up and reads that late", async () => {
+    vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const begins = Promise.withResolvers<void>();
+    await using engine = await startEngine({
+      limits: { idleTimeoutMs: 1000, stallTimeoutMs: 1000 },
+      serve: (stream) => {
+        stream.receiver = receiving(stream, { onEnd: () => answer(stream) });
+        begins.resolve();
+      },
+    });
+    using connection = await openFrames(engine.address);
+    connection.send(begun(1));
+    await within(begins.promise, "the stream");
+    vi.advanceTimersByTime(1000);
+    const ping = await nextOf(connection, frameType.ping);
+    // Behind it the event loop reads before it looks, as it does behind timers.
+    await nextTurn();
+    connection.send(frame(frameType.ping, ack, 0, ping?.payload));
+    vi.advanceTimersByTime(2000);
+    await nextTurn();
+    connection.send(dataFrame(1, Buffer.alloc(0), endStream));
+    expect(await connection.readEnd(1)).toStrictEqual(answered);
+  });
+
+  test("owes the rest of a body that is waited for is not waited for without end", async () => {
+    await using engine = await startEngine({
+      limits: { requestTimeoutMs: 60 },
+      serve: (stream) => {
+        stream.receiver = receiving(stream, { isAwaited: stream.id === 3, onEnd: () => answer(stream) });
+      },
+    });
+    using connection = await openFrames(engine.address);
+    connection.send(begun(1), begun(3));
+    expect(await connection.readEnd(3)).toStrictEqual(resetWith(ErrorCode.cancel));
+    // A stream of messages takes the time it takes.
+    connection.send(dataFrame(1, Buffer.from("x"), endStream));
+    expect(await connection.readEnd(1)).toStrictEqual(answered);
+  });
+
+  test("goes on with a body after its answer is asked to stop in time, however far off all else is", async () => {
+    await using engine = await startEngine({ limits: { ...farOff, lingerMs: 20 }, serve: (stream) => answer(stream) });
+    using connection = await openFrames(engine.address);
+    for (const streamId of [1, 3]) {
+      connection.send(begun(streamId));
+      const reset = await nextOf(connection, frameType.resetStream);
+      expect([reset?.streamId, reset?.payload.readUInt32BE(0)]).toStrictEqual([streamId, ErrorCode.noError]);
+    }
+  });
+
+  test.each([
+    { name: "it is reset", everyMs: 13, last: frameType.resetStream },
+    { name: "the connection ends", everyMs: 3_600_000, last: frameType.headers },
+  ])("goes on with a body after its answer has a clock until $name", async ({ everyMs, last }) => {
+    using started = vi.spyOn(globalThis, "setInterval");
+    using cleared = vi.spyOn(globalThis, "clearInterval");
+    await using engine = await startEngine({ limits: { lingerMs: 4 * everyMs }, serve: (stream) => answer(stream) });
+    using connection = await openFrames(engine.address);
+    connection.send(begun(1));
+    await nextOf(connection, last);
+    if (last === frameType.headers) connection.socket.destroy();
+    const clocks = started.mock.results.filter((_, i) => started.mock.calls[i]?.[1] === everyMs);
+    expect(clocks).toHaveLength(1);
+    // Otherwise, idle connections would look for such bodies for ever, and connections that are over for anything.
+    const stopped = last === frameType.headers ? started.mock.results : clocks;
+    const isCleared = (timer: unknown): boolean => cleared.mock.calls.some(([other]) => other === timer);
+    await expect.poll(() => stopped.every(({ value }) => isCleared(value))).toBe(true);
+  });
+
+  test("takes nothing of what it is owed does not hold it without end", async () => {
+    await using engine = await startEngine({ limits: { blockedTimeoutMs: 60, stallTimeoutMs: 500 } });
+    using connection = await openFrames(engine.address);
+    connection.send(
+      begun(1),
+      dataFrame(1, Buffer.alloc(16_000)),
+      ...Array.from({ length: 4 }, () => dataFrame(1, Buffer.alloc(16_000))),
+    );
+    connection.send(dataFrame(1, Buffer.alloc(0), endStream));
+    expect(await connection.readEnd(1)).toStrictEqual({ ...resetWith(ErrorCode.cancel), httpStatus: 200 });
+  });
+
+  test.each([
+    { name: "PINGs", sent: alive, limits: { pings: 1e9 } },
+    { name: "requests", sent: whole(1), limits: {} },
+  ])("sends $name and does not read is not read from either, and left", async ({ sent, limits }) => {
+    const budget = new BacklogBudget(2 ** 30);
+    let heldBytes = 0;
+    await using engine = await startEngine({
+      budget,
+      limits: { ...limits, blockedTimeoutMs: 100 },
+      serve: (stream) => stream.sendHeaders([statusBlock(200), encodeBlock(["x", "y".repeat(1000)])], true),
+    });
+    using connection = await openFrames(engine.address);
+    connection.socket.pause();
+    const closed = new Promise((resolve) => connection.socket.once("close", resolve));
+    connection.socket.on("error", () => {});
+    for (let streamId = 1; engine.connections.size > 0; await nextTurn()) {
+      heldBytes = Math.max(heldBytes, budget.bytes);
+      // Behind what the system takes by itself.
+      if (connection.socket.writableLength > 1_000_000) continue;
+      const ids = Array.from({ length: 2000 }, () => (streamId += 2));
+      connection.send(...ids.map((id) => ({ ...sent, streamId: sent.streamId && id })));
+    }
+    connection.socket.resume();
+    await within(closed, "the end of the connection");
+    expect(heldBytes).toBeGreaterThan(0);
+    // And what the last chunk that was read has asked for.
+    expect(heldBytes).toBeLessThan(2_000_000);
+    expect(budget.bytes).toBe(0);
+  });
+
+  test("breaks a rule and does not end its side is cut off, although its connection is drained meanwhile", async () => {
+    using pair = quietPair();
+    let closed = false;
+    const connection = serveConnection(pair.server, { limits: { lingerMs: 300 } }, () => (closed = true));
+    pair.client.write(Buffer.concat([opening, frameBytes(frame(frameType.ping, 0, 1, Buffer.alloc(8)))]));
+    await within(once(pair.client.resume(), "end"), "the end of what is sent");
+    connection.drain();
+    await expect.poll(() => closed).toBe(true);
+  });
+
+  test("reads nothing is cut off as soon as that leaves no room for others", async () => {
+    using pair = quietPair();
+    let closed = false;
+    serveConnection(
+      pair.server,
+      {
+        serve: (stream) => stream.sendHeaders([statusBlock(200), Buffer.alloc(1000)], true),
+        limits: farOff,
+        budget: new BacklogBudget(100_000),
+      },
+      () => (closed = true),
+    );
+    pair.client.write(opening);
+    for (let i = 0; i < 300; i++) pair.client.write(frameBytes(whole(2 * i + 1)));
+    await expect.poll(() => closed).toBe(true);
+  });
+
+  test("reads again is read from again", async () => {
+    using pair = quietPair();
+    let served = 0;
+    const serve = (stream: Http2Stream): void => {
+      served += 1;
+      stream.sendHeaders([statusBlock(200), encodeBlock(["x", "y".repeat(1000)])], true);
+    };
+    serveConnection(pair.server, { serve });
+    const calls = 2000;
+    pair.client.write(opening);
+    for (let i = 0; i < calls; i++) pair.client.write(frameBytes(whole(2 * i + 1)));
+    for (let turns = 0; turns < calls; turns++) await nextTurn();
+    expect(served).toBeGreaterThan(defaultHttp2Limits.unreadBytes / 1000 / 2);
+    expect(served).toBeLessThan(calls * 0.75);
+    pair.client.resume();
+    await expect.poll(() => served).toBe(calls);
+  });
+
+  test("takes slowly what it is owed, and says nothing, is there all the same", async () => {
+    using pair = quietPair();
+    let closed = false;
+    const limits = { idleTimeoutMs: 100, stallTimeoutMs: 400 };
+    serveConnection(pair.server, { serve: sendEndlessly, limits }, () => (closed = true));
+    const most = 2 ** 31 - 1;
+    const frames = [settingFrame(4, most), windowUpdateFrame(0, most - 65_535), begun(1)];
+    pair.client.write(Buffer.concat([opening, ...frames.map(frameBytes)]));
+    for (const untilMs = performance.now() + 800; performance.now() < untilMs; await sleep(10)) pair.client.read();
+    expect(closed).toBe(false);
+  });
+});

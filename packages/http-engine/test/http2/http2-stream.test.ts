@@ -1,0 +1,370 @@
+import { describe, expect, test } from "vitest";
+import { BacklogBudget, ErrorCode } from "../../../gateway/src/exchange/index.ts";
+import type { Http2Stream } from "../../src/http2/index.ts";
+import {
+  answer,
+  echo,
+  type ReceiverParts,
+  receiving,
+  startEngine,
+  statusBlock,
+} from "../../../testing/src/http2/http2-engine.ts";
+import {
+  dataFrame,
+  frame,
+  type Frame,
+  frameFlag,
+  frameType,
+  headersFrame,
+  openFrames,
+  resetFrame,
+} from "../../../testing/src/carriers/http2-frames.ts";
+import {
+  answered,
+  begun,
+  echoUnlessHeld,
+  goAwayWith,
+  postHeader,
+  resetWith,
+  settingFrame,
+  uint32,
+  whole,
+  windowUpdateFrame,
+} from "../../../testing/src/http2/http2-requests.ts";
+
+const { endStream, endHeaders } = frameFlag;
+const { protocolError, refusedStream } = ErrorCode;
+const text = (of: string): Buffer => Buffer.from(of, "latin1");
+
+const limits = { concurrentStreams: 5 };
+
+describe("the engine", () => {
+  test("refuses a stream above the limit, which may be tried again (§5.1.2, §8.7)", async () => {
+    await using engine = await startEngine({ serve: echoUnlessHeld, limits });
+    using connection = await openFrames(engine.address);
+    connection.send(...[1, 3, 5, 7, 9].map((id) => begun(id)), whole(11));
+    expect(await connection.readEnd(11)).toStrictEqual(resetWith(refusedStream));
+    connection.send(dataFrame(1, text("x"), endStream));
+    expect(await connection.readEnd(1)).toStrictEqual(answered);
+    connection.send(whole(13));
+    expect(await connection.readEnd(13)).toStrictEqual(answered);
+  });
+
+  test("lets what a client sent before it knew of a reset pass (§5.1)", async () => {
+    await using engine = await startEngine({ serve: echoUnlessHeld });
+    using connection = await openFrames(engine.address);
+    const late = [
+      dataFrame(1, text("abc")),
+      headersFrame(1, [["a", "b"]], endStream),
+      windowUpdateFrame(1, 5),
+      resetFrame(1, 8),
+    ];
+    connection.send(headersFrame(1, postHeader(["connection", "close"])), ...late, whole(3));
+    expect(await connection.readEnd(1)).toStrictEqual(resetWith(protocolError));
+    expect(await connection.readEnd(3)).toStrictEqual(answered);
+  });
+
+  test("says which streams it took when it ends a connection (§6.8)", async () => {
+    await using engine = await startEngine({ serve: echoUnlessHeld });
+    using connection = await openFrames(engine.address);
+    connection.send(begun(1), begun(7), frame(frameType.ping, 0, 1, Buffer.alloc(8)));
+    const last = await connection.readUntil(({ type }) => type === frameType.goAway);
+    expect(last?.payload.readUInt32BE(0)).toBe(7);
+  });
+
+  test("serves nothing that comes behind an error, also in the same chunk", async () => {
+    const served: number[] = [];
+    await using engine = await startEngine({
+      serve: (stream) => {
+        served.push(stream.id);
+        echo(stream);
+      },
+    });
+    using connection = await openFrames(engine.address);
+    connection.send(whole(1), frame(frameType.ping, 0, 1, Buffer.alloc(8)), whole(3));
+    expect(await connection.readUntil(() => false)).toBeUndefined();
+    expect(served).toStrictEqual([1]);
+  });
+
+  test("serves nothing that comes behind what was too much, also in the same chunk", async () => {
+    const served: number[] = [];
+    await using engine = await startEngine({
+      budget: new BacklogBudget(500),
+      serve: (stream) => {
+        served.push(stream.id);
+        answer(stream, Buffer.alloc(1000));
+      },
+    });
+    using connection = await openFrames(engine.address);
+    connection.send(settingFrame(4, 0), whole(1), whole(3));
+    const last = await connection.readUntil(({ type }) => type === frameType.goAway);
+    expect(last?.payload).toStrictEqual(uint32(1, ErrorCode.enhanceYourCalm));
+    expect(await connection.readUntil(() => false)).toBeUndefined();
+    expect(served).toStrictEqual([1]);
+  });
+
+  test.each([
+    { bytes: 16_383, frames: [16_383] },
+    { bytes: 16_384, frames: [16_384] },
+    { bytes: 16_385, frames: [16_384, 1] },
+    { bytes: 32_768, frames: [16_384, 16_384] },
+    { bytes: 32_769, frames: [16_384, 16_384, 1] },
+  ])("sends a header block of $bytes octets in as many frames as it takes (§4.3)", async ({ bytes, frames }) => {
+    await using engine = await startEngine({
+      // An update of the table size stands in front of the first one.
+      serve: (stream) => stream.sendHeaders([Buffer.alloc(bytes - 1)], true),
+    });
+    using connection = await openFrames(engine.address);
+    connection.send(whole(1), frame(frameType.ping, 0, 0, Buffer.alloc(8)));
+    const sent: Frame[] = [];
+    await connection.readUntil((one) => {
+      if (one.streamId === 1) sent.push(one);
+      return one.type === frameType.ping;
+    });
+    expect(sent.map(({ payload }) => payload.byteLength)).toStrictEqual(frames);
+    expect(sent.map(({ type, flags }) => [type, flags])).toStrictEqual(
+      frames.map((_, i) => [
+        i === 0 ? frameType.headers : frameType.continuation,
+        (i === 0 ? endStream : 0) | (i === frames.length - 1 ? endHeaders : 0),
+      ]),
+    );
+  });
+
+  test("ends an answer of which nothing is left by an empty DATA frame, not by a trailer section (§8.1)", async () => {
+    await using engine = await startEngine({
+      serve: (stream) => {
+        stream.sendHeaders([statusBlock(200)], false);
+        stream.end(undefined, undefined);
+      },
+    });
+    using connection = await openFrames(engine.address);
+    connection.send(whole(1));
+    await connection.readUntil(({ streamId }) => streamId === 1);
+    const last = await connection.readUntil(({ streamId }) => streamId === 1);
+    expect(last).toMatchObject({ type: frameType.data, flags: endStream, payload: Buffer.of() });
+  });
+
+  test("hands on no piece of nothing", async () => {
+    const pieces: string[] = [];
+    await using engine = await startEngine({
+      serve: (stream) => {
+        stream.receiver = receiving(stream, {
+          onData: (piece) => void pieces.push(Buffer.from(piece).toString()),
+          onEnd: () => answer(stream),
+        });
+      },
+    });
+    using connection = await openFrames(engine.address);
+    const padding = frame(frameType.data, frameFlag.padded, 1, text("\x02\0\0"));
+    connection.send(
+      begun(1),
+      padding,
+      dataFrame(1, text("a")),
+      dataFrame(1, text("")),
+      dataFrame(1, text(""), endStream),
+    );
+    expect(await connection.readEnd(1)).toStrictEqual(answered);
+    expect(pieces).toEqual(["a"]);
+  });
+
+  test("sends no frame for what was sent before, once the next has waited", async () => {
+    await using engine = await startEngine({
+      serve: (stream) => {
+        stream.receiver = receiving(stream);
+        stream.sendHeaders([statusBlock(200)], false);
+        for (const letter of "abc") stream.sendData(text(letter));
+        stream.end(undefined, undefined);
+      },
+    });
+    using connection = await openFrames(engine.address);
+    connection.send(settingFrame(4, 2), whole(1), frame(frameType.ping, 0, 0, Buffer.alloc(8)));
+    const pieces: string[] = [];
+    const take = ({ type, flags, payload }: Frame): boolean => {
+      if (type === frameType.data) pieces.push(payload.toString());
+      return type === frameType.ping || (type === frameType.data && flags === endStream);
+    };
+    await connection.readUntil(take);
+    connection.send(windowUpdateFrame(1, 10));
+    await connection.readUntil(take);
+    expect(pieces).toEqual(["a", "b", "c"]);
+  });
+
+  test("tells a client of a reset that is the last thing a drain waits for (§6.8)", async () => {
+    const streams: Http2Stream[] = [];
+    await using engine = await startEngine({
+      serve: (stream) => {
+        stream.receiver = receiving(stream);
+        streams.push(stream);
+      },
+    });
+    using connection = await openFrames(engine.address);
+    connection.send(begun(1), frame(frameType.ping, 0, 0, Buffer.alloc(8)));
+    await connection.readUntil(({ type }) => type === frameType.ping);
+    for (const one of engine.connections) one.drain();
+    const ping = await connection.readUntil(({ type }) => type === frameType.ping);
+    connection.send(frame(frameType.ping, frameFlag.ack, 0, ping?.payload));
+    await connection.readUntil(({ type }) => type === frameType.goAway);
+    streams[0]?.reset(ErrorCode.cancel);
+    expect(await connection.readEnd(1)).toStrictEqual(resetWith(ErrorCode.cancel));
+  });
+
+  test.each([
+    {
+      name: "an answer that has ended, although its request has not",
+      end: (stream: Http2Stream) => stream.sendHeaders([statusBlock(200)], true),
+      want: { type: frameType.headers, flags: endHeaders | endStream },
+    },
+    {
+      name: "a reset",
+      end: (stream: Http2Stream) => stream.reset(ErrorCode.cancel),
+      want: { type: frameType.resetStream, payload: uint32(ErrorCode.cancel) },
+    },
+  ])("sends nothing behind $name", async ({ end, want }) => {
+    await using engine = await startEngine({
+      serve: (stream) => {
+        end(stream);
+        stream.sendHeaders([statusBlock(200)], false);
+        stream.sendData(text("more"));
+        stream.answer([statusBlock(200)], text("another"), undefined);
+        stream.end(text("last"), undefined);
+        if (stream.closed) stream.reset(ErrorCode.noError);
+      },
+    });
+    using connection = await openFrames(engine.address);
+    connection.send(begun(1), frame(frameType.ping, 0, 0, Buffer.alloc(8)));
+    const sent: Frame[] = [];
+    await connection.readUntil((one) => {
+      if (one.streamId === 1) sent.push(one);
+      return one.type === frameType.ping;
+    });
+    expect(sent).toMatchObject([want]);
+  });
+
+  test("gives back the window of what it has not read when it answers, although its client sends on", async () => {
+    let heldBytes = 0;
+    await using engine = await startEngine({
+      serve: (stream) => {
+        stream.receiver = receiving(stream, {
+          onData: (piece) => {
+            heldBytes += piece.byteLength;
+            if (heldBytes === 48_000) answer(stream);
+          },
+        });
+      },
+      limits: { connectionWindowBytes: 65_535, lingerMs: 60_000 },
+    });
+    using connection = await openFrames(engine.address);
+    const body = [1, 2, 3].map(() => dataFrame(1, Buffer.alloc(16_000)));
+    connection.send(begun(1), ...body, frame(frameType.ping, 0, 0, Buffer.alloc(8)));
+    const granted: Buffer[] = [];
+    await connection.readUntil(({ type, streamId, payload }) => {
+      if (type === frameType.windowUpdate && streamId === 0) granted.push(payload);
+      return type === frameType.ping;
+    });
+    expect(granted).toStrictEqual([uint32(48_000)]);
+  });
+
+  test("gives back the window of what comes while its answer waits, and then sends that", async () => {
+    await using engine = await startEngine({
+      serve: (stream) => answer(stream, Buffer.alloc(10)),
+      limits: { connectionWindowBytes: 65_535, lingerMs: 60_000 },
+    });
+    using connection = await openFrames(engine.address);
+    const body = [1, 2, 3].map(() => dataFrame(1, Buffer.alloc(16_000)));
+    connection.send(settingFrame(4, 0), begun(1), ...body, frame(frameType.ping, 0, 0, Buffer.alloc(8)));
+    const granted: Buffer[] = [];
+    await connection.readUntil(({ type, streamId, payload }) => {
+      if (type === frameType.windowUpdate && streamId === 0) granted.push(payload);
+      return type === frameType.ping;
+    });
+    expect(granted).toStrictEqual([uint32(48_000)]);
+    connection.send(dataFrame(1, text(""), endStream), windowUpdateFrame(1, 10));
+    expect(await connection.readEnd(1)).toMatchObject({ kind: "answered" });
+  });
+
+  test("stops a body of more than 256 KiB behind its answer (§8.1)", async () => {
+    await using engine = await startEngine({ serve: (stream) => answer(stream), limits: { lingerMs: 60_000 } });
+    using connection = await openFrames(engine.address);
+    const body = Array.from({ length: 17 }, () => dataFrame(1, Buffer.alloc(16_384)));
+    connection.send(begun(1), ...body, frame(frameType.ping, 0, 0, Buffer.alloc(8)));
+    const resets: Buffer[] = [];
+    await connection.readUntil(({ type, payload }) => {
+      if (type === frameType.resetStream) resets.push(payload);
+      return type === frameType.ping;
+    });
+    expect(resets).toStrictEqual([uint32(ErrorCode.noError)]);
+  });
+
+  test("does not take resets of streams that it has answered for rapid ones", async () => {
+    await using engine = await startEngine({ serve: (stream) => answer(stream), limits: { resets: 2 } });
+    using connection = await openFrames(engine.address);
+    connection.send(...Array.from({ length: 20 }, (_, i) => [begun(2 * i + 1), resetFrame(2 * i + 1, 8)]).flat());
+    connection.send(whole(41));
+    expect(await connection.readEnd(41)).toStrictEqual(answered);
+  });
+
+  test("stops a request that it has answered (§8.1)", async () => {
+    await using engine = await startEngine({
+      serve: (stream) => {
+        answer(stream);
+        stream.reset(ErrorCode.noError);
+      },
+    });
+    using connection = await openFrames(engine.address);
+    connection.send(begun(1));
+    const frames = [await connection.readUntil(({ streamId }) => streamId === 1), await connection.readFrame()];
+    expect(frames.map((one) => one?.type)).toStrictEqual([frameType.headers, frameType.resetStream]);
+    connection.send(dataFrame(1, text("late")), whole(3));
+    expect(await connection.readEnd(3)).toStrictEqual(answered);
+  });
+
+  test.each<{ name: string; throwing: ReceiverParts; begin?: (stream: Http2Stream) => void }>([
+    { name: "when it is handed a request", throwing: {}, begin: thrower },
+    { name: "at a piece of a body", throwing: { onData: thrower } },
+    { name: "at the end of a body", throwing: { onEnd: thrower } },
+    { name: "at a reset", throwing: { onReset: thrower, onEnd: thrower } },
+    {
+      name: "when it may send more",
+      throwing: { onWritable: thrower },
+      begin: (stream) => stream.sendData(Buffer.alloc(65_536)),
+    },
+  ])("resets the stream of a server that throws $name, and serves the others", async ({ throwing, begin }) => {
+    const faults: unknown[] = [];
+    await using engine = await startEngine({
+      onFault: (error) => faults.push(error),
+      serve: (stream) => {
+        if (stream.id !== 1) return echo(stream);
+        stream.receiver = receiving(stream, throwing);
+        begin?.(stream);
+      },
+    });
+    using connection = await openFrames(engine.address);
+    connection.send(begun(1), begun(3), windowUpdateFrame(1, 1), windowUpdateFrame(0, 100));
+    connection.send(dataFrame(1, text("x"), endStream), dataFrame(3, text("x"), endStream));
+    expect(await connection.readEnd(1)).toStrictEqual(resetWith(ErrorCode.internalError));
+    expect(await connection.readEnd(3)).toStrictEqual(answered);
+    expect(faults).toContainEqual(new Error("a fault of the test's"));
+  });
+
+  test("ends a connection on which a fault is no stream's with INTERNAL_ERROR, and tells of it (§5.4.1)", async () => {
+    const faults: unknown[] = [];
+    const errors: unknown[] = [];
+    await using engine = await startEngine({
+      onFault: (error) => {
+        if (faults.push(error) === 1) throw new Error("a fault beyond the stream");
+      },
+      onError: (scope) => errors.push(scope),
+      serve: thrower,
+    });
+    using connection = await openFrames(engine.address);
+    connection.send(whole(1));
+    expect(await connection.readEnd(3)).toMatchObject(goAwayWith(ErrorCode.internalError));
+    expect(faults).toEqual([new Error("a fault of the test's"), new Error("a fault beyond the stream")]);
+    // The client did nothing wrong.
+    expect(errors).toEqual([]);
+  });
+});
+
+function thrower(): never {
+  throw new Error("a fault of the test's");
+}

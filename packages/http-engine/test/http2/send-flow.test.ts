@@ -1,0 +1,217 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { describe, expect, test } from "vitest";
+import { BacklogBudget } from "../../../gateway/src/exchange/index.ts";
+import { defaultHttp2Limits, type Http2Stream } from "../../src/http2/index.ts";
+import { answer, receiving, startEngine, statusBlock } from "../../../testing/src/http2/http2-engine.ts";
+import { frame, frameFlag, frameType, openFrames, resetFrame } from "../../../testing/src/carriers/http2-frames.ts";
+import { answered, begun, settingFrame, whole, windowUpdateFrame } from "../../../testing/src/http2/http2-requests.ts";
+
+const ping = frame(frameType.ping, 0, 0, Buffer.alloc(8));
+const { blockedTimeoutMs } = defaultHttp2Limits;
+
+describe("what waits to be sent", () => {
+  test("waits until a window that was taken below nought is above it again (§6.9.2)", async () => {
+    await using engine = await startEngine({ serve: (stream) => answer(stream, Buffer.from("abcd")) });
+    using connection = await openFrames(engine.address);
+    connection.send(settingFrame(4, 2), whole(1));
+    await connection.readUntil(({ type }) => type === frameType.data);
+    // The window was 0, is -2, and becomes 0 again, which lets nothing through; and then 1.
+    connection.send(settingFrame(4, 0), windowUpdateFrame(1, 2), ping);
+    const next = await connection.readUntil(({ type }) => type === frameType.data || type === frameType.ping);
+    expect(next?.type).toBe(frameType.ping);
+    connection.send(windowUpdateFrame(1, 1));
+    const data = await connection.readUntil(({ type }) => type === frameType.data);
+    expect(data).toMatchObject({ flags: 0, payload: Buffer.from("c") });
+    connection.send(windowUpdateFrame(1, 1));
+    expect(await connection.readEnd(1)).toMatchObject({ kind: "answered" });
+  });
+
+  test("sends one DATA frame for a WINDOW_UPDATE, and none without data", async () => {
+    await using engine = await startEngine({ serve: (stream) => answer(stream, Buffer.from("abc")) });
+    using connection = await openFrames(engine.address);
+    connection.send(settingFrame(4, 0), whole(1), whole(3), windowUpdateFrame(1, 1), windowUpdateFrame(3, 2), ping);
+    const sent: string[] = [];
+    await connection.readUntil(({ type, streamId, payload }) => {
+      if (type === frameType.data) sent.push(`${streamId}:${payload.toString()}`);
+      return type === frameType.ping;
+    });
+    expect(sent).toEqual(["1:a", "3:ab"]);
+  });
+
+  test("does not matter to a change of the windows where nothing waits", async () => {
+    await using engine = await startEngine({ serve: (stream) => stream.sendHeaders([statusBlock(200)], false) });
+    using connection = await openFrames(engine.address);
+    connection.send(whole(1), settingFrame(4, 100_000), ping);
+    expect(await connection.readUntil(({ type }) => type === frameType.ping)).toBeDefined();
+  });
+
+  test("costs a WINDOW_UPDATE the same, however many streams wait for theirs", async () => {
+    await using engine = await startEngine();
+    using connection = await openFrames(engine.address);
+    connection.send(ping);
+    await connection.readUntil(({ type }) => type === frameType.ping);
+    const [{ sendFlow } = expect.fail("no connection")] = engine.connections;
+    let looks = 0;
+    const streams = Array.from({ length: 250 }, () => ({
+      window: 0,
+      get sendWindow() {
+        looks++;
+        return this.window;
+      },
+      set sendWindow(bytes) {
+        this.window = bytes;
+      },
+      queuedBytes: 1000,
+      sendNext() {
+        sendFlow.release(this, sendFlow.take(this, 1), false);
+      },
+      reset: () => {},
+    }));
+    for (const stream of streams) sendFlow.wait(stream, 1000);
+    looks = 0;
+    for (const stream of streams) sendFlow.growStream(stream, 1);
+    expect(looks).toBeLessThan(10 * streams.length);
+    expect(sendFlow.queuedBytes).toBe(999 * streams.length);
+  });
+
+  test("takes a single byte of room in the connection's window", async () => {
+    await using engine = await startEngine({ serve: (stream) => answer(stream, Buffer.alloc(65_537)) });
+    using connection = await openFrames(engine.address);
+    connection.send(settingFrame(4, 100_000), whole(1));
+    for (let bytes = 0; bytes < 65_535;) {
+      const data = await connection.readUntil(({ type }) => type === frameType.data);
+      bytes += data?.payload.byteLength ?? Infinity;
+    }
+    connection.send(windowUpdateFrame(0, 1), ping);
+    const next = await connection.readUntil(({ type }) => type === frameType.data || type === frameType.ping);
+    expect(next).toMatchObject({ type: frameType.data, flags: 0, payload: Buffer.alloc(1) });
+  });
+
+  test("waits behind what waits already, whoever says so while there is room", async () => {
+    const streams: Http2Stream[] = [];
+    await using engine = await startEngine({
+      serve: (stream) => {
+        streams.push(stream);
+        stream.receiver = receiving(stream, { onWritable: () => streams[1]?.end(Buffer.from("b"), undefined) });
+        stream.sendHeaders([statusBlock(200)], false);
+        stream.sendData(Buffer.from("a"));
+      },
+    });
+    using connection = await openFrames(engine.address);
+    connection.send(settingFrame(4, 0), begun(1), begun(3), settingFrame(4, 100));
+    const sent: string[] = [];
+    await connection.readUntil(({ type, streamId, flags, payload }) => {
+      if (type === frameType.data && streamId === 3) sent.push(payload.toString());
+      return streamId === 3 && flags === frameFlag.endStream;
+    });
+    expect(sent.join("")).toBe("ab");
+  });
+
+  test.each([
+    { name: "taken", end: [windowUpdateFrame(1, 1000)] },
+    { name: "given up", end: [resetFrame(1, 8)] },
+  ])("is counted until it is $name", async ({ end }) => {
+    const budget = new BacklogBudget(100_000);
+    await using engine = await startEngine({ budget, serve: (stream) => answer(stream, Buffer.alloc(1000)) });
+    using connection = await openFrames(engine.address);
+    connection.send(settingFrame(4, 0), whole(1), ping);
+    await connection.readUntil(({ type }) => type === frameType.ping);
+    expect(budget.bytes).toBe(1000);
+    connection.send(...end, ping);
+    await connection.readUntil(({ type }) => type === frameType.ping);
+    expect(budget.bytes).toBe(0);
+  });
+
+  test("is counted until its connection is over", async () => {
+    const budget = new BacklogBudget(100_000);
+    await using engine = await startEngine({ budget, serve: (stream) => answer(stream, Buffer.alloc(1000)) });
+    using connection = await openFrames(engine.address);
+    connection.send(settingFrame(4, 0), whole(1), whole(3), ping);
+    await connection.readUntil(({ type }) => type === frameType.ping);
+    expect(budget.bytes).toBe(2000);
+    connection.socket.destroy();
+    await expect.poll(() => budget.bytes).toBe(0);
+  });
+});
+
+test("short answers do not wait for long ones, whenever there is a little room", async () => {
+  await using engine = await startEngine({
+    serve: (stream) => answer(stream, Buffer.alloc(stream.id === 1 ? 1_000_000 : 20_000)),
+  });
+  using connection = await openFrames(engine.address);
+  const shorts = [3, 5, 7, 9];
+  connection.send(settingFrame(4, 2 ** 31 - 1), ...[1, ...shorts].map(whole));
+  const sentBytes = new Map<number, number>();
+  const ended: number[] = [];
+  while (ended.length < shorts.length) {
+    const data = await connection.readUntil(({ type }) => type === frameType.data);
+    if (data === undefined) throw new Error("the connection has ended");
+    sentBytes.set(data.streamId, (sentBytes.get(data.streamId) ?? 0) + data.payload.byteLength);
+    if (data.flags === frameFlag.endStream) ended.push(data.streamId);
+    // Room for less than one frame at a time.
+    connection.send(windowUpdateFrame(0, data.payload.byteLength));
+  }
+  expect(ended).toStrictEqual(shorts);
+  // Its first window, and then no more than a turn for each turn of the others.
+  expect(sentBytes.get(1)).toBeLessThan(65_535 + shorts.length * 2 * 16_384);
+});
+
+describe("a frame goes at once", () => {
+  test.each([
+    { name: "if it fills the window of its stream", streamWindow: 5, sizes: [5, 1], go: [true, false] },
+    { name: "if it fits the window of its stream", streamWindow: 5, sizes: [6, 4], go: [false, true] },
+    { name: "up to the size of a frame", streamWindow: 65_535, sizes: [16_385, 16_384], go: [false, true] },
+    {
+      name: "if it fits the window of the connection",
+      streamWindow: 100_000,
+      sizes: [16_384, 16_384, 16_384, 16_384, 16_383, 1],
+      go: [true, true, true, false, true, false],
+    },
+    { name: "unless the socket is full", streamWindow: 5, sizes: [1], go: [false], congested: true },
+  ])("$name", async ({ streamWindow, sizes, go, congested = false }) => {
+    await using engine = await startEngine();
+    using connection = await openFrames(engine.address);
+    connection.send(ping);
+    await connection.readUntil(({ type }) => type === frameType.ping);
+    const [{ output, sendFlow } = expect.fail("no connection")] = engine.connections;
+    output.congested = congested;
+    const stream = { sendWindow: streamWindow, queuedBytes: 0, sendNext: () => {}, reset: () => {} };
+    expect(sizes.map((bytes) => sendFlow.takeAll(stream, bytes))).toEqual(go);
+    const taken = sizes.filter((_, at) => go[at]).reduce((sum, bytes) => sum + bytes, 0);
+    expect(stream.sendWindow).toBe(streamWindow - taken);
+  });
+});
+
+describe("an answer is", () => {
+  test.each([
+    { name: "stalled when nothing of it was taken for long", afterMs: blockedTimeoutMs, stalled: 1 },
+    { name: "not stalled before that", afterMs: blockedTimeoutMs - 5000, stalled: 0 },
+  ])("$name", async ({ afterMs, stalled }) => {
+    await using engine = await startEngine({ serve: (stream) => answer(stream, Buffer.alloc(1000)) });
+    using connection = await openFrames(engine.address);
+    connection.send(settingFrame(4, 0), whole(1), ping);
+    await connection.readUntil(({ type }) => type === frameType.ping);
+    const [first] = engine.connections;
+    expect(first?.sendFlow.stalled(performance.now() + afterMs)).toHaveLength(stalled);
+  });
+
+  test("not stalled while its reader goes on, however slowly", async () => {
+    await using engine = await startEngine({
+      serve: (stream) => {
+        stream.receiver = receiving(stream);
+        answer(stream, Buffer.alloc(1000));
+      },
+    });
+    using connection = await openFrames(engine.address);
+    connection.send(settingFrame(4, 0), whole(1), ping);
+    await connection.readUntil(({ type }) => type === frameType.ping);
+    const waitingAtMs = performance.now();
+    while (performance.now() < waitingAtMs + 5) await nextTurn();
+    connection.send(windowUpdateFrame(1, 1), ping);
+    await connection.readUntil(({ type, flags }) => type === frameType.ping && flags === frameFlag.ack);
+    const [first] = engine.connections;
+    expect(first?.sendFlow.stalled(waitingAtMs + blockedTimeoutMs + 4)).toStrictEqual([]);
+    connection.send(windowUpdateFrame(1, 999), whole(3), windowUpdateFrame(3, 1000));
+    expect(await connection.readEnd(3)).toStrictEqual(answered);
+  });
+});

@@ -1,0 +1,15 @@
+import { expect, test } from "vitest";
+import { StreamTable } from "../../src/http2/stream-table.ts";
+
+test("of the streams that we have reset the latest 1,024 are remembered", () => {
+  const table = new StreamTable();
+  for (let streamId = 1; streamId <= 2 * 1025; streamId += 2) {
+    table.lastStreamId = streamId;
+    table.rememberReset(streamId);
+  }
+  expect([1, 3, 2049].map((streamId) => table.absenceOf(streamId))).toStrictEqual([
+    "closed",
+    "reset-by-us",
+    "reset-by-us",
+  ]);
+});

@@ -1,0 +1,114 @@
+import { type Duplex, duplexPair } from "node:stream";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { BacklogBudget, ErrorCode } from "../../../../gateway/src/exchange/index.ts";
+import { type AnswerReceiver, ClientConnection, type ClientStream } from "../../../src/http2-client/index.ts";
+import { defaultHttp2Limits, StableFields } from "../../../src/http2/index.ts";
+import { Dice } from "../../../../testing/src/dice.ts";
+import { clientPreface, frame, frameBytes, frameType } from "../../../../testing/src/carriers/http2-frames.ts";
+import { randomAnswerFrame } from "../../../../testing/src/http2/random-frame.ts";
+import { problemOf } from "./frames-problem.ts";
+
+const stable = [0, 1, 2].map((i) => new StableFields([":method", "POST", ":path", `/${i}`, "te", "trailers"]));
+
+/** Answers calls by a random sequence of frames. @returns what went wrong on the client's side, if anything did */
+export async function clientEndsWell(seed: number): Promise<string | undefined> {
+  const dice = new Dice(seed);
+  const [client, server]: Duplex[] = duplexPair();
+  if (client === undefined || server === undefined) throw new Error("there is no pair");
+  const said: Buffer[] = [];
+  let faults = 0;
+  let closed = false;
+  const calls: RandomCall[] = [];
+  const budget = new BacklogBudget(1_000_000);
+  const connection = new ClientConnection(client, {
+    limits: { ...defaultHttp2Limits, concurrentStreams: 4, streamWindowBytes: 70_000, connectionWindowBytes: 100_000 },
+    budget,
+    keepaliveMs: 60_000,
+    streamsBeforeSettings: 2,
+    onReady: () => undefined,
+    onRoom: () => undefined,
+    onRetired: () => undefined,
+    onBusy: () => undefined,
+    onClose: () => (closed = true),
+    onFault: () => (faults += 1),
+  });
+  server.on("data", (bytes: Buffer) => said.push(bytes));
+  server.on("error", () => {});
+  if (dice.roll(16) > 0) server.write(frameBytes(frame(frameType.settings, 0, 0)));
+  for (let writes = 1 + dice.roll(4); writes > 0; writes--) {
+    for (let i = dice.roll(3); i > 0; i--) {
+      if (connection.room > 0) calls.push(new RandomCall(dice, connection));
+    }
+    server.write(Buffer.concat(Array.from({ length: 1 + dice.roll(8) }, () => randomAnswerFrame(dice))));
+    if (dice.roll(8) === 0) connection.drain();
+    await nextTurn();
+    if (dice.roll(4) === 0) calls[0]?.giveUp();
+  }
+  if (dice.roll(2) === 0) server.end();
+  await nextTurn();
+  client.destroy();
+  await nextTurn();
+  await nextTurn();
+  server.destroy();
+  if (faults > 0) return "a receiver of the test's has thrown";
+  if (!closed) return "the connection is not over";
+  if (connection.room > 0) return "a connection that is over has room";
+  if (connection.calls > 0) return "a connection that is over has calls";
+  if (budget.bytes !== 0) return `${String(budget.bytes)} bytes are still held to be sent`;
+  const problem = calls.map((call) => call.problem).find((found) => found !== undefined);
+  if (problem !== undefined) return problem;
+  const bytes = Buffer.concat(said);
+  if (!clientPreface.equals(bytes.subarray(0, clientPreface.byteLength))) return "the preface is not the first";
+  return problemOf(bytes.subarray(clientPreface.byteLength));
+}
+
+/** A call that checks in which order it is told of its answer. */
+class RandomCall implements AnswerReceiver {
+  readonly #stream: ClientStream;
+  readonly #keeps: boolean;
+  #told: "nothing" | "head" | "end" = "nothing";
+  #wrong: string | undefined;
+
+  constructor(dice: Dice, connection: ClientConnection) {
+    this.#keeps = dice.roll(2) === 0;
+    this.#stream = connection.open(dice.oneOf(stable), Buffer.alloc(0), this);
+    if (dice.roll(2) === 0) this.#stream.sendData(Buffer.alloc(dice.roll(100_000)));
+    if (dice.roll(4) > 0) this.#stream.end(Buffer.alloc(dice.roll(2) * dice.roll(70_000)));
+  }
+
+  /** What was told wrongly, or is not told yet. */
+  get problem(): string | undefined {
+    return this.#wrong ?? (this.#told === "end" && this.#stream.closed ? undefined : "a call was not told of its end");
+  }
+
+  giveUp(): void {
+    this.#stream.reset(ErrorCode.cancel);
+  }
+
+  onHead(_head: unknown, ended: boolean): void {
+    this.#tell("nothing", ended ? "end" : "head", "a header");
+  }
+
+  onData(piece: Uint8Array): void {
+    this.#tell("head", "head", "data");
+    if (!this.#keeps) this.#stream.consumed(piece.byteLength);
+  }
+
+  onEnd(): void {
+    this.#tell("head", "end", "an end");
+  }
+
+  onReset(): void {
+    if (this.#told === "end") this.#wrong ??= "a reset came after the end";
+    this.#told = "end";
+  }
+
+  onWritable(): void {
+    if (this.#told === "end") this.#wrong ??= "a call that is over may go on";
+  }
+
+  #tell(after: "nothing" | "head", next: "head" | "end", what: string): void {
+    if (this.#told !== after) this.#wrong ??= `${what} came after ${this.#told}`;
+    this.#told = next;
+  }
+}

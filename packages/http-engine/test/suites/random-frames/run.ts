@@ -1,0 +1,68 @@
+import { writeFileSync } from "node:fs";
+import { parseArgs } from "node:util";
+import { heldBytes } from "../../../../testing/src/carriers/held-bytes.ts";
+import { testSeed } from "../../../../testing/src/test-seed.ts";
+import { clientEndsWell } from "./answer-sequence.ts";
+import { endsWell } from "./sequence.ts";
+
+// `npm run suite -- random-frames`: random sequences of frames against the gateway's own HTTP/2 engine, against its server's
+// side and, with odd seeds, its client's. Whatever comes, it must not throw, must speak in frames that are well formed,
+// name an error code of RFC 9113 if it ends the connection, tell every stream of its end and hold nothing afterwards.
+//
+// `-- --sequences 1000000 --seconds 600` for longer; a sequence that fails names its seed, `-- --seed 42` repeats it.
+
+const { values } = parseArgs({
+  options: {
+    sequences: { type: "string", default: "1000000" },
+    seconds: { type: "string", default: "45" },
+    seed: { type: "string" },
+  },
+});
+
+/** As many connections at once as keep the event loop from having to turn for each. */
+const atOnce = 256;
+
+/** Sequences after which all that is kept once is there: compiled code, tables that have grown. */
+const warmSequences = 10_000;
+
+/** What may be held beyond that which was held then, garbage aside: 16 bytes for each of half a million sequences. */
+const growthBytesMax = 8 * 1024 * 1024;
+
+const problems: string[] = [];
+let done = 0;
+const untilMs = performance.now() + Number(values.seconds) * 1000;
+const first = values.seed === undefined ? testSeed : Number(values.seed);
+const most = values.seed === undefined ? Number(values.sequences) : 1;
+let warmBytes: number | undefined;
+
+while (done < most && performance.now() < untilMs && problems.length === 0) {
+  const seeds = Array.from({ length: Math.min(atOnce, most - done) }, (_, i) => first + done + i);
+  const found = await Promise.all(seeds.map((seed) => (seed % 2 === 0 ? endsWell(seed) : clientEndsWell(seed))));
+  for (const [i, problem] of found.entries())
+    if (problem !== undefined) problems.push(`seed ${String(seeds[i])}: ${problem}`);
+  done += seeds.length;
+  if (done > warmSequences) warmBytes ??= await heldBytes();
+}
+const grownBytes = warmBytes === undefined ? 0 : (await heldBytes()) - warmBytes;
+const memory =
+  warmBytes === undefined
+    ? "they are too few to tell what they leave behind"
+    : `${grownBytes} bytes more are held than after the first ${warmSequences}`;
+if (grownBytes > growthBytesMax) problems.push(memory);
+
+for (const problem of problems) process.stderr.write(`${problem}\n`);
+process.stdout.write(
+  `${String(done)} sequences of frames, ${String(problems.length)} of them ended badly; ${memory}\n`,
+);
+const file = process.env["TEST_REPORT"];
+if (file !== undefined) {
+  writeFileSync(
+    file,
+    JSON.stringify({
+      numPassedTests: problems.length === 0 ? 1 : 0,
+      numFailedTests: problems.length,
+      detail: `${done.toLocaleString("en")} sequences`,
+    }),
+  );
+}
+process.exitCode = problems.length === 0 ? 0 : 1;

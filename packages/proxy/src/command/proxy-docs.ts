@@ -1,0 +1,33 @@
+import type { DescService } from "@bufbuild/protobuf";
+import { createDocsPage } from "@plantstore/docs-page";
+import { createOpenApiAsync, type Endpoint, type RestOptions } from "@plantstore/gateway";
+
+/** The endpoints of a description that a reload replaces. */
+export interface ProxyDocs {
+  readonly endpoints: readonly Endpoint[];
+  /** Describes anew what is served, when it is asked for. */
+  renew(): void;
+}
+
+/** Creates the description of what a proxy serves. @param services - returns it; called when there is a request */
+export function createProxyDocs(services: () => readonly DescService[], rest: RestOptions): ProxyDocs {
+  const create = (): readonly Endpoint[] =>
+    createDocsPage({
+      document: () => {
+        const served = services();
+        const title = served.map(({ typeName }) => typeName).join(", ");
+        return createOpenApiAsync(served, { info: { title, version: "1.0.0" }, rest });
+      },
+      open: true,
+    });
+  let current = create();
+  return {
+    endpoints: current.map((endpoint, at) => ({
+      ...endpoint,
+      answer: (request) => (current[at] ?? endpoint).answer(request),
+    })),
+    renew: () => {
+      current = create();
+    },
+  };
+}

@@ -1,0 +1,378 @@
+import { once } from "node:events";
+import {
+  createServer as createHttp2Server,
+  constants,
+  type Http2Server,
+  type IncomingHttpHeaders,
+  type ServerHttp2Stream,
+} from "node:http2";
+import { createServer } from "node:net";
+import { type Client, Code, ConnectError, createClient } from "@connectrpc/connect";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { createGrpcTransport, type GrpcTransportOptions } from "../../src/client/index.ts";
+import { encodeRequestFields, noFields } from "../../src/client/request-fields.ts";
+import { BlockEncoder, encodeVarying, StableFields } from "../../../http-engine/src/http2/index.ts";
+import { HpackDecoder } from "../../../http-engine/src/http2/hpack/decoder.ts";
+import { type Frame, frame, frameType, resetFrame } from "../../../testing/src/carriers/http2-frames.ts";
+import { heldBytes } from "../../../testing/src/carriers/held-bytes.ts";
+import { listenOnLoopback, startOnLoopback } from "../../../testing/src/carriers/listen-on-loopback.ts";
+import { within } from "../../../testing/src/deadline.ts";
+import { answering, watered } from "../../../testing/src/gateway/greenhouse-client.ts";
+import { grpcAnswer, startScriptedServer } from "../../../testing/src/gateway/scripted-http2-server.ts";
+import { settingFrame } from "../../../testing/src/http2/http2-requests.ts";
+import { someTurns } from "../../../testing/src/some-turns.ts";
+
+// Many calls over one transport: streams, windows and tables of the server, its going away, and what is sent again.
+
+interface TestClient extends AsyncDisposable {
+  readonly greenhouse: Client<typeof GreenhouseService>;
+}
+
+function clientOf(baseUrl: string, options: Partial<GrpcTransportOptions> = {}): TestClient {
+  const transport = createGrpcTransport({ baseUrl, ...options });
+  return {
+    greenhouse: createClient(GreenhouseService, transport),
+    [Symbol.asyncDispose]: () => transport[Symbol.asyncDispose](),
+  };
+}
+
+/** The codes that so many calls at once end with; "ok" for those that succeed. */
+async function callMany({ greenhouse }: TestClient, count: number): Promise<Record<string, number>> {
+  const outcomes = await within(
+    Promise.all(
+      Array.from({ length: count }, (_, i) =>
+        greenhouse.waterBed({ bed: BigInt(i) }).then(
+          () => "ok",
+          (error: unknown) => Code[ConnectError.from(error).code] ?? "?",
+        ),
+      ),
+    ),
+    `${count} calls`,
+  );
+  const counts: Record<string, number> = {};
+  for (const outcome of outcomes) counts[outcome] = (counts[outcome] ?? 0) + 1;
+  return counts;
+}
+
+function goAway(lastStreamId: number): Frame {
+  const payload = Buffer.alloc(8);
+  payload.writeUInt32BE(lastStreamId, 0);
+  return frame(frameType.goAway, 0, 0, payload);
+}
+
+test("a server that takes one stream at a time gets one at a time", async () => {
+  let open = 0;
+  let most = 0;
+  await using server = await startScriptedServer({
+    opening: [settingFrame(3, 1)],
+    frame: (_, { type }) => {
+      if (type === frameType.headers) most = Math.max(most, ++open);
+    },
+    request: (connection, id) =>
+      setImmediate(() => {
+        open--;
+        connection.send(...grpcAnswer(id, watered), ...(connection.index === 0 ? [goAway(id)] : []));
+      }),
+  });
+  await using client = clientOf(server.baseUrl, { connections: 1 });
+  // The first call is what brings the settings, which count for the next connection, too.
+  await client.greenhouse.waterBed({});
+  expect(await callMany(client, 50)).toEqual({ ok: 50 });
+  expect({ most, connections: server.connections, requests: server.requests }).toEqual({
+    most: 1,
+    connections: 2,
+    requests: 51,
+  });
+});
+
+test("a further connection is opened when the streams of the first are taken", async () => {
+  await using server = await startScriptedServer({
+    opening: [settingFrame(3, 2)],
+    request: (connection, id) => setTimeout(() => connection.send(...grpcAnswer(id, watered)), 20),
+  });
+  await using client = clientOf(server.baseUrl, { connections: 3 });
+  await client.greenhouse.waterBed({});
+  expect(await callMany(client, 30)).toEqual({ ok: 30 });
+  expect(server.connections).toBe(3);
+});
+
+test("a call that is refused is sent again, once", async () => {
+  await using busy = await startScriptedServer({
+    request: (connection, id) =>
+      connection.requests === 1 ? connection.send(resetFrame(id, 7)) : connection.send(...grpcAnswer(id, watered)),
+  });
+  await using client = clientOf(busy.baseUrl);
+  expect(await callMany(client, 1)).toEqual({ ok: 1 });
+  expect(busy.requests).toBe(2);
+
+  await using never = await startScriptedServer({ request: (connection, id) => connection.send(resetFrame(id, 7)) });
+  await using other = clientOf(never.baseUrl);
+  expect(await callMany(other, 1)).toEqual({ Unavailable: 1 });
+  expect(never.requests).toBe(2);
+});
+
+test("no call is lost or processed twice when a server goes away every ten calls", async () => {
+  let processed = 0;
+  await using server = await startScriptedServer({
+    request: (connection, id) => {
+      const last = 10 * 2 - 1;
+      // What comes after the last stream is not processed.
+      if (id > last) return;
+      processed++;
+      connection.send(...grpcAnswer(id, watered));
+      if (connection.requests === 10) connection.send(goAway(last));
+    },
+  });
+  await using client = clientOf(server.baseUrl);
+  for (let round = 0; round < 10; round++) expect(await callMany(client, 15)).toEqual({ ok: 15 });
+  expect(processed).toBe(150);
+  expect(server.connections).toBeGreaterThan(10);
+});
+
+test("a call that the server may have processed is not sent again", async () => {
+  await using server = await startScriptedServer({ request: ({ socket }) => socket.destroy() });
+  await using client = clientOf(server.baseUrl);
+  for (let i = 0; i < 3; i++) expect(await callMany(client, 1)).toEqual({ Unavailable: 1 });
+  expect(server.requests).toBe(3);
+});
+
+test("the next call after a lost connection opens another", async () => {
+  let closed: Promise<unknown> | undefined;
+  await using server = await startScriptedServer({
+    request: (connection, id) => {
+      closed = once(connection.socket, "close");
+      connection.send(...grpcAnswer(id, watered));
+      connection.socket.end();
+    },
+  });
+  await using client = clientOf(server.baseUrl);
+  for (let i = 1; i <= 4; i++) {
+    expect(await callMany(client, 1)).toEqual({ ok: 1 });
+    // The client has closed its side, too.
+    await closed;
+  }
+  expect(server.connections).toBe(4);
+});
+
+test.each([0, -1, Number.POSITIVE_INFINITY])("a timeout of %d is none, whatever the default", async (timeoutMs) => {
+  const limited: boolean[] = [];
+  await using server = await nodeServer({}, (headers) => limited.push("grpc-timeout" in headers));
+  await using client = clientOf(server.baseUrl, { defaultTimeoutMs: 5_000 });
+  await client.greenhouse.waterBed({});
+  await client.greenhouse.waterBed({}, { timeoutMs });
+  expect(limited).toEqual([true, false]);
+  const call = client.greenhouse.waterBed({}, { timeoutMs: Number.NaN });
+  await expect(call).rejects.toMatchObject({ code: Code.InvalidArgument });
+});
+
+test("a server that cannot be reached fails calls at once, and is left alone for a while", async () => {
+  // They do not wait for another look.
+  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const server = createServer();
+  const baseUrl = await listenOnLoopback(server);
+  server.close();
+  await once(server, "close");
+  await using client = clientOf(baseUrl);
+  const calls = [client.greenhouse.waterBed({}), client.greenhouse.waterBed({})];
+  const [first, second] = await Promise.all(
+    calls.map((call) => call.catch((error: unknown) => ConnectError.from(error))),
+  );
+  expect(first).toMatchObject({
+    rawMessage: expect.stringMatching(/^cannot connect to 127\.0\.0\.1:\d+: .*ECONNREFUSED/),
+  });
+  // Code that catches one may change it.
+  expect(first).not.toBe(second);
+  // Here it could be reached, but it is too early to try.
+  let connections = 0;
+  const late = createServer(() => connections++);
+  late.listen(Number(new URL(baseUrl).port), "127.0.0.1");
+  await once(late, "listening");
+  expect(await callMany(client, 3)).toEqual({ Unavailable: 3 });
+  expect(connections).toBe(0);
+  late.close();
+});
+
+test.each([
+  { name: "its deadline", options: { timeoutMs: 50 }, abort: false, want: Code.DeadlineExceeded },
+  { name: "its caller", options: {}, abort: true, want: Code.Canceled },
+  { name: "its caller, through interceptors", options: {}, abort: true, passes: true, want: Code.Canceled },
+])("a call to a silent server ends by $name, and its stream with CANCEL", async ({ options, abort, passes, want }) => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const controller = new AbortController();
+  const reset = Promise.withResolvers<number>();
+  await using server = await startScriptedServer({
+    frame: (_, { type, payload }) => {
+      if (type === frameType.resetStream) reset.resolve(payload.readUInt32BE(0));
+    },
+    request: () => {
+      if (abort) controller.abort();
+      else vi.advanceTimersByTime(50);
+    },
+  });
+  await using client = clientOf(server.baseUrl, passes === true ? { interceptors: [(next) => next] } : {});
+  const call = client.greenhouse.waterBed({}, { ...options, signal: controller.signal });
+  await expect(within(call, "the end of the call")).rejects.toMatchObject({ code: want });
+  expect(await within(reset.promise, "RST_STREAM")).toBe(constants.NGHTTP2_CANCEL);
+});
+
+test("a server is sent a PING only while a call waits, and is given up if it does not answer", async () => {
+  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const second = Promise.withResolvers<void>();
+  const ping = Promise.withResolvers<void>();
+  await using server = await startScriptedServer({
+    frame: (_, { type }) => type === frameType.ping && ping.resolve(),
+    request: (connection, id) => {
+      if (connection.requests === 1) connection.send(...grpcAnswer(id, watered));
+      else second.resolve();
+    },
+  });
+  const pings = (): number => server.frames.filter(({ type }) => type === frameType.ping).length;
+  await using client = clientOf(server.baseUrl, { keepaliveMs: 20 });
+  await client.greenhouse.waterBed({});
+  vi.advanceTimersByTime(60);
+  const waiting = callMany(client, 1);
+  // Whatever was sent before has come before.
+  await within(second.promise, "the second request");
+  expect(pings()).toBe(0);
+  vi.advanceTimersByTime(10);
+  await within(ping.promise, "a PING");
+  vi.advanceTimersByTime(200);
+  expect(await waiting).toEqual({ Unavailable: 1 });
+  expect(pings()).toBe(1);
+});
+
+test("a server is sent no PING by a client without calls, which gRPC's servers end with too_many_pings", async () => {
+  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] });
+  onTestFinished(() => void vi.useRealTimers());
+  await using server = await startScriptedServer(answering);
+  await using client = clientOf(server.baseUrl, { keepaliveMs: 20 });
+  for (const call of [1, 2, 3]) {
+    await client.greenhouse.waterBed({});
+    expect(server.requests).toBe(call);
+    // A deadline is looked at after the turn in which it is due.
+    for (let passed = 0; passed < 20; passed += 1) {
+      vi.advanceTimersByTime(10);
+      await someTurns();
+    }
+  }
+  // Whatever was sent before the last call has come before it.
+  expect(server.connections).toBe(1);
+  expect(server.frames.filter(({ type }) => type === frameType.ping)).toEqual([]);
+});
+
+test("a window of one octet lets a request through, octet by octet", async () => {
+  const sizes = new Set<number>();
+  await using server = await startScriptedServer({
+    opening: [settingFrame(4, 1)],
+    frame: (connection, { type, streamId, payload }) => {
+      if (type !== frameType.data || payload.byteLength === 0) return;
+      sizes.add(payload.byteLength);
+      const increment = Buffer.alloc(4);
+      increment.writeUInt32BE(payload.byteLength);
+      connection.send(frame(frameType.windowUpdate, 0, streamId, increment));
+    },
+    request: (connection, id) => connection.send(...grpcAnswer(id, watered)),
+  });
+  await using client = clientOf(server.baseUrl);
+  // The first call may be sent before the settings have come.
+  await client.greenhouse.waterBed({ bed: 1n });
+  sizes.clear();
+  await client.greenhouse.waterBed({ bed: 1n, note: "x".repeat(500) });
+  expect([...sizes]).toEqual([1]);
+});
+
+test("no WINDOW_UPDATE is of 0, and answers of many windows arrive", async () => {
+  const note = "y".repeat(40_000);
+  await using server = await nodeServer({});
+  await using client = clientOf(server.baseUrl);
+  for (let i = 0; i < 40; i++) expect((await client.greenhouse.waterBed({ note })).note).toBe(note);
+});
+
+/** A server of node:http2, whose HPACK is nghttp2's, that sends requests back. */
+async function nodeServer(
+  settings: Parameters<typeof createHttp2Server>[0],
+  seen: (headers: IncomingHttpHeaders) => void = () => undefined,
+): Promise<AsyncDisposable & { readonly baseUrl: string; readonly paths: Set<string> }> {
+  const server: Http2Server = createHttp2Server(settings ?? {});
+  const paths = new Set<string>();
+  server.on("stream", (stream: ServerHttp2Stream, headers) => {
+    seen(headers);
+    paths.add(`${headers[":path"]} ${String(headers["te"])} ${String(headers["x-a"])}`);
+    const pieces: Buffer[] = [];
+    stream.on("error", () => undefined);
+    stream
+      .on("data", (piece: Buffer) => pieces.push(piece))
+      .on("end", () => {
+        stream.respond({ ":status": 200, "content-type": "application/grpc" }, { waitForTrailers: true });
+        stream.on("wantTrailers", () => stream.sendTrailers({ "grpc-status": "0" }));
+        stream.end(Buffer.concat(pieces));
+      });
+  });
+  return { ...(await startOnLoopback(server)), paths };
+}
+
+test.each([0, 31, 64, 128, 300, 4096, 65_536])(
+  "nghttp2 reads the fields of every call with a table of %i bytes",
+  async (headerTableSize) => {
+    await using server = await nodeServer({ settings: { headerTableSize } });
+    await using client = clientOf(server.baseUrl);
+    for (let i = 0; i < 20; i++) {
+      const call = i % 2 === 0 ? client.greenhouse.waterBed : client.greenhouse.getReading;
+      await within<unknown>(call({}, { headers: { "x-a": String(i % 3), authorization: "Bearer x" } }), "a call");
+    }
+    const paths = ["WaterBed", "GetReading"].map((name) => `/greenhouse.v1.GreenhouseService/${name} trailers`);
+    expect([...server.paths].toSorted()).toEqual(
+      paths.flatMap((path) => [0, 1, 2].map((a) => `${path} ${a}`)).toSorted(),
+    );
+  },
+);
+
+const stable = new StableFields([":method", "POST", ":path", "/a/b", "te", "trailers", "user-agent", "u"]);
+const other = new StableFields([":method", "POST", ":path", "/a/c", "te", "trailers", "user-agent", "u"]);
+
+test("a head that repeats is four octets, and a table that changes is filled anew", () => {
+  const encoder = new BlockEncoder();
+  const decoder = new HpackDecoder(10_000);
+  const lengths: number[] = [];
+  const send = (fields: StableFields): Buffer => {
+    const block = Buffer.from(encoder.encode(fields));
+    lengths.push(block.byteLength);
+    expect(decoder.decode(block, 0, block.byteLength).fields).toEqual(fields.fields);
+    return block;
+  };
+  send(stable);
+  expect(lengths).toEqual([stable.literal.byteLength]);
+  encoder.settle(4096);
+  for (const fields of [stable, stable, other, stable, other]) send(fields);
+  expect(lengths.slice(2)).toEqual([4, 9, 4, 4]);
+  encoder.settle(100);
+  // RFC 7541 §4.2: the next block tells of it, though its fields were there before.
+  expect(send(stable)[0]).toBe(0x20);
+  send(stable);
+  encoder.settle(4096);
+  for (const fields of [other, other]) send(fields);
+  expect(lengths.at(-1)).toBe(4);
+});
+
+const encoder = new BlockEncoder();
+encoder.settle(4096);
+
+test.each([
+  { what: "heads", encode: (i: number) => encoder.encode(new StableFields([":path", `/head/${i}`])) },
+  { what: "deadlines", encode: (i: number) => encodeRequestFields(noFields, i, 0) },
+])("$what that nobody needs any more are forgotten", async ({ encode }) => {
+  const count = 5_000;
+  const before = await heldBytes();
+  for (let i = 0; i < count; i++) expect(encode(i).byteLength).toBeGreaterThan(0);
+  expect(((await heldBytes()) - before) / count).toBeLessThan(50);
+});
+
+test("credentials are never indexed, and other fields not", () => {
+  expect(encodeVarying(["authorization", "Bearer x"])[0]).toBe(0x1f);
+  expect(encodeVarying(["x-a", "1"])[0]).toBe(0x00);
+  expect(() => encodeVarying(["x-a", "1\r\n"])).toThrow(TypeError);
+});

@@ -1,0 +1,548 @@
+import { once } from "node:events";
+import { gzipSync } from "node:zlib";
+import { create, type Message, toBinary } from "@bufbuild/protobuf";
+import { Code, ConnectError, createClient, type HandlerContext, type Interceptor } from "@connectrpc/connect";
+import { createConnectTransport } from "@connectrpc/connect-node";
+import { describe, expect, test } from "vitest";
+import {
+  GreenhouseService,
+  type Reading,
+  ReadingSchema,
+  WaterBedRequestSchema,
+} from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { type AnsweredRequest, errorCodeOf } from "../../../gateway/src/index.ts";
+import { fieldValue, type HttpRequest } from "../../../testing/src/carriers/exchange.ts";
+import { exchangeHttp1 } from "../../../testing/src/carriers/http1-connection.ts";
+import { exchangeHttp2, openHttp2 } from "../../../testing/src/carriers/http2-connection.ts";
+import { dataFrame, frameType, headersFrame } from "../../../testing/src/carriers/http2-frames.ts";
+import { collect } from "../../../testing/src/collect.ts";
+import { within } from "../../../testing/src/deadline.ts";
+import { errorOf } from "../../../testing/src/gateway/call-end.ts";
+import {
+  callings,
+  type Calling,
+  startGreenhouse,
+  type TestGreenhouse,
+} from "../../../testing/src/gateway/greenhouse.ts";
+import { startProxy, type TestProxy } from "../../../testing/src/gateway/proxy.ts";
+import {
+  envelope,
+  grpcAnswer,
+  grpcHead,
+  type ScriptedConnection,
+  startScriptedServer,
+} from "../../../testing/src/gateway/scripted-http2-server.ts";
+
+const files = [GreenhouseService.file];
+const waterBed = "/greenhouse.v1.GreenhouseService/WaterBed";
+const watchReadings = "/greenhouse.v1.GreenhouseService/WatchReadings";
+
+function urlOf({ address }: TestGreenhouse): string {
+  return `http://127.0.0.1:${address.port}`;
+}
+
+function grpcRequest(path: string, message: Uint8Array, header: HttpRequest["header"] = []): HttpRequest {
+  const own = [
+    ["content-type", "application/grpc+proto"],
+    ["te", "trailers"],
+  ] as const;
+  return { httpMethod: "POST", path, header: [...own, ...header], body: envelope(message) };
+}
+
+/** A handler that says all that an error can say. */
+function fail(_: unknown, { responseTrailer }: HandlerContext): never {
+  responseTrailer.set("x-left", "0");
+  const details = [{ desc: ReadingSchema, value: { sensor: "tank" } }];
+  throw new ConnectError("no water", Code.FailedPrecondition, { "x-why": "drought" }, details);
+}
+
+const inJson: Calling = {
+  name: "Connect with JSON",
+  listen: {},
+  transport: ({ address, port }) =>
+    createConnectTransport({ baseUrl: `http://${address}:${port}`, httpVersion: "2", useBinaryFormat: false }),
+};
+
+const ways = [...callings.filter(({ listen }) => listen.http2 === undefined), inJson];
+
+describe.each(ways)("a call of $name through a proxy", ({ transport }) => {
+  test("has its message, fields and trailer passed on, and so has its answer", async () => {
+    const seen: (string | null)[] = [];
+    await using upstream = await startGreenhouse({
+      waterBed: ({ bed, liters, note }, { requestHeader, responseHeader, responseTrailer }) => {
+        seen.push(requestHeader.get("x-zone"), requestHeader.get("x-key-bin"), requestHeader.get("authorization"));
+        responseHeader.set("x-tank", "half full");
+        responseTrailer.set("x-drops-bin", "AAEC");
+        return { bed, liters, note };
+      },
+    });
+    await using proxy = await startProxy(urlOf(upstream), files);
+    const got: (string | null)[] = [];
+    const header = { "x-zone": "south", "x-key-bin": "/w", authorization: "Bearer a" };
+    const answer = await createClient(GreenhouseService, transport(proxy.address)).waterBed(
+      { bed: 2n ** 60n, liters: 3, note: "\u{1f331}" },
+      {
+        headers: header,
+        onHeader: (fields) => void got.push(fields.get("x-tank")),
+        onTrailer: (fields) => void got.push(fields.get("x-drops-bin")),
+      },
+    );
+    expect(answer).toMatchObject({ bed: 2n ** 60n, liters: 3, note: "\u{1f331}" });
+    expect(seen).toEqual(["south", "/w", "Bearer a"]);
+    expect(got).toEqual(["half full", "AAEC"]);
+  });
+
+  test("streams in all directions", async () => {
+    await using upstream = await startGreenhouse({
+      async *watchReadings({ sensor, count }, { responseHeader, responseTrailer }) {
+        responseHeader.set("x-kind", "readings");
+        responseHeader.set("alt-svc", "clear");
+        for (let at = 0; at < count; at += 1) yield { sensor, degreesCelsius: at };
+        responseTrailer.set("x-count", String(count));
+      },
+      recordReadings: async (readings) => {
+        const all = await collect(readings);
+        return { count: all.length, meanDegreesCelsius: all[0]?.degreesCelsius ?? 0 };
+      },
+      async *controlClimate(readings) {
+        for await (const { sensor, degreesCelsius } of readings) yield { sensor, heatWatts: degreesCelsius + 1 };
+      },
+    });
+    await using proxy = await startProxy(urlOf(upstream), files);
+    const client = createClient(GreenhouseService, transport(proxy.address));
+    const told: (string | null)[] = [];
+    const watched = client.watchReadings(
+      { sensor: "a", count: 300 },
+      {
+        onHeader: (fields) => void told.push(fields.get("x-kind"), fields.get("alt-svc")),
+        onTrailer: (fields) => void told.push(fields.get("x-count")),
+      },
+    );
+    expect((await collect(watched)).map(({ degreesCelsius }) => degreesCelsius)).toEqual([...Array(300).keys()]);
+    expect(told).toEqual(["readings", null, "300"]);
+    const readings = [{ degreesCelsius: 4 }, { degreesCelsius: 5 }].map((init) => create(ReadingSchema, init));
+    const each = async function* (): AsyncGenerator<Reading> {
+      yield* readings;
+    };
+    expect(await client.recordReadings(each())).toMatchObject({ count: 2, meanDegreesCelsius: 4 });
+    if (transport === callings[0]?.transport) return;
+    expect((await collect(client.controlClimate(each()))).map(({ heatWatts }) => heatWatts)).toEqual([5, 6]);
+  });
+
+  test("fails as it has failed there, with details and trailer", async () => {
+    await using upstream = await startGreenhouse({
+      waterBed: fail,
+      // oxlint-disable-next-line require-yield
+      async *watchReadings(request, context) {
+        fail(request, context);
+      },
+    });
+    await using proxy = await startProxy(urlOf(upstream), files);
+    const client = createClient(GreenhouseService, transport(proxy.address));
+    for (const call of [client.waterBed({}), collect(client.watchReadings({}))]) {
+      const error = await errorOf(call);
+      expect([error.rawMessage, error.code, error.metadata.get("x-left"), error.metadata.get("x-why")]).toEqual([
+        "no water",
+        Code.FailedPrecondition,
+        "0",
+        "drought",
+      ]);
+      expect(error.findDetails(ReadingSchema)).toMatchObject([{ sensor: "tank" }]);
+    }
+  });
+});
+
+test("errors of an upstream have their details as JSON on REST, and their metadata as fields", async () => {
+  await using upstream = await startGreenhouse({
+    waterBed: () => {
+      const details = [{ desc: ReadingSchema, value: { sensor: "tank" } }];
+      throw new ConnectError("no water", Code.NotFound, { "x-why": "drought" }, details);
+    },
+  });
+  await using proxy = await startProxy(urlOf(upstream), files);
+  const answer = await postWater(proxy);
+  expect(answer.httpStatus).toBe(404);
+  expect(fieldValue(answer.header, "x-why")).toBe("drought");
+  expect(JSON.parse(answer.body.toString())).toEqual({
+    code: 5,
+    status: "NOT_FOUND",
+    message: "no water",
+    details: [{ "@type": "type.googleapis.com/greenhouse.v1.Reading", sensor: "tank" }],
+  });
+});
+
+// gRPC over HTTP/2, "Status-Message"; grpc-js shows its callers what is escaped without need as it is on the wire.
+test.each([
+  { name: "no details", details: [] },
+  { name: "details", details: [{ desc: ReadingSchema, value: { sensor: "tank" } }] },
+])("the message of an error with $name is escaped only where gRPC wants it", async ({ details }) => {
+  await using upstream = await startGreenhouse({
+    waterBed: () => {
+      throw new ConnectError("tank 1: 50% left, é @ /a?b=c#d&e", Code.NotFound, undefined, details);
+    },
+  });
+  await using proxy = await startProxy(urlOf(upstream), files);
+  const answer = await exchangeHttp2(proxy.address, grpcRequest(waterBed, Buffer.alloc(0)));
+  const message = fieldValue([...answer.header, ...answer.trailer], "grpc-message");
+  expect(message).toBe("tank%201:%2050%25%20left,%20%C3%A9%20@%20/a?b=c#d&e");
+});
+
+function postWater(proxy: TestProxy, ...header: HttpRequest["header"]): ReturnType<typeof exchangeHttp1> {
+  return exchangeHttp1(proxy.address, {
+    httpMethod: "POST",
+    path: "/beds/7:water",
+    header: [["content-type", "application/json"], ...header],
+    body: Buffer.from('{"liters":3}'),
+  });
+}
+
+describe("the bytes of a message", () => {
+  // No valid WaterBedRequest, nor any other message: nobody who decodes it could pass it on.
+  const odd = Buffer.from("ffffffff00", "hex");
+
+  test("go through as they came, both ways", async () => {
+    const got: Buffer[] = [];
+    await using upstream = await startScriptedServer({
+      frame: (_, { type, payload }) => void (type === frameType.data && got.push(payload)),
+      request: (connection, id) => connection.send(...grpcAnswer(id, envelope(odd))),
+    });
+    await using proxy = await startProxy(upstream.baseUrl, files);
+    const answer = await exchangeHttp2(proxy.address, grpcRequest(waterBed, odd));
+    expect(Buffer.concat(got)).toEqual(envelope(odd));
+    expect(answer.body).toEqual(envelope(odd));
+    expect(fieldValue(answer.trailer, "grpc-status")).toBe("0");
+  });
+
+  test("are decompressed on their way, under the limit", async () => {
+    const got: Buffer[] = [];
+    await using upstream = await startScriptedServer({
+      frame: (_, { type, payload }) => void (type === frameType.data && got.push(payload)),
+      request: (connection, id) =>
+        connection.send(
+          ...grpcAnswer(id, envelope(gzipSync(odd), 1), undefined, [...grpcHead, ["grpc-encoding", "gzip"]]),
+        ),
+    });
+    await using proxy = await startProxy(upstream.baseUrl, files, { readMaxBytes: 1_000 });
+    const send = (message: Uint8Array): ReturnType<typeof exchangeHttp2> =>
+      exchangeHttp2(proxy.address, {
+        ...grpcRequest(waterBed, odd, [["grpc-encoding", "gzip"]]),
+        body: envelope(gzipSync(message), 1),
+      });
+    expect((await send(odd)).body).toEqual(envelope(odd));
+    expect(Buffer.concat(got)).toEqual(envelope(odd));
+    expect(fieldValue((await send(Buffer.alloc(2_000))).header, "grpc-status")).toBe(String(Code.ResourceExhausted));
+    expect(upstream.requests).toBe(1);
+  });
+});
+
+describe("the deadline of a caller", () => {
+  const timeouts = async (
+    options: Parameters<typeof startProxy>[2],
+    path: string,
+    header: HttpRequest["header"],
+  ): Promise<string | undefined> => {
+    let sent: string | undefined;
+    await using recorder = await startGreenhouse({
+      waterBed: (_, { requestHeader }) => {
+        sent = requestHeader.get("grpc-timeout") ?? undefined;
+        return {};
+      },
+      async *watchReadings(_, { requestHeader }) {
+        sent = requestHeader.get("grpc-timeout") ?? undefined;
+        yield {};
+      },
+    });
+    await using proxy = await startProxy(urlOf(recorder), files, options);
+    await exchangeHttp2(proxy.address, grpcRequest(path, Buffer.alloc(0), header));
+    return sent;
+  };
+
+  test.each([
+    {
+      name: "is passed on, less what has passed",
+      path: waterBed,
+      header: [["grpc-timeout", "20S"]],
+      least: 10_000,
+      most: 20_000,
+    },
+    {
+      name: "is cut to timeoutMaxMs",
+      path: waterBed,
+      header: [["grpc-timeout", "20S"]],
+      timeoutMaxMs: 9_000,
+      least: 1_000,
+      most: 9_000,
+    },
+    {
+      name: "is timeoutMs without one",
+      path: waterBed,
+      header: [],
+      timeoutMs: 8_000,
+      timeoutMaxMs: 9_000,
+      least: 1_000,
+      most: 8_000,
+    },
+    {
+      name: "is timeoutMaxMs without either",
+      path: waterBed,
+      header: [],
+      timeoutMaxMs: 9_000,
+      least: 1_000,
+      most: 9_000,
+    },
+    {
+      name: "is cut for streams too",
+      path: watchReadings,
+      header: [["grpc-timeout", "20S"]],
+      timeoutMaxMs: 9_000,
+      least: 1_000,
+      most: 9_000,
+    },
+  ] as const)("$name", async ({ path, header, least, most, ...row }) => {
+    const upstreamOptions = {
+      ...("timeoutMs" in row && { timeoutMs: row.timeoutMs }),
+      ...("timeoutMaxMs" in row && { timeoutMaxMs: row.timeoutMaxMs }),
+    };
+    const [, digits = "", unit = ""] =
+      /^(\d+)([mS])$/.exec((await timeouts({ upstreamOptions }, path, header)) ?? "") ?? [];
+    const sentMs = Number(digits) * (unit === "S" ? 1_000 : 1);
+    expect(sentMs).toBeGreaterThanOrEqual(least);
+    expect(sentMs).toBeLessThanOrEqual(most);
+  });
+
+  test("is none for a stream that has none", async () => {
+    const upstreamOptions = { timeoutMs: 8_000, timeoutMaxMs: 9_000 };
+    expect(await timeouts({ upstreamOptions }, watchReadings, [])).toBeUndefined();
+  });
+
+  test.each([
+    { name: "its own", header: [["connect-timeout-ms", "60"]], upstreamOptions: {} },
+    { name: "that of the proxy", header: [], upstreamOptions: { timeoutMaxMs: 60 } },
+  ] as const)("ends a call that is silent beyond $name, here and there", async ({ header, upstreamOptions }) => {
+    const resets: Buffer[] = [];
+    const { promise, resolve } = Promise.withResolvers<void>();
+    await using upstream = await startScriptedServer({
+      frame: (_, { type, payload }) => {
+        if (type !== frameType.resetStream) return;
+        resets.push(payload);
+        resolve();
+      },
+    });
+    const codes: unknown[] = [];
+    await using proxy = await startProxy(upstream.baseUrl, files, {
+      upstreamOptions,
+      onError: (_, error) => void codes.push(errorCodeOf(error)),
+    });
+    // On a busy machine the time may be over before the upstream is asked.
+    while (upstream.requests === 0) {
+      const answer = await postWater(proxy, ...header);
+      expect([answer.httpStatus, JSON.parse(answer.body.toString())]).toMatchObject([
+        504,
+        { code: Code.DeadlineExceeded },
+      ]);
+    }
+    await within(promise, "a reset");
+    expect(codes.at(-1)).toBe("ERR_DEADLINE_EXCEEDED");
+    // CANCEL (RFC 9113 §7).
+    expect(resets).toEqual([Buffer.of(0, 0, 0, 8)]);
+  });
+});
+
+test.each([waterBed, watchReadings])("a caller that leaves %s resets the stream of the upstream", async (path) => {
+  const asked = Promise.withResolvers<void>();
+  const reset = Promise.withResolvers<Buffer>();
+  await using upstream = await startScriptedServer({
+    request: () => asked.resolve(),
+    frame: (_, { type, payload }) => void (type === frameType.resetStream && reset.resolve(payload)),
+  });
+  const answers: AnsweredRequest[] = [];
+  await using proxy = await startProxy(upstream.baseUrl, files, { onAnswer: (answer) => void answers.push(answer) });
+  using connection = await openHttp2(proxy.address);
+  const request = grpcRequest(path, Buffer.alloc(0));
+  const stream = connection.open(request).on("error", () => undefined);
+  stream.end(request.body);
+  await within(asked.promise, "the request");
+  stream.close(8);
+  expect(await within(reset.promise, "a reset")).toEqual(Buffer.of(0, 0, 0, 8));
+  expect(answers).toMatchObject([{ httpStatus: 0 }]);
+});
+
+test("a signal that an interceptor has put in the place of the call's resets the stream of the upstream", async () => {
+  const givenUp = new AbortController();
+  const reset = Promise.withResolvers<Buffer>();
+  await using upstream = await startScriptedServer({
+    request: () => givenUp.abort(),
+    frame: (_, { type, payload }) => void (type === frameType.resetStream && reset.resolve(payload)),
+  });
+  await using proxy = await startProxy(upstream.baseUrl, files, {
+    interceptors: [(next) => (request) => next({ ...request, signal: givenUp.signal })],
+  });
+  expect((await postWater(proxy)).httpStatus).toBe(499);
+  expect(await within(reset.promise, "a reset")).toEqual(Buffer.of(0, 0, 0, 8));
+});
+
+test("a caller that leaves resets both streams of a call that an interceptor has passed on twice", async () => {
+  const asked = Promise.withResolvers<void>();
+  const reset = Promise.withResolvers<void>();
+  let resets = 0;
+  await using upstream = await startScriptedServer({
+    request: ({ requests }) => void (requests === 2 && asked.resolve()),
+    frame: (_, { type }) => void (type === frameType.resetStream && ++resets === 2 && reset.resolve()),
+  });
+  await using proxy = await startProxy(upstream.baseUrl, files, {
+    interceptors: [(next) => (request) => Promise.any([next(request), next(request)])],
+  });
+  using connection = await openHttp2(proxy.address);
+  const request = grpcRequest(waterBed, Buffer.alloc(0));
+  const stream = connection.open(request).on("error", () => undefined);
+  stream.end(request.body);
+  await within(asked.promise, "both requests");
+  stream.close(8);
+  await within(reset.promise, "both resets");
+});
+
+test.each([
+  { name: "without interceptors", interceptors: [] },
+  { name: "with an interceptor", interceptors: [(next) => (request) => next(request)] satisfies Interceptor[] },
+])("a call that begins after the shutdown signal is not forwarded, $name", async ({ interceptors }) => {
+  await using upstream = await startGreenhouse({});
+  const errors: string[] = [];
+  await using proxy = await startProxy(urlOf(upstream), files, {
+    interceptors: [...interceptors],
+    shutdownSignal: AbortSignal.abort(new Error("the server shuts down")),
+    onError: (_, error) => void errors.push(`${Code[error.code]} ${errorCodeOf(error)}`),
+    onFault: () => undefined,
+  });
+  expect((await postWater(proxy)).httpStatus).toBe(500);
+  expect(errors).toEqual(["Internal ERR_HANDLER_FAILED"]);
+  expect(upstream.answers).toEqual([]);
+});
+
+test("an interceptor that reads one message of a stream resets it, whatever it does then", async () => {
+  const reset = Promise.withResolvers<void>();
+  await using upstream = await startScriptedServer({
+    request: (connection, id) => connection.send(headersFrame(id, grpcHead), dataFrame(id, envelope(Buffer.of(1)))),
+    frame: (_, { type }) => void (type === frameType.resetStream && reset.resolve()),
+  });
+  const one: Interceptor = (next) => async (request) => {
+    const response = await next(request);
+    if (!response.stream) return response;
+    const message = async function* (): AsyncGenerator<Message> {
+      for await (const first of response.message) {
+        yield first;
+        break;
+      }
+      await within(reset.promise, "a reset");
+    };
+    return { ...response, message: message() };
+  };
+  await using proxy = await startProxy(upstream.baseUrl, files, { interceptors: [one] });
+  const answer = await exchangeHttp2(proxy.address, grpcRequest(watchReadings, Buffer.alloc(0)));
+  expect([answer.body, fieldValue(answer.trailer, "grpc-status")]).toEqual([envelope(Buffer.of(1)), "0"]);
+});
+
+test("a stream that an interceptor begins and does not read fails for nobody", async () => {
+  const none: Interceptor = (next) => async (request) => {
+    const response = await next(request);
+    return response.stream ? { ...response, message: messagesOf() } : response;
+  };
+  await using proxy = await startProxy("http://127.0.0.1:1", files, { interceptors: [none] });
+  const answer = await exchangeHttp2(proxy.address, grpcRequest(watchReadings, Buffer.alloc(0)));
+  expect(fieldValue([...answer.header, ...answer.trailer], "grpc-status")).toBe("0");
+  // What nobody has caught is told a turn later, and fails the run.
+  await new Promise(setImmediate);
+});
+
+async function* messagesOf(...messages: readonly Message[]): AsyncGenerator<Message> {
+  yield* messages;
+}
+
+test("the header of an answer goes on before its first message", async () => {
+  let upstreamConnection: readonly [ScriptedConnection, number] | undefined;
+  await using upstream = await startScriptedServer({
+    request: (connection, id) => {
+      upstreamConnection = [connection, id];
+      connection.send(headersFrame(id, [...grpcHead, ["x-early", "yes"]]));
+    },
+  });
+  await using proxy = await startProxy(upstream.baseUrl, files);
+  using connection = await openHttp2(proxy.address);
+  const request = grpcRequest(watchReadings, Buffer.alloc(0));
+  const stream = connection.open(request);
+  stream.end(request.body);
+  const [header] = await within(once(stream, "response"), "the header");
+  expect(header).toMatchObject({ ":status": 200, "x-early": "yes" });
+  const [to, id] = upstreamConnection ?? [];
+  if (to === undefined || id === undefined) throw new Error("the upstream was not asked");
+  to.send(dataFrame(id, envelope(Buffer.of(1))), headersFrame(id, [["grpc-status", "0"]], 1));
+  const [piece] = await within(once(stream, "data"), "a message");
+  expect(piece).toEqual(envelope(Buffer.of(1)));
+});
+
+test("64 callers at once get each their own answer", async () => {
+  await using upstream = await startGreenhouse({
+    waterBed: async ({ bed, liters, note }) => {
+      // They come back in another order.
+      await new Promise((resolve) => setTimeout(resolve, Number(bed % 7n)));
+      return { bed, liters, note };
+    },
+  });
+  await using proxy = await startProxy(urlOf(upstream), files);
+  using http2 = await openHttp2(proxy.address);
+  const calls = Array.from({ length: 640 }, async (_, at) => {
+    const note = `caller ${at} `.repeat(1 + (at % 50));
+    const init = { $typeName: "greenhouse.v1.WaterBedRequest", bed: BigInt(at), liters: at, note } as const;
+    if (at % 2 === 0) {
+      const answer = await http2.exchange(grpcRequest(waterBed, toBinary(WaterBedRequestSchema, init)));
+      return answer.body.equals(envelope(toBinary(WaterBedRequestSchema, init)));
+    }
+    const body = Buffer.from(JSON.stringify({ liters: at, note }));
+    const header = [["content-type", "application/json"]] as const;
+    const answer = await http2.exchange({ httpMethod: "POST", path: `/beds/${at}:water`, header, body });
+    return answer.body.toString() === JSON.stringify({ bed: String(at), liters: at, note });
+  });
+  expect((await Promise.all(calls)).filter((isOwn) => !isOwn)).toEqual([]);
+});
+
+test("an upstream that nobody listens at is UNAVAILABLE, 503 with Retry-After, and its address stays here", async () => {
+  const causes: unknown[] = [];
+  await using proxy = await startProxy("http://127.0.0.1:1", files, {
+    onError: (_, error) => void causes.push(error.cause),
+  });
+  const answer = await postWater(proxy);
+  expect([answer.httpStatus, fieldValue(answer.header, "retry-after"), answer.body.toString()]).toEqual([
+    503,
+    "1",
+    '{"code":14,"status":"UNAVAILABLE","message":"the service is not available","details":[]}',
+  ]);
+  expect(String(causes[0])).toContain("127.0.0.1:1");
+});
+
+test("a caller that takes nothing lets the upstream send a stream's window, and no more", async () => {
+  let sent = 0;
+  await using upstream = await startGreenhouse({
+    async *watchReadings() {
+      const sensor = "s".repeat(16_000);
+      for (;;) {
+        sent += sensor.length;
+        yield { sensor };
+      }
+    },
+  });
+  await using proxy = await startProxy(urlOf(upstream), files);
+  using connection = await openHttp2(proxy.address);
+  const request = grpcRequest(watchReadings, Buffer.alloc(0));
+  const stream = connection.open(request).on("error", () => undefined);
+  stream.end(request.body);
+  await within(once(stream, "response"), "the header");
+  let before = -1;
+  // Until nothing more is sent for a while.
+  while (before !== sent) {
+    before = sent;
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  // Two windows, of the caller and of the proxy, and what sockets and collected messages hold on both ways.
+  expect(sent).toBeGreaterThan(262_144);
+  expect(sent).toBeLessThan(700_000);
+  stream.close();
+});

@@ -1,0 +1,256 @@
+import { AsyncLocalStorage } from "node:async_hooks";
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { once } from "node:events";
+import { createServer, request } from "node:http";
+import { Code, ConnectError, createClient } from "@connectrpc/connect";
+import { expect, test } from "vitest";
+import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { createGrpcTransport } from "../../src/client/index.ts";
+import { createProxy, type ProxyOptions } from "../../src/create-proxy.ts";
+import { type AnsweredRequest, errorCodeOf, type GatewayOptions } from "../../../gateway/src/index.ts";
+import { createOpenApi } from "../../../gateway/src/openapi/index.ts";
+import { FileService } from "../../../testing/src/gen/files/v1/files_pb.ts";
+import { createCertificate } from "../../../testing/src/carriers/certificate.ts";
+import { fieldValue } from "../../../testing/src/carriers/exchange.ts";
+import { exchangeHttp1, openHttp1 } from "../../../testing/src/carriers/http1-connection.ts";
+import { frameType } from "../../../testing/src/carriers/http2-frames.ts";
+import { startOnLoopback } from "../../../testing/src/carriers/listen-on-loopback.ts";
+import { collect } from "../../../testing/src/collect.ts";
+import { descriptorSetOf } from "../../../testing/src/gateway/descriptor-set.ts";
+import { startFiles } from "../../../testing/src/gateway/files.ts";
+import { startGreenhouse } from "../../../testing/src/gateway/greenhouse.ts";
+import { startProxy } from "../../../testing/src/gateway/proxy.ts";
+import { grpcAnswer, envelope, startScriptedServer } from "../../../testing/src/gateway/scripted-http2-server.ts";
+
+// What a gateway has, a proxy has too.
+
+const files = [GreenhouseService.file];
+const rules: NonNullable<GatewayOptions["rest"]>["rules"] = [
+  {
+    selector: "greenhouse.v1.GreenhouseService.WatchReadings",
+    pattern: { case: "get", value: "/sensors/{sensor}/readings" },
+  },
+  {
+    selector: "greenhouse.v1.GreenhouseService.RecordReadings",
+    pattern: { case: "post", value: "/readings" },
+    body: "*",
+  },
+];
+
+function urlOf(port: number): string {
+  return `http://127.0.0.1:${port}`;
+}
+
+test("REST streams messages both ways, and errors in them", async () => {
+  await using upstream = await startGreenhouse({
+    async *watchReadings({ sensor, count }) {
+      for (let at = 0; at < count; at += 1) yield { sensor: `s${at}` };
+      if (sensor === "broken") throw new ConnectError("no sensor", Code.NotFound);
+    },
+    recordReadings: async (readings) => ({ count: (await collect(readings)).length }),
+  });
+  const codes: unknown[] = [];
+  const onError = (_: unknown, error: ConnectError): void => void codes.push(errorCodeOf(error));
+  await using proxy = await startProxy(urlOf(upstream.address.port), files, { upstreamOptions: { rules }, onError });
+  const get = async (path: string): Promise<readonly [number, string]> => {
+    const answer = await fetch(proxy.baseUrl + path);
+    return [answer.status, await answer.text()];
+  };
+  const record = '{"code":5,"status":"NOT_FOUND","message":"no sensor","details":[]}';
+  expect(await get("/sensors/a/readings?count=2")).toEqual([200, '{"sensor":"s0"}\n{"sensor":"s1"}\n']);
+  expect(await get("/sensors/broken/readings?count=1")).toEqual([200, `{"sensor":"s0"}\n{"@error":${record}}\n`]);
+  expect(await get("/sensors/broken/readings")).toEqual([404, record]);
+  const body = '{"sensor":"a"}\n{"sensor":"b"}\n';
+  const headers = { "content-type": "application/x-ndjson" };
+  const answer = await fetch(`${proxy.baseUrl}/readings`, { method: "POST", headers, body });
+  expect([answer.status, await answer.text()]).toEqual([200, '{"count":2}']);
+  const broken = await fetch(`${proxy.baseUrl}/readings`, {
+    method: "POST",
+    headers,
+    body: '{"sensor":"a"}\n{"sensor":1}\n',
+  });
+  expect([broken.status, await broken.text()]).toEqual([400, expect.stringContaining("sensor")]);
+  // Of errors of the upstream's own there is none.
+  expect(codes).toEqual([undefined, undefined, "ERR_MESSAGE_INVALID"]);
+});
+
+test("hooks see the asynchronous context of their own request, whichever has opened the connection", async () => {
+  await using upstream = await startGreenhouse({
+    getReading: ({ sensor }) => {
+      if (sensor === "broken") throw new ConnectError("no sensor", Code.NotFound);
+      return { sensor };
+    },
+  });
+  const context = new AsyncLocalStorage<string | null>();
+  const seen: unknown[] = [];
+  await using proxy = await startProxy(urlOf(upstream.address.port), files, {
+    onRequest: ({ xRequestId }) => context.enterWith(xRequestId),
+    onError: ({ xRequestId }) => void seen.push(["error", xRequestId, context.getStore()]),
+    onAnswer: () => void seen.push(["answer", context.getStore()]),
+  });
+  await using transport = createGrpcTransport({ baseUrl: proxy.baseUrl });
+  const client = createClient(GreenhouseService, transport);
+  const get = (sensor: string, id: string): Promise<unknown> =>
+    client.getReading({ sensor }, { headers: { "x-request-id": id } }).catch(() => undefined);
+  for (const id of ["1", "2"]) await get("a", id);
+  await get("broken", "3");
+  expect(seen).toEqual([
+    ["answer", "1"],
+    ["answer", "2"],
+    ["error", "3", "3"],
+    ["answer", "3"],
+  ]);
+});
+
+test("bytes of google.api.HttpBody are answers and uploads", async () => {
+  const bytes = Buffer.from([0x00, 0xff, 0x0a]);
+  await using upstream = await startFiles("own", {
+    getFile: ({ name }, { responseHeader }) => {
+      responseHeader.set("content-disposition", `attachment; filename="${name}"`);
+      return { contentType: "image/png", data: bytes };
+    },
+  });
+  await using proxy = await startProxy(urlOf(upstream.address.port), [FileService.file]);
+  const { httpStatus, header, body } = await exchangeHttp1(proxy.address, {
+    httpMethod: "GET",
+    path: "/files/a.png",
+    header: [],
+  });
+  expect([httpStatus, fieldValue(header, "content-type"), fieldValue(header, "content-disposition"), body]).toEqual([
+    200,
+    "image/png",
+    'attachment; filename="a.png"',
+    bytes,
+  ]);
+});
+
+test("admit decides before anything is passed on, and sees what is asked for", async () => {
+  await using upstream = await startScriptedServer({});
+  const seen: unknown[] = [];
+  await using proxy = await startProxy(upstream.baseUrl, files, {
+    admit: ({ procedure, httpRoute, authorization }) => {
+      seen.push([procedure, httpRoute, authorization]);
+      throw new ConnectError("not you", Code.PermissionDenied);
+    },
+    rest: { errorRecord: (error, { httpStatus }) => ({ httpStatus, body: { said: error.rawMessage } }) },
+  });
+  const answer = await fetch(`${proxy.baseUrl}/sensors/a/reading`, { headers: { authorization: "Bearer a" } });
+  expect([answer.status, await answer.text()]).toEqual([403, '{"said":"not you"}']);
+  expect(seen).toEqual([["/greenhouse.v1.GreenhouseService/GetReading", "/sensors/{sensor}/reading", "Bearer a"]]);
+  expect(upstream.connections).toBe(0);
+});
+
+test("pages of other origins, trusted proxies, endpoints, own services and onAnswer are as they are of a gateway", async () => {
+  await using upstream = await startGreenhouse({ getReading: ({ sensor }) => ({ sensor }) });
+  const answers: AnsweredRequest[] = [];
+  const options: Partial<ProxyOptions> = {
+    cors: { origins: ["https://a.example"] },
+    trustedProxies: { addresses: ["127.0.0.1"] },
+    endpoints: [{ path: "/livez", open: true, answer: () => ({ httpStatus: 200, body: "live" }) }],
+    routes: (router) =>
+      router.service(FileService, {
+        getFile: ({ name }) => ({ contentType: "a/b", data: Buffer.from(`own ${name}`) }),
+      }),
+    onAnswer: (answer) => void answers.push(answer),
+  };
+  await using proxy = await startProxy(urlOf(upstream.address.port), files, options);
+  const headers = { origin: "https://a.example", "x-forwarded-for": "192.0.2.7" };
+  const answer = await fetch(`${proxy.baseUrl}/sensors/a/reading`, { headers });
+  expect([answer.status, answer.headers.get("access-control-allow-origin")]).toEqual([200, "https://a.example"]);
+  expect(answers.map(({ procedure, httpStatus, peer }) => [procedure, httpStatus, peer.address])).toEqual([
+    ["/greenhouse.v1.GreenhouseService/GetReading", 200, "192.0.2.7"],
+  ]);
+  expect(await (await fetch(`${proxy.baseUrl}/livez`)).text()).toBe("live");
+  expect(await (await fetch(`${proxy.baseUrl}/files/a`)).text()).toBe("own a");
+  await using transport = createGrpcTransport({ baseUrl: proxy.baseUrl });
+  const { data } = await createClient(FileService, transport).getFile({ name: "b" });
+  expect(Buffer.from(data).toString()).toBe("own b");
+});
+
+test("an upstream by its address is spoken to by TLS with the certificates that are named for it", async () => {
+  const { cert, key } = createCertificate("localhost");
+  const answer = { getReading: () => ({ degreesCelsius: 21 }) };
+  await using upstream = await startGreenhouse(answer, {}, { tls: { cert, key } });
+  const upstreamOptions = { tls: { ca: cert } };
+  await using proxy = await startProxy(`https://localhost:${upstream.address.port}`, files, { upstreamOptions });
+  expect((await fetch(`${proxy.baseUrl}/sensors/4/reading`)).status).toBe(200);
+});
+
+test("it is mounted in another server, answers Fetch, and describes itself", async () => {
+  await using upstream = await startGreenhouse({ getReading: ({ sensor }) => ({ sensor }) });
+  const proxy = await createProxy({
+    upstreams: [{ upstream: urlOf(upstream.address.port), descriptors: descriptorSetOf(...files) }],
+  });
+  await using server = await startOnLoopback(createServer(proxy.handler));
+  expect(await (await fetch(`${server.baseUrl}/sensors/a/reading`)).text()).toBe('{"sensor":"a"}');
+  expect(await (await proxy.fetch(new Request("http://a/sensors/b/reading"))).text()).toBe('{"sensor":"b"}');
+  const { paths } = createOpenApi(proxy.services, { info: { title: "Greenhouse", version: "1" } });
+  expect(Object.keys(paths)).toEqual(["/sensors/{sensor}/reading", "/beds/{bed}:water"]);
+  await proxy.close();
+});
+
+test.each<{ name: string; options: object }>([
+  { name: "is omitted", options: {} },
+  // TypeScript allows it without exactOptionalPropertyTypes.
+  { name: "is undefined", options: { engine: undefined } },
+])("a proxy whose engine $name serves HTTP with the engine of the package", async ({ options }) => {
+  await using upstream = await startGreenhouse({ getReading: ({ sensor }) => ({ sensor }) });
+  await using proxy = await startProxy(urlOf(upstream.address.port), files, options);
+  using connection = await openHttp1(proxy.address);
+  // RFC 9110 §2.5: a later minor version is served as the latest one that is known. node:http refuses it.
+  connection.write("GET /sensors/a/reading HTTP/1.2\r\nhost: a\r\n\r\n");
+  expect(await connection.readAnswer()).toMatchObject({ httpStatus: 200 });
+});
+
+test("the connections to upstreams have closed once close resolves, or once a start has failed", async () => {
+  let socket: unknown;
+  const opened = (message: unknown): unknown => (socket = Reflect.get(Object(message), "socket"));
+  subscribe("net.client.socket", opened);
+  await using upstream = await startGreenhouse({ getReading: () => ({}) });
+  const options = { upstreams: [{ upstream: urlOf(upstream.address.port), descriptors: "reflection" }] } as const;
+  const message: unknown = expect.stringContaining("reflection");
+  await expect(createProxy(options)).rejects.toMatchObject({ message, cause: { message } });
+  expect(socket).toMatchObject({ closed: true });
+  const { proxy } = await startProxy(urlOf(upstream.address.port), files);
+  expect((await proxy.fetch(new Request("http://a/sensors/b/reading"))).status).toBe(200);
+  expect(socket).toMatchObject({ closed: false });
+  await proxy.close();
+  expect(socket).toMatchObject({ closed: true });
+  unsubscribe("net.client.socket", opened);
+});
+
+test("a request that is sent while the proxy drains is passed on, and the drain waits for it", async () => {
+  await using upstream = await startGreenhouse({ getReading: () => ({}), waterBed: ({ bed }) => ({ bed }) });
+  const admitted = Promise.withResolvers<void>();
+  const { proxy, address } = await startProxy(urlOf(upstream.address.port), files, { admit: () => admitted.resolve() });
+  const headers = { "content-type": "application/json", "content-length": 2, connection: "keep-alive" };
+  const call = request({ host: address.address, port: address.port, method: "POST", path: "/beds/1:water", headers });
+  call.write("{");
+  await admitted.promise;
+  const drained = proxy.drain(10_000);
+  const answered = once(call, "response");
+  call.end("}");
+  const [answer] = await answered;
+  expect([answer.statusCode, String(await collect(answer))]).toEqual([200, `{"bed":"1"}`]);
+  await drained;
+  expect(proxy.load.connections.http1).toBe(0);
+});
+
+test.each([
+  { retry: "transparent", requests: 2, httpStatus: 200 },
+  { retry: "off", requests: 1, httpStatus: 503 },
+] as const)(
+  "a call that was refused is sent $requests times with retry: $retry",
+  async ({ retry, requests, httpStatus }) => {
+    await using upstream = await startScriptedServer({
+      request: (connection, id) => {
+        if (connection.requests > 1) connection.send(...grpcAnswer(id, envelope(Buffer.alloc(0))));
+        // REFUSED_STREAM (RFC 9113 §7).
+        else connection.send({ type: frameType.resetStream, flags: 0, streamId: id, payload: Buffer.of(0, 0, 0, 7) });
+      },
+    });
+    await using proxy = await startProxy(upstream.baseUrl, files, { upstreamOptions: { retry } });
+    expect((await fetch(`${proxy.baseUrl}/sensors/a/reading`)).status).toBe(httpStatus);
+    expect(upstream.requests).toBe(requests);
+  },
+);

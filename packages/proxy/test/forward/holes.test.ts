@@ -1,0 +1,166 @@
+import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
+import {
+  FieldDescriptorProto_Type as Type,
+  FileDescriptorProtoSchema,
+  FileDescriptorSetSchema,
+} from "@bufbuild/protobuf/wkt";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { expect, onTestFinished, test } from "vitest";
+import { createProxy, type DescriptorSource, type ProxiedUpstream, type ReloadReport } from "../../src/create-proxy.ts";
+import { within } from "../../../testing/src/deadline.ts";
+import { startReflectingServer } from "../../../testing/src/gateway/reflecting-server.ts";
+
+// An upstream whose reflection does not give every file: the services that do not need it are proxied all the same.
+
+type FileInit = MessageInitShape<typeof FileDescriptorProtoSchema>;
+
+/** A file with a service `NAME.Service`, whose message has a field of another type. */
+function fileOf(name: string, typeName: string | undefined, dependency: readonly string[]): FileInit {
+  const typed = typeName === undefined ? { type: Type.STRING } : { type: Type.MESSAGE, typeName };
+  return {
+    name: `${name}.proto`,
+    package: name,
+    syntax: "proto3",
+    dependency: [...dependency],
+    messageType: [{ name: "Text", field: [{ name: "a_text", number: 1, label: 1, ...typed }] }],
+    service: [{ name: "Service", method: [{ name: "Get", inputType: `.${name}.Text`, outputType: `.${name}.Text` }] }],
+  };
+}
+
+const whole = fileOf("whole", undefined, ["openapi/v3/annotations.proto"]);
+const other = fileOf("other", ".third.Text", ["third.proto"]);
+const third = fileOf("third", undefined, []);
+
+test("a service that lacks a type is left out at the start, with a reason, until a reload finds the type", async () => {
+  await using upstream = await startReflectingServer([whole, other]);
+  const reports: ReloadReport[] = [];
+  const proxy = await within(
+    createProxy({
+      upstreams: [{ upstream: `http://${upstream.address}`, descriptors: "reflection" }],
+      onReload: (report) => void reports.push(report),
+    }),
+    "the descriptors",
+  );
+  onTestFinished(() => proxy.close());
+  const served = (): readonly string[] => proxy.services.map(({ typeName }) => typeName).toSorted();
+  expect(served()).toEqual(["whole.Service"]);
+  expect(proxy.omitted).toEqual([
+    `${upstream.address}: other.Service: the type third.Text, which other.Text has a field of, is missing`,
+  ]);
+  // C++, Java and Python leave the names in JSON out of what they reflect.
+  expect(proxy.services[0]?.methods[0]?.input.fields[0]?.jsonName).toBe("aText");
+
+  upstream.files = [whole, other, third];
+  await proxy.reload();
+  expect([served(), proxy.omitted]).toEqual([["other.Service", "third.Service", "whole.Service"], []]);
+
+  expect(reports.map(({ added, removed }) => [added.length, removed.length])).toEqual([[2, 0]]);
+});
+
+/** Opens a proxy of whatever `read` and `omitted` return. */
+async function openFed(
+  source: Partial<DescriptorSource> & Pick<DescriptorSource, "read">,
+  more: readonly ProxiedUpstream[] = [],
+) {
+  const proxy = await createProxy({ upstreams: [{ upstream: "http://127.0.0.1:1", descriptors: source }, ...more] });
+  onTestFinished(() => proxy.close());
+  const served = (): readonly string[] => proxy.services.map(({ typeName }) => typeName).toSorted();
+  return { proxy, served };
+}
+
+function setOf(...files: readonly FileInit[]): Uint8Array {
+  return toBinary(
+    FileDescriptorSetSchema,
+    create(FileDescriptorSetSchema, { file: files.map((file) => create(FileDescriptorProtoSchema, file)) }),
+  );
+}
+
+const missing = "other.Service: the type third.Text, which other.Text has a field of, is missing";
+const added = fileOf("added", undefined, []);
+
+test.each([
+  { name: "a type", files: [whole, other, added], unread: [], problem: missing },
+  {
+    name: "its file",
+    files: [whole, third, added],
+    unread: ["other.Service"],
+    problem: "other.Service is not described",
+  },
+  {
+    name: "a type, and so does every other",
+    files: [other],
+    unread: [],
+    problem: `the descriptors cannot be used: they have no service that is passed on; ${missing}`,
+  },
+])("a reload is refused in which a service that is served lacks $name", async ({ files, unread, problem }) => {
+  let set = setOf(whole, other, third);
+  let omitted: ReadonlyMap<string, string> = new Map();
+  const { proxy, served } = await openFed({ read: () => Promise.resolve(set), omitted: () => omitted });
+  const before = served();
+  set = setOf(...files);
+  omitted = new Map(unread.map((name) => [name, `${name} is not described`]));
+  for (let i = 0; i < 2; i += 1) {
+    expect(await proxy.reload()).toEqual({
+      isChanged: false,
+      added: [],
+      removed: [],
+      problems: [`127.0.0.1:1: ${problem}`],
+    });
+    expect([served(), proxy.omitted]).toEqual([before, []]);
+  }
+  // Without the hole, whatever else has changed.
+  set = setOf(whole, other, third, added);
+  omitted = new Map();
+  expect(await proxy.reload()).toEqual({ isChanged: true, added: ["/added.Service/Get"], removed: [], problems: [] });
+});
+
+test("a service that the upstream no longer has is removed, also one that others need the types of", async () => {
+  let set = setOf(whole, other, third);
+  const { proxy, served } = await openFed({ read: () => Promise.resolve(set) });
+  set = setOf(whole);
+  expect(await proxy.reload()).toMatchObject({ removed: ["/third.Service/Get", "/other.Service/Get"], problems: [] });
+  expect(served()).toEqual(["whole.Service"]);
+});
+
+test("a service that was left out at the start stays so, and keeps no reload from being used", async () => {
+  let set = setOf(whole, other);
+  const { proxy, served } = await openFed({ read: () => Promise.resolve(set) });
+  set = setOf(whole, other, added);
+  expect(await proxy.reload()).toEqual({ isChanged: true, added: ["/added.Service/Get"], removed: [], problems: [] });
+  expect([served(), proxy.omitted]).toEqual([["added.Service", "whole.Service"], [`127.0.0.1:1: ${missing}`]]);
+});
+
+test("what a refused reading has left out does not keep a later one of another upstream from being used", async () => {
+  const away = new ConnectError("it is away", Code.Unavailable);
+  let read = (): Promise<Uint8Array> => Promise.resolve(setOf(whole, other, third));
+  let omitted: ReadonlyMap<string, string> = new Map();
+  let set = setOf(fileOf("second", undefined, []));
+  const { proxy, served } = await openFed({ read: () => read(), omitted: () => omitted }, [
+    { upstream: "http://127.0.0.1:2", descriptors: { read: () => Promise.resolve(set) } },
+  ]);
+  read = () => Promise.resolve(setOf(whole, third));
+  omitted = new Map([["other.Service", "other.Service is not described"]]);
+  expect(await proxy.reload()).toMatchObject({ problems: ["127.0.0.1:1: other.Service is not described"] });
+  read = () => Promise.reject(away);
+  set = setOf(fileOf("second", undefined, []), added);
+  expect(await proxy.reload()).toMatchObject({ added: ["/added.Service/Get"], removed: [] });
+  expect(served()).toContain("other.Service");
+});
+
+test("an upstream that could not be read yet is asked again after a reload that was refused", async () => {
+  const away = new ConnectError("it is away", Code.Unavailable);
+  let set = setOf(whole, other, third);
+  let count = 0;
+  const second = (): Promise<Uint8Array> => {
+    count += 1;
+    return count < 3 ? Promise.reject(away) : Promise.resolve(setOf(added));
+  };
+  const { proxy, served } = await openFed({ read: () => Promise.resolve(set) }, [
+    { upstream: "http://127.0.0.1:2", descriptors: { read: second } },
+  ]);
+  set = setOf(whole, other);
+  expect((await proxy.reload()).problems).toContain(`127.0.0.1:1: ${missing}`);
+  set = setOf(whole, other, third);
+  // Nobody asks for a reload.
+  await expect.poll(served, { timeout: 20_000 }).toContain("added.Service");
+});

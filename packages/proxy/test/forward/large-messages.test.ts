@@ -1,0 +1,109 @@
+import { create, toBinary } from "@bufbuild/protobuf";
+import { createClient, type Interceptor } from "@connectrpc/connect";
+import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
+import { describe, expect, test } from "vitest";
+import {
+  GreenhouseService,
+  WaterBedRequestSchema,
+  WaterBedResponseSchema,
+} from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { createGrpcTransport as createOwnTransport } from "../../src/client/index.ts";
+import { OpaqueMessage } from "../../src/forward/index.ts";
+import { collect } from "../../../testing/src/collect.ts";
+import { startGreenhouse } from "../../../testing/src/gateway/greenhouse.ts";
+import { startProxy } from "../../../testing/src/gateway/proxy.ts";
+
+const files = [GreenhouseService.file];
+
+/** Texts that fill a part of a frame, several frames, several chunks and several windows, each unlike the others. */
+const notes = [20, 40, 100, 1_000].flatMap((kibibytes) =>
+  ["oak", "elm", "fir", "yew"].map((tree) => `${tree} ${kibibytes} `.repeat(kibibytes * 128)),
+);
+
+// Nothing is compressed, so that messages go on as they came.
+const acceptCompression: [] = [];
+
+const ways = [
+  { name: "Connect over HTTP/1.1", create: createConnectTransport, httpVersion: "1.1" },
+  { name: "gRPC-Web over HTTP/2", create: createGrpcWebTransport, httpVersion: "2" },
+  { name: "gRPC", create: createGrpcTransport, httpVersion: "2" },
+] as const;
+
+describe.each(ways)("large messages of $name", ({ create: createTransport, httpVersion }) => {
+  test("go through as they are, side by side", async () => {
+    await using upstream = await startGreenhouse({
+      waterBed: ({ note }) => ({ note }),
+      async *watchReadings({ sensor, count }) {
+        for (let at = 0; at < count; at += 1) yield { sensor, degreesCelsius: at };
+      },
+    });
+    await using proxy = await startProxy(`http://127.0.0.1:${upstream.address.port}`, files);
+    const client = createClient(
+      GreenhouseService,
+      createTransport({ baseUrl: proxy.baseUrl, httpVersion, acceptCompression }),
+    );
+    const calls = notes.map(async (note) => (await client.waterBed({ note })).note === note);
+    const streams = notes.map(async (sensor) =>
+      (await collect(client.watchReadings({ sensor, count: 3 }))).every((reading) => reading.sensor === sensor),
+    );
+    expect(await Promise.all([...calls, ...streams])).toEqual(Array(2 * notes.length).fill(true));
+  });
+});
+
+test("what an interceptor has kept of a large message stays as it is", async () => {
+  const kept: unknown[] = [];
+  const keep: Interceptor = (next) => async (request) => {
+    const response = await next(request);
+    kept.push(response.message);
+    return response;
+  };
+  await using upstream = await startGreenhouse({ waterBed: ({ note }) => ({ note }) });
+  await using proxy = await startProxy(`http://127.0.0.1:${upstream.address.port}`, files, { interceptors: [keep] });
+  const transport = createGrpcTransport({ baseUrl: proxy.baseUrl, acceptCompression });
+  const client = createClient(GreenhouseService, transport);
+  for (const note of notes) await client.waterBed({ note });
+  const bytes = kept.map((message) => (message instanceof OpaqueMessage ? message.bytes.byteLength : 0));
+  expect(bytes.map((length, at) => length > (notes[at]?.length ?? 0))).toEqual(notes.map(() => true));
+});
+
+test("small messages that an interceptor sees are each in memory of their own, which it may transfer", async () => {
+  const seen: ArrayBufferLike[] = [];
+  const see: Interceptor = (next) => async (request) => {
+    const response = await next(request);
+    for (const { message } of [request, response])
+      if (message instanceof OpaqueMessage) seen.push(message.bytes.buffer);
+    return response;
+  };
+  await using upstream = await startGreenhouse({ waterBed: ({ note }) => ({ note }) });
+  await using proxy = await startProxy(`http://127.0.0.1:${upstream.address.port}`, files, { interceptors: [see] });
+  // It sends them together, each with its end.
+  await using transport = createOwnTransport({ baseUrl: proxy.baseUrl });
+  const client = createClient(GreenhouseService, transport);
+  await Promise.all(Array.from({ length: 32 }, () => client.waterBed({ note: "oak ".repeat(50) })));
+  expect(new Set(seen).size).toBe(64);
+});
+
+const replace: Interceptor = (next) => async (request) => {
+  Object.assign(request.message, {
+    bytes: toBinary(WaterBedRequestSchema, create(WaterBedRequestSchema, { note: "a" })),
+  });
+  const response = await next(request);
+  Object.assign(response.message, {
+    bytes: toBinary(WaterBedResponseSchema, create(WaterBedResponseSchema, { note: "b" })),
+  });
+  return response;
+};
+
+test("bytes that an interceptor sets are passed on instead of those that came", async () => {
+  const seen: string[] = [];
+  await using upstream = await startGreenhouse({
+    waterBed: ({ note }) => {
+      seen.push(note);
+      return { note };
+    },
+  });
+  await using proxy = await startProxy(`http://127.0.0.1:${upstream.address.port}`, files, { interceptors: [replace] });
+  const transport = createGrpcTransport({ baseUrl: proxy.baseUrl, acceptCompression });
+  expect((await createClient(GreenhouseService, transport).waterBed({ note: "c" })).note).toBe("b");
+  expect(seen).toEqual(["a"]);
+});

@@ -1,0 +1,335 @@
+import { create, type DescFile, fromBinary, toBinary } from "@bufbuild/protobuf";
+import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
+import { describe, expect, test, vi } from "vitest";
+import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { createProxy, type ReloadReport } from "../../src/create-proxy.ts";
+import { KitchenSink } from "../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { Shelves } from "../../../testing/src/gen/kitchensink/v1/shelves_pb.ts";
+import { within } from "../../../testing/src/deadline.ts";
+import { descriptorSetOf } from "../../../testing/src/gateway/descriptor-set.ts";
+import { startGreenhouse } from "../../../testing/src/gateway/greenhouse.ts";
+
+const getReading = "/greenhouse.v1.GreenhouseService/GetReading";
+
+/** The descriptors of a file whose services have only the RPCs that are kept. */
+function keeping(file: DescFile, isKept: (name: string) => boolean): Uint8Array {
+  const set = fromBinary(FileDescriptorSetSchema, descriptorSetOf(file));
+  for (const { service } of set.file) {
+    for (const each of service) each.method = each.method.filter(({ name }) => isKept(name));
+  }
+  return toBinary(FileDescriptorSetSchema, set);
+}
+
+test.each<{ form: string; fail: () => Promise<never> }>([
+  {
+    form: "throws",
+    fail: () => {
+      throw new Error("no file");
+    },
+  },
+  { form: "rejects", fail: () => Promise.reject(new Error("no file")) },
+])("a source of descriptors that $form is read again by each reload", async ({ fail }) => {
+  const first = keeping(GreenhouseService.file, (name) => name === "GetReading");
+  let read = (): Promise<Uint8Array> => Promise.resolve(first);
+  const proxy = await createProxy({
+    upstreams: [{ upstream: "http://127.0.0.1:1", descriptors: { read: () => read() } }],
+  });
+  for (const name of ["WaterBed", "WatchReadings"]) {
+    read = fail;
+    expect(await proxy.reload()).toMatchObject({ added: [], removed: [], problems: ["no file"] });
+    const next = keeping(GreenhouseService.file, (each) => each === name);
+    read = () => Promise.resolve(next);
+    const { added, problems } = await proxy.reload();
+    expect({ added, problems }).toEqual({ added: [`/greenhouse.v1.GreenhouseService/${name}`], problems: [] });
+  }
+  await proxy.close();
+});
+
+test("a reload puts new descriptors in use, and with problems leaves the old ones", async () => {
+  await using upstream = await startGreenhouse({ getReading: ({ sensor }) => ({ sensor }), waterBed: () => ({}) });
+  let set = keeping(GreenhouseService.file, (name) => name === "GetReading");
+  let changed: (() => void) | undefined;
+  const reports: ReloadReport[] = [];
+  let told: (() => void) | undefined;
+  const proxy = await createProxy({
+    upstreams: [
+      {
+        upstream: `http://127.0.0.1:${upstream.address.port}`,
+        descriptors: {
+          read: () => (set.byteLength === 0 ? Promise.reject(new Error("no file\nat all")) : Promise.resolve(set)),
+          watch: (call) => {
+            changed = call;
+            return () => {
+              changed = undefined;
+            };
+          },
+        },
+      },
+      { upstream: "http://127.0.0.1:1", descriptors: descriptorSetOf(KitchenSink.file) },
+    ],
+    onReload: (report) => {
+      reports.push(report);
+      told?.();
+    },
+  });
+  const { port } = await proxy.listen({ host: "127.0.0.1", port: 0 });
+  const statuses = async (): Promise<readonly number[]> => {
+    const answers = [
+      await fetch(`http://127.0.0.1:${port}/sensors/a/reading`),
+      await fetch(`http://127.0.0.1:${port}/beds/7:water`, { method: "POST" }),
+    ];
+    return answers.map(({ status }) => status);
+  };
+  expect(await statuses()).toEqual([200, 404]);
+
+  // The same once more is no news.
+  expect(await proxy.reload()).toEqual({ isChanged: false, added: [], removed: [], problems: [] });
+  expect(reports).toEqual([]);
+
+  set = keeping(GreenhouseService.file, (name) => name === "GetReading" || name === "WaterBed");
+  const { promise, resolve } = Promise.withResolvers<void>();
+  told = resolve;
+  changed?.();
+  await within(promise, "a reload");
+  const added = ["/greenhouse.v1.GreenhouseService/WaterBed"];
+  expect(reports).toEqual([{ isChanged: true, added, removed: [], problems: [] }]);
+  expect(await statuses()).toEqual([200, 200]);
+
+  for (const [bytes, problem] of [
+    [Buffer.from("no descriptors"), "they are no binary google.protobuf.FileDescriptorSet"],
+    [Buffer.alloc(0), "no file"],
+    [keeping(GreenhouseService.file, () => true).subarray(0, -3), "they are no binary"],
+  ] as const) {
+    set = bytes;
+    const { problems } = await proxy.reload();
+    expect(problems.join("\n")).toContain(problem);
+    expect(await statuses()).toEqual([200, 200]);
+  }
+
+  set = keeping(GreenhouseService.file, (name) => name === "WaterBed");
+  expect(await proxy.reload()).toEqual({ isChanged: true, added: [], removed: [getReading], problems: [] });
+  expect(await statuses()).toEqual([404, 200]);
+  expect(proxy.services[0]?.methods.map(({ name }) => name)).toEqual(["WaterBed"]);
+  await proxy.close();
+  expect(changed).toBeUndefined();
+});
+
+test.each([
+  { name: "are no FileDescriptorSet", sets: [Buffer.from("x")], says: "no binary google.protobuf.FileDescriptorSet" },
+  {
+    name: "have no service",
+    sets: [toBinary(FileDescriptorSetSchema, create(FileDescriptorSetSchema))],
+    says: "they have no service that is passed on",
+  },
+  {
+    name: "have no service whose types are all there",
+    sets: [
+      toBinary(
+        FileDescriptorSetSchema,
+        create(FileDescriptorSetSchema, {
+          file: [{ name: "a", service: [{ name: "A", method: [{ name: "Get", inputType: ".B", outputType: ".B" }] }] }],
+        }),
+      ),
+    ],
+    says: "127.0.0.1:1: the descriptors cannot be used: they have no service that is passed on; A: the type B is missing",
+  },
+  {
+    name: "have names that protoc would refuse",
+    sets: [
+      toBinary(
+        FileDescriptorSetSchema,
+        create(FileDescriptorSetSchema, { file: [{ name: "a", package: "a;b", service: [{ name: "A" }] }] }),
+      ),
+    ],
+    says: '127.0.0.1:1: the descriptors cannot be used: they are no valid definition: "a;b" is not an identifier .*',
+  },
+  {
+    name: "are of two upstreams with one service",
+    sets: [descriptorSetOf(KitchenSink.file), descriptorSetOf(KitchenSink.file, Shelves.file)],
+    says: "kitchensink.v1.KitchenSink is offered by two upstreams",
+  },
+])("a proxy does not start with descriptors that $name", async ({ sets, says }) => {
+  const upstreams = sets.map((descriptors) => ({ upstream: "http://127.0.0.1:1", descriptors }));
+  await expect(createProxy({ upstreams })).rejects.toMatchObject({
+    message: expect.stringMatching(new RegExp(`${says}$`)),
+    code: "ERR_DESCRIPTORS",
+  });
+});
+
+/** The outcome of a reload of two upstreams. */
+function bothSucceeded(lastSuccessMs: number): object[] {
+  return [0, 1].map(() => ({ problem: undefined, lastSuccessMs }));
+}
+
+describe("of two upstreams, each has the outcome of its last reload:", () => {
+  const greenhouse = descriptorSetOf(GreenhouseService.file);
+  const [sinks, shelves] = [KitchenSink, Shelves].map(({ file }) => descriptorSetOf(file));
+  const invalid = Buffer.from("no descriptors");
+  const away = new Error("no file\nat all");
+
+  test.each<{ name: string; next: readonly (Uint8Array | Error | undefined)[]; want: readonly (RegExp | undefined)[] }>(
+    [
+      { name: "the same descriptors succeed", next: [greenhouse, sinks], want: [undefined, undefined] },
+      { name: "others succeed", next: [greenhouse, shelves], want: [undefined, undefined] },
+      { name: "what cannot be read fails", next: [greenhouse, away], want: [undefined, /^no file\nat all$/] },
+      { name: "what cannot be used fails", next: [invalid, sinks], want: [/^127\.0\.0\.1:1: .*no binary/, undefined] },
+      {
+        name: "no bytes at all fail",
+        next: [new Uint8Array(), sinks],
+        want: [/no service that is passed on/, undefined],
+      },
+      {
+        name: "a service of the other one fails",
+        next: [greenhouse, greenhouse],
+        want: [undefined, /^greenhouse\.v1\.GreenhouseService is offered by two upstreams$/],
+      },
+      { name: "what is refused with the other fails", next: [invalid, shelves], want: [/no binary/, /no binary/] },
+      { name: "what cannot be read fails next to it", next: [invalid, away], want: [/no binary/, /^no file/] },
+    ],
+  )("$name", async ({ next, want }) => {
+    let sets: readonly (Uint8Array | Error | undefined)[] = [greenhouse, sinks];
+    const upstreams = [0, 1].map((at) => ({
+      upstream: `http://127.0.0.1:${at + 1}`,
+      descriptors: {
+        read: (): Promise<Uint8Array> => {
+          const set = sets[at];
+          return set instanceof Uint8Array ? Promise.resolve(set) : Promise.reject(set ?? new Error("no set"));
+        },
+      },
+    }));
+    const [startMs, reloadMs] = [1_000, 2_000];
+    using clock = vi.spyOn(Date, "now").mockReturnValue(startMs);
+    const reports: ReloadReport[] = [];
+    await using stack = new AsyncDisposableStack();
+    const proxy = await createProxy({ upstreams, onReload: (report) => void reports.push(report) });
+    stack.defer(() => proxy.close());
+    expect(proxy.descriptorReloads).toEqual(bothSucceeded(startMs));
+    const services = proxy.services;
+
+    clock.mockReturnValue(reloadMs);
+    sets = next;
+    const { problems } = await proxy.reload();
+    // Each once, though it may be that of both.
+    expect(problems).toEqual([...new Set(problems)]);
+    expect(problems.length > 0).toBe(want.some((problem) => problem !== undefined));
+    expect(proxy.descriptorReloads).toEqual(
+      want.map((problem) => ({
+        problem: problem && expect.stringMatching(problem),
+        lastSuccessMs: problem === undefined ? reloadMs : startMs,
+      })),
+    );
+    const isRefused = want.some((problem) => problem !== undefined);
+    if (isRefused) expect(proxy.services).toBe(services);
+
+    // Whoever was told of a problem is told that it is gone, although nothing has changed.
+    reports.length = 0;
+    sets = [greenhouse, sinks];
+    const { isChanged } = await proxy.reload();
+    expect(reports).toHaveLength(isChanged || isRefused ? 1 : 0);
+    expect(proxy.descriptorReloads).toEqual(bothSucceeded(reloadMs));
+  });
+});
+
+test("what cannot be read at a reload is read again, with a back-off", async () => {
+  const set = descriptorSetOf(GreenhouseService.file);
+  let failures = 0;
+  const read = (): Promise<Uint8Array> =>
+    failures > 0 ? Promise.reject(new Error(`${failures--} to come`)) : Promise.resolve(set);
+  const reports: ReloadReport[] = [];
+  await using stack = new AsyncDisposableStack();
+  const proxy = await createProxy({
+    upstreams: [{ upstream: "http://127.0.0.1:1", descriptors: { read } }],
+    onReload: (report) => void reports.push(report),
+  });
+  stack.defer(() => proxy.close());
+  failures = 2;
+  await proxy.reload();
+  // Nobody asks for the other two.
+  await expect.poll(() => reports.length, { timeout: 20_000 }).toBe(3);
+  expect(reports.map(({ problems }) => problems)).toEqual([["2 to come"], ["1 to come"], []]);
+});
+
+test("the back-off begins anew once the descriptors could be read", async () => {
+  const set = descriptorSetOf(GreenhouseService.file);
+  let failures = 0;
+  const read = (): Promise<Uint8Array> =>
+    failures-- > 0 ? Promise.reject(new Error("no file")) : Promise.resolve(set);
+  await using stack = new AsyncDisposableStack();
+  const proxy = await createProxy({ upstreams: [{ upstream: "http://127.0.0.1:1", descriptors: { read } }] });
+  stack.defer(() => proxy.close());
+  failures = 4;
+  for (let reload = 0; reload < 5; reload++) await proxy.reload();
+  expect(proxy.descriptorReloads[0]?.problem).toBeUndefined();
+  failures = 1;
+  await proxy.reload();
+  expect(proxy.descriptorReloads[0]?.problem).toBe("no file");
+  // Longer than the first wait, 1.2 s at most, and shorter than the fifth, 5.2 s at least.
+  await expect.poll(() => proxy.descriptorReloads[0]?.problem, { timeout: 4_500 }).toBeUndefined();
+});
+
+test("what onReload throws is a fault, and the reload stands", async () => {
+  const faults: string[] = [];
+  let set = keeping(GreenhouseService.file, (name) => name === "GetReading");
+  const proxy = await createProxy({
+    upstreams: [{ upstream: "http://127.0.0.1:1", descriptors: { read: () => Promise.resolve(set) } }],
+    onReload: () => {
+      throw new Error("no log");
+    },
+    onFault: (error, _what, _request, errorCode) => void faults.push(`${errorCode} ${String(error)}`),
+  });
+  set = keeping(GreenhouseService.file, () => true);
+  expect((await proxy.reload()).added).toHaveLength(4);
+  expect(faults).toEqual(["ERR_CALLBACK_FAILED Error: no log"]);
+  await proxy.close();
+});
+
+test("reloads that are asked for while one is under way are one, after it", async () => {
+  const set = descriptorSetOf(GreenhouseService.file);
+  const reads: ((bytes: Uint8Array) => void)[] = [];
+  const read = (): Promise<Uint8Array> => new Promise((resolve) => void reads.push(resolve));
+  const started = createProxy({ upstreams: [{ upstream: "http://127.0.0.1:1", descriptors: { read } }] });
+  reads[0]?.(set);
+  const proxy = await started;
+  const first = proxy.reload();
+  await expect.poll(() => reads.length).toBe(2);
+  const others = [proxy.reload(), proxy.reload()];
+  for (let turns = 0; turns < 5; turns++) await new Promise(setImmediate);
+  expect(reads.length).toBe(2);
+  reads[1]?.(set);
+  await first;
+  await expect.poll(() => reads.length).toBe(3);
+  reads[2]?.(set);
+  expect(new Set(await Promise.all(others))).toEqual(
+    new Set([{ isChanged: false, added: [], removed: [], problems: [] }]),
+  );
+  await proxy.close();
+});
+
+test("a reload that is under way when the proxy is closed changes nothing", async () => {
+  const [before, after] = [(name: string): boolean => name === "GetReading", (): boolean => true];
+  const reads: ((bytes: Uint8Array) => void)[] = [];
+  const read = (): Promise<Uint8Array> => new Promise((resolve) => void reads.push(resolve));
+  const reports: ReloadReport[] = [];
+  const started = createProxy({
+    upstreams: [{ upstream: "http://127.0.0.1:1", descriptors: { read } }],
+    onReload: (each) => void reports.push(each),
+  });
+  reads[0]?.(keeping(GreenhouseService.file, before));
+  const proxy = await started;
+  const report = proxy.reload();
+  await expect.poll(() => reads.length).toBe(2);
+  await proxy.close();
+  reads[1]?.(keeping(GreenhouseService.file, after));
+  expect(await report).toMatchObject({ added: [], problems: [expect.stringContaining("aborted")] });
+  expect(reports).toEqual([]);
+});
+
+test("all problems of all upstreams are told at once", async () => {
+  const upstreams = ["http://127.0.0.1:1", "http://127.0.0.1:2"].map((upstream) => ({
+    upstream,
+    descriptors: Buffer.from("x"),
+  }));
+  const failed = createProxy({ upstreams });
+  await expect(failed).rejects.toThrow("127.0.0.1:1: the descriptors");
+  await expect(failed).rejects.toThrow("127.0.0.1:2: the descriptors");
+});

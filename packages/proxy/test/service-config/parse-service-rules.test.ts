@@ -1,0 +1,49 @@
+import { toJson } from "@bufbuild/protobuf";
+import { create } from "@bufbuild/protobuf";
+import { expect, test } from "vitest";
+import { HttpRuleSchema } from "../../../gateway/src/gen/google/api/http_pb.ts";
+import { parseServiceRules } from "../../src/service-config/index.ts";
+
+const rules = [
+  { selector: "a.B.C", get: "/v1/{name=x/*}", additionalBindings: [{ post: "/v1/x:c", body: "*" }] },
+  { selector: "a.B.D", custom: { kind: "PROPFIND", path: "/v1/d" }, responseBody: "d" },
+];
+
+const yaml = `
+type: google.api.Service
+config_version: 3
+apis: [{name: a.B}]
+http:
+  rules:
+  - selector: a.B.C
+    get: /v1/{name=x/*}
+    additional_bindings:
+    - post: /v1/x:c
+      body: "*"
+  - selector: a.B.D
+    custom: {kind: PROPFIND, path: /v1/d}
+    responseBody: d
+`;
+
+test.each([
+  ["YAML", yaml],
+  ["YAML of google.api.Http", yaml.slice(yaml.indexOf("  rules:")).replaceAll(/^ {2}/gm, "")],
+  ["JSON", JSON.stringify({ type: "google.api.Service", http: { rules } })],
+  ["JSON of google.api.Http", JSON.stringify({ rules })],
+])("the rules are read from %s", (_, text) => {
+  expect(parseServiceRules(text).map((rule) => toJson(HttpRuleSchema, create(HttpRuleSchema, rule)))).toEqual(rules);
+});
+
+test.each([
+  ["http:\n  rules:\n  - selectr: a\n", 'unknown field "rules[0].selectr"'],
+  ["http:\n  rules:\n  - selector: 1\n", "rules[0].selector"],
+  ["http: *rules\n", "line 1, column 7: *rules is an alias"],
+  ["http:\n  rules:\n  - {<<: {selector: a.B.C}, get: /a}\n", 'unknown field "rules[0].<<"'],
+  ["type: google.api.Service\n", "it has no http, which has the rules"],
+  ["just a text\n", "it has no http, which has the rules"],
+  ["", "it has no http, which has the rules"],
+  ['{"http": ', "JSON"],
+  ['{"rules": [], "rules": []}', "rules"],
+])("%j is refused", (text, says) => {
+  expect(() => parseServiceRules(text)).toThrow(says);
+});

@@ -1,0 +1,151 @@
+// Serves every RPC of a FileDescriptorSet by grpc-go, and prints its port: `echo definitions.binpb`.
+package main
+
+import (
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"os"
+	"strings"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protodesc"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
+	"google.golang.org/protobuf/types/descriptorpb"
+	"google.golang.org/protobuf/types/dynamicpb"
+)
+
+type echo struct{ files *protoregistry.Files }
+
+// Answers all RPCs, since none of them is registered.
+func (echo echo) serve(_ any, stream grpc.ServerStream) error {
+	path, _ := grpc.MethodFromServerStream(stream)
+	found, err := echo.files.FindDescriptorByName(protoreflect.FullName(strings.ReplaceAll(path[1:], "/", ".")))
+	if err != nil {
+		return status.Error(codes.Unimplemented, err.Error())
+	}
+	method := found.(protoreflect.MethodDescriptor)
+	answer := dynamicpb.NewMessage(method.Output())
+	for {
+		request := dynamicpb.NewMessage(method.Input())
+		switch err := stream.RecvMsg(request); {
+		case err == io.EOF && method.IsStreamingServer():
+			return nil
+		case err == io.EOF:
+			return stream.SendMsg(answer)
+		case err != nil:
+			return err
+		case !method.IsStreamingClient():
+			return echo.answer(method, request, answer, stream)
+		case method.IsStreamingServer():
+			if err := stream.SendMsg(request); err != nil {
+				return err
+			}
+		default:
+			answer.Mutable(answer.Descriptor().Fields().ByNumber(1)).List().Append(protoreflect.ValueOfMessage(request))
+		}
+	}
+}
+
+// Answers one message, as packages/conformance/README.md and the kitchen sink say.
+func (echo echo) answer(method protoreflect.MethodDescriptor, request, answer *dynamicpb.Message, stream grpc.ServerStream) error {
+	switch rpc := string(method.Name()); rpc {
+	case "Fail":
+		return failure(get(request, "code", "f_int32").Int())
+	case "Count":
+		for index := int64(1); index <= get(request, "count").Int(); index++ {
+			item := dynamicpb.NewMessage(method.Output())
+			set(item, "index", protoreflect.ValueOfInt32(int32(index)))
+			set(item, "text", protoreflect.ValueOfString("item"))
+			if err := stream.SendMsg(item); err != nil {
+				return err
+			}
+		}
+		return failure(get(request, "fail_with").Int())
+	case "GetPieces":
+		for _, each := range get(request, "data").Bytes() {
+			piece := dynamicpb.NewMessage(method.Output())
+			fillBody(piece, request, []byte{each})
+			if err := stream.SendMsg(piece); err != nil {
+				return err
+			}
+		}
+		return nil
+	case "GetFile":
+		fillBody(answer, request, get(request, "data").Bytes())
+	case "GetFileField":
+		file := answer.Mutable(answer.Descriptor().Fields().ByName("file")).Message()
+		fillBody(file, request, get(request, "data").Bytes())
+	default:
+		if method.Output() == method.Input() {
+			return stream.SendMsg(request)
+		}
+		if method.Output().Name() == "Echo" {
+			if err := echo.fill(answer, rpc, request); err != nil {
+				return err
+			}
+		}
+	}
+	return stream.SendMsg(answer)
+}
+
+func (echo echo) fill(answer *dynamicpb.Message, rpc string, request *dynamicpb.Message) error {
+	set(answer, "rpc", protoreflect.ValueOfString(rpc))
+	if sink := answer.Descriptor().Fields().ByName("sink"); sink != nil {
+		answer.Set(sink, protoreflect.ValueOfMessage(request))
+		return nil
+	}
+	text, err := protojson.MarshalOptions{Resolver: dynamicpb.NewTypes(echo.files)}.Marshal(request)
+	set(answer, "message", protoreflect.ValueOfString(string(text)))
+	return err
+}
+
+func fillBody(body protoreflect.Message, request *dynamicpb.Message, data []byte) {
+	set(body, "content_type", get(request, "content_type"))
+	set(body, "data", protoreflect.ValueOfBytes(data))
+}
+
+// Returns the value of the first of some fields that a message has.
+func get(message *dynamicpb.Message, names ...protoreflect.Name) protoreflect.Value {
+	for _, name := range names {
+		if field := message.Descriptor().Fields().ByName(name); field != nil {
+			return message.Get(field)
+		}
+	}
+	panic(names)
+}
+
+func set(message protoreflect.Message, name protoreflect.Name, value protoreflect.Value) {
+	message.Set(message.Descriptor().Fields().ByName(name), value)
+}
+
+func failure(code int64) error {
+	return status.Error(codes.Code(code), "as asked")
+}
+
+func main() {
+	bytes, err := os.ReadFile(os.Args[1])
+	if err != nil {
+		log.Fatal(err)
+	}
+	set := &descriptorpb.FileDescriptorSet{}
+	if err := proto.Unmarshal(bytes, set); err != nil {
+		log.Fatal(err)
+	}
+	files, err := protodesc.NewFiles(set)
+	if err != nil {
+		log.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(listener.Addr().(*net.TCPAddr).Port)
+	log.Fatal(grpc.NewServer(grpc.UnknownServiceHandler(echo{files}.serve)).Serve(listener))
+}

@@ -1,0 +1,76 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createHttp1, createHttp2 } from "../../../../conformance/runner/index.ts";
+import { askedBy, corpusGroups, expectAnswer, toRequest } from "../../../../gateway/test/corpus/asking.ts";
+import { type Http1Connection, openHttp1 } from "../../../../testing/src/carriers/http1-connection.ts";
+import { type Http2Connection, openHttp2 } from "../../../../testing/src/carriers/http2-connection.ts";
+import { waitLimitMs } from "../../../../testing/src/deadline.ts";
+import {
+  echoFiles,
+  echoServers,
+  type GrpcServerProcess,
+  sinkFiles,
+  startGrpcProgram,
+} from "../../../../testing/src/gateway/grpc-programs.ts";
+import { startProxy, type TestProxy } from "../../../../testing/src/gateway/proxy.ts";
+import { buildLimitMs } from "../../../../testing/src/process/build-step.ts";
+import { allCases, byHand } from "../../../../testing/src/transcoding/all-cases.ts";
+import { failures } from "../../../../testing/src/transcoding/failures.ts";
+
+// What REST says of a request does not depend on who serves it: the same rows, before servers of other makers.
+
+const corpus = corpusGroups
+  .flatMap((group) => group.rows)
+  // The echo of a message of 100 levels has 101: more than readers of protobuf take.
+  .filter((row) => row.rule !== "a path of 100 names")
+  .map((row) => ({ ...row, asked: askedBy(row) }));
+
+/** How long thousands of requests may take, each on a connection of its own, on a busy machine, in ms. */
+const suiteLimitMs = 10 * waitLimitMs;
+
+describe.each(echoServers)("before $name", ({ build, knownFailing }) => {
+  const opened = new AsyncDisposableStack();
+  let server: GrpcServerProcess;
+
+  beforeAll(async () => {
+    server = opened.use(await startGrpcProgram(await build()));
+  }, buildLimitMs);
+
+  afterAll(() => opened.disposeAsync());
+
+  describe("the proxy keeps the transcoding suite", () => {
+    let proxy: TestProxy;
+
+    beforeAll(async () => {
+      proxy = opened.use(await startProxy(server.address, echoFiles));
+    });
+
+    test("over HTTP/1.1", { timeout: suiteLimitMs }, async () => {
+      expect(await failures(allCases, createHttp1(new URL(proxy.baseUrl)), knownFailing)).toEqual([]);
+    });
+
+    test("over HTTP/2", { timeout: suiteLimitMs }, async () => {
+      expect(await failures(byHand, createHttp2(new URL(proxy.baseUrl)), knownFailing)).toEqual([]);
+    });
+  });
+
+  describe("in the corpus,", () => {
+    let http1: Http1Connection;
+    let http2: Http2Connection;
+
+    beforeAll(async () => {
+      const { address } = opened.use(await startProxy(server.address, sinkFiles));
+      http1 = opened.use(await openHttp1(address));
+      http2 = opened.use(await openHttp2(address));
+    });
+
+    test.each(corpus.filter(({ only }) => only === undefined))("$rule: $asked over HTTP/1.1", async (row) => {
+      const request = toRequest(row);
+      http1.request(request);
+      expectAnswer(await http1.readAnswer(request.httpMethod), row.want);
+    });
+
+    test.each(corpus)("$rule: $asked over HTTP/2", async (row) => {
+      expectAnswer(await http2.exchange(toRequest(row)), row.want);
+    });
+  });
+});

@@ -1,0 +1,118 @@
+import { writeFileSync } from "node:fs";
+import { setTimeout as pause } from "node:timers/promises";
+import { parseArgs } from "node:util";
+import { createProxy, createUpstream } from "../../../src/create-proxy.ts";
+import { KitchenSink } from "../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { Dice } from "../../../../testing/src/dice.ts";
+import { descriptorSetOf } from "../../../../testing/src/gateway/descriptor-set.ts";
+import { createTempFolder } from "../../../../testing/src/process/temp-folder.ts";
+import { testSeed } from "../../../../testing/src/test-seed.ts";
+import { Callers, type Outcome } from "./calls.ts";
+import { UpstreamProcess } from "./upstreams.ts";
+
+// `npm run suite -- proxy-soak`: REST and gRPC through a proxy, 500 calls a second, each with a message of its own, while its
+// three upstreams are killed, frozen and started again. Nobody may get the answer of another call, no call may end with
+// neither an answer nor an error, and none may reach the upstreams twice, which note each.
+//
+// `-- --seconds 600` for longer, `-- --seed 42` for other faults.
+
+const { values } = parseArgs({
+  options: {
+    seconds: { type: "string", default: "20" },
+    rate: { type: "string", default: "500" },
+    seed: { type: "string", default: String(testSeed) },
+  },
+});
+
+const tickMs = 10;
+const perTick = (Number(values.rate) * tickMs) / 1000;
+const dice = new Dice(Number(values.seed));
+
+using folder = createTempFolder();
+await using stack = new AsyncDisposableStack();
+const upstreams: UpstreamProcess[] = [];
+for (const name of ["a", "b", "c"]) upstreams.push(stack.use(await UpstreamProcess.open(folder.path, name)));
+const addresses = upstreams.map(({ address }) => address);
+const upstream = stack.use(createUpstream({ addresses, keepaliveMs: 1_000 }));
+const proxy = await createProxy({ upstreams: [{ upstream, descriptors: descriptorSetOf(KitchenSink.file) }] });
+stack.defer(() => proxy.close());
+const { port } = await proxy.listen({ host: "127.0.0.1", port: 0 });
+const callers = stack.use(new Callers(`http://127.0.0.1:${port}`));
+
+const untilMs = performance.now() + Number(values.seconds) * 1000;
+const outcomes = new Map<number, Outcome>();
+const faults = { killed: 0, frozen: 0 };
+const [made] = await Promise.all([callAll(), breakAll()]);
+await Promise.all(made);
+const problems = judge();
+
+for (const problem of problems) process.stderr.write(`${problem}\n`);
+const detail = `${outcomes.size.toLocaleString("en")} calls, ${count("right")} answered, ${count("error")} failed`;
+process.stdout.write(`${detail}; ${faults.killed} times an upstream was killed, ${faults.frozen} times frozen\n`);
+const file = process.env["TEST_REPORT"];
+if (file !== undefined) {
+  const report = { numPassedTests: problems.length === 0 ? 1 : 0, numFailedTests: problems.length, detail };
+  writeFileSync(file, JSON.stringify(report));
+}
+process.exitCode = problems.length === 0 ? 0 : 1;
+
+/** Begins calls at the rate, however many wait, and returns all of them. */
+async function callAll(): Promise<readonly Promise<void>[]> {
+  const calls: Promise<void>[] = [];
+  let nextMs = performance.now();
+  for (; performance.now() < untilMs; nextMs += tickMs) {
+    for (let i = 0; i < perTick; i++) {
+      const number = calls.length + 1;
+      calls.push(callers.call(number).then((outcome) => void outcomes.set(number, outcome)));
+    }
+    await pause(Math.max(0, nextMs + tickMs - performance.now()));
+  }
+  return calls;
+}
+
+/** Breaks one upstream after the other, and mends each. */
+async function breakAll(): Promise<void> {
+  while (performance.now() < untilMs) {
+    const one = dice.oneOf(upstreams);
+    const forMs = 50 + dice.roll(2_500);
+    if (dice.roll(2) === 0) {
+      faults.frozen++;
+      one.freeze();
+      await pause(forMs);
+      one.thaw();
+    } else {
+      faults.killed++;
+      await one.kill();
+      await pause(forMs / 4);
+      await one.start();
+    }
+    await pause(dice.roll(500));
+  }
+}
+
+function judge(): readonly string[] {
+  const times = new Map<number, number>();
+  for (const number of upstreams.flatMap((one) => one.calls())) times.set(number, (times.get(number) ?? 0) + 1);
+  const doubled = [...times].filter(([, often]) => often > 1).map(([number]) => number);
+  const unknown = numbersOf("right").filter((number) => !times.has(number));
+  return [
+    ...problemOf("got an answer that is not theirs", numbersOf("wrong")),
+    ...problemOf("ended with neither an answer nor an error", numbersOf("lost")),
+    ...problemOf("reached the upstreams more than once", doubled),
+    ...problemOf("were answered and reached no upstream", unknown),
+    // Two of three upstreams are there at any time.
+    ...(count("right") * 2 > outcomes.size ? [] : ["fewer than half of the calls were answered"]),
+  ];
+}
+
+function problemOf(what: string, numbers: readonly number[]): readonly string[] {
+  return numbers.length === 0 ? [] : [`${numbers.length} calls ${what}: ${numbers.slice(0, 10).join(", ")}`];
+}
+
+function numbersOf(outcome: Outcome): readonly number[] {
+  return [...outcomes].flatMap(([number, each]) => (each === outcome ? [number] : []));
+}
+
+function count(outcome: Outcome): number {
+  return numbersOf(outcome).length;
+}

@@ -1,0 +1,58 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { projectFolder } from "../../../../testing/src/process/child-program.ts";
+import { type CommandLine, startNode } from "../../../../testing/src/process/command-line.ts";
+
+/** An upstream that can be killed, frozen and started again where it was. */
+export class UpstreamProcess implements AsyncDisposable {
+  readonly #file: string;
+  #server: CommandLine | undefined;
+  #port = 0;
+
+  private constructor(file: string) {
+    this.#file = file;
+    writeFileSync(file, "");
+  }
+
+  /** Starts one that notes each call in a file of a folder. */
+  static async open(folder: string, name: string): Promise<UpstreamProcess> {
+    const upstream = new UpstreamProcess(join(folder, name));
+    await upstream.start();
+    return upstream;
+  }
+
+  get address(): string {
+    return `http://127.0.0.1:${this.#port}`;
+  }
+
+  async start(): Promise<void> {
+    const program = join(projectFolder, "packages/proxy/test/suites/soak/server.ts");
+    const server = startNode([program, String(this.#port), this.#file], projectFolder);
+    this.#server = server;
+    const [, port] = await server.find(/^(\d+)$/m);
+    this.#port = Number(port);
+  }
+
+  freeze(): void {
+    this.#server?.process.kill("SIGSTOP");
+  }
+
+  thaw(): void {
+    this.#server?.process.kill("SIGCONT");
+  }
+
+  async kill(): Promise<void> {
+    await this.#server?.[Symbol.asyncDispose]();
+  }
+
+  /** The calls that it was given, each as often as it was. */
+  calls(): readonly number[] {
+    const lines = readFileSync(this.#file, "utf8").split("\n");
+    // The last one is empty, or half a number.
+    return lines.slice(0, -1).map(Number);
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.kill();
+  }
+}

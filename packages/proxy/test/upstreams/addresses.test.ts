@@ -1,0 +1,459 @@
+import { createServer, type Socket } from "node:net";
+import { createServer as createTlsServer } from "node:tls";
+import { Code, createClient } from "@connectrpc/connect";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { createGrpcTransport, createUpstream } from "../../src/client/index.ts";
+import { createGateway } from "../../../gateway/src/index.ts";
+import { readUpstreamAddress } from "../../src/upstreams/upstream-address.ts";
+import { createCertificate } from "../../../testing/src/carriers/certificate.ts";
+import { frameType } from "../../../testing/src/carriers/http2-frames.ts";
+import { listenOnLoopback } from "../../../testing/src/carriers/listen-on-loopback.ts";
+import { answering, openGreenhouse, watered, wateringOf } from "../../../testing/src/gateway/greenhouse-client.ts";
+import { grpcAnswer, type Script, startScriptedServer } from "../../../testing/src/gateway/scripted-http2-server.ts";
+import { someTurns } from "../../../testing/src/some-turns.ts";
+
+// Which servers calls go to: the addresses of a name as they change, those that cannot be reached, the less loaded one.
+
+// Each call goes on by what happens, without another look.
+beforeEach(() => void vi.useFakeTimers({ toFake: ["performance", "setInterval", "clearInterval"] }));
+afterEach(() => void vi.useRealTimers());
+
+const certificate = createCertificate("server");
+
+function portOf(baseUrl: string): number {
+  return Number(new URL(baseUrl).port);
+}
+
+/** Three servers, at three addresses with one port. */
+async function threeServers(script: Script) {
+  const first = await startScriptedServer(script);
+  const port = portOf(first.baseUrl);
+  const second = await startScriptedServer(script, { host: "127.0.0.2", port });
+  const third = await startScriptedServer(script, { host: "127.0.0.3", port });
+  const servers = [first, second, third];
+  return {
+    port,
+    servers,
+    [Symbol.asyncDispose]: async () => {
+      for (const server of servers) await server[Symbol.asyncDispose]();
+    },
+  };
+}
+
+test("calls are spread over all addresses of a name", async () => {
+  await using three = await threeServers(answering);
+  const hosts = ["127.0.0.1", "127.0.0.2", "127.0.0.3"];
+  await using client = openGreenhouse({
+    addresses: `dns:plants.example:${three.port}`,
+    lookup: async () => hosts.map((address) => ({ address })),
+  });
+  expect(await wateringOf(client)).toBe("ok");
+  // No more for one call, at once or later.
+  await expect.poll(() => client.upstream.load.connections).toBe(2);
+  await someTurns();
+  expect(client.upstream.load.connections).toBe(2);
+  for (let round = 0; round < 15; round++) {
+    const outcomes = await Promise.all(Array.from({ length: 10 }, () => wateringOf(client)));
+    expect(new Set(outcomes)).toEqual(new Set(["ok"]));
+  }
+  for (const { requests, connections } of three.servers) {
+    expect(requests).toBeGreaterThan(15);
+    expect(connections).toBe(1);
+  }
+  expect(client.upstream.load).toEqual({
+    servers: 3,
+    connections: 3,
+    calls: 0,
+    waitingCalls: 0,
+    queuedBytes: 0,
+    refusals: { queue_full: 0, queue_timeout: 0, unsent_bytes: 0 },
+  });
+});
+
+test("a call goes to the server that has fewer", async () => {
+  // The first server keeps its calls.
+  let keeps = true;
+  await using busy = await startScriptedServer({
+    request: (connection, id) => (keeps ? undefined : connection.send(...grpcAnswer(id, watered))),
+  });
+  await using idle = await startScriptedServer(answering);
+  await using client = openGreenhouse({ addresses: [busy.baseUrl, idle.baseUrl] });
+  const controller = new AbortController();
+  const kept: Promise<unknown>[] = [];
+  while (busy.requests === 0) {
+    const call = client.greenhouse.waterBed({}, { signal: controller.signal }).catch(() => undefined);
+    kept.push(call);
+    await Promise.race([call, new Promise(setImmediate)]);
+  }
+  await expect.poll(() => client.upstream.load.calls).toBe(busy.requests);
+  const before = busy.requests;
+  for (let i = 0; i < 20; i++) expect(await wateringOf(client)).toBe("ok");
+  expect(busy.requests).toBe(before);
+  keeps = false;
+  controller.abort();
+  await Promise.all(kept);
+});
+
+test("calls are spread evenly over the servers that can be reached", async () => {
+  let keeps = false;
+  const script: Script = { request: (...asked) => (keeps ? undefined : answering.request?.(...asked)) };
+  const gone = await startScriptedServer({});
+  await gone[Symbol.asyncDispose]();
+  await using one = await startScriptedServer(script);
+  await using other = await startScriptedServer(script);
+  await using client = openGreenhouse({ addresses: [gone.baseUrl, one.baseUrl, other.baseUrl] });
+  await expect.poll(async () => [await wateringOf(client), client.upstream.load.connections]).toEqual(["ok", 2]);
+  keeps = true;
+  const before = { one: one.requests, other: other.requests };
+  const calls = Array.from({ length: 40 }, () => wateringOf(client));
+  await expect.poll(() => [one.requests - before.one, other.requests - before.other]).toEqual([20, 20]);
+  await client.upstream.drain(1);
+  await Promise.all(calls);
+});
+
+test("new addresses of a name are found, and those that are gone are left once their calls have ended", async () => {
+  const answers: (() => void)[] = [];
+  await using three = await threeServers({
+    request: (connection, id) => {
+      if (connection.requests === 1) answers.push(() => connection.send(...grpcAnswer(id, watered)));
+      else connection.send(...grpcAnswer(id, watered));
+    },
+  });
+  const [old, other] = three.servers;
+  let hosts = ["127.0.0.1"];
+  await using client = openGreenhouse({
+    addresses: `dns:plants.example:${three.port}`,
+    resolveEveryMs: 1,
+    lookup: async () => hosts.map((address) => ({ address })),
+  });
+  const first = wateringOf(client);
+  await expect.poll(() => old?.requests).toBe(1);
+  hosts = ["127.0.0.2"];
+  const second = wateringOf(client);
+  const more: Promise<string>[] = [];
+  await expect
+    .poll(() => {
+      more.push(wateringOf(client));
+      return other?.requests;
+    })
+    .toBeGreaterThan(0);
+  expect(old?.open).toBe(1);
+  expect(client.upstream.load).toMatchObject({ servers: 1, connections: 2 });
+  expect(client.upstream.load.calls).toBeGreaterThan(0);
+  for (const answer of answers) answer();
+  expect(new Set(await Promise.all([first, second, ...more]))).toEqual(new Set(["ok"]));
+  await expect.poll(() => old?.open).toBe(0);
+  expect(client.upstream.load.servers).toBe(1);
+});
+
+test("a name is looked up again when a connection is lost", async () => {
+  // A process that has run for a while.
+  vi.advanceTimersByTime(60_000);
+  let lookups = 0;
+  let hosts = ["127.0.0.1"];
+  await using old = await startScriptedServer({ request: ({ socket }) => socket.destroy() });
+  const port = portOf(old.baseUrl);
+  await using other = await startScriptedServer(answering, { host: "127.0.0.2", port });
+  await using client = openGreenhouse({
+    addresses: `dns:plants.example:${port}`,
+    lookup: async () => {
+      lookups++;
+      return hosts.map((address) => ({ address }));
+    },
+  });
+  await wateringOf(client);
+  hosts = ["127.0.0.2"];
+  // Not more than once a second, however much is lost.
+  for (let i = 0; i < 10; i++) await wateringOf(client);
+  expect({ lookups, requests: other.requests }).toEqual({ lookups: 1, requests: 0 });
+  vi.advanceTimersByTime(1_000);
+  await expect.poll(() => wateringOf(client)).toBe("ok");
+  expect(lookups).toBe(2);
+});
+
+test("a call that waits goes to the new address of a name whose server is lost", async () => {
+  let hosts = ["127.0.0.1"];
+  const old = await startScriptedServer({});
+  const port = portOf(old.baseUrl);
+  await using other = await startScriptedServer(answering, { host: "127.0.0.2", port });
+  await using client = openGreenhouse({
+    addresses: `dns:plants.example:${port}`,
+    limits: { callsPerConnection: 1 },
+    lookup: async () => hosts.map((address) => ({ address })),
+  });
+  const sent = wateringOf(client);
+  await expect.poll(() => old.requests).toBe(1);
+  const waiting = wateringOf(client);
+  hosts = ["127.0.0.2"];
+  vi.advanceTimersByTime(1_000);
+  await old[Symbol.asyncDispose]();
+  expect(await sent).toBe("Unavailable: the connection was lost");
+  expect([await waiting, other.requests]).toEqual(["ok", 1]);
+});
+
+test("a call that waits for a server that its name does not stand for any more goes to the new one", async () => {
+  const hosts = ["127.0.0.1"];
+  let connections = 0;
+  // It does not complete the handshake.
+  const silent = createServer((socket) => {
+    connections++;
+    socket.on("error", () => undefined).resume();
+  });
+  const port = portOf(await listenOnLoopback(silent));
+  const gateway = createGateway({ routes: () => undefined });
+  await gateway.listen({ host: "127.0.0.2", port, tls: certificate });
+  await using client = openGreenhouse({
+    addresses: `dns:localhost:${port}`,
+    tls: { ca: certificate.cert },
+    resolveEveryMs: 1,
+    lookup: async () => [{ address: hosts.shift() ?? "127.0.0.2" }],
+  });
+  const first = wateringOf(client);
+  await expect.poll(() => connections).toBe(1);
+  vi.advanceTimersByTime(1);
+  const second = wateringOf(client);
+  for (const outcome of [await first, await second]) expect(outcome).toMatch(/^Unimplemented/);
+  await gateway.close();
+  silent.close();
+});
+
+test("a watcher is told of servers that are connected to, and of those that are lost while others are there", async () => {
+  await using first = await startScriptedServer(answering);
+  const second = await startScriptedServer(answering);
+  await using client = openGreenhouse({ addresses: [first.baseUrl, second.baseUrl] });
+  let told = 0;
+  const stop = client.upstream.watchServers(() => told++);
+  await expect.poll(async () => [await wateringOf(client), client.upstream.load.connections]).toEqual(["ok", 2]);
+  await expect.poll(() => told).toBe(2);
+  stop();
+  let toldLater = 0;
+  client.upstream.watchServers(() => toldLater++);
+  await second[Symbol.asyncDispose]();
+  await expect.poll(() => toldLater).toBe(1);
+  expect(told).toBe(2);
+});
+
+test("a watcher is not told of the loss of the only server", async () => {
+  await using server = await startScriptedServer(answering);
+  await using client = openGreenhouse({ addresses: server.baseUrl });
+  expect(await wateringOf(client)).toBe("ok");
+  let told = 0;
+  client.upstream.watchServers(() => told++);
+  await server[Symbol.asyncDispose]();
+  await expect.poll(() => client.upstream.load.connections).toBe(0);
+  expect(told).toBe(0);
+});
+
+test("looking a name up again opens no connection if nothing has changed", async () => {
+  await using server = await startScriptedServer(answering);
+  let lookups = 0;
+  await using client = openGreenhouse({
+    // The latter needs no lookup, and is the same server.
+    addresses: [`dns:plants.example:${portOf(server.baseUrl)}`, server.baseUrl],
+    resolveEveryMs: 1,
+    lookup: async () => {
+      lookups++;
+      return [{ address: "127.0.0.1" }, { address: "127.0.0.1" }];
+    },
+  });
+  for (let round = 1; round <= 5; round++) {
+    expect([await wateringOf(client), lookups]).toEqual(["ok", round]);
+    vi.advanceTimersByTime(1);
+  }
+  expect(server.connections).toBe(1);
+  expect(client.upstream.load.servers).toBe(1);
+});
+
+test("a name keeps the addresses that it had when there are none any more", async () => {
+  await using server = await startScriptedServer(answering);
+  let lookups = 0;
+  await using client = openGreenhouse({
+    addresses: `dns:plants.example:${portOf(server.baseUrl)}`,
+    resolveEveryMs: 1,
+    lookup: async () => (lookups++ === 0 ? [{ address: "127.0.0.1" }] : []),
+  });
+  expect([await wateringOf(client), lookups]).toEqual(["ok", 1]);
+  vi.advanceTimersByTime(1);
+  expect([await wateringOf(client), lookups]).toEqual(["ok", 2]);
+  expect([await wateringOf(client), client.upstream.load.servers]).toEqual(["ok", 1]);
+});
+
+test.each([
+  { name: "is not known", lookup: () => Promise.reject(new Error("ENOTFOUND")), says: "ENOTFOUND" },
+  { name: "has no address", lookup: () => Promise.resolve([]), says: "it has no address" },
+  { name: "is not answered", lookup: () => new Promise<never>(() => undefined), says: "no answer within 50 ms" },
+])("a name that $name fails calls, and is left alone for a while", async ({ lookup, says }) => {
+  let lookups = 0;
+  await using client = openGreenhouse({
+    addresses: "dns:plants.example:1",
+    limits: { connectTimeoutMs: 50 },
+    lookup: () => {
+      lookups++;
+      return lookup();
+    },
+  });
+  expect(client.upstream.ready).toBe(true);
+  // Calls at once wait for one answer, and later ones for none.
+  const together = await Promise.all([wateringOf(client), wateringOf(client)]);
+  for (let i = 0; i < 3; i++) {
+    const outcome = together[i] ?? (await wateringOf(client));
+    expect(outcome).toBe(`Unavailable: cannot look up plants.example: ${says}`);
+    expect(client.upstream.ready).toBe(false);
+  }
+  expect(lookups).toBe(1);
+});
+
+test("a name keeps its servers while it cannot be looked up, and is looked up as before afterwards", async () => {
+  await using server = await startScriptedServer(answering);
+  let lookups = 0;
+  await using client = openGreenhouse({
+    addresses: `dns:plants.example:${portOf(server.baseUrl)}`,
+    resolveEveryMs: 1,
+    lookup: async () => {
+      if (++lookups % 2 === 0) throw new Error("EAI_AGAIN");
+      return [{ address: "127.0.0.1" }];
+    },
+  });
+  for (let round = 1; round <= 20; round++) {
+    expect([await wateringOf(client), lookups]).toEqual(["ok", round]);
+    // The wait after a first failure, a fifth more or less by chance.
+    vi.advanceTimersByTime(1_250);
+  }
+});
+
+test("a server that was reached again is left alone no longer than at first", async () => {
+  const first = await startScriptedServer({});
+  const at = { host: "127.0.0.1", port: portOf(first.baseUrl) };
+  await first[Symbol.asyncDispose]();
+  await using client = openGreenhouse({ addresses: first.baseUrl });
+  for (let failures = 0; failures < 5; failures++) {
+    expect(await wateringOf(client)).toMatch(/^Unavailable/);
+    vi.advanceTimersByTime(10_000);
+  }
+  const second = await startScriptedServer(answering, at);
+  expect(await wateringOf(client)).toBe("ok");
+  await second[Symbol.asyncDispose]();
+  await expect.poll(() => client.upstream.load.connections).toBe(0);
+  expect(await wateringOf(client)).toMatch(/^Unavailable/);
+  vi.advanceTimersByTime(1_250);
+  await using _ = await startScriptedServer(answering, at);
+  expect(await wateringOf(client)).toBe("ok");
+});
+
+test("the system looks up a name, under TLS its certificate must have that name", async () => {
+  await using server = await startScriptedServer(answering);
+  await using plain = openGreenhouse({ addresses: `dns:///localhost:${portOf(server.baseUrl)}` });
+  expect(await wateringOf(plain)).toBe("ok");
+
+  const gateway = createGateway({ routes: () => undefined });
+  const tls = await gateway.listen({ host: "127.0.0.1", port: 0, tls: certificate });
+  await using named = openGreenhouse({ addresses: `dns:localhost:${tls.port}`, tls: { ca: certificate.cert } });
+  expect(await wateringOf(named)).toMatch(/^Unimplemented/);
+  await using other = openGreenhouse({
+    addresses: `dns:elsewhere.example:${tls.port}`,
+    tls: { ca: certificate.cert },
+    lookup: async () => [{ address: "127.0.0.1" }],
+  });
+  expect(await wateringOf(other)).toMatch(
+    /^Unavailable: cannot connect to elsewhere\.example:\d+ \(127\.0\.0\.1\): .*elsewhere\.example/,
+  );
+  await gateway.close();
+});
+
+test("no call fails because one of several servers cannot be reached", async () => {
+  const gone = await startScriptedServer(answering);
+  await gone[Symbol.asyncDispose]();
+  await using server = await startScriptedServer(answering);
+  for (let round = 0; round < 10; round++) {
+    await using client = openGreenhouse({ addresses: [gone.baseUrl, server.baseUrl] });
+    for (let i = 0; i < 5; i++) expect(await wateringOf(client)).toBe("ok");
+    expect(client.upstream.ready).toBe(true);
+  }
+  await using none = openGreenhouse({ addresses: [gone.baseUrl, gone.baseUrl.replace("127.0.0.1", "127.0.0.2")] });
+  expect(await wateringOf(none)).toMatch(/^Unavailable: cannot connect to 127\.0\.0\.[12]:\d+: .*ECONNREFUSED/);
+  expect(none.upstream.ready).toBe(false);
+});
+
+test.each([
+  { name: "closes connections", says: /: the server does not answer in HTTP\/2$/ },
+  {
+    name: "speaks HTTP/1.1",
+    opening: "HTTP/1.1 400 Bad Request\r\n\r\n",
+    says: /: the server does not answer in HTTP\/2 \(FRAME_SIZE_ERROR\)$/,
+  },
+  { name: "speaks TLS, but does not offer HTTP/2", tls: certificate, says: /: the server does not offer HTTP\/2$/ },
+])("a server that $name is left alone for a while", async ({ opening = "", tls, says }) => {
+  let connections = 0;
+  const accept = (socket: Socket): unknown => socket.on("error", () => undefined).end(opening);
+  const server = tls === undefined ? createServer(accept) : createTlsServer(tls, accept);
+  server.on("connection", () => connections++);
+  const port = portOf(await listenOnLoopback(server));
+  await using client = openGreenhouse({
+    addresses: tls === undefined ? `http://127.0.0.1:${port}` : `https://localhost:${port}`,
+    tls: { ca: certificate.cert },
+  });
+  expect(await wateringOf(client)).toMatch(/^Unavailable/);
+  await expect.poll(() => client.upstream.load.connections).toBe(0);
+  for (let i = 0; i < 3; i++) expect(await wateringOf(client)).toMatch(says);
+  expect(connections).toBe(1);
+  server.close();
+});
+
+test("connections are replaced by their age, without a call that is lost", async () => {
+  await using server = await startScriptedServer(answering);
+  await using client = openGreenhouse({ addresses: server.baseUrl, maxConnectionAgeMs: 20 });
+  while (server.connections < 4) expect(await wateringOf(client)).toBe("ok");
+  await expect.poll(() => server.open).toBeLessThan(2);
+  expect(server.frames.some(({ type }) => type === frameType.goAway)).toBe(true);
+});
+
+test("transports share an upstream, which stays open when one of them is disposed of", async () => {
+  await using server = await startScriptedServer(answering);
+  const upstream = createUpstream({ addresses: server.baseUrl });
+  for (let i = 0; i < 3; i++) {
+    await using transport = createGrpcTransport({ baseUrl: upstream });
+    await createClient(GreenhouseService, transport).waterBed({});
+  }
+  expect(server.connections).toBe(1);
+  await upstream.close();
+  expect(upstream.ready).toBe(false);
+  const late = createClient(GreenhouseService, createGrpcTransport({ baseUrl: upstream })).waterBed({});
+  await expect(late).rejects.toMatchObject({ code: Code.Unavailable });
+});
+
+test.each([
+  { options: { addresses: [] }, error: "an upstream has no addresses" },
+  { options: { addresses: ["http://a", "https://b"] }, error: "must all mean TLS" },
+  { options: { addresses: "dns://8.8.8.8/a" }, error: "is not the address of a server" },
+  { options: { addresses: "http://a?b" }, error: "is not the address of a server" },
+  { options: { addresses: "http://a#b" }, error: "is not the address of a server" },
+  { options: { addresses: "http://u@a" }, error: "is not the address of a server" },
+  { options: { addresses: "http://:p@a" }, error: "is not the address of a server" },
+  { options: { addresses: "dns:" }, error: "is not the address of a server" },
+  { options: { addresses: "dns:a/b" }, error: "is not the address of a server" },
+  { options: { addresses: "http://a", resolveEveryMs: 0 }, error: "resolveEveryMs must be from 1" },
+  { options: { addresses: "http://a", maxConnectionAgeMs: Number.NaN }, error: "maxConnectionAgeMs must be from 1" },
+  {
+    options: JSON.parse('{"addresses":"http://a","connections":"2"}'),
+    error: "connections must be from 1 to 1000, not '2'",
+  },
+  { options: { addresses: "http://a", limits: { waitingCalls: -1 } }, error: "limits.waitingCalls must be from 1" },
+  { options: { addresses: "http://a", limits: { idleTimeoutMs: 2 ** 31 } }, error: "limits.idleTimeoutMs must be" },
+])("$options is refused", ({ options, error }) => {
+  expect(() => createUpstream(options)).toThrow(error);
+});
+
+test.each([
+  { text: "http://a", target: { host: "a", port: 80 } },
+  { text: "https://[::1]", target: { host: "::1", port: 443 } },
+  { text: "dns:a:81", target: { host: "a", port: 81 } },
+  { text: "unix:/a", target: { path: "/a" } },
+])("$text is at $target", ({ text, target }) => {
+  expect(readUpstreamAddress(text)).toMatchObject({ target });
+});
+
+test("options of an upstream are refused beside it", () => {
+  const baseUrl = createUpstream({ addresses: "http://a" });
+  expect(() => createGrpcTransport({ baseUrl, tls: {} })).toThrow("tls is an option of the upstream");
+});

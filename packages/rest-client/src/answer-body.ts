@@ -1,0 +1,61 @@
+import type { JsonValue } from "@bufbuild/protobuf";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { CollectedBytes, noBytes } from "@plantstore/gateway/exchange";
+
+/** Bytes of an error record that are read. A longer one is none: the HTTP status says what is wrong. */
+const errorRecordBytesMax = 64 * 1024;
+
+/**
+ * Yields the pieces of a body. What is not read is let go by the signal of its call, which Connect aborts at the end.
+ *
+ * @throws ConnectError `Unavailable` for a body that breaks off
+ */
+export async function* readPieces(body: ReadableStream<Uint8Array> | null): AsyncGenerator<Uint8Array, void> {
+  const reader = body?.getReader();
+  if (reader === undefined) return;
+  try {
+    for (;;) {
+      const piece = await reader.read();
+      if (piece.done) return;
+      yield piece.value;
+    }
+  } catch (error) {
+    throw new ConnectError("the answer breaks off", Code.Unavailable, undefined, undefined, error);
+  }
+}
+
+/** Reads a body. @throws ConnectError `ResourceExhausted` above the limit, `Unavailable` for one that breaks off */
+export async function readBody(response: Response, bytesMax: number): Promise<Uint8Array> {
+  const announced = Number(response.headers.get("content-length") ?? 0);
+  const bytes = new CollectedBytes(0, bytesMax);
+  for await (const piece of readPieces(response.body)) {
+    if (Math.max(announced, bytes.byteLength + piece.byteLength) > bytesMax) {
+      throw new ConnectError(`the answer is larger than ${bytesMax} bytes`, Code.ResourceExhausted);
+    }
+    bytes.add(piece);
+  }
+  return bytes.byteLength === 0 ? noBytes : bytes.bytes;
+}
+
+/** Reads an error record; `undefined` if the body is not JSON, too long, or breaks off. */
+export async function readRecordJson(response: Response): Promise<JsonValue | undefined> {
+  try {
+    const bytes = await readBody(response, errorRecordBytesMax);
+    return isJsonType(response.headers) ? JSON.parse(new TextDecoder().decode(bytes)) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+// RFC 6839 §3.1: a `+json` type is JSON too.
+const jsonType = /^[^/;]+\/(?:[^;]*\+)?json[\t ]*(?:;|$)/i;
+
+/** Returns whether a body is JSON, as its type says. */
+export function isJsonType(header: Headers): boolean {
+  return jsonType.test(header.get("content-type") ?? "application/json");
+}
+
+/** Returns the error for a body of a type that is not among those that are read. No body is shown. */
+export function wrongType(header: Headers, wanted: string): ConnectError {
+  return new ConnectError(`the answer is ${header.get("content-type") ?? "of no type"}, not ${wanted}`, Code.Unknown);
+}

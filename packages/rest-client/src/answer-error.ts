@@ -1,0 +1,132 @@
+/**
+ * Which error is this answer? Error records as grpc-gateway, Envoy, Google's APIs, Connect and this gateway write them,
+ * and `application/problem+json`; for anything else the HTTP status decides.
+ */
+import type { JsonObject, JsonValue, Registry } from "@bufbuild/protobuf";
+import { AnySchema } from "@bufbuild/protobuf/wkt";
+import { base64Decode } from "@bufbuild/protobuf/wire";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { codeFromString } from "@connectrpc/connect/protocol-connect";
+import { findField, readJsonExactly } from "@plantstore/gateway/internal/messages/json";
+import { codeNames } from "@plantstore/gateway/rest";
+
+/** Makes the error of an answer of its body; `undefined` leaves it to the records that are known. */
+export type ReadErrorRecord = (body: JsonValue, httpStatus: number) => ConnectError | undefined;
+
+/** How errors are read. */
+export interface ErrorStyle {
+  readonly readErrorRecord: ReadErrorRecord | undefined;
+  /** The types of error details in JSON. Those of other types are dropped, unless they come as bytes. */
+  readonly registry: Registry;
+}
+
+/**
+ * Returns the error of an answer.
+ *
+ * @param record - the body; `undefined` if it is not JSON. No other body is shown
+ * @param httpStatus - of the answer; 200 for the error at the end of a stream
+ * @param header - becomes metadata of the error
+ */
+export function readAnswerError(
+  record: JsonValue | undefined,
+  httpStatus: number,
+  header: Headers,
+  { readErrorRecord, registry }: ErrorStyle,
+): ConnectError {
+  const own = record === undefined ? undefined : readErrorRecord?.(record, httpStatus);
+  if (own !== undefined) return own;
+  const standard = codeOfHttpStatus(httpStatus);
+  // The streams of Google's APIs have it in an array.
+  const [outer] = Array.isArray(record) ? record : [record];
+  const found = isObject(outer) ? readRecord(outer, registry) : undefined;
+  const message = found?.message ?? `HTTP status ${httpStatus}`;
+  const error = new ConnectError(message, found?.code ?? standard, header);
+  error.details.push(...(found?.details ?? []));
+  // As Connect marks errors of another server, whose metadata is not passed on.
+  return Object.assign(error, { isWireError: true });
+}
+
+interface RecordFound {
+  readonly code: Code | undefined;
+  readonly message: string | undefined;
+  readonly details: ConnectError["details"];
+}
+
+function readRecord(outer: JsonObject, registry: Registry): RecordFound {
+  // Google's APIs, and the streams of grpc-gateway, have the record in `error`.
+  const record = isObject(outer["error"]) ? outer["error"] : outer;
+  const { details = [] } = record;
+  const texts = [record["message"], record["detail"], record["title"], record["error"]];
+  return {
+    code: codeOf(record),
+    message: texts.find((text): text is string => typeof text === "string"),
+    details: Array.isArray(details) ? details.flatMap((detail) => toDetail(detail, registry)) : [],
+  };
+}
+
+const codesByName = new Map(Object.entries(codeNames).map(([number, name]) => [name, Number(number)]));
+
+/** Returns the code that a record names. A number beyond the codes, as Google's APIs have, is an HTTP status. */
+function codeOf({ status, code, grpc_code: grpcCode, error }: JsonObject): Code | undefined {
+  const named = typeof code === "string" ? (codeFromString(code) ?? codesByName.get(code)) : undefined;
+  const byName = named ?? (typeof status === "string" ? codesByName.get(status) : undefined);
+  return [byName, code, grpcCode, error].find((each): each is Code => typeof each === "number" && each in Code);
+}
+
+function toDetail(detail: JsonValue, registry: Registry): ConnectError["details"] {
+  if (!isObject(detail)) return [];
+  const { type, value, "@type": url } = detail;
+  try {
+    if (typeof type === "string" && typeof value === "string") return [{ type, value: base64Decode(value) }];
+    if (typeof url !== "string") return [];
+    const name = url.slice(url.lastIndexOf("/") + 1);
+    const desc = registry.getMessage(name);
+    // As this gateway writes a detail whose type it does not know, or which it cannot read.
+    const hasBytes =
+      typeof value === "string" && Object.keys(detail).length === 2 && !name.startsWith("google.protobuf.");
+    const isField = desc !== undefined && findField(desc, "value") !== undefined;
+    if (hasBytes && !isField) return [{ type: name, value: base64Decode(value) }];
+    if (desc === undefined) return [];
+    const options = { registry, unknownFields: "ignore" } as const;
+    const any = readJsonExactly(AnySchema, undefined, JSON.stringify(detail), options);
+    return [{ type: name, value: any.value, debug: detail }];
+  } catch {
+    // A detail that cannot be read is less than the error itself.
+    return [];
+  }
+}
+
+function isObject(value: JsonValue | undefined): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** Returns the code of an HTTP status: the inverse of google/rpc/code.proto, with the code that promises least. */
+function codeOfHttpStatus(httpStatus: number): Code {
+  const known = codesByStatus.get(httpStatus);
+  if (known !== undefined) return known;
+  if (httpStatus >= 500) return Code.Internal;
+  return httpStatus >= 400 ? Code.FailedPrecondition : Code.Unknown;
+}
+
+const codesByStatus: ReadonlyMap<number, Code> = new Map([
+  [400, Code.InvalidArgument],
+  [401, Code.Unauthenticated],
+  [403, Code.PermissionDenied],
+  [404, Code.NotFound],
+  [405, Code.Unimplemented],
+  [408, Code.DeadlineExceeded],
+  [409, Code.Aborted],
+  [413, Code.ResourceExhausted],
+  [414, Code.ResourceExhausted],
+  [415, Code.InvalidArgument],
+  [416, Code.OutOfRange],
+  [422, Code.InvalidArgument],
+  [429, Code.ResourceExhausted],
+  [431, Code.ResourceExhausted],
+  [499, Code.Canceled],
+  [500, Code.Unknown],
+  [501, Code.Unimplemented],
+  [502, Code.Unavailable],
+  [503, Code.Unavailable],
+  [504, Code.DeadlineExceeded],
+]);

@@ -1,0 +1,56 @@
+import type { Message } from "@bufbuild/protobuf";
+import { create } from "@bufbuild/protobuf";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { readJsonExactly, type ReadJsonOptions } from "@plantstore/gateway/internal/messages/json";
+import { createRawReader, findProtoField } from "@plantstore/gateway/rest";
+import { isJsonType, wrongType } from "./answer-body.ts";
+import type { RestRule } from "./rest-rule.ts";
+
+/** Reads the messages of the answers of one rule. */
+export interface AnswerReader {
+  /** Makes a message of bytes of any type, for a google.api.HttpBody; `undefined` if answers are JSON. */
+  readonly readRaw: ((bytes: Uint8Array, contentType: string) => Message) | undefined;
+  /** Reads a message, or its field that is the body. @throws ConnectError `Internal` for JSON that is none */
+  readJson(json: Uint8Array | string): Message;
+  /** Reads the whole body of an answer. @throws ConnectError `Internal` for one that is missing, `Unknown` for its type */
+  readWhole(bytes: Uint8Array, response: Response): Message;
+}
+
+/**
+ * Creates the reader of a rule's answers.
+ *
+ * @throws ConnectError `Internal` when the response has no such field
+ */
+export function createAnswerReader({ method, pattern, httpMethod }: RestRule, options: ReadJsonOptions): AnswerReader {
+  const { output } = method;
+  const { responseBody } = pattern;
+  const field = findProtoField(output, responseBody);
+  if (responseBody !== "" && field === undefined) {
+    throw new ConnectError(`response_body "${responseBody}" is not a field of ${output.typeName}`, Code.Internal);
+  }
+  const fill = createRawReader(output, responseBody === "" ? "*" : responseBody);
+  const readRaw = fill && ((body: Uint8Array, contentType: string) => fill({ body, contentType }));
+  const readJson = (json: Uint8Array | string): Message => {
+    try {
+      return readJsonExactly(output, field, json, options);
+    } catch (error) {
+      const problem = error instanceof ConnectError ? error.rawMessage : String(error);
+      const message = `the answer is not a valid ${output.typeName}: ${problem}`;
+      throw new ConnectError(message, Code.Internal, undefined, undefined, error);
+    }
+  };
+  return {
+    readRaw,
+    readJson,
+    readWhole(bytes, { headers, status }) {
+      if (readRaw !== undefined) return readRaw(bytes, headers.get("content-type") ?? "");
+      if (bytes.byteLength > 0) {
+        if (!isJsonType(headers)) throw wrongType(headers, "application/json");
+        return readJson(bytes);
+      }
+      // RFC 9110 §9.3.2: an answer to HEAD has no body.
+      if (output.fields.length === 0 || httpMethod === "HEAD") return create(output);
+      throw new ConnectError(`the answer, with HTTP status ${status}, has no body`, Code.Internal);
+    },
+  };
+}

@@ -1,0 +1,79 @@
+import { type MessageSplitter, messageTooLarge } from "@plantstore/gateway/internal/protocols";
+
+/** A server-sent event. */
+export interface ServerEvent {
+  /** `message` if the server does not name it. */
+  readonly name: string;
+  readonly data: string;
+}
+
+const lineEnd = /\r\n|\n|\r(?!$)/g;
+
+/** Splits a body into server-sent events (HTML, "Interpreting an event stream"). One that the body breaks off is none. */
+export class EventSplitter implements MessageSplitter<ServerEvent> {
+  readonly #decoder = new TextDecoder();
+  readonly #dataMax: number;
+  #text = "";
+  #at = 0;
+  /** Where to look on for the end of a line. */
+  #seen = 0;
+  #name = "";
+  #data: string[] = [];
+  #units = 0;
+
+  /** @param dataMax - how long the data of an event may be, in UTF-16 units; `ResourceExhausted` above */
+  constructor(dataMax: number) {
+    this.#dataMax = dataMax;
+  }
+
+  add(piece: Uint8Array): void {
+    this.#text = this.#text.slice(this.#at) + this.#decoder.decode(piece, { stream: true });
+    this.#seen -= this.#at;
+    this.#at = 0;
+  }
+
+  take(): ServerEvent | undefined {
+    for (let line = this.#line(); line !== undefined; line = this.#line()) {
+      if (line !== "") this.#field(line);
+      else if (this.#data.length > 0) return this.#event();
+      else this.#name = "";
+    }
+    return undefined;
+  }
+
+  end(): undefined {
+    return undefined;
+  }
+
+  #line(): string | undefined {
+    lineEnd.lastIndex = this.#seen;
+    const found = lineEnd.exec(this.#text);
+    // A carriage return may be half of the end of a line.
+    // No test can tell: whether it is set before what follows throws, as nobody looks on then.
+    this.#seen = found === null ? Math.max(this.#text.length - 1, this.#at) : lineEnd.lastIndex;
+    if (this.#units + (found?.index ?? this.#text.length) - this.#at > this.#dataMax)
+      throw messageTooLarge(this.#dataMax);
+    if (found === null) return undefined;
+    const line = this.#text.slice(this.#at, found.index);
+    this.#at = lineEnd.lastIndex;
+    return line;
+  }
+
+  #field(line: string): void {
+    const colon = line.indexOf(":");
+    const name = colon < 0 ? line : line.slice(0, colon);
+    const value = colon < 0 ? "" : line.slice(colon + (line[colon + 1] === " " ? 2 : 1));
+    if (name === "event") this.#name = value;
+    if (name !== "data") return;
+    this.#units += value.length;
+    this.#data.push(value);
+  }
+
+  #event(): ServerEvent {
+    const event = { name: this.#name === "" ? "message" : this.#name, data: this.#data.join("\n") };
+    this.#name = "";
+    this.#data = [];
+    this.#units = 0;
+    return event;
+  }
+}

@@ -1,0 +1,80 @@
+import type { JsonValue, Message } from "@bufbuild/protobuf";
+import { clearField, isMessage } from "@bufbuild/protobuf";
+import { toUtf8 } from "@plantstore/gateway/exchange";
+import {
+  asFieldValues,
+  createFieldForm,
+  createFieldSetter,
+  createMessageForms,
+  type JsonStyle,
+  loadField,
+} from "@plantstore/gateway/internal/messages/json";
+import { type FieldPath, findProtoField, isHttpBodyType, isMediaType } from "@plantstore/gateway/rest";
+import { Refusal, refuseUnwritable } from "./refusal.ts";
+import type { RestRule } from "./rest-rule.ts";
+
+/** The body of a request. */
+export interface RequestBody {
+  /** `undefined` for bytes whose sender does not say what they are. */
+  readonly contentType: string | undefined;
+  readonly bytes: Uint8Array;
+}
+
+/**
+ * Returns the body of a message; `undefined` if there is none.
+ *
+ * @throws Refusal for a message that has no JSON, or whose bytes have no valid content type
+ */
+export type BodyWriter = (message: Message) => RequestBody | undefined;
+
+/** Creates the writer of a rule's bodies: JSON, without the fields of the path, or the bytes of a google.api.HttpBody. */
+export function createBodyWriter({ method, pattern, variables }: RestRule, style: JsonStyle): BodyWriter {
+  const { input } = method;
+  const { body } = pattern;
+  const forms = createMessageForms(style);
+  if (body === "") return () => undefined;
+  if (body === "*") {
+    if (isHttpBodyType(input)) return (message) => toRawBody(input.typeName, message);
+    return (message) => {
+      const outside = variables.reduce((left, { path }) => withoutField(left, path), message);
+      return toJsonBody(refuseUnwritable("", () => forms.of(input).toJson(outside)));
+    };
+  }
+  const field = findProtoField(input, body);
+  if (field === undefined) throw new TypeError(`body "${body}" is not a field of ${input.typeName}`);
+  if (isHttpBodyType(field.message)) return (message) => toRawBody(body, loadField(asFieldValues(message), field));
+  const toJson = createFieldForm(field, forms);
+  const inside = variables.filter(({ path }) => path[0] === field);
+  return (message) => {
+    const outside = inside.reduce((left, { path }) => withoutField(left, path), message);
+    const json = refuseUnwritable(body, () => toJson(asFieldValues(outside)));
+    return json === undefined ? undefined : toJsonBody(json);
+  };
+}
+
+/** Returns the message without a field, of which it shares all other values. */
+function withoutField(message: Message, [field, second, ...rest]: FieldPath): Message {
+  const copy: Message = Object.assign(Object.create(Object.getPrototypeOf(message)), message);
+  const child = loadField(asFieldValues(message), field);
+  if (second === undefined) clearField(copy, field);
+  else if (isMessage(child)) createFieldSetter(field)(asFieldValues(copy), withoutField(child, [second, ...rest]));
+  return copy;
+}
+
+function toJsonBody(value: JsonValue): RequestBody {
+  const json = JSON.stringify(value);
+  // JSON.stringify escapes nothing else that begins like this. Other parsers make U+FFFD of it.
+  if (/(?<!\\)(?:\\\\)*\\ud[89a-f]/.test(json))
+    throw new Refusal("a text has a lone surrogate, which UTF-8 does not have");
+  return { contentType: "application/json", bytes: toUtf8(json) };
+}
+
+function toRawBody(name: string, body: unknown): RequestBody {
+  if (!isMessage(body)) throw new Refusal(`${name}: is not set, which bytes cannot say`);
+  const { contentType, data, extensions } = asFieldValues(body);
+  if (!(data instanceof Uint8Array)) throw new Refusal(`${name}: has no bytes`);
+  if (Array.isArray(extensions) && extensions.length > 0) throw new Refusal(`${name}.extensions: bytes have none`);
+  const type = typeof contentType === "string" ? contentType : "";
+  if (type !== "" && !isMediaType(type)) throw new Refusal(`${name}.content_type: is not a media type`);
+  return { contentType: type === "" ? undefined : type, bytes: data };
+}

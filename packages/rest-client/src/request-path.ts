@@ -1,0 +1,105 @@
+/**
+ * Which path is this message?
+ *
+ * A call must never reach another resource than the one its message names. So a variable without a value, or one that
+ * does not fit its template, is refused; so are the segments that clients and proxies resolve or merge (`.`, `..`, and
+ * empty ones); and each path is read back as a server would read it.
+ */
+import type { Message } from "@bufbuild/protobuf";
+import { asFieldValues, type FieldValues, loadField } from "@plantstore/gateway/internal/messages/json";
+import { leafOf, printTemplateLiteral, type TemplateSegment } from "@plantstore/gateway/rest";
+import { Refusal } from "./refusal.ts";
+import type { RestRule, RuleVariable } from "./rest-rule.ts";
+import { escapeUrlText, type UrlTexts } from "./url-texts.ts";
+
+/** Returns the path of a message, escaped. @throws Refusal that names the variable that has no place in a path */
+export function writePath(rule: RestRule, message: Message, texts: UrlTexts): string {
+  const { segments, verb } = rule.template;
+  const values = rule.variables.map((variable) => variableText(variable, message, texts));
+  const parts: string[] = [];
+  let at = 0;
+  for (const [index, variable] of rule.variables.entries()) {
+    parts.push(...segments.slice(at, variable.start).flatMap(printFree));
+    parts.push(...expandVariable(variable, values[index] ?? "", segments.slice(variable.start, variable.end)));
+    at = variable.end;
+  }
+  parts.push(...segments.slice(at).flatMap(printFree));
+  const path = `/${parts.join("/")}${verb === undefined ? "" : `:${printTemplateLiteral(verb)}`}`;
+  requireReading(rule, path, values);
+  return path;
+}
+
+/** Returns the value of a variable as text; `undefined` if it is not set. */
+export function findVariableText({ path }: RuleVariable, message: Message, texts: UrlTexts): string | undefined {
+  let fields: FieldValues = asFieldValues(message);
+  for (const field of path.slice(0, -1)) {
+    const child = loadField(fields, field);
+    if (child === undefined) return undefined;
+    fields = asFieldValues(child);
+  }
+  return texts(leafOf(path))?.(fields)[0];
+}
+
+function variableText(variable: RuleVariable, message: Message, texts: UrlTexts): string {
+  const text = findVariableText(variable, message, texts);
+  if (text === undefined || text === "") throw new Refusal(`${variable.name}: is not set, or empty`);
+  return text;
+}
+
+/** Prints a segment outside of the variables. */
+function printFree(segment: TemplateSegment): readonly string[] {
+  if (segment.kind === "literal") return [printTemplateLiteral(segment.text)];
+  if (segment.kind === "**") return [];
+  throw new Refusal('no field says what stands for "*"');
+}
+
+function expandVariable(
+  { name, isMultiSegment }: RuleVariable,
+  text: string,
+  template: readonly TemplateSegment[],
+): readonly string[] {
+  // Whether or not a slash is escaped: some servers decode the path before they split it.
+  const pieces = text.split("/");
+  // To some of them a backslash is a slash.
+  const bad = pieces.includes("") ? "" : text.split(/[/\\]/).find((piece) => piece === "." || piece === "..");
+  if (bad !== undefined) throw new Refusal(`${name}: a path may lose a segment "${bad}"`);
+  const segments = isMultiSegment ? pieces : [text];
+  if (!fits(segments, template)) throw new Refusal(`${name}: does not match "${template.map(printSegment).join("/")}"`);
+  return segments.map((segment) => escapeUrlText(name, segment));
+}
+
+function fits(texts: readonly string[], template: readonly TemplateSegment[]): boolean {
+  const restAt = template.findIndex(({ kind }) => kind === "**");
+  const more = texts.length - template.length;
+  if (restAt < 0 ? more !== 0 : more < -1) return false;
+  return template.every((segment, at) => {
+    if (segment.kind !== "literal") return true;
+    return texts[restAt >= 0 && at > restAt ? at + more : at] === segment.text;
+  });
+}
+
+function printSegment(segment: TemplateSegment): string {
+  return segment.kind === "literal" ? segment.text : segment.kind;
+}
+
+/**
+ * Reads a path back: as google/api/http.proto says, and as behind servers that decode slashes, colons or both before
+ * somebody looks for segments and verbs. The first reading must lead to the rule and these values, the others there or
+ * nowhere.
+ */
+function requireReading(rule: RestRule, path: string, values: readonly string[]): void {
+  const withSlashes = path.replaceAll("%2F", "/");
+  const withColons = path.replaceAll("%3A", ":");
+  const withBoth = withSlashes.replaceAll("%3A", ":");
+  for (const reading of new Set([path, withSlashes, withColons, withBoth])) {
+    const match = rule.routes.match(rule.httpMethod, reading);
+    if (match.kind !== "binding") {
+      if (reading !== path) continue;
+      throw new Refusal(`the path ${path} matches no rule`);
+    }
+    const isOwn = match.binding === rule.pattern;
+    if (isOwn && match.captures.every((capture, index) => capture === values[index])) continue;
+    const other = `${match.binding.httpMethod} ${match.binding.pathTemplate}`;
+    throw new Refusal(`${rule.variables[0]?.name ?? path}: the path ${path} could be read as that of ${other}`);
+  }
+}

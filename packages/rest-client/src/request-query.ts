@@ -1,0 +1,99 @@
+import type { DescField, DescMessage, Message, Registry } from "@bufbuild/protobuf";
+import { isFieldSet, isMessage } from "@bufbuild/protobuf";
+import {
+  asFieldValues,
+  type BoundFields,
+  hasCustomJsonRepresentation,
+  loadField,
+  oncePer,
+} from "@plantstore/gateway/internal/messages/json";
+import { Refusal } from "./refusal.ts";
+import { escapeUrlText, type UrlTexts } from "./url-texts.ts";
+
+/** How the parameters of a query are written. */
+export interface QueryStyle {
+  readonly texts: UrlTexts;
+  /** Whether parameters have the names of the definition, rather than those of JSON. */
+  readonly useProtoFieldName: boolean;
+  /** The extensions that a message may have, which no query can say. */
+  readonly registry: Registry | undefined;
+}
+
+/**
+ * Returns the query of a message, without its question mark: all fields but the bound ones, `a.b=1&c=x&c=y`.
+ *
+ * @throws Refusal that names a field that no query can say
+ */
+export function writeQuery(desc: DescMessage, message: Message, bound: BoundFields, style: QueryStyle): string {
+  return parametersOf(desc, message, bound, "", style).join("&");
+}
+
+function parametersOf(
+  desc: DescMessage,
+  message: Message,
+  bound: BoundFields | undefined,
+  prefix: string,
+  style: QueryStyle,
+): string[] {
+  const extension = message.$unknown?.find(({ no }) => style.registry?.getExtensionFor(desc, no) !== undefined);
+  if (extension !== undefined) throw new Refusal(`${prefix}${desc.typeName}: a query has no extensions`);
+  const parameters: string[] = [];
+  for (const field of desc.fields) {
+    const below = bound?.get(field);
+    if (below === "whole") continue;
+    const write = style.texts(field);
+    if (write === undefined) {
+      if (!isFieldSet(message, field)) continue;
+      const name = parameterName(prefix, field, style);
+      parameters.push(...messageParameters(field, message, below, name, style));
+      continue;
+    }
+    for (const text of write(asFieldValues(message))) {
+      const name = parameterName(prefix, field, style);
+      parameters.push(`${escapeUrlText(name, name)}=${escapeUrlText(name, text)}`);
+    }
+  }
+  return parameters;
+}
+
+/** Returns the name of a parameter. @throws Refusal for a field that has none which every server reads as this field */
+function parameterName(prefix: string, field: DescField, { useProtoFieldName }: QueryStyle): string {
+  const { json, proto } = namesOf(field);
+  const name = useProtoFieldName ? (proto ?? json) : (json ?? proto);
+  if (name === undefined) throw new Refusal(`${prefix}${field.name}: each of its names is that of another field`);
+  return prefix + name;
+}
+
+/**
+ * Returns the names of a field by which every server finds it. Servers split names at dots, some take brackets for the key
+ * of a map, and if a name is the JSON name of one field and the proto name of another, it means the one or the other.
+ */
+const namesOf = oncePer((field: DescField) => {
+  const others = field.parent.fields.filter((other) => other !== field);
+  const [json, proto] = [field.jsonName, field.name].map((name) => {
+    const isOwn = /^[^.[\]]+$/.test(name) && others.every((other) => other.name !== name && other.jsonName !== name);
+    return isOwn ? name : undefined;
+  });
+  return { json, proto };
+});
+
+function messageParameters(
+  field: DescField,
+  message: Message,
+  below: BoundFields | undefined,
+  name: string,
+  style: QueryStyle,
+): readonly string[] {
+  const child = loadField(asFieldValues(message), field);
+  if (field.fieldKind !== "message" || hasCustomJsonRepresentation(field.message) || !isMessage(child)) {
+    throw new Refusal(`${name}: a query has no ${kindOf(field)}`);
+  }
+  const parameters = parametersOf(field.message, child, below, `${name}.`, style);
+  if (parameters.length === 0 && below === undefined) throw new Refusal(`${name}: a query has no empty messages`);
+  return parameters;
+}
+
+function kindOf(field: DescField): string {
+  if (field.fieldKind === "map") return "maps";
+  return field.fieldKind === "list" ? "repeated messages" : (field.message?.typeName ?? "messages");
+}

@@ -1,0 +1,97 @@
+import type { Message } from "@bufbuild/protobuf";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { concatBytes } from "@plantstore/gateway/exchange";
+import { isPage } from "./page.ts";
+import type { RequestBody } from "./request-body.ts";
+import { isRawBody, type RestMethod } from "./rest-method.ts";
+import type { RestRule } from "./rest-rule.ts";
+
+/** Bytes of a stream that a page sends: Firefox and Safari cannot send one in pieces, and Chrome not over HTTP/1.1. */
+const collectedBytesMax = 16 * 1024 * 1024;
+
+/** Messages of a client, of which the first is read already. */
+export interface OpenedInput {
+  readonly first: Message | undefined;
+  readonly rest: AsyncIterator<Message>;
+}
+
+/** Reads the first message, which the URL depends on. */
+export async function openInput(input: AsyncIterable<Message>): Promise<OpenedInput> {
+  const rest = input[Symbol.asyncIterator]();
+  const { done, value } = await rest.next();
+  return { first: done === true ? undefined : value, rest };
+}
+
+/** Returns the only message of an input. @throws ConnectError `InvalidArgument` for none, or more */
+export async function onlyMessage(input: AsyncIterable<Message>): Promise<Message> {
+  const { first, rest } = await openInput(input);
+  if (first === undefined) throw new ConnectError("there is no message to send", Code.InvalidArgument);
+  const { done } = await rest.next();
+  if (done === true) return first;
+  await rest.return?.();
+  throw new ConnectError("this RPC takes one message", Code.InvalidArgument);
+}
+
+/** The body of a stream: its messages as lines of JSON, or the bytes of google.api.HttpBody messages. */
+export interface StreamBody {
+  readonly contentType: string | undefined;
+  readonly body: ReadableStream<Uint8Array> | Uint8Array;
+  /** Why the body broke off; `undefined` if it did not. */
+  readonly failure: () => unknown;
+}
+
+/**
+ * Opens the body of a stream.
+ *
+ * @throws ConnectError `ResourceExhausted` in a page, for more than it may send; what the input throws
+ */
+export async function openStreamBody(
+  method: RestMethod,
+  rule: RestRule,
+  first: RequestBody | undefined,
+  { rest }: OpenedInput,
+): Promise<StreamBody> {
+  const isRaw = isRawBody(rule);
+  const contentType = isRaw ? first?.contentType : "application/x-ndjson";
+  const toPiece = ({ bytes }: RequestBody): Uint8Array => (isRaw ? bytes : concatBytes([bytes, lineFeed]));
+  const next = async (): Promise<Uint8Array | undefined> => {
+    const { done, value } = await rest.next();
+    return done === true ? undefined : toPiece(method.writeLater(rule, value));
+  };
+  const begin = first === undefined ? undefined : toPiece(first);
+  if (isPage()) return { contentType, body: await collect(begin, next), failure: () => undefined };
+  let failure: unknown;
+  const body = new ReadableStream<Uint8Array>({
+    start(controller) {
+      if (begin !== undefined) controller.enqueue(begin);
+    },
+    async pull(controller) {
+      try {
+        const piece = await next();
+        if (piece === undefined) controller.close();
+        else controller.enqueue(piece);
+      } catch (error) {
+        failure = error;
+        controller.error(error);
+      }
+    },
+  });
+  return { contentType, body, failure: () => failure };
+}
+
+const lineFeed = new Uint8Array([0x0a]);
+
+async function collect(
+  begin: Uint8Array | undefined,
+  next: () => Promise<Uint8Array | undefined>,
+): Promise<Uint8Array> {
+  const pieces = begin === undefined ? [] : [begin];
+  let byteLength = begin?.byteLength ?? 0;
+  for (let piece = await next(); piece !== undefined; piece = await next()) {
+    pieces.push(piece);
+    byteLength += piece.byteLength;
+    if (byteLength <= collectedBytesMax) continue;
+    throw new ConnectError(`a page sends no stream of more than ${collectedBytesMax} bytes`, Code.ResourceExhausted);
+  }
+  return concatBytes(pieces);
+}

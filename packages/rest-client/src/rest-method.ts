@@ -1,0 +1,153 @@
+import type { DescMethod, Message, Registry } from "@bufbuild/protobuf";
+import { Code, ConnectError } from "@connectrpc/connect";
+import type { BoundFields, JsonStyle, ReadJsonOptions } from "@plantstore/gateway/internal/messages/json";
+import { findProtoField, isHttpBodyType, selectorOf } from "@plantstore/gateway/rest";
+import { type BodyWriter, createBodyWriter, type RequestBody } from "./request-body.ts";
+import { findVariableText, writePath } from "./request-path.ts";
+import { type QueryStyle, writeQuery } from "./request-query.ts";
+import { Refusal } from "./refusal.ts";
+import { compileRestRules, type RestRule } from "./rest-rule.ts";
+import { createUrlTexts, type UrlTexts } from "./url-texts.ts";
+
+/** How a transport reads and writes messages. */
+export interface MessageStyle {
+  readonly write: JsonStyle;
+  readonly read: ReadJsonOptions;
+  readonly registry: Registry | undefined;
+}
+
+/** A request that says all that a message says. */
+export interface RestRequest {
+  readonly rule: RestRule;
+  /** The path, and the query if there is one, behind the path of the base URL. */
+  readonly target: string;
+  readonly body: RequestBody | undefined;
+}
+
+/** One binding, ready for messages. */
+interface Binding {
+  readonly rule: RestRule;
+  readonly writeBody: BodyWriter;
+}
+
+/** One RPC, as a transport calls it. */
+export class RestMethod {
+  readonly desc: DescMethod;
+  readonly #bindings: readonly Binding[];
+  readonly #texts: UrlTexts;
+  readonly #textsWithZeros: UrlTexts;
+  readonly #query: QueryStyle;
+
+  /** @throws ConnectError `Internal` for an annotation that is wrong */
+  constructor(desc: DescMethod, { write, registry }: MessageStyle) {
+    this.desc = desc;
+    this.#bindings = compileRestRules(desc).map((rule) => ({ rule, writeBody: createBodyWriter(rule, write) }));
+    this.#texts = createUrlTexts(write);
+    this.#textsWithZeros = createUrlTexts({ ...write, alwaysEmitImplicit: true });
+    this.#query = { texts: this.#texts, useProtoFieldName: write.useProtoFieldName === true, registry };
+  }
+
+  /** The rule itself, without the additional ones; `undefined` if the RPC has none. */
+  get rule(): RestRule | undefined {
+    return this.#bindings[0]?.rule;
+  }
+
+  /**
+   * Returns the request of a message, by the first binding that can say it; if there is none, by the first that can with
+   * the zeros of fields without presence in its path, such as a number that is 0.
+   *
+   * @throws ConnectError `InvalidArgument` that names the field that no request of this RPC can say
+   */
+  write(message: Message): RestRequest {
+    const problems: string[] = [];
+    const request =
+      this.#writeWith(this.#texts, message, []) ?? this.#writeWith(this.#textsWithZeros, message, problems);
+    if (request === undefined) throw this.#refusal(problems);
+    return request;
+  }
+
+  #writeWith(texts: UrlTexts, message: Message, problems: string[]): RestRequest | undefined {
+    for (const { rule, writeBody } of this.#bindings) {
+      const request = this.#attempt(problems, () => {
+        const path = writePath(rule, message, texts);
+        const query = writeQuery(this.desc.input, message, rule.boundByPathOrBody, this.#query);
+        return { rule, target: query === "" ? path : `${path}?${query}`, body: writeBody(message) };
+      });
+      if (request !== undefined) return request;
+    }
+    return undefined;
+  }
+
+  /**
+   * Returns the body of a message of a stream that is not the first: it must say nothing that belongs in the URL.
+   *
+   * @throws ConnectError `InvalidArgument` that names the field
+   */
+  writeLater(rule: RestRule, message: Message): RequestBody {
+    const problems: string[] = [];
+    const body = this.#attempt(problems, () => {
+      const set = rule.variables.find((variable) => findVariableText(variable, message, this.#texts) !== undefined);
+      if (set !== undefined) throw new Refusal(`${set.name}: only the first message of a stream can set it`);
+      const query = writeQuery(this.desc.input, message, bodyOf(rule), this.#query);
+      if (query !== "") throw new Refusal(`${query.split("=", 1)[0]}: only the first message of a stream can set it`);
+      return this.#writePiece(rule, message);
+    });
+    if (body === undefined) throw this.#refusal(problems);
+    if (isRawBody(rule) && body.contentType !== undefined) {
+      throw this.#refusal([`${rule.pattern.body}.content_type: only the first message of a stream can set it`]);
+    }
+    return body;
+  }
+
+  /**
+   * Returns the body of the first message of a stream, where even a field that is not set takes a line.
+   *
+   * @throws ConnectError `InvalidArgument` that names the field
+   */
+  writeFirst(rule: RestRule, message: Message): RequestBody {
+    const problems: string[] = [];
+    const body = this.#attempt(problems, () => this.#writePiece(rule, message));
+    if (body === undefined) throw this.#refusal(problems);
+    return body;
+  }
+
+  #writePiece(rule: RestRule, message: Message): RequestBody {
+    const found = this.#bindings.find((binding) => binding.rule === rule)?.writeBody(message);
+    const field = findProtoField(this.desc.input, rule.pattern.body);
+    if (found === undefined && field?.message?.typeName === "google.protobuf.Value") {
+      throw new Refusal(`${field.name}: is not set, which a line cannot say`);
+    }
+    return found ?? { contentType: "application/json", bytes: new TextEncoder().encode("null") };
+  }
+
+  #attempt<Value>(problems: string[], write: () => Value): Value | undefined {
+    try {
+      return write();
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      problems.push(error.message);
+      return undefined;
+    }
+  }
+
+  #refusal(problems: readonly string[]): ConnectError {
+    const shown = [...new Set(problems)].slice(0, problemsShown).join("; or ");
+    return new ConnectError(`${selectorOf(this.desc)} has no request for this: ${shown}`, Code.InvalidArgument);
+  }
+}
+
+/** An RPC may have many bindings, and what is wrong with the first ones helps most. */
+const problemsShown = 3;
+
+/** Returns whether the body of a rule is bytes. */
+export function isRawBody({ method, pattern }: RestRule): boolean {
+  if (pattern.body === "*") return isHttpBodyType(method.input);
+  return isHttpBodyType(findProtoField(method.input, pattern.body)?.message);
+}
+
+/** Returns the fields that the body has. */
+function bodyOf({ method, pattern, boundByPathOrBody }: RestRule): BoundFields {
+  if (pattern.body === "*") return boundByPathOrBody;
+  const field = findProtoField(method.input, pattern.body);
+  return new Map(field === undefined ? [] : [[field, "whole"]]);
+}

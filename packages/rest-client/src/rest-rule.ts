@@ -1,0 +1,112 @@
+import type { DescFile, DescMethod } from "@bufbuild/protobuf";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { type BoundFields, oncePer } from "@plantstore/gateway/internal/messages/json";
+import {
+  anyMethod,
+  bindBody,
+  compilePathVariables,
+  createHttpRuleFinder,
+  type FieldPath,
+  type HttpPattern,
+  isMultiSegment,
+  parsePathTemplate,
+  type PathTemplate,
+  resolveProtoPath,
+  RouteTable,
+  RuleProblem,
+  selectorOf,
+  type TemplateVariable,
+  toHttpPatterns,
+} from "@plantstore/gateway/rest";
+
+/** A variable of a path template, with the fields that lead to its value. */
+export interface RuleVariable extends TemplateVariable {
+  readonly name: string;
+  readonly path: FieldPath;
+  readonly isMultiSegment: boolean;
+}
+
+/** One binding of an RPC, as a client uses it. */
+export interface RestRule {
+  readonly method: DescMethod;
+  readonly pattern: HttpPattern;
+  /** The method that is sent; that of the pattern may stand for every one. */
+  readonly httpMethod: string;
+  readonly template: PathTemplate;
+  readonly variables: readonly RuleVariable[];
+  /** The fields that the path or the body has; the query has all others. */
+  readonly boundByPathOrBody: BoundFields;
+  /** The rules of all RPCs of the file, to read a path as a server does. */
+  readonly routes: RouteTable<HttpPattern>;
+}
+
+/** The patterns of the RPCs of a file, in one table. */
+interface FileRoutes {
+  /** By the selectors of the RPCs. */
+  readonly patterns: ReadonlyMap<string, readonly HttpPattern[]>;
+  readonly table: RouteTable<HttpPattern>;
+}
+
+const findRule = createHttpRuleFinder([], [], false);
+
+/**
+ * Returns the bindings of an RPC, by its annotation: the rule itself first, then the additional ones. None if it has no
+ * annotation.
+ *
+ * @throws ConnectError `Internal` for an annotation that is wrong
+ */
+export function compileRestRules(method: DescMethod): readonly RestRule[] {
+  const routes = fileRoutesOf(method.parent.file);
+  try {
+    const patterns = routes.patterns.get(selectorOf(method)) ?? patternsOf(method);
+    const { table } = routes;
+    return patterns.map((pattern) => compileRule(method, pattern, table));
+  } catch (error) {
+    if (!(error instanceof RuleProblem)) throw error;
+    throw new ConnectError(`the HTTP rule of ${selectorOf(method)}: ${error.message}`, Code.Internal);
+  }
+}
+
+function patternsOf(method: DescMethod): readonly HttpPattern[] {
+  const rule = findRule(method);
+  return rule === undefined ? [] : toHttpPatterns(rule);
+}
+
+const fileRoutesOf = oncePer(({ services }: DescFile): FileRoutes => {
+  const patterns = new Map<string, readonly HttpPattern[]>();
+  const table = new RouteTable<HttpPattern>();
+  for (const method of services.flatMap((service) => service.methods)) {
+    try {
+      const found = patternsOf(method);
+      patterns.set(selectorOf(method), found);
+      for (const pattern of found) table.add(pattern.httpMethod, parsePathTemplate(pattern.pathTemplate), pattern);
+    } catch (error) {
+      // The RPC says so itself, when it is called.
+      if (!(error instanceof RuleProblem)) throw error;
+    }
+  }
+  return { patterns, table };
+});
+
+// Fetch §2.2.1 refuses these.
+const forbiddenMethods: ReadonlySet<string> = new Set(["CONNECT", "TRACE", "TRACK"]);
+
+function compileRule(method: DescMethod, pattern: HttpPattern, routes: RouteTable<HttpPattern>): RestRule {
+  const { input } = method;
+  const template = parsePathTemplate(pattern.pathTemplate);
+  const { boundFields } = compilePathVariables(input, template);
+  const variables = template.variables.map((variable): RuleVariable => {
+    const name = variable.fieldPath.join(".");
+    const path = resolveProtoPath(input, variable.fieldPath);
+    if (path === undefined) throw new RuleProblem(`path variable "${name}" is not a field of ${input.typeName}`);
+    return { ...variable, name, path, isMultiSegment: isMultiSegment(template, variable) };
+  });
+  const usual = pattern.body === "" ? "GET" : "POST";
+  const httpMethod = pattern.httpMethod === anyMethod ? usual : pattern.httpMethod;
+  if (forbiddenMethods.has(httpMethod)) throw new RuleProblem(`fetch sends no ${httpMethod}`);
+  if (pattern.body !== "" && (httpMethod === "GET" || httpMethod === "HEAD")) {
+    throw new RuleProblem(`fetch sends no body with ${httpMethod}`);
+  }
+  const boundByPathOrBody = bindBody(input, pattern.body, boundFields);
+  return { method, pattern, httpMethod, template, variables, boundByPathOrBody, routes };
+}

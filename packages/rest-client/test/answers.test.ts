@@ -1,0 +1,332 @@
+import { create, createRegistry, type DescMethod } from "@bufbuild/protobuf";
+import { anyPack, anyUnpack, EmptySchema } from "@bufbuild/protobuf/wkt";
+import {
+  Code,
+  ConnectError,
+  createClient,
+  createContextKey,
+  createContextValues,
+  type Interceptor,
+} from "@connectrpc/connect";
+import type { ServerResponse } from "node:http";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { Health } from "../../gateway/src/health/index.ts";
+import { createRestTransport } from "../src/index.ts";
+import { RestCalls } from "../src/rest-calls.ts";
+import { RestMethod } from "../src/rest-method.ts";
+import { Catalog, GetBookRequestSchema, WatchBooksRequestSchema } from "../../testing/src/gen/catalog/v1/catalog_pb.ts";
+import { FileService } from "../../testing/src/gen/files/v1/files_pb.ts";
+import { KitchenSink, NestedSchema } from "../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { answerWith, startRestServer } from "../../testing/src/gateway/rest-server.ts";
+import { within } from "../../testing/src/deadline.ts";
+import { ask } from "../../testing/src/gateway/ask-rest.ts";
+
+// Which message, or which error, is an answer: of servers of many kinds, and of bad ones.
+
+const registry = createRegistry(NestedSchema);
+
+function answerNewer(response: ServerResponse): void {
+  answerWith(response, 200, { rpc: "x", newer: [1] });
+}
+
+const nested = create(NestedSchema, { text: "t" });
+
+test.each([0, -1])("a call with a time-out of %i ms has no deadline", async (timeoutMs) => {
+  await using server = await startRestServer((response) => setImmediate(answerNewer, response));
+  const client = createClient(KitchenSink, createRestTransport({ baseUrl: server.baseUrl }));
+  expect((await client.query({}, { timeoutMs })).rpc).toBe("x");
+});
+
+test.each([
+  { timeoutMs: 2 ** 31, sent: "2147484S" },
+  { timeoutMs: Number.POSITIVE_INFINITY, sent: "2147484S" },
+])("a call with a time-out of $timeoutMs ms is not over at once", async ({ timeoutMs, sent }) => {
+  await using server = await startRestServer((response) => setImmediate(answerNewer, response));
+  const client = createClient(KitchenSink, createRestTransport({ baseUrl: server.baseUrl }));
+  expect((await client.query({}, { timeoutMs })).rpc).toBe("x");
+  expect(server.seen).toMatchObject([{ header: { "grpc-timeout": sent } }]);
+});
+
+describe("bad servers", () => {
+  const redirect = "the server redirects to https://elsewhere.example/, which is not followed";
+  test.each([
+    {
+      name: "HTML",
+      answer: (response: ServerResponse) => answerWith(response, 200, "<p>hello", "text/html"),
+      want: { code: Code.Unknown, rawMessage: "the answer is text/html, not application/json" },
+    },
+    {
+      name: "JSON that breaks off",
+      answer: (response: ServerResponse) => answerWith(response, 200, '{"rpc":"x"'),
+      want: { code: Code.Internal, rawMessage: expect.stringContaining("not a valid kitchensink.v1.Echo") },
+    },
+    {
+      name: "JSON of another type",
+      answer: (response: ServerResponse) => answerWith(response, 200, { rpc: 7 }),
+      want: { code: Code.Internal, rawMessage: expect.stringContaining("rpc: ") },
+    },
+    {
+      name: "a body that breaks off",
+      answer: (response: ServerResponse) => {
+        response.writeHead(200, { "content-length": 100, "content-type": "application/json" }).write('{"rpc":');
+        setImmediate(() => response.destroy());
+      },
+      want: { code: Code.Unavailable, rawMessage: "the answer breaks off" },
+    },
+    {
+      name: "nothing",
+      answer: (response: ServerResponse) => response.destroy(),
+      want: { code: Code.Unavailable, rawMessage: expect.stringContaining("the server gives no answer") },
+    },
+    {
+      name: "204",
+      answer: (response: ServerResponse) => response.writeHead(204).end(),
+      want: { code: Code.Internal, rawMessage: "the answer, with HTTP status 204, has no body" },
+    },
+    {
+      name: "200 without a body",
+      answer: (response: ServerResponse) => response.writeHead(200).end(),
+      want: { code: Code.Internal, rawMessage: "the answer, with HTTP status 200, has no body" },
+    },
+    {
+      name: "an announcement of 100 MB",
+      answer: (response: ServerResponse) => response.writeHead(200, { "content-length": 100_000_000 }).write("{"),
+      want: { code: Code.ResourceExhausted },
+    },
+    {
+      name: "a body without end",
+      answer: (response: ServerResponse) => {
+        response.writeHead(200);
+        const more = (): void => {
+          while (!response.destroyed && response.write(" ".repeat(65_536)));
+        };
+        response.on("drain", more);
+        more();
+      },
+      want: { code: Code.ResourceExhausted, rawMessage: "the answer is larger than 4194304 bytes" },
+    },
+    ...[301, 302, 303, 307, 308].map((status) => ({
+      name: `a redirect, ${status}`,
+      answer: (response: ServerResponse) =>
+        response.writeHead(status, { location: "https://elsewhere.example/" }).end(),
+      want: { code: Code.Unknown, rawMessage: redirect },
+    })),
+    {
+      name: "304",
+      answer: (response: ServerResponse) => response.writeHead(304).end(),
+      want: { code: Code.Unknown, rawMessage: "the server redirects, which is not followed" },
+    },
+  ])("$name", async ({ answer, want }) => {
+    const error = await ask(answer);
+    expect(error).toBeInstanceOf(ConnectError);
+    expect(error).toMatchObject(want);
+  });
+
+  test("a redirect, in a page, which is not told where it leads", async () => {
+    const told = { ok: { value: false }, status: { value: 0 }, type: { value: "opaqueredirect" } };
+    const hidden = Object.defineProperties(new Response(), told);
+    expect(await ask(() => undefined, { fetch: async () => hidden })).toMatchObject({
+      code: Code.Unknown,
+      rawMessage: "the server redirects, which is not followed",
+    });
+  });
+
+  test("no more than is allowed, of which as much is read", async () => {
+    expect(await ask(answerNewer, { readMaxBytes: 23 })).toMatchObject({ rpc: "x" });
+    expect(await ask(answerNewer, { readMaxBytes: 22 })).toMatchObject({ code: Code.ResourceExhausted });
+  });
+
+  test("a server that is not there", async () => {
+    const server = await startRestServer(() => undefined);
+    await server[Symbol.asyncDispose]();
+    const client = createClient(KitchenSink, createRestTransport({ baseUrl: server.baseUrl }));
+    await expect(client.query({})).rejects.toMatchObject({ code: Code.Unavailable });
+  });
+
+  test("an int64 beyond 2^53 that comes as a number is exact", async () => {
+    const answer = await ask((response) => answerWith(response, 200, '{"sink":{"fInt64":9007199254740993}}'));
+    expect(answer).toMatchObject({ sink: { fInt64: 9_007_199_254_740_993n } });
+  });
+
+  test("fields of a newer server are ignored, or refused if the program says so", async () => {
+    expect(await ask(answerNewer)).toMatchObject({ rpc: "x" });
+    const strict = await ask(answerNewer, { jsonOptions: { ignoreUnknownFields: false } });
+    expect(strict).toMatchObject({ code: Code.Internal, rawMessage: expect.stringContaining("newer") });
+  });
+});
+
+test("an answer without fields needs no body", async () => {
+  await using server = await startRestServer((response) => response.writeHead(204).end());
+  const client = createClient(KitchenSink, createRestTransport({ baseUrl: server.baseUrl }));
+  expect(await client.remove({ fInt64: 1n })).toEqual(create(EmptySchema));
+});
+
+test("a page of somebody else's is no answer, even if the message has no fields", async () => {
+  await using server = await startRestServer((response) => answerWith(response, 200, "<p>Log in", "text/html"));
+  const client = createClient(KitchenSink, createRestTransport({ baseUrl: server.baseUrl }));
+  await expect(client.remove({ fInt64: 1n })).rejects.toMatchObject({ code: Code.Unknown });
+});
+
+test("a field is the answer", async () => {
+  await using server = await startRestServer((response) => answerWith(response, 200, { text: "t", number: "5" }));
+  const client = createClient(KitchenSink, createRestTransport({ baseUrl: server.baseUrl }));
+  expect(await client.responseNested({})).toMatchObject({ nested: { text: "t", number: 5n }, fString: "" });
+});
+
+test("an Any holds the types of jsonOptions, where no others are given", async () => {
+  await using server = await startRestServer((response, { body }) =>
+    answerWith(response, 200, { sink: JSON.parse(body) }),
+  );
+  const client = createClient(KitchenSink, createRestTransport({ baseUrl: server.baseUrl, jsonOptions: { registry } }));
+  const { sink } = await client.create({ any: anyPack(NestedSchema, nested) });
+  expect(sink?.any && anyUnpack(sink.any, registry)).toEqual(nested);
+});
+
+test("header fields go both ways, and interceptors see the template and what the call was given", async () => {
+  await using server = await startRestServer((response, { header }) => {
+    response.setHeader("x-answer", String(header["x-request"]));
+    answerWith(response, 200, {});
+  });
+  const seen: string[] = [];
+  const note = createContextKey("nothing");
+  const interceptor: Interceptor = (next) => async (request) => {
+    seen.push(
+      `${request.requestMethod} ${request.url.slice(server.baseUrl.length)} ${request.contextValues.get(note)}`,
+    );
+    request.header.set("x-request", "yes");
+    return await next(request);
+  };
+  const interceptors = [interceptor];
+  const transport = createRestTransport({ baseUrl: server.baseUrl, interceptors });
+  // The transport has a list of its own.
+  interceptors.pop();
+  let answered: string | null = null;
+  await createClient(KitchenSink, transport).any(
+    { fString: "x" },
+    {
+      onHeader: (header) => (answered = header.get("x-answer")),
+      contextValues: createContextValues().set(note, "noted"),
+    },
+  );
+  expect([answered, seen]).toEqual(["yes", ["GET /v1/any/{f_string} noted"]]);
+  expect(server.seen).toMatchObject([{ header: { accept: "application/json", "x-request": "yes" } }]);
+  expect(server.seen[0]?.header).not.toHaveProperty("content-type");
+});
+
+test("a deadline is sent, and ends the call", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  onTestFinished(() => void vi.useRealTimers());
+  await using server = await startRestServer(() => void vi.advanceTimersByTime(200));
+  const client = createClient(KitchenSink, createRestTransport({ baseUrl: server.baseUrl, defaultTimeoutMs: 200 }));
+  await expect(within(client.query({}), "the deadline")).rejects.toMatchObject({ code: Code.DeadlineExceeded });
+  expect(server.seen).toMatchObject([{ header: { "grpc-timeout": "200m" } }]);
+  await expect.poll(() => server.open()).toBe(0);
+});
+
+test.each(
+  (["query", "unbound"] as const).flatMap((rpc) => [
+    { rpc, title: "after 60 seconds", options: {}, call: {}, code: Code.DeadlineExceeded },
+    { rpc, title: "never with defaultTimeoutMs: 0", options: { defaultTimeoutMs: 0 }, call: {}, code: Code.Canceled },
+    { rpc, title: "never with timeoutMs: 0", options: {}, call: { timeoutMs: 0 }, code: Code.Canceled },
+  ]),
+)("a call of $rpc that gets only interim responses ends $title", async ({ rpc, options, call, code }) => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const canceller = new AbortController();
+  await using server = await startRestServer((response) => {
+    for (let count = 0; count < 3; count += 1) response.writeProcessing();
+    vi.advanceTimersByTime(59_999);
+    vi.advanceTimersByTime(1);
+    canceller.abort();
+  });
+  const transport = createRestTransport({ baseUrl: server.baseUrl, onUnbound: "connect", ...options });
+  const called = createClient(KitchenSink, transport)[rpc]({}, { signal: canceller.signal, ...call });
+  await expect(within(called, "the end of the call")).rejects.toMatchObject({ code });
+  expect(server.seen[0]?.header).not.toHaveProperty("grpc-timeout");
+});
+
+test("a deadline by Connect's protocol is one that a timer can have", async () => {
+  await using server = await startRestServer((response) => answerWith(response, 200, {}));
+  const transport = createRestTransport({ baseUrl: server.baseUrl, onUnbound: "connect" });
+  await createClient(KitchenSink, transport).unbound({}, { timeoutMs: 2 ** 31 });
+  expect(server.seen).toMatchObject([{ header: { "connect-timeout-ms": "2147483647" } }]);
+});
+
+test("a stream by Connect's protocol has no deadline with defaultTimeoutMs: 0", async () => {
+  // An EndStreamResponse of Connect.
+  const end = Buffer.from([2, 0, 0, 0, 2, ...Buffer.from("{}")]);
+  await using server = await startRestServer((response) => answerWith(response, 200, end, "application/connect+json"));
+  const options = { baseUrl: server.baseUrl, onUnbound: "connect", defaultTimeoutMs: 0 } as const;
+  const messages = createClient(Health, createRestTransport(options)).watch({})[Symbol.asyncIterator]();
+  expect(await messages.next()).toMatchObject({ done: true });
+  expect(server.seen[0]?.header).not.toHaveProperty("connect-timeout-ms");
+});
+
+async function* once(parent: string) {
+  yield create(WatchBooksRequestSchema, { parent });
+}
+
+test("a call that fails once its signal is aborted fails because of that, whatever version of Connect makes it", async () => {
+  await using server = await startRestServer((response, { line }) => {
+    if (line.includes("shelves/1/books:watch"))
+      response.writeHead(200, { "content-type": "application/x-ndjson" }).write("{}\n");
+  });
+  const messages = { write: {}, read: {}, registry: undefined };
+  const errors = { readErrorRecord: undefined, registry };
+  const calls = new RestCalls({ baseUrl: server.baseUrl, fetch, messages, errors, readMaxBytes: 1_000 });
+  const controller = new AbortController();
+  const callOf = (desc: DescMethod) => {
+    const { signal } = controller;
+    return { method: new RestMethod(desc, messages), header: new Headers(), signal, timeoutMs: undefined };
+  };
+  const { watchBooks } = Catalog.method;
+  const begun = await calls.stream(callOf(watchBooks), once("shelves/1"));
+  const books = begun.messages[Symbol.asyncIterator]();
+  await books.next();
+  const ends = [
+    calls.unary(callOf(Catalog.method.getBook), create(GetBookRequestSchema, { name: "shelves/1/books/2" })),
+    calls.stream(callOf(watchBooks), once("shelves/2")),
+    books.next(),
+  ];
+  await expect.poll(() => server.open()).toBe(3);
+  controller.abort(new ConnectError("too late", Code.DeadlineExceeded));
+  for (const end of ends) await expect(end).rejects.toMatchObject({ code: Code.DeadlineExceeded });
+});
+
+test("a signal ends the call, and its request", async () => {
+  await using server = await startRestServer(() => undefined);
+  const client = createClient(KitchenSink, createRestTransport({ baseUrl: server.baseUrl }));
+  const controller = new AbortController();
+  const call = client.query({}, { signal: controller.signal });
+  await expect.poll(() => server.open()).toBe(1);
+  controller.abort();
+  await expect(within(call, "the end")).rejects.toMatchObject({ code: Code.Canceled });
+  await expect.poll(() => server.open()).toBe(0);
+});
+
+describe("google.api.HttpBody", () => {
+  test("is sent as it is, with its content type, or none", async () => {
+    await using server = await startRestServer((response, { body }) => answerWith(response, 200, body, "image/x"));
+    const client = createClient(FileService, createRestTransport({ baseUrl: server.baseUrl }));
+    const file = await client.echo({ contentType: "text/csv", data: Buffer.from("a,b") });
+    expect([file.contentType, Buffer.from(file.data).toString()]).toEqual(["image/x", "a,b"]);
+    await client.putFile({ name: "n", file: { data: Buffer.from("x") } }).catch(() => undefined);
+    expect(server.seen).toMatchObject([
+      { line: "POST /echo", header: { "content-type": "text/csv" }, body: "a,b" },
+      { line: "PUT /files/n", body: "x" },
+    ]);
+    expect(server.seen[1]?.header).not.toHaveProperty("content-type");
+  });
+
+  test.each([
+    { name: "that is not set", file: undefined, want: "file: is not set, which bytes cannot say" },
+    { name: "whose type is none", file: { contentType: "a\r\nb: c" }, want: "file.content_type: is not a media type" },
+    { name: "with extensions", file: { extensions: [{}] }, want: "file.extensions: bytes have none" },
+  ])("$name is refused", async ({ file, want }) => {
+    await using server = await startRestServer((response) => answerWith(response, 200, {}));
+    const client = createClient(FileService, createRestTransport({ baseUrl: server.baseUrl }));
+    const call = client.putFile({ name: "n", ...(file && { file }) });
+    await expect(call).rejects.toMatchObject({ code: Code.InvalidArgument, rawMessage: expect.stringContaining(want) });
+    expect(server.seen).toEqual([]);
+  });
+});

@@ -1,0 +1,219 @@
+import {
+  create,
+  createFileRegistry,
+  createRegistry,
+  type DescMessage,
+  type DescMethod,
+  type MessageInitShape,
+  setExtension,
+  toJson,
+} from "@bufbuild/protobuf";
+import {
+  AnySchema,
+  type FieldDescriptorProtoSchema,
+  FieldDescriptorProto_Label,
+  FieldDescriptorProto_Type,
+  FileDescriptorProtoSchema,
+  FileDescriptorSetSchema,
+  MethodOptionsSchema,
+  StructSchema,
+  ValueSchema,
+} from "@bufbuild/protobuf/wkt";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { expect, test } from "vitest";
+import { readAnswerError } from "../src/answer-error.ts";
+import { createAnswerReader } from "../src/answer-reader.ts";
+import { readAnswerStream } from "../src/answer-stream.ts";
+import { RestMethod } from "../src/rest-method.ts";
+import { compileRestRules } from "../src/rest-rule.ts";
+import { http } from "../../gateway/src/gen/google/api/annotations_pb.ts";
+import { type HttpRule, HttpRuleSchema } from "../../gateway/src/gen/google/api/http_pb.ts";
+import { KitchenSink, NestedSchema, SinkSchema } from "../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+
+// Definitions that protoc takes, and whose requests or answers could be read as something else.
+
+/** Makes the RPCs of a file that has one message, with fields of text, from their templates. */
+function defineRpcs(
+  jsonNames: Readonly<Record<string, string>>,
+  templates: readonly string[],
+  additionalBindings: HttpRule[] = [],
+): readonly DescMethod[] {
+  const field = Object.entries(jsonNames).map(([name, jsonName], at) => ({
+    name,
+    jsonName,
+    number: at + 1,
+    label: FieldDescriptorProto_Label.OPTIONAL,
+    type: name === "inner" ? FieldDescriptorProto_Type.MESSAGE : FieldDescriptorProto_Type.STRING,
+    ...(name === "inner" && { typeName: ".odd.Thing" }),
+  })) satisfies MessageInitShape<typeof FieldDescriptorProtoSchema>[];
+  const method = templates.map((get, at) => {
+    const options = create(MethodOptionsSchema);
+    setExtension(options, http, { $typeName: "google.api.HttpRule", selector: "", ...ruleOf(get), additionalBindings });
+    return { name: `Rpc${at}`, inputType: ".odd.Thing", outputType: ".odd.Thing", options };
+  });
+  const messageType = [{ name: "Thing", field }];
+  const file = create(FileDescriptorProtoSchema, {
+    name: "odd.proto",
+    package: "odd",
+    syntax: "proto3",
+    messageType,
+    service: [{ name: "Odd", method }],
+  });
+  const registry = createFileRegistry(create(FileDescriptorSetSchema, { file: [file] }));
+  return registry.getService("odd.Odd")?.methods ?? [];
+}
+
+function ruleOf(get: string) {
+  return { pattern: { case: "get" as const, value: get }, body: "", responseBody: "" };
+}
+
+/** Returns the target of a message, or why it has none. */
+function targetOf(method: DescMethod | undefined, values: object, write: { useProtoFieldName?: boolean } = {}): string {
+  if (method === undefined) throw new Error("there is no such RPC");
+  const message = Object.assign(create(method.input), values);
+  try {
+    return new RestMethod(method, { write, read: {}, registry: undefined }).write(message).target;
+  } catch (error) {
+    if (!(error instanceof ConnectError)) throw error;
+    return error.rawMessage.replace(/^.*?: /, "");
+  }
+}
+
+test.each([
+  { name: "slashes", others: ["/x/{a}/{b}", "/x/{a}/{b}:peek"], value: "y/:peek", read: "/x/{a}/{b}" },
+  { name: "colons", others: ["/x/{a}:peek"], value: "y/z:peek", read: "/x/{a}:peek" },
+  { name: "slashes and colons", others: ["/x/{a}/{b}:peek"], value: "y/z:peek", read: "/x/{a}/{b}:peek" },
+])("a value is refused that is another RPC's path once its $name are decoded", ({ others, value, read }) => {
+  const [one] = defineRpcs({ a: "a", b: "b" }, ["/x/{a}", ...others]);
+  expect(targetOf(one, { a: "y:z" })).toBe("/x/y%3Az");
+  const path = `/x/${encodeURIComponent(value)}`;
+  expect(targetOf(one, { a: value })).toBe(`a: the path ${path} could be read as that of GET ${read}`);
+});
+
+test("a value is refused that is another one of its own path once its slashes are decoded", () => {
+  const [one] = defineRpcs({ a: "a", b: "b" }, ["/x/{a}/{b=**}"]);
+  expect(targetOf(one, { a: "y", b: "z/w" })).toBe("/x/y/z/w");
+  expect(targetOf(one, { a: "y/z", b: "w" })).toBe("a: the path /x/y%2Fz/w could be read as that of GET /x/{a}/{b=**}");
+});
+
+test("an answer to HEAD has no body, and a field that is the answer is one of it", () => {
+  const [one] = defineRpcs({ a: "a" }, ["/x"]);
+  const [rule] = one === undefined ? [] : compileRestRules(one);
+  if (rule === undefined) throw new Error("there is no such rule");
+  const readerOf = (more: object) => createAnswerReader({ ...rule, ...more }, { unknownFields: "ignore" });
+  expect(readerOf({ httpMethod: "HEAD" }).readWhole(new Uint8Array(), new Response())).toEqual(
+    create(rule.method.output),
+  );
+  expect(() => readerOf({ pattern: { ...rule.pattern, responseBody: "b" } })).toThrow(
+    expect.objectContaining({ code: Code.Internal, rawMessage: 'response_body "b" is not a field of odd.Thing' }),
+  );
+});
+
+test.each([
+  { name: "leads to another field", names: { a: "inner.text", inner: "inner", text: "text" } },
+  { name: "is the name of another", names: { a: "text", text: "other" } },
+  { name: "has a bracket", names: { a: "text[b]", text: "text" } },
+])("a field is called by its own name in a query if its JSON name $name", ({ names }) => {
+  const [list] = defineRpcs(names, ["/x"]);
+  expect(targetOf(list, { a: "1", text: "2" })).toMatch(/^\/x\?a=1&(?:text|other)=2$/);
+});
+
+test("a field whose names are those of another is refused in a query, because servers differ in what they mean", () => {
+  const [list] = defineRpcs({ a: "text", text: "a" }, ["/x"]);
+  expect(targetOf(list, {})).toBe("/x");
+  expect(targetOf(list, { a: "1" })).toBe("a: each of its names is that of another field");
+});
+
+test("a field that is called by its own name in every query is called by its JSON name if that is the only one", () => {
+  const [list] = defineRpcs({ a: "b", b: "c" }, ["/x"]);
+  expect(targetOf(list, { a: "1", b: "2" })).toBe("/x?a=1&c=2");
+  expect(targetOf(list, { b: "2" }, { useProtoFieldName: true })).toBe("/x?c=2");
+});
+
+const ndjson = "application/x-ndjson";
+const json = "application/json";
+const gone = { code: 5, message: "gone" };
+
+type StreamRow = [name: string, type: string, body: unknown[], want: unknown[], output?: DescMessage, field?: string];
+
+test.each<StreamRow>([
+  ["a field of lines", ndjson, [{ error: "a" }, { result: "b" }], [{ error: "a" }, { result: "b" }]],
+  ["a field of an array", json, [[{ error: "a" }]], [{ error: "a" }]],
+  ["a field that is wrapped", json, [{ result: { result: "a" } }], [{ result: "a" }]],
+  ["an error of values", json, [{ error: gone }], ["gone"]],
+  ["an error of lines", ndjson, [{ "@error": gone }], ["gone"]],
+  ["a member besides", ndjson, [{ error: gone, text: "a" }], [{ text: "a" }], NestedSchema],
+  ["an error of lines without a field", ndjson, [{ error: gone }], ["gone"], NestedSchema],
+  ["any JSON", ndjson, [{ result: 1 }], [{ result: 1 }], StructSchema],
+  ["any value", ndjson, [{ "@error": 1 }], [{ "@error": 1 }], ValueSchema],
+  ["an error of an Any", ndjson, [{ error: gone }], ["gone"], AnySchema],
+  ["a map", ndjson, [{ result: "a" }], [{ labels: { result: "a" } }], SinkSchema, "labels"],
+  ["lists", ndjson, [["a"], ["b"]], [{ tags: ["a"] }, { tags: ["b"] }], SinkSchema, "tags"],
+  ["an error of a text", ndjson, [{ error: gone }], ["gone"], SinkSchema, "f_string"],
+])("a stream has %s", async (_, type, body, want, output, field = "") => {
+  const [method] = defineRpcs({ error: "error", result: "result" }, ["/x"]);
+  const [found] = method === undefined ? [] : compileRestRules(method);
+  if (found === undefined) throw new Error("there is no such rule");
+  const pattern = { ...found.pattern, responseBody: field };
+  const rule = { ...found, pattern, method: { ...found.method, ...(output && { output }) } };
+  const registry = createRegistry(NestedSchema);
+  const reader = createAnswerReader(rule, { unknownFields: "ignore", registry });
+  const bytes = Buffer.from(body.map((value) => `${JSON.stringify(value)}\n`).join(""));
+  // Byte by byte, as what a body begins with may come alone.
+  const pieces = ReadableStream.from(Array.from(bytes, (byte) => Uint8Array.of(byte)));
+  const response = new Response(pieces, {
+    headers: { "content-type": type },
+  });
+  const errors = { readErrorRecord: undefined, registry: createRegistry() };
+  const seen: unknown[] = [];
+  try {
+    for await (const message of readAnswerStream(response, { rule, reader, errors, messageBytesMax: 1000 })) {
+      seen.push(toJson(rule.method.output, message));
+    }
+  } catch (error) {
+    seen.push(ConnectError.from(error).rawMessage);
+  }
+  expect(seen).toEqual(want);
+});
+
+test("a detail whose text is called value in JSON alone is no bytes", () => {
+  const types = defineRpcs({ text: "value" }, ["/x"]).map(({ input }) => input);
+  const record = { details: [{ "@type": "x/odd.Thing", value: "CgF0" }] };
+  const errors = { readErrorRecord: undefined, registry: createRegistry(...types) };
+  const [detail] = readAnswerError(record, 400, new Headers(), errors).details;
+  expect(detail).toMatchObject({ value: Uint8Array.from(Buffer.from("\n\x04CgF0")) });
+});
+
+// No RPC of these streams; they are written as one that does would write them.
+test.each([
+  { name: "a Value that is not set", body: "value", write: "writeFirst", want: "value: is not set, which a line" },
+  {
+    name: "a later Value that is not set",
+    body: "value",
+    write: "writeLater",
+    want: "value: is not set, which a line",
+  },
+  { name: "a later text of a path, though empty", body: "*", write: "writeLater", want: "choice_text: only the first" },
+] as const)("$name is refused in a stream", ({ body, write, want }) => {
+  const method = body === "*" ? KitchenSink.method.replace : KitchenSink.method.update;
+  const rule = compileRestRules(method).findLast(({ pattern }) => pattern.body === body);
+  if (rule === undefined) throw new Error("there is no such rule");
+  const message = create(SinkSchema, { choice: { case: "choiceText", value: "" } });
+  const rest = new RestMethod(method, { write: {}, read: {}, registry: undefined });
+  expect(() => rest[write](rule, body === "*" ? message : create(SinkSchema))).toThrow(
+    expect.objectContaining({ code: Code.InvalidArgument, rawMessage: expect.stringContaining(`: ${want}`) }),
+  );
+});
+
+test("what a query cannot say goes by a later binding, which has a body", () => {
+  const post = create(HttpRuleSchema, { pattern: { case: "post", value: "/v1/things:find" }, body: "*" });
+  const [desc] = defineRpcs({ name: "name", inner: "inner" }, ["/v1/things"], [post]);
+  if (desc === undefined) throw new Error("there is no RPC");
+  const method = new RestMethod(desc, { write: {}, read: {}, registry: undefined });
+  const lineOf = (input: MessageInitShape<typeof desc.input>) => {
+    const { rule, target, body } = method.write(create(desc.input, input));
+    return `${rule.httpMethod} ${target} ${body === undefined ? "" : new TextDecoder().decode(body.bytes)}`;
+  };
+  expect(lineOf({ name: "a" })).toBe("GET /v1/things?name=a ");
+  expect(lineOf({ name: "a", inner: create(desc.input) })).toBe('POST /v1/things:find {"name":"a","inner":{}}');
+});

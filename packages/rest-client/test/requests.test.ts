@@ -1,0 +1,339 @@
+import { create, type DescMethodUnary, type Message, type MessageInitShape, type Registry } from "@bufbuild/protobuf";
+import { Code, ConnectError, createClient, type Interceptor } from "@connectrpc/connect";
+import { describe, expect, test } from "vitest";
+import { createRestTransport, type RestTransportOptions } from "../src/index.ts";
+import { writeQuery } from "../src/request-query.ts";
+import { createUrlTexts } from "../src/url-texts.ts";
+import { KitchenSink, SinkSchema } from "../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { LegacySchema } from "../../testing/src/gen/kitchensink/v1/legacy_pb.ts";
+import { Shelves } from "../../testing/src/gen/kitchensink/v1/shelves_pb.ts";
+import { Catalog } from "../../testing/src/gen/catalog/v1/catalog_pb.ts";
+import { kitchenSinkRegistry } from "../../testing/src/gateway/kitchen-sink.ts";
+import { answerWith, startRestServer } from "../../testing/src/gateway/rest-server.ts";
+
+// Which request is a message, and which message is none.
+
+type Sink = MessageInitShape<typeof SinkSchema>;
+
+/** Calls an RPC of a server that answers `{}`; returns what it has seen, and the error. */
+async function requestOf(method: DescMethodUnary, input: Message, path = "", jsonOptions = {}) {
+  await using server = await startRestServer((response) => answerWith(response, 200, {}));
+  const transport = createRestTransport({ baseUrl: server.baseUrl + path, jsonOptions });
+  const error: unknown = await transport.unary(method, undefined, undefined, undefined, input).then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  return { seen: server.seen.map(({ line, body }) => (body === "" ? line : `${line} ${body}`)), error };
+}
+
+const { types, query, replace, update, segments, matchOne, matchRest, plain, close, custom, any, root, remove } =
+  KitchenSink.method;
+
+/** A message, and the request that it is, or why it is none. */
+type Row = readonly [name: string, method: DescMethodUnary, sink: Sink, want: string];
+
+const requests: readonly Row[] = [
+  ["a variable", types, { fInt64: 9_007_199_254_740_993n }, "GET /v1/int64/9007199254740993"],
+  ["a variable of presence that is zero", types, { maybeInt64: 0n }, "GET /v1/maybe/0"],
+  ["the first binding that fits", types, { fBool: true, maybeInt64: 1n }, "GET /v1/bool/true?maybeInt64=1"],
+  ["bytes, in the alphabet of URLs", types, { fBytes: Buffer.from("fbff", "hex") }, "GET /v1/bytes/-_8%3D"],
+  ["an enum", types, { fEnum: 2 }, "GET /v1/enum/COLOR_GREEN"],
+  ["a time", types, { time: { seconds: 1n, nanos: 5000 } }, "GET /v1/time/1970-01-01T00%3A00%3A01.000005Z"],
+  ["a slash in one segment", types, { fString: "group/project" }, "GET /v1/string/group%2Fproject"],
+  [
+    "reserved characters",
+    types,
+    { fString: "a b?c#d&e'(!)*é~" },
+    "GET /v1/string/a%20b%3Fc%23d%26e%27%28%21%29%2A%C3%A9~",
+  ],
+  ["an escape in a value, escaped itself", types, { fString: "%2F" }, "GET /v1/string/%252F"],
+  ["slashes of several segments", segments, { fString: "shelves/1/books/a b" }, "GET /v1/shelves/1/books/a%20b"],
+  ["any number of segments", segments, { fString: "a/b/c" }, "GET /v1/files/a/b/c"],
+  ["a field inside", segments, { nested: { text: "trees/x/y" } }, "GET /v1/trees/x/y"],
+  ["two variables", segments, { fString: "only", nested: { text: "x" } }, "GET /v1/files/only?nested.text=x"],
+  ["a literal of two segments that were escaped", segments, { fString: ":x" }, "GET /v1/files/%3Ax"],
+  [
+    "a value that other servers could read as a verb, by the next binding",
+    plain,
+    { fString: "x:peek" },
+    "GET /v1/archive/x%3Apeek",
+  ],
+  [
+    "a value that is a verb's where only colons are decoded, by the next binding",
+    plain,
+    { fString: "x/y:peek" },
+    "GET /v1/archive/x/y%3Apeek",
+  ],
+  ["a zero, if no binding has anything else", remove, {}, "DELETE /v1/sinks/0"],
+  ["a verb", close, { fString: "door" }, "POST /v1/verbs/door:close {}"],
+  ["a colon before a verb", close, { fString: "a:b" }, "POST /v1/verbs/a%3Ab:close {}"],
+  ["a kind of its own", custom, { fString: "x" }, "PROPFIND /v1/custom/x"],
+  ["a rule for every method", any, { fString: "x" }, "GET /v1/any/x"],
+  ["the root", root, {}, "GET /"],
+  ["a repeated field", query, { ids: [1n, 2n], tags: ["", "a&b"] }, "GET /v1/query?ids=1&ids=2&tags=&tags=a%26b"],
+  [
+    "repeated enums, bytes, times and wrappers",
+    query,
+    { colors: [1, 2], blobs: [Buffer.from([255])], times: [{ seconds: 0n }], words: [{ value: "w" }] },
+    "GET /v1/query?colors=COLOR_RED&colors=COLOR_GREEN&blobs=_w%3D%3D&times=1970-01-01T00%3A00%3A00Z&words=w",
+  ],
+  [
+    "nested fields",
+    query,
+    { nested: { text: "t", inner: { number: 5n, tags: ["x", "y"] } } },
+    "GET /v1/query?nested.text=t&nested.inner.number=5&nested.inner.tags=x&nested.inner.tags=y",
+  ],
+  [
+    "presence",
+    query,
+    { maybeBool: false, maybeString: "", maybeEnum: 0 },
+    "GET /v1/query?maybeString=&maybeBool=false&maybeEnum=COLOR_UNSPECIFIED",
+  ],
+  ["wrappers that are zero", query, { wInt64: 0n, wString: "" }, "GET /v1/query?wInt64=0&wString="],
+  ["a mask", query, { mask: { paths: ["display_name", "a.b_c"] } }, "GET /v1/query?mask=displayName%2Ca.bC"],
+  [
+    "members of a oneof",
+    query,
+    { choice: { case: "choiceNested", value: { text: "x" } } },
+    "GET /v1/query?choiceNested.text=x",
+  ],
+  ["a null", query, { choice: { case: "choiceNull", value: 0 } }, "GET /v1/query?choiceNull=NULL_VALUE"],
+  ["a JSON name", query, { oddName: "x" }, "GET /v1/query?customName=x"],
+  [
+    "a body without the fields of the path",
+    replace,
+    { fInt64: 7n, fString: "x", labels: { a: "b" } },
+    'PUT /v1/sinks/7 {"fString":"x","labels":{"a":"b"}}',
+  ],
+  [
+    "a body without a field inside",
+    replace,
+    { nested: { text: "n", number: 3n } },
+    'PUT /v1/nested/n/sinks {"nested":{"number":"3"}}',
+  ],
+  [
+    "a member of a oneof in the path",
+    replace,
+    { choice: { case: "choiceText", value: "c" }, fBool: true },
+    'PUT /v1/choices/c {"fBool":true}',
+  ],
+  [
+    "a field as body, others in the query",
+    update,
+    { nested: { text: "n", number: 3n }, fBool: true },
+    'PATCH /v1/nested/n?fBool=true {"number":"3"}',
+  ],
+  ["a list as body", update, { tags: ["a", "b"] }, 'PATCH /v1/body/tags ["a","b"]'],
+  ["a body that is not set", update, { fString: "x" }, "PATCH /v1/children/x"],
+  ["no body", remove, { fInt64: 5n }, "DELETE /v1/sinks/5"],
+];
+
+test.each(requests)("%s", async (_, method, sink, want) => {
+  const { seen, error } = await requestOf(method, create(SinkSchema, sink), "/api/");
+  expect([seen, error]).toEqual([[want.replace(" /", " /api/")], undefined]);
+});
+
+const refusals: readonly Row[] = [
+  ["nothing", matchRest, {}, "f_string: is not set, or empty"],
+  ["what no binding takes, for one reason", matchOne, { nested: { text: "" } }, "f_string: is not set, or empty"],
+  ...[".", "..", "a/../b", "a/..", "./a", "a//b", "/a", "a/"].flatMap((text): readonly Row[] => {
+    const bad = text.split("/").find((piece) => piece === "" || piece === "." || piece === "..");
+    const want = `f_string: a path may lose a segment "${bad}"`;
+    return [
+      [`${text} in several segments`, matchRest, { fString: text }, want],
+      [`${text} in one segment`, any, { fString: text }, want],
+    ];
+  }),
+  ...["a\\..\\b", "..\\b", "a/b\\."].map((text): Row => {
+    const want = expect.stringMatching(/^f_string: a path may lose a segment "\.{1,2}"$/);
+    return [`${text}, whose backslashes may be slashes`, any, { fString: text }, want];
+  }),
+  ["a lone surrogate in a path", any, { fString: "a\ud800" }, "f_string: has a lone surrogate, which no URL can have"],
+  ["a lone surrogate in a query", query, { tags: ["\udfff"] }, "tags: has a lone surrogate, which no URL can have"],
+  [
+    "a lone surrogate in a body",
+    KitchenSink.method.create,
+    { labels: { a: "\ud800" } },
+    "a text has a lone surrogate, which UTF-8 does not have",
+  ],
+  [
+    "a value that is another RPC's path",
+    matchRest,
+    { fString: "me" },
+    "f_string: the path /v1/match/me could be read as that of GET /v1/match/me",
+  ],
+  ["a map", query, { labels: { a: "b" } }, "labels: a query has no maps"],
+  ["repeated messages", query, { nesteds: [{ text: "a" }] }, "nesteds: a query has no repeated messages"],
+  ["an empty message", query, { nested: { inner: {} } }, "nested.inner: a query has no empty messages"],
+  ["a google.protobuf.Empty", query, { empty: {} }, "empty: a query has no empty messages"],
+  ["a Struct", query, { struct: { a: 1 } }, "struct: a query has no google.protobuf.Struct"],
+  [
+    "a Value",
+    query,
+    { value: { kind: { case: "nullValue", value: 0 } } },
+    "value: a query has no google.protobuf.Value",
+  ],
+  ["an Any", query, { any: {} }, "any: a query has no google.protobuf.Any"],
+  ["a number beyond its type", query, { fInt32: 2 ** 31 }, 'f_int32: "2147483648" is not an int32'],
+  ["an integer with a fraction", query, { fInt32: 1.5 }, 'f_int32: "1.5" is not an int32'],
+  ["a time beyond JSON", query, { time: { seconds: 10n ** 12n } }, expect.stringMatching(/^time: /)],
+];
+
+test.each(refusals)("%s is refused by name, and not sent", async (_, method, sink, want) => {
+  const { seen, error } = await requestOf(method, create(SinkSchema, sink));
+  expect(seen).toEqual([]);
+  if (!(error instanceof ConnectError)) throw error;
+  expect(error.code).toBe(Code.InvalidArgument);
+  const prefix = `kitchensink.v1.KitchenSink.${method.name} has no request for this: `;
+  expect([error.rawMessage.slice(0, prefix.length), error.rawMessage.slice(prefix.length)]).toEqual([prefix, want]);
+});
+
+describe("names of resources (AIP-122, AIP-131 to AIP-136)", () => {
+  const { listBooks, batchGetBooks, getBook, createBook, updateBook, deleteBook, lendBook } = Catalog.method;
+  const book = "shelves/1/books/2";
+  test.each<{ readonly method: DescMethodUnary; readonly input: Message; readonly want: string }>([
+    {
+      method: listBooks,
+      input: create(listBooks.input, { parent: "shelves/1", pageSize: 2, pageToken: "a=b" }),
+      want: "GET /v1/shelves/1/books?pageSize=2&pageToken=a%3Db",
+    },
+    {
+      method: batchGetBooks,
+      input: create(batchGetBooks.input, { parent: "shelves/1", names: [book] }),
+      want: "GET /v1/shelves/1/books:batchGet?names=shelves%2F1%2Fbooks%2F2",
+    },
+    {
+      method: getBook,
+      input: create(getBook.input, { name: "shelves/1/books/ü" }),
+      want: "GET /v1/shelves/1/books/%C3%BC",
+    },
+    {
+      method: createBook,
+      input: create(createBook.input, { parent: "shelves/1", bookId: "b", book: { title: "T" } }),
+      want: 'POST /v1/shelves/1/books?bookId=b {"title":"T"}',
+    },
+    {
+      method: updateBook,
+      input: create(updateBook.input, { book: { name: book, title: "U" }, updateMask: { paths: ["title"] } }),
+      want: 'PATCH /v1/shelves/1/books/2?updateMask=title {"title":"U"}',
+    },
+    { method: deleteBook, input: create(deleteBook.input, { name: book }), want: "DELETE /v1/shelves/1/books/2" },
+    {
+      method: lendBook,
+      input: create(lendBook.input, { name: book, reader: "me" }),
+      want: 'POST /v1/shelves/1/books/2:lend {"reader":"me"}',
+    },
+  ])("$method.name: $want", async ({ method, input, want }) => {
+    expect(await requestOf(method, input)).toEqual({ seen: [want], error: undefined });
+  });
+
+  test.each(["shelves/1", "shelves/1/books", "shelves/1/books/2/pages", "books/1/books/2", "shelves/1/books/", "2"])(
+    "%s is no name of a book",
+    async (name) => {
+      const { seen, error } = await requestOf(Catalog.method.getBook, create(Catalog.method.getBook.input, { name }));
+      expect([seen, error]).toMatchObject([
+        [],
+        { code: Code.InvalidArgument, rawMessage: expect.stringContaining("name: ") },
+      ]);
+    },
+  );
+});
+
+test("a body has the names and numbers that jsonOptions ask for", async () => {
+  const { seen } = await requestOf(replace, create(SinkSchema, { fInt64: 7n, fEnum: 1 }), "", {
+    useProtoFieldName: true,
+    enumAsInteger: true,
+  });
+  expect(seen).toEqual(['PUT /v1/sinks/7 {"f_enum":1}']);
+});
+
+test("an extension is refused in a query, if it is known", () => {
+  const legacy = create(LegacySchema, { name: "n" });
+  legacy.$unknown = [{ no: 100, wireType: 2, data: Uint8Array.of(1, 0x61) }];
+  const write = (registry: Registry | undefined) =>
+    writeQuery(LegacySchema, legacy, new Map(), { texts: createUrlTexts({}), useProtoFieldName: false, registry });
+  expect(write(undefined)).toBe("name=n");
+  expect(() => write(kitchenSinkRegistry)).toThrow("kitchensink.v1.Legacy: a query has no extensions");
+});
+
+/** The fetch of a browser, which refuses to be the method of anything. */
+function windowFetch(this: unknown, ...request: Parameters<typeof fetch>): Promise<Response> {
+  return this === undefined ? fetch(...request) : Promise.reject(new TypeError("Illegal invocation"));
+}
+
+test("an RPC without a rule fails, or is called by Connect's protocol", async () => {
+  await using server = await startRestServer((response) => answerWith(response, 200, { choice: {} }));
+  const { baseUrl } = server;
+  const call = (onUnbound: "fail" | "connect") =>
+    createClient(Shelves, createRestTransport({ baseUrl, onUnbound, fetch: windowFetch })).chooseShelf({
+      shelf: { theme: "x" },
+    });
+  await expect(call("fail")).rejects.toMatchObject({ code: Code.Unimplemented });
+  expect(server.seen).toEqual([]);
+  await call("connect");
+  expect(server.seen).toMatchObject([
+    { line: "POST /kitchensink.v1.Shelves/ChooseShelf", body: '{"shelf":{"theme":"x"}}' },
+  ]);
+});
+
+const namesProgram: Interceptor = (next) => async (request) => {
+  request.header.set("x-by", "program");
+  return await next(request);
+};
+
+test("a call by Connect's protocol has what its transport was given, and follows no redirect", async () => {
+  await using server = await startRestServer((response, { body }) => {
+    if (body.includes("moved")) response.writeHead(307, { location: "/elsewhere" }).end();
+    else if (!body.includes("late")) answerWith(response, 200, { choice: {}, more: "x".repeat(1000) });
+  });
+  const given = { baseUrl: server.baseUrl, onUnbound: "connect", interceptors: [namesProgram] } as const;
+  const errorOf = (theme: string, more: Partial<RestTransportOptions> = {}) =>
+    createClient(Shelves, createRestTransport({ ...given, ...more })).chooseShelf({ shelf: { theme } });
+  await expect(errorOf("moved")).rejects.toMatchObject({ code: Code.Unknown });
+  await expect(errorOf("large", { readMaxBytes: 1000 })).rejects.toMatchObject({ code: Code.ResourceExhausted });
+  const jsonOptions = { ignoreUnknownFields: false, alwaysEmitImplicit: true };
+  await expect(errorOf("strict", { jsonOptions })).rejects.toMatchObject({ code: Code.InvalidArgument });
+  expect(server.seen.at(-1)?.body).toBe('{"shelf":{"theme":"strict"}}');
+  await expect(errorOf("late", { defaultTimeoutMs: 200 })).rejects.toMatchObject({ code: Code.DeadlineExceeded });
+  await expect.poll(() => server.open()).toBe(0);
+  expect(server.seen.map(({ header }) => header["x-by"])).toEqual(Array(4).fill("program"));
+});
+
+test("what a program accepts is asked for, and a request without a body has no type", async () => {
+  await using server = await startRestServer((response) => answerWith(response, 200, {}));
+  const client = createClient(KitchenSink, createRestTransport({ baseUrl: server.baseUrl }));
+  await client.query({}, { headers: { accept: "application/x", "content-type": "text/x" } });
+  expect(server.seen).toMatchObject([{ header: { accept: "application/x" } }]);
+  expect(server.seen[0]?.header).not.toHaveProperty("content-type");
+});
+
+test.each([
+  "connection",
+  "content-length",
+  "expect",
+  "host",
+  "keep-alive",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+])("the field %s of a program is not sent", async (name) => {
+  await using server = await startRestServer((response) => answerWith(response, 200, {}));
+  const client = createClient(KitchenSink, createRestTransport({ baseUrl: server.baseUrl }));
+  await client.create({ fBool: true }, { headers: { [name]: "7", "x-a": "1" } });
+  expect(server.seen).toMatchObject([{ body: '{"fBool":true}', header: { "x-a": "1" } }]);
+  expect(server.seen[0]?.header[name]).not.toBe("7");
+});
+
+test.each([
+  "ftp://host",
+  "http://user@host",
+  "http://:secret@host",
+  "http://host/?a=b",
+  "http://host/?",
+  "http://host/api/#",
+  "http://host/#a",
+  "nothing",
+])("%s is no base URL", (baseUrl) => {
+  expect(() => createRestTransport({ baseUrl })).toThrow(TypeError);
+});

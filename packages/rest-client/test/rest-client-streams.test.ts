@@ -1,0 +1,458 @@
+import { brotliCompressSync, constants, gzipSync, zstdCompressSync } from "node:zlib";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { describe, expect, test } from "vitest";
+import type { Reading } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { createGateway, type GatewayOptions } from "../../gateway/src/index.ts";
+import { LegacySink } from "../../testing/src/gen/kitchensink/v1/legacy_pb.ts";
+import { type Field, fieldValue, type HttpAnswer } from "../../testing/src/carriers/exchange.ts";
+import { exchangeFetch, type Upload } from "../../testing/src/carriers/fetch.ts";
+import { within } from "../../testing/src/deadline.ts";
+import { reasonOf } from "../../testing/src/gateway/call-end.ts";
+import { startGreenhouse, type TestGreenhouse } from "../../testing/src/gateway/greenhouse.ts";
+import { openUpload } from "../../testing/src/gateway/rest-upload.ts";
+import { exchange } from "../../testing/src/gateway/wire-format.ts";
+import { onFirstWay, restWays } from "../../testing/src/gateway/rest-ways.ts";
+
+// Streams of a client over REST: lines of JSON in the body of a request.
+
+type Rules = NonNullable<NonNullable<GatewayOptions["rest"]>["rules"]>;
+const service = "greenhouse.v1.GreenhouseService";
+const rules: Rules = [
+  {
+    selector: `${service}.RecordReadings`,
+    pattern: { case: "post", value: "/readings" },
+    body: "*",
+    additionalBindings: [
+      { pattern: { case: "post", value: "/sensors/{sensor}/readings" }, body: "*" },
+      { pattern: { case: "put", value: "/sensors/{sensor}/degrees" }, body: "degrees_celsius" },
+      { pattern: { case: "put", value: "/degrees" }, body: "degrees_celsius" },
+    ],
+  },
+  { selector: `${service}.ControlClimate`, pattern: { case: "post", value: "/climate" }, body: "*" },
+];
+
+const ndjson: Field = ["content-type", "application/x-ndjson"];
+
+async function unchanged(bytes: Uint8Array): Promise<Uint8Array<ArrayBuffer>> {
+  return new Uint8Array(bytes);
+}
+
+/** Counts what it is sent. */
+async function recordReadings(readings: AsyncIterable<Reading>): Promise<{ count: number }> {
+  let count = 0;
+  for await (const _ of readings) count += 1;
+  return { count };
+}
+
+/** A handler that keeps what it was sent. */
+function recorder() {
+  const seen: string[] = [];
+  const record = async (readings: AsyncIterable<Reading>): Promise<{ count: number }> => {
+    for await (const { sensor, degreesCelsius } of readings) seen.push(`${sensor}:${degreesCelsius}`);
+    return { count: seen.length };
+  };
+  return { seen, record };
+}
+
+/** Returns how many bytes of an upload are not taken, once no more of them are. */
+async function waitingBytesOf(upload: Upload): Promise<number> {
+  let waiting = -1;
+  const stands = (): boolean => {
+    const before = waiting;
+    waiting = upload.waitingBytes;
+    return waiting === before;
+  };
+  await expect.poll(stands, { interval: 50 }).toBe(true);
+  return waiting;
+}
+
+type Implementation = Parameters<typeof startGreenhouse>[0];
+
+describe.each(restWays)("a stream of a client on REST over $name", (way) => {
+  const { version, http2 } = way;
+  const start = (implementation: Implementation, options: Partial<GatewayOptions> = {}): Promise<TestGreenhouse> =>
+    startGreenhouse(implementation, { rest: { rules, ...options.rest }, ...options }, { http2 });
+  const post = async (
+    { address, gateway }: TestGreenhouse,
+    path: string,
+    body: string | Uint8Array,
+    header: readonly Field[] = [ndjson],
+  ): Promise<HttpAnswer> => {
+    const httpMethod = path.endsWith("readings") || path.startsWith("/climate") ? "POST" : "PUT";
+    const request = { httpMethod, path, header, body: Buffer.from(body) };
+    if (version === "fetch") return await exchangeFetch(gateway.fetch, request);
+    return await exchange(address, version, request);
+  };
+  const open = (
+    greenhouse: TestGreenhouse,
+    path: string = "/readings",
+    header: readonly Field[] = [ndjson],
+  ): Promise<Upload> => openUpload(greenhouse, version, ["POST", path], header);
+
+  test.each([
+    { name: "one message on each line", body: '{"sensor":"a"}\n{"sensor":"b"}\n', want: ["a:0", "b:0"] },
+    { name: "a last line without a line feed", body: '{"sensor":"a"}\n{"sensor":"b"}', want: ["a:0", "b:0"] },
+    { name: "lines of CR LF", body: '{"sensor":"a"}\r\n{"sensor":"b"}\r\n', want: ["a:0", "b:0"] },
+    { name: "blank lines", body: '\n \n{"sensor":"a"}\n\t\r\n\n{"sensor":"b"}\n\n  ', want: ["a:0", "b:0"] },
+    { name: "text beyond ASCII", body: '{"sensor":"é☂𝄞"}\n', want: ["é☂𝄞:0"] },
+    { name: "no message at all", body: "", want: [] },
+    { name: "nothing but blank lines", body: "\n\r\n ", want: [] },
+  ])("is read from a body of $name", async ({ body, want }) => {
+    const { seen, record } = recorder();
+    await using greenhouse = await start({ recordReadings: record });
+    const answer = await post(greenhouse, "/readings", body);
+    expect([answer.httpStatus, answer.body.toString()]).toEqual([
+      200,
+      want.length === 0 ? "{}" : `{"count":${want.length}}`,
+    ]);
+    expect(seen).toEqual(want);
+    // And however it is cut: each octet alone.
+    seen.length = 0;
+    using upload = await open(greenhouse);
+    for (const octet of Buffer.from(body)) upload.write(Buffer.of(octet));
+    upload.end();
+    expect((await upload.readAnswer()).httpStatus).toBe(200);
+    expect(seen).toEqual(want);
+  });
+
+  test("without a body has its URL read only by a handler that reads", async () => {
+    await using greenhouse = await start({ recordReadings: async () => ({}) });
+    const answer = await post(greenhouse, "/degrees?nope=1", "");
+    expect([answer.httpStatus, answer.body.toString()]).toEqual([200, "{}"]);
+  });
+
+  test.each(
+    onFirstWay(way, [
+      { path: "/sensors/s/readings", body: '{"degreesCelsius":1}\n{"degreesCelsius":2}', want: ["s:1", ":2"] },
+      { path: "/sensors/s/degrees", body: "1\n2\n", want: ["s:1", ":2"] },
+      { path: "/degrees?sensor=s", body: "1\n2\n", want: ["s:1", ":2"] },
+    ]),
+  )("has what the URL $path says in its first message alone", async ({ path, body, want }) => {
+    const { seen, record } = recorder();
+    await using greenhouse = await start({ recordReadings: record });
+    expect((await post(greenhouse, path, body)).httpStatus).toBe(200);
+    expect(seen).toEqual(want);
+  });
+
+  test.each(
+    onFirstWay(way, [
+      { name: "is no JSON", path: "/readings", body: "{}\n\n{}\nx\n{}", want: /^line 4: not JSON: "x"/ },
+      {
+        name: "is no JSON, behind blank lines",
+        path: "/readings",
+        body: "\n\n{}\n\n\n\nx\n",
+        want: /^line 7: not JSON: "x"/,
+      },
+      { name: "is two values", path: "/readings", body: "{}\n{} {}\n", want: /^line 2: not JSON: "\{" where the end/ },
+      { name: "is half a value", path: "/readings", body: '{"sensor":\n"a"}', want: /^line 1: sensor: not a string/ },
+      { name: "begins with a byte order mark", path: "/readings", body: "\ufeff{}\n", want: /^line 1: not JSON/ },
+      { name: "has an unknown field", path: "/readings", body: '{"x":1}', want: /^line 1: .*"x"/ },
+      { name: "is not UTF-8", path: "/readings", body: Buffer.of(0x22, 0xff, 0x22), want: /^line 1: .*UTF-8/ },
+      { name: "is an array", path: "/readings", body: '[{"sensor":"a"}]', want: /^line 1: not JSON: "\["/ },
+      {
+        name: "repeats the path",
+        path: "/sensors/s/readings",
+        body: '{"sensor":"s"}\n{}',
+        want: /^line 1: sensor: is bound by the path/,
+      },
+      {
+        name: "overrides the path later",
+        path: "/sensors/s/readings",
+        body: '{}\n{"sensor":"t"}',
+        want: /^line 2: sensor: is bound by the path/,
+      },
+      { name: "is missing", path: "/sensors/s/readings", body: "", want: /^the body has no message/ },
+      { name: "is blank", path: "/sensors/s/readings", body: "\n\n", want: /^the body has no message/ },
+      { name: "is missing below a query", path: "/degrees?sensor=s", body: "\n", want: /^the body has no message/ },
+      { name: "has a bad query", path: "/degrees?x=s", body: "1\n", want: /^line 1: .*"x"/ },
+      {
+        name: "is above the limit",
+        path: "/readings",
+        body: `{}\n"${"x".repeat(1000)}"\n`,
+        want: /^line 2: message is lar/,
+      },
+    ]),
+  )("is refused by the number of a line that $name", async ({ path, body, want }) => {
+    await using greenhouse = await start({ recordReadings }, { readMaxBytes: 1000 });
+    const answer = await post(greenhouse, path, body);
+    const { message } = JSON.parse(answer.body.toString());
+    expect(message).toMatch(want);
+    expect(answer.httpStatus).toBe(String(message).includes("larger") ? 413 : 400);
+  });
+
+  test("may not repeat the path, even where a request may", async () => {
+    await using greenhouse = await start(
+      { recordReadings },
+      { rest: { rules, service: () => ({ sameValueAsPath: true }) } },
+    );
+    const answer = await post(greenhouse, "/sensors/s/readings", '{"sensor":"s"}\n');
+    expect(JSON.parse(answer.body.toString())).toMatchObject({ message: "line 1: sensor: is bound by the path" });
+  });
+
+  test.each(
+    onFirstWay(way, [
+      { type: "application/x-ndjson", status: 200 },
+      { type: "application/jsonl; charset=utf-8", status: 200 },
+      { type: 'Application/X-NDJSON; charset="UTF-8"; a=b', status: 200 },
+      { type: undefined, status: 200 },
+      { type: "application/json", status: 415 },
+      { type: "application/x-ndjson; charset=latin1", status: 415 },
+      { type: "text/plain", status: 415 },
+      { type: "application/jsonl\t+json", status: 415 },
+    ]),
+  )("of type $type is answered with $status", async ({ type, status }) => {
+    await using greenhouse = await start({ recordReadings });
+    const header: Field[] = type === undefined ? [] : [["content-type", type]];
+    expect((await post(greenhouse, "/readings", "{}\n", header)).httpStatus).toBe(status);
+    expect((await post(greenhouse, "/climate", "{}\n", header)).httpStatus).toBe(status === 200 ? 501 : status);
+  });
+
+  test("of the type that curl sends by -d is not asked for as JSON, which it is not either", async () => {
+    await using greenhouse = await start({ recordReadings });
+    const form = "application/x-www-form-urlencoded";
+    const answer = await post(greenhouse, "/readings", "{}\n", [["content-type", form]]);
+    expect(JSON.parse(answer.body.toString())).toMatchObject({
+      message: `the content type "${form}" is not application/x-ndjson or application/jsonl in UTF-8`,
+    });
+  });
+
+  test("is refused in a coding of the program's own, which cannot be undone piece by piece", async () => {
+    const own = { name: "own", compress: unchanged, decompress: unchanged };
+    await using greenhouse = await start({ recordReadings }, { acceptCompression: [own] });
+    const answer = await post(greenhouse, "/readings", "{}\n", [ndjson, ["content-encoding", "own"]]);
+    expect([answer.httpStatus, fieldValue(answer.header, "accept-encoding")]).toEqual([415, "identity"]);
+  });
+
+  test("may be called application/json where a service is to look like one of grpc-gateway", async () => {
+    await using greenhouse = await start(
+      { recordReadings },
+      { rest: { rules, service: () => ({ streamInResults: true }) } },
+    );
+    const answer = await post(greenhouse, "/readings", "{}\n{}\n", [["content-type", "application/json"]]);
+    expect(answer.body.toString()).toBe('{"count":2}');
+  });
+
+  test("is answered as a unary call, by header fields and an error of the handler's", async () => {
+    await using greenhouse = await start({
+      recordReadings: async (readings, { responseHeader, responseTrailer }) => {
+        responseHeader.set("x-header", "1");
+        responseTrailer.set("x-trailer", "2");
+        for await (const { sensor } of readings) if (sensor === "bad") throw new ConnectError("bad", Code.NotFound);
+        return { count: 1 };
+      },
+    });
+    for (const sensor of ["good", "bad"]) {
+      const { header, httpStatus } = await post(greenhouse, "/readings", `{"sensor":"${sensor}"}\n`);
+      const fields = ["content-type", "x-header", "x-trailer"].map((name) => fieldValue(header, name));
+      expect([httpStatus, ...fields]).toEqual([sensor === "good" ? 200 : 404, "application/json", "1", "2"]);
+    }
+  });
+
+  test("is of the length that it has, for each message within the limit", async () => {
+    await using greenhouse = await start({ recordReadings }, { readMaxBytes: 100 });
+    const body = '{"sensor":"0123456789"}\n'.repeat(10_000);
+    expect((await post(greenhouse, "/readings", body)).body.toString()).toBe('{"count":10000}');
+  });
+
+  test.each([
+    { coding: "gzip", encode: gzipSync },
+    { coding: "br", encode: brotliCompressSync },
+    { coding: "zstd", encode: zstdCompressSync },
+  ])("is read in $coding, as it comes", async ({ coding, encode }) => {
+    const { seen, record } = recorder();
+    await using greenhouse = await start({ recordReadings: record });
+    const encoded = encode(Buffer.from('{"sensor":"a"}\n{"sensor":"b"}\n'));
+    const header: Field[] = [ndjson, ["content-encoding", coding]];
+    using upload = await open(greenhouse, "/readings", header);
+    for (const octet of encoded) upload.write(Buffer.of(octet));
+    upload.end();
+    expect((await upload.readAnswer()).body.toString()).toBe('{"count":2}');
+    expect(seen).toEqual(["a:0", "b:0"]);
+    for (const bad of [encoded.subarray(0, -1), Buffer.concat([encoded, Buffer.from("more")]), Buffer.from("no")]) {
+      const answer = await post(greenhouse, "/readings", bad, header);
+      expect([answer.httpStatus, JSON.parse(answer.body.toString()).message]).toEqual([
+        400,
+        `the body is not valid ${coding}`,
+      ]);
+    }
+    expect((await post(greenhouse, "/readings", "", header)).httpStatus).toBe(200);
+  });
+
+  test.each([
+    { coding: "identity", encode: (line: string) => Buffer.from(line) },
+    { coding: "gzip", encode: (line: string) => gzipSync(line, { finishFlush: constants.Z_SYNC_FLUSH }) },
+  ])("in $coding is answered before its end by a handler that reads no further", async ({ coding, encode }) => {
+    await using greenhouse = await start({
+      recordReadings: async (readings) => {
+        for await (const { sensor } of readings) if (sensor === "last") break;
+        return { count: 1 };
+      },
+    });
+    using upload = await open(greenhouse, "/readings", [ndjson, ["content-encoding", coding]]);
+    upload.write(encode('{"sensor":"first"}\n{"sensor":"last"}\n'));
+    expect((await upload.readAnswer()).body.toString()).toBe('{"count":1}');
+  });
+
+  test("is cut off where it decodes to more than gzip could", async () => {
+    await using greenhouse = await start({ recordReadings }, { readMaxBytes: 1000 });
+    const bomb = zstdCompressSync(Buffer.alloc(16 * 1024 * 1024, "\n"));
+    const answer = await post(greenhouse, "/readings", bomb, [ndjson, ["content-encoding", "zstd"]]);
+    expect([answer.httpStatus, answer.body.toString()]).toEqual([413, expect.stringContaining("1032 times")]);
+  });
+
+  test("ends at its deadline", async () => {
+    let reason: Promise<unknown> | undefined;
+    const end = Promise.withResolvers<unknown>();
+    await using greenhouse = await start({
+      recordReadings: async (readings, { signal }) => {
+        reason = reasonOf(signal);
+        await recordReadings(readings).catch(end.resolve);
+        return {};
+      },
+    });
+    using upload = await open(greenhouse, "/readings", [ndjson, ["x-server-timeout", "0.2"]]);
+    upload.write("{}\n{");
+    expect((await upload.readAnswer()).httpStatus).toBe(504);
+    await expect(reason).resolves.toMatchObject({ code: Code.DeadlineExceeded });
+    // Its handler does not wait for the rest for ever, nor take what it has for all.
+    expect(await within(end.promise, "the end of the messages")).toBeInstanceOf(Error);
+  });
+
+  test.each([
+    { how: "goes away", reset: false },
+    { how: "resets it", reset: true },
+  ])("fails for its handler when its client $how, after whichever octet", async ({ reset }) => {
+    const text = '{"sensor":"a"}\n{}\n';
+    let read = -1;
+    const ends: unknown[] = [];
+    await using greenhouse = await start({
+      recordReadings: async (readings) => {
+        read = 0;
+        try {
+          for await (const _ of readings) read += 1;
+        } catch (error) {
+          ends.push(error);
+        }
+        return {};
+      },
+    });
+    for (let sent = 0; sent <= text.length; sent += 1) {
+      read = -1;
+      {
+        using upload = await open(greenhouse);
+        const before = text.slice(0, sent);
+        if (sent > 0) upload.write(before);
+        await expect.poll(() => read, { interval: 1 }).toBe(before.split("\n").length - 1);
+        if (reset) upload.reset();
+      }
+      const { httpStatus, error } = await greenhouse.answered(sent + 1);
+      // On HTTP/1.1 a body that ends early is malformed, and its client may still read that.
+      const want = version === "1.1" && !reset ? [400, Code.InvalidArgument] : [0, Code.Canceled];
+      expect([httpStatus, error?.code]).toEqual(want);
+    }
+    await expect.poll(() => ends.length).toBe(text.length + 1);
+    expect(ends.every((error) => error instanceof Error)).toBe(true);
+  });
+
+  test("is refused as soon as a line is above the limit, however long it would be", async () => {
+    await using greenhouse = await start({ recordReadings }, { readMaxBytes: 64 * 1024 });
+    using upload = await open(greenhouse);
+    upload.write(`{}\n"${"x".repeat(70_000)}`);
+    const answer = await upload.readAnswer();
+    expect([answer.httpStatus, JSON.parse(answer.body.toString()).message]).toEqual([
+      413,
+      "line 2: message is larger than 65536 bytes",
+    ]);
+  });
+
+  test("stops its client while its handler does not read", async () => {
+    const go = Promise.withResolvers<void>();
+    await using greenhouse = await start({
+      recordReadings: async (readings) => {
+        await go.promise;
+        return await recordReadings(readings);
+      },
+    });
+    using upload = await open(greenhouse);
+    const line = `{"sensor":"${"x".repeat(64 * 1024)}"}\n`;
+    let [lines, waiting] = [0, 0];
+    // The system takes some on the way, as much as it is set to; the rest stays with the client.
+    while (waiting < 4 * 1024 * 1024 && lines < 2048) {
+      for (const last = lines + 256; lines < last; lines += 1) upload.write(line);
+      waiting = await waitingBytesOf(upload);
+    }
+    upload.end();
+    expect(waiting).toBeGreaterThanOrEqual(4 * 1024 * 1024);
+    go.resolve();
+    expect((await upload.readAnswer()).body.toString()).toBe(`{"count":${lines}}`);
+  });
+
+  test("may go both ways at once, and ends with its error", async () => {
+    await using greenhouse = await start({
+      async *controlClimate(readings: AsyncIterable<Reading>) {
+        for await (const { sensor } of readings) yield { sensor };
+      },
+    });
+    using upload = await open(greenhouse, "/climate");
+    upload.write('{"sensor":"a"}\n');
+    await within(upload.readUntil('{"sensor":"a"}'), "the first answer");
+    upload.write("{}\nx\n");
+    // Both are still open.
+    const rest = await within(upload.readUntil("@error"), "the error");
+    expect(rest).toMatch(/^[^]*\{\}\n[^]*\{"@error":\{"code":3,.*"line 3: not JSON/);
+  });
+
+  test.each([
+    { accept: "application/x-ndjson", want: '{"sensor":"a"}\n{"sensor":"b"}\n' },
+    { accept: "application/json", want: '[{"sensor":"a"},\n{"sensor":"b"}]' },
+    {
+      accept: "text/event-stream",
+      want: 'retry: 3000\ndata: {"sensor":"a"}\n\ndata: {"sensor":"b"}\n\nevent: end\ndata: {}\n\n',
+    },
+  ])("of both sides is answered in the form that Accept $accept asks for", async ({ accept, want }) => {
+    await using greenhouse = await start({
+      async *controlClimate(readings: AsyncIterable<Reading>) {
+        for await (const { sensor } of readings) yield { sensor };
+      },
+    });
+    const answer = await post(greenhouse, "/climate", '{"sensor":"a"}\n{"sensor":"b"}', [ndjson, ["accept", accept]]);
+    expect(answer.body.toString()).toBe(want);
+  });
+});
+
+function check(rule: Rules[number]): () => void {
+  return () => createGateway({ routes: (router) => router.service(LegacySink, {}), rest: { rules: [rule] } });
+}
+
+describe("a rule of a stream of a client", () => {
+  const selector = "kitchensink.v1.LegacySink.KeepAll";
+
+  test.each<{ readonly name: string; readonly rule: Rules[number]; readonly problem: string }>([
+    {
+      name: "without a body",
+      rule: { selector, pattern: { case: "get", value: "/all" } },
+      problem: "takes a stream of messages, and has no body for them",
+    },
+    {
+      name: "whose path has what each message must have",
+      rule: { selector, pattern: { case: "post", value: "/all/{name}" }, body: "*" },
+      problem: 'takes a stream, whose first message alone can have the required field "name"',
+    },
+    {
+      name: "whose body lacks what each message must have",
+      rule: { selector, pattern: { case: "post", value: "/all" }, body: "child" },
+      problem: 'takes a stream, whose first message alone can have the required field "name"',
+    },
+    {
+      name: "whose path has what a message inside each message must have",
+      rule: { selector, pattern: { case: "post", value: "/all/{child.name}" }, body: "*" },
+      problem: 'takes a stream, whose first message alone can have the required field "name"',
+    },
+  ])("$name is refused at start", ({ rule, problem }) => {
+    expect(check(rule)).toThrow(problem);
+  });
+
+  test("is taken at start where the messages after the first can be complete", () => {
+    expect(check({ selector, pattern: { case: "post", value: "/all/{number}" }, body: "*" })).not.toThrow();
+  });
+});

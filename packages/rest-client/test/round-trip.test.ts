@@ -1,0 +1,156 @@
+import {
+  create,
+  type DescMessage,
+  type DescMethodUnary,
+  equals,
+  isMessage,
+  type Message,
+  toBinary,
+} from "@bufbuild/protobuf";
+import { AnySchema } from "@bufbuild/protobuf/wkt";
+import { Code, ConnectError } from "@connectrpc/connect";
+import * as fc from "fast-check";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { createRestTransport } from "../src/index.ts";
+import { KitchenSink, NestedSchema, SinkSchema } from "../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { LegacySink } from "../../testing/src/gen/kitchensink/v1/legacy_pb.ts";
+import {
+  GetShelfRequestSchema,
+  Shelves,
+  UpdateShelfRequestSchema,
+} from "../../testing/src/gen/kitchensink/v1/shelves_pb.ts";
+import { Dice } from "../../testing/src/dice.ts";
+import { kitchenSinkRegistry, startKitchenSink, type TestGateway } from "../../testing/src/gateway/kitchen-sink.ts";
+import { rollMessage } from "../../testing/src/gateway/random-message.ts";
+import { numRunsOf } from "../../testing/src/test-seed.ts";
+
+// The transport is the inverse of the gateway: what it sends arrives as it was, at the RPC that was called, or nothing is
+// sent at all.
+
+let gateway: TestGateway;
+
+beforeAll(async () => {
+  gateway = await startKitchenSink();
+});
+
+afterAll(async () => {
+  await gateway[Symbol.asyncDispose]();
+});
+
+/** Texts that mean something to paths, and some that go wrong on the way to one. */
+const pathTexts = (
+  "a only me me/y/z a/b shelves/1/books/2 shelves/1/books shelves/../books/2 trees trees/x trees//x trees/x/ /a a:peek " +
+  "a:close x/:list x:list . .. a/./b %2F %2e%2e a%2Fb %25 é 🌱 + & = ; # ? \\ * ** {id} 'x' ~ a:b:c 2024-01-02T03:04:05Z"
+).split(" ");
+
+const odd = ["", "a b", "\ud800", "a\udfff", "a\u0000b", "\n"];
+
+/** Takes out what JSON cannot say: -0, which JSON.stringify does not write, and other values of a NullValue than null. */
+function withoutLosses<Value>(value: Value): Value {
+  if (typeof value !== "object" || value === null || value instanceof Uint8Array) return value;
+  if ("case" in value && value.case === "choiceNull") Reflect.set(value, "value", 0);
+  for (const [key, inner] of Object.entries(value)) {
+    if (Object.is(inner, -0) || (key === "nullValue" && typeof inner === "number")) Reflect.set(value, key, 0);
+    else withoutLosses(inner);
+  }
+  // The longest duration has no further nanoseconds, which the gateway would refuse.
+  if ("$typeName" in value && value.$typeName === "google.protobuf.Duration") Reflect.set(value, "nanos", 0);
+  return value;
+}
+
+/** Rolls a message of a few fields, most of which have a place in a URL. */
+function rollSink(dice: Dice): Message {
+  const rolled = withoutLosses(rollMessage(dice, SinkSchema, 2));
+  const kept = Array.from({ length: dice.roll(4) }, () => dice.oneOf(SinkSchema.fields).localName);
+  const groups = SinkSchema.oneofs.map((oneof) => oneof.localName);
+  const message = create(SinkSchema);
+  for (const name of [...kept, ...(dice.roll(3) === 0 ? groups : [])]) {
+    if (name in rolled) Reflect.set(message, name, Reflect.get(rolled, name));
+  }
+  const text = (): string => dice.oneOf(dice.roll(6) === 0 ? odd : pathTexts);
+  if (dice.roll(2) === 0) message.fString = text();
+  if (dice.roll(3) === 0) message.nested = create(NestedSchema, { text: text() });
+  if (dice.roll(3) === 0) message.fInt64 = dice.oneOf([1n, -1n, 2n ** 63n - 1n, -(2n ** 63n)]);
+  return message;
+}
+
+/** Makes a message that is refused in few cases: its texts are UTF-8, its enums and masks have names that are known. */
+function tame(value: object): void {
+  for (const [key, inner] of Object.entries(value)) {
+    if (!key.isWellFormed()) Reflect.deleteProperty(value, key);
+    else if (key === "shade" || key === "tint") Reflect.set(value, key, 1);
+    else if (key === "shades") Reflect.set(value, key, [1, 2]);
+    else if (key === "paths") Reflect.set(value, key, ["id", "display_name"]);
+    else if (typeof inner === "string") Reflect.set(value, key, inner.toWellFormed());
+    else if (typeof inner === "object" && inner !== null && !(inner instanceof Uint8Array)) tame(inner);
+  }
+  if ("$typeName" in value && value.$typeName === "google.protobuf.Any") Object.assign(value, create(AnySchema));
+}
+
+/** Rolls any message, whose name most often fits its path. */
+function rollAny(dice: Dice, desc: DescMessage): Message {
+  const message = withoutLosses(rollMessage(dice, desc, 2));
+  if (dice.roll(4) > 0) tame(message);
+  const name = `shelves/${dice.oneOf(pathTexts)}`;
+  if (isMessage(message, GetShelfRequestSchema)) message.name = name;
+  if (isMessage(message, UpdateShelfRequestSchema) && message.shelf !== undefined) message.shelf.name = name;
+  return message;
+}
+
+/** Calls an RPC with a message: "sent" if it has arrived as it was, "refused" if nothing was sent. */
+async function outcomeOf(method: DescMethodUnary, message: Message): Promise<"sent" | "refused"> {
+  const { port } = gateway.address;
+  let requests = 0;
+  const transport = createRestTransport({
+    baseUrl: `http://127.0.0.1:${port}`,
+    registry: kitchenSinkRegistry,
+    fetch: (url, init) => {
+      requests += 1;
+      return fetch(url, init);
+    },
+  });
+  try {
+    const answer = await transport.unary(method, undefined, undefined, undefined, message);
+    const echoed: unknown = "sink" in answer.message ? answer.message.sink : answer.message;
+    if ("rpc" in answer.message) expect(answer.message.rpc).toBe(method.name);
+    expect(isMessage(echoed, method.input) && same(method.input, echoed, message)).toBe(true);
+    return "sent";
+  } catch (error) {
+    if (!(error instanceof ConnectError)) throw error;
+    // JSON can say numbers that a closed enum does not have. The gateway refuses them.
+    if (error.rawMessage.endsWith("is not a value of enum kitchensink.v1.Shade")) return "refused";
+    expect([requests, error.code, error.message]).toEqual([0, Code.InvalidArgument, error.message]);
+    return "refused";
+  }
+}
+
+// By their bytes, because NaN equals nothing, and -0 equals 0.
+function same(desc: DescMessage, echoed: Message, message: Message): boolean {
+  return equals(desc, echoed, message) || Buffer.compare(toBinary(desc, echoed), toBinary(desc, message)) === 0;
+}
+
+const unary = [...Object.values(KitchenSink.method), LegacySink.method.keep, ...Object.values(Shelves.method)];
+const echoing = unary
+  .filter(({ parent }) => parent === KitchenSink)
+  .filter(({ name }) => !["Fail", "Remove", "Unbound", "ResponseNested"].includes(name));
+
+test.each(echoing)("$name: a message arrives as it was, or is not sent", async (method) => {
+  const outcomes = { sent: 0, refused: 0 };
+  const property = fc.asyncProperty(fc.integer(), async (seed) => {
+    outcomes[await outcomeOf(method, rollSink(new Dice(seed)))] += 1;
+  });
+  await fc.assert(property, { numRuns: numRunsOf(60) });
+  expect(outcomes.sent).toBeGreaterThan(0);
+});
+
+test.each(unary.filter(({ name }) => ["Create", "Keep", "GetShelf", "UpdateShelf"].includes(name)))(
+  "$name: any message arrives as it was, or is not sent",
+  async (method) => {
+    const outcomes = { sent: 0, refused: 0 };
+    const property = fc.asyncProperty(fc.integer(), async (seed) => {
+      outcomes[await outcomeOf(method, rollAny(new Dice(seed), method.input))] += 1;
+    });
+    await fc.assert(property, { numRuns: numRunsOf(60) });
+    expect(outcomes.sent).toBeGreaterThan(0);
+  },
+);

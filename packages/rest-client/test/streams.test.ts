@@ -1,0 +1,432 @@
+import { clone, create, createFileRegistry, type DescService, setExtension } from "@bufbuild/protobuf";
+import { FileDescriptorProtoSchema, FileDescriptorSetSchema, MethodOptionsSchema } from "@bufbuild/protobuf/wkt";
+import { Code, ConnectError, createClient } from "@connectrpc/connect";
+import type { ServerResponse } from "node:http";
+import { describe, expect, test } from "vitest";
+import { file_greenhouse_v1_greenhouse, GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { createRestTransport } from "../src/index.ts";
+import { EventSplitter } from "../src/event-splitter.ts";
+import { Catalog } from "../../testing/src/gen/catalog/v1/catalog_pb.ts";
+import { FileService } from "../../testing/src/gen/files/v1/files_pb.ts";
+import { http } from "../../gateway/src/gen/google/api/annotations_pb.ts";
+import { HttpRuleSchema } from "../../gateway/src/gen/google/api/http_pb.ts";
+import { collect } from "../../testing/src/collect.ts";
+import { within } from "../../testing/src/deadline.ts";
+import { startCatalog } from "../../testing/src/gateway/catalog.ts";
+import { startFiles } from "../../testing/src/gateway/files.ts";
+import { startGreenhouse } from "../../testing/src/gateway/greenhouse.ts";
+import { answerWith, startRestServer } from "../../testing/src/gateway/rest-server.ts";
+
+/** Reads a stream of books; returns their titles, and the error at the end. */
+async function watch(answer: (response: ServerResponse) => void): Promise<readonly unknown[]> {
+  await using server = await startRestServer(answer);
+  return await within(titlesOf(server.baseUrl), "the end of the stream");
+}
+
+async function titlesOf(baseUrl: string): Promise<readonly unknown[]> {
+  const seen: unknown[] = [];
+  try {
+    const client = createClient(Catalog, createRestTransport({ baseUrl }));
+    for await (const { title } of client.watchBooks({ parent: "shelves/1" })) seen.push(title);
+  } catch (error) {
+    if (!(error instanceof ConnectError)) throw error;
+    seen.push(`${Code[error.code]}: ${error.rawMessage}`);
+  }
+  return seen;
+}
+
+const json = "application/json";
+const ndjson = "application/x-ndjson";
+const events = "text/event-stream";
+
+describe("a server stream", () => {
+  test.each([
+    { name: "lines", type: ndjson, body: '{"title":"a"}\n\n{"title":"b"}\r\n{"title":"c"}', want: ["a", "b", "c"] },
+    { name: "lines of another name", type: "application/jsonl; charset=utf-8", body: '{"title":"a"}\n', want: ["a"] },
+    { name: "lines without a name", type: "", body: '{"title":"a"}\n{"title":"b"}\n', want: ["a", "b"] },
+    { name: "lines of plain text", type: "text/plain", body: '{"title":"a"}\n{"title":"b"}\n', want: ["a", "b"] },
+    { name: "values of an old type", type: "text/json", body: '{"title":"a"}{"title":"b"}', want: ["a", "b"] },
+    { name: "an array", type: json, body: ' [{"title":"a"},\n {"title":"}\\""}]\n', want: ["a", '}"'] },
+    { name: "an empty array", type: json, body: "[]", want: [] },
+    { name: "nothing", type: ndjson, body: "", want: [] },
+    {
+      name: "results, as grpc-gateway sends them",
+      type: json,
+      body: '{"result":{"title":"a"}}\n{"result":{"title":"b"}}\n',
+      want: ["a", "b"],
+    },
+    {
+      name: "events",
+      type: events,
+      body: 'retry: 3\ndata: {"title":"a"}\n\n: beat\n\ndata: {"title":\ndata: "b"}\r\n\r\nevent: ping\ndata: 1\n\nevent: end\ndata: {}\n\ndata: {"title":"c"}\n\n',
+      want: ["a", "b"],
+    },
+    {
+      name: "an error line",
+      type: ndjson,
+      body: '{"title":"a"}\n{"@error":{"code":5,"message":"gone"}}\n',
+      want: ["a", "NotFound: gone"],
+    },
+    {
+      name: "an error in an array",
+      type: json,
+      body: '[{"title":"a"},{"@error":{"code":3,"message":"bad"}}]',
+      want: ["a", "InvalidArgument: bad"],
+    },
+    {
+      name: "an error of grpc-gateway",
+      type: json,
+      body: '{"result":{"title":"a"}}\n{"error":{"grpc_code":14,"http_code":503,"message":"later"}}\n',
+      want: ["a", "Unavailable: later"],
+    },
+    {
+      name: "an error event",
+      type: events,
+      body: 'data: {"title":"a"}\n\nevent: error\ndata: {"error":7,"message":"no"}\n\n',
+      want: ["a", "PermissionDenied: no"],
+    },
+    {
+      name: "an array that breaks off",
+      type: json,
+      body: '[{"title":"a"}',
+      want: ["a", expect.stringMatching(/^Internal: .*the array does not end$/)],
+    },
+    {
+      name: "a line that breaks off",
+      type: ndjson,
+      body: '{"title":"a"}\n{"title":',
+      want: ["a", expect.stringMatching(/^Internal: the answer is not a valid catalog\.v1\.Book/)],
+    },
+    {
+      name: "an event that is no JSON",
+      type: events,
+      body: "data: x\n\n",
+      want: [expect.stringMatching(/^Internal: /)],
+    },
+    ...["text/html", "application/xhtml+xml"].map((type) => ({
+      name: type,
+      type,
+      body: "<p>",
+      want: [`Unknown: the answer is ${type}, not a stream of JSON or events`],
+    })),
+  ])("of $name", async ({ type, body, want }) => {
+    expect(await watch((response) => response.writeHead(200, { "content-type": type }).end(body))).toEqual(want);
+  });
+
+  test("that fails before its first message is an error", async () => {
+    expect(await watch((response) => answerWith(response, 404, { code: 5, message: "no shelf" }))).toEqual([
+      "NotFound: no shelf",
+    ]);
+  });
+
+  test.each([ndjson, json, events])("of %s whose message has no end is given up", async (type) => {
+    const [error] = await watch((response) => {
+      response.writeHead(200, { "content-type": type }).write(type === events ? "data: " : '{"title":"');
+      const more = (): void => {
+        while (!response.destroyed && response.write("x".repeat(65_536)));
+      };
+      response.on("drain", more);
+      more();
+    });
+    expect(error).toMatch(/^ResourceExhausted: /);
+  });
+
+  test.each([
+    { name: "HTML", status: 200, type: "text/html", begin: "<p>" },
+    { name: "a redirect", status: 302, type: json, begin: "{" },
+    { name: "a long error", status: 500, type: json, begin: "x".repeat(100_000) },
+    { name: "what follows the end", status: 200, type: events, begin: "event: end\ndata: {}\n\n" },
+  ])("leaves nothing open of $name", async ({ status, type, begin }) => {
+    await using server = await startRestServer((response) => {
+      response.writeHead(status, { "content-type": type }).write(begin);
+    });
+    await within(titlesOf(server.baseUrl), "the end of the stream");
+    await expect.poll(() => server.open()).toBe(0);
+  });
+
+  test("whose connection is lost is told", async () => {
+    const seen = await watch((response) => {
+      response
+        .writeHead(200, { "content-type": ndjson })
+        .write('{"title":"a"}\n', () => setImmediate(() => response.destroy()));
+    });
+    expect(seen).toEqual(["a", "Unavailable: the answer breaks off"]);
+  });
+
+  test("arrives message by message, and ends with its signal", async () => {
+    const responses: ServerResponse[] = [];
+    await using server = await startRestServer((response) => {
+      responses.push(response.writeHead(200, { "content-type": ndjson }));
+      response.write('{"title":"a"}\n');
+    });
+    const controller = new AbortController();
+    const client = createClient(Catalog, createRestTransport({ baseUrl: server.baseUrl }));
+    const books = client.watchBooks({ parent: "shelves/1" }, { signal: controller.signal })[Symbol.asyncIterator]();
+    expect(await within(books.next(), "the first")).toMatchObject({ value: { title: "a" } });
+    responses[0]?.write('{"title":"b"}\n');
+    expect(await within(books.next(), "the second")).toMatchObject({ value: { title: "b" } });
+    controller.abort();
+    await expect(within(books.next(), "the end")).rejects.toMatchObject({ code: Code.Canceled });
+    await expect.poll(() => server.open()).toBe(0);
+  });
+
+  test("of the gateway", async () => {
+    await using gateway = await startCatalog();
+    const baseUrl = `http://127.0.0.1:${gateway.address.port}`;
+    const client = createClient(Catalog, createRestTransport({ baseUrl }));
+    for (const title of ["x", "y"]) await client.createBook({ parent: "shelves/1", bookId: title, book: { title } });
+    expect(await titlesOf(baseUrl)).toEqual(["x", "y"]);
+    const page = await client.listBooks({ parent: "shelves/1", pageSize: 1 });
+    const next = await client.listBooks({ parent: "shelves/1", pageSize: 1, pageToken: page.nextPageToken });
+    expect([page.books, next.books]).toMatchObject([[{ title: "x" }], [{ title: "y" }]]);
+  });
+});
+
+/** The greenhouse with annotations for the streams of clients, and the same rules for its gateway. */
+const streamRules = {
+  RecordReadings: create(HttpRuleSchema, { pattern: { case: "post", value: "/sensors/{sensor}/readings" }, body: "*" }),
+  ControlClimate: create(HttpRuleSchema, { pattern: { case: "put", value: "/climate" }, body: "degrees_celsius" }),
+};
+
+function annotatedGreenhouse(): DescService {
+  const annotated = clone(FileDescriptorProtoSchema, file_greenhouse_v1_greenhouse.proto);
+  for (const method of annotated.service[0]?.method ?? []) {
+    const rule = Object.entries(streamRules).find(([name]) => name === method.name)?.[1];
+    if (rule === undefined) continue;
+    method.options ??= create(MethodOptionsSchema);
+    setExtension(method.options, http, rule);
+  }
+  const files = [
+    ...file_greenhouse_v1_greenhouse.dependencies.flatMap(({ dependencies, proto }) => [
+      ...dependencies.flatMap((inner) => [...inner.dependencies.map((deep) => deep.proto), inner.proto]),
+      proto,
+    ]),
+    annotated,
+  ];
+  const unique = [...new Map(files.map((known) => [known.name, known])).values()];
+  const service = createFileRegistry(create(FileDescriptorSetSchema, { file: unique })).getService(
+    "greenhouse.v1.GreenhouseService",
+  );
+  if (service === undefined) throw new Error("there is no greenhouse");
+  return service;
+}
+
+// oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the same definition, with annotations
+const greenhouse = annotatedGreenhouse() as typeof GreenhouseService;
+const rules = Object.entries(streamRules).map(([name, rule]) => ({
+  ...rule,
+  selector: `greenhouse.v1.GreenhouseService.${name}`,
+}));
+
+async function* each<Value>(...values: readonly Value[]): AsyncGenerator<Value> {
+  yield* values;
+}
+
+function file(text: string, contentType = "") {
+  return { contentType, data: Buffer.from(text) };
+}
+
+describe("a stream of the client", () => {
+  test("arrives as it was, and is answered", async () => {
+    const seen: string[] = [];
+    await using served = await startGreenhouse(
+      {
+        async recordReadings(readings) {
+          for await (const { sensor, degreesCelsius } of readings) seen.push(`${sensor}:${degreesCelsius}`);
+          return { count: seen.length };
+        },
+        async *controlClimate(readings) {
+          for await (const { degreesCelsius } of readings) yield { heatWatts: degreesCelsius };
+        },
+      },
+      { rest: { rules } },
+    );
+    const client = createClient(
+      greenhouse,
+      createRestTransport({ baseUrl: `http://127.0.0.1:${served.address.port}` }),
+    );
+    const answer = await client.recordReadings(
+      each({ sensor: "palm/1", degreesCelsius: 21 }, {}, { degreesCelsius: -1.5 }),
+    );
+    expect([answer.count, seen]).toEqual([3, ["palm/1:21", ":0", ":-1.5"]]);
+    const watts: number[] = [];
+    for await (const { heatWatts } of client.controlClimate(each({ degreesCelsius: 1 }, {}, { degreesCelsius: 3 }))) {
+      watts.push(heatWatts);
+    }
+    expect(watts).toEqual([1, 0, 3]);
+    expect(await collect(client.controlClimate(each()))).toEqual([]);
+  });
+
+  test.each([
+    { name: "no message names the path", readings: [], want: "there is no message to name sensor" },
+    { name: "the first message lacks the path", readings: [{}], want: expect.stringContaining("sensor: is not set") },
+    {
+      name: "a later message has the path",
+      readings: [{ sensor: "a" }, { sensor: "a" }],
+      want: expect.stringContaining("sensor: only the first message of a stream can set it"),
+    },
+  ])("is refused where $name", async ({ readings, want }) => {
+    let isComplete = false;
+    await using served = await startGreenhouse(
+      {
+        async recordReadings(all) {
+          await collect(all);
+          isComplete = true;
+          return {};
+        },
+      },
+      { rest: { rules } },
+    );
+    const client = createClient(
+      greenhouse,
+      createRestTransport({ baseUrl: `http://127.0.0.1:${served.address.port}` }),
+    );
+    const call = client.recordReadings(each(...readings));
+    await expect(within(call, "the refusal")).rejects.toMatchObject({ code: Code.InvalidArgument, rawMessage: want });
+    expect(isComplete).toBe(false);
+  });
+
+  test("a later message that has a field of the query is refused", async () => {
+    await using served = await startGreenhouse({}, { rest: { rules } });
+    const client = createClient(
+      greenhouse,
+      createRestTransport({ baseUrl: `http://127.0.0.1:${served.address.port}` }),
+    );
+    const call = collect(client.controlClimate(each({ degreesCelsius: 1 }, { sensor: "x" })));
+    await expect(within(call, "the refusal")).rejects.toMatchObject({
+      code: Code.InvalidArgument,
+      rawMessage: expect.stringContaining("sensor: only the first"),
+    });
+  });
+
+  test("asks for JSON if one message is the answer", async () => {
+    await using server = await startRestServer((response) => answerWith(response, 200, { count: 1 }));
+    const client = createClient(greenhouse, createRestTransport({ baseUrl: server.baseUrl }));
+    expect((await client.recordReadings(each({ sensor: "a" }))).count).toBe(1);
+    expect(server.seen).toMatchObject([{ header: { accept: "application/json" } }]);
+  });
+
+  test("only the first message of bytes that come down has their type", async () => {
+    let send: (() => void) | undefined;
+    await using server = await startRestServer((response) => {
+      response.writeHead(200, { "content-type": "text/x" }).write("a");
+      send = () => response.end("b");
+    });
+    const client = createClient(FileService, createRestTransport({ baseUrl: server.baseUrl }));
+    const types: string[] = [];
+    for await (const { contentType } of client.download({ name: "n" })) {
+      types.push(contentType);
+      send?.();
+    }
+    expect(types).toEqual(["text/x", ""]);
+  });
+
+  test("bytes go up and come down in pieces", async () => {
+    await using files = await startFiles("own", {
+      async upload(pieces) {
+        let [name, contentType, length] = ["", "", 0];
+        for await (const piece of pieces) {
+          name ||= piece.name;
+          contentType ||= piece.file?.contentType ?? "";
+          length += piece.file?.data.byteLength ?? 0;
+        }
+        return { name, contentType, length: BigInt(length) };
+      },
+      async *download({ name }) {
+        yield { contentType: "text/x", data: Buffer.from(name) };
+        yield { data: Buffer.from("!") };
+      },
+      async *pipe(pieces) {
+        for await (const { contentType, data } of pieces) yield { contentType, data };
+      },
+    });
+    const client = createClient(
+      FileService,
+      createRestTransport({ baseUrl: `http://127.0.0.1:${files.address.port}` }),
+    );
+    const answer = await client.upload(each({ name: "a b", file: file("12", "text/y") }, { file: file("345") }));
+    expect(answer).toMatchObject({ name: "a b", contentType: "text/y", length: 5n });
+    const down = await collect(client.download({ name: "n" }));
+    expect([down[0]?.contentType, Buffer.concat(down.map(({ data }) => data)).toString()]).toEqual(["text/x", "n!"]);
+    const piped = await collect(client.pipe(each(file("x", "text/z"), file("y"))));
+    expect(Buffer.concat(piped.map(({ data }) => data)).toString()).toBe("xy");
+    const typed = client.upload(each({ name: "a", file: file("1") }, { file: file("2", "text/y") }));
+    await expect(typed).rejects.toMatchObject({ code: Code.InvalidArgument });
+  });
+});
+
+test("what a client throws after its answer has begun is the error of its call", async () => {
+  await using files = await startFiles("own", {
+    async *pipe(pieces) {
+      for await (const { data } of pieces) yield { data };
+    },
+  });
+  const client = createClient(FileService, createRestTransport({ baseUrl: `http://127.0.0.1:${files.address.port}` }));
+  const answered = Promise.withResolvers<unknown>();
+  async function* halves() {
+    yield file("x");
+    await answered.promise;
+    throw new ConnectError("mine", Code.Aborted);
+  }
+  const seen: string[] = [];
+  const read = async (): Promise<void> => {
+    for await (const { data } of client.pipe(halves())) answered.resolve(seen.push(Buffer.from(data).toString()));
+  };
+  await expect(within(read(), "the end")).rejects.toMatchObject({ code: Code.Aborted, rawMessage: "mine" });
+  expect(seen).toEqual(["x"]);
+});
+
+test.each([
+  { count: 0, code: Code.InvalidArgument, ended: 0 },
+  { count: 1, code: Code.Unavailable, ended: 0 },
+  { count: 2, code: Code.InvalidArgument, ended: 1 },
+])("where an RPC takes one message, a stream of $count is $ended times ended early", async ({ count, code, ended }) => {
+  const transport = createRestTransport({ baseUrl: "http://127.0.0.1:1" });
+  let [left, ends] = [count, 0];
+  const end = { done: true, value: undefined } as const;
+  const messages = {
+    [Symbol.asyncIterator]: () => ({
+      next: async () => (left-- > 0 ? { done: false, value: { parent: "shelves/1" } } : end),
+      return: async () => {
+        await new Promise(setImmediate);
+        ends += 1;
+        return end;
+      },
+    }),
+  };
+  const call = transport.stream(Catalog.method.watchBooks, undefined, undefined, undefined, messages);
+  await expect(call).rejects.toMatchObject({ code });
+  expect(ends).toBe(ended);
+});
+
+test("events are the same wherever their bytes are split", () => {
+  const text =
+    "\ufeffdata: ä\r\ndata\rdata:b\n\n:c\nevent: x\r\rid: 1\ndata: 1\n\nevent: y\ndata: {}\r\n\r\ndata: 2\n\ndata: cut";
+  const bytes = Buffer.from(text);
+  const whole = [
+    { name: "message", data: "ä\n\nb" },
+    { name: "message", data: "1" },
+    { name: "y", data: "{}" },
+    { name: "message", data: "2" },
+  ];
+  for (let at = 0; at <= bytes.byteLength; at++) {
+    const splitter = new EventSplitter(100);
+    const seen: unknown[] = [];
+    for (const piece of [bytes.subarray(0, at), bytes.subarray(at)]) {
+      splitter.add(piece);
+      for (let event = splitter.take(); event !== undefined; event = splitter.take()) seen.push(event);
+      seen.push(...[splitter.take()].filter((event) => event !== undefined));
+    }
+    expect([at, seen]).toEqual([at, whole]);
+  }
+});
+
+test("only the data of an event counts towards its limit", () => {
+  const splitter = new EventSplitter(10);
+  splitter.add(Buffer.from(`${"id: 12345\n".repeat(5)}data: 1\n\n`));
+  expect(splitter.take()).toEqual({ name: "message", data: "1" });
+  splitter.add(Buffer.from("data: 12\ndata: 34\n\n".repeat(2)));
+  for (let i = 0; i < 2; i++) expect(splitter.take()).toEqual({ name: "message", data: "12\n34" });
+  splitter.add(Buffer.from("data: 1\n".repeat(5)));
+  expect(() => splitter.take()).toThrow("message is larger than 10 bytes");
+});

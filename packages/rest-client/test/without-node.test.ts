@@ -1,0 +1,94 @@
+import { join } from "node:path";
+import { gzipSync } from "node:zlib";
+import { createContext, runInContext } from "node:vm";
+import { build } from "rolldown";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { startKitchenSink, type TestGateway } from "../../testing/src/gateway/kitchen-sink.ts";
+import { answerWith, startRestServer } from "../../testing/src/gateway/rest-server.ts";
+import { projectFolder } from "../../testing/src/process/child-program.ts";
+
+// The transport where nothing of node is, and where no code may be made at run time.
+
+let gateway: TestGateway;
+
+beforeAll(async () => {
+  gateway = await startKitchenSink();
+});
+
+afterAll(async () => {
+  await gateway[Symbol.asyncDispose]();
+});
+
+/** What a program downloads for it, without the peers, which it has anyway. */
+const gzippedBytesMax = 27 * 1024;
+
+test("it is 27 KB, gzipped, next to the peers", async () => {
+  const { output } = await build({
+    input: join(projectFolder, "packages/rest-client/src/index.ts"),
+    platform: "browser",
+    external: /^@(?:bufbuild|connectrpc)\//,
+    output: { minify: true },
+    write: false,
+  });
+  expect(output[0].imports.filter((name) => !/^@(?:bufbuild\/protobuf|connectrpc\/connect)/.test(name))).toEqual([]);
+  expect(output[0].code).not.toMatch(/new Function|\beval\b|"use strict";\\nreturn/);
+  expect(gzipSync(output[0].code).byteLength).toBeLessThan(gzippedBytesMax);
+});
+
+/** Bundles what a page runs, and runs it with the globals of the web alone, where no code may be made. */
+async function openPage(more: object): Promise<typeof import("../../testing/src/gateway/rest-page.ts")> {
+  const { output } = await build({
+    input: join(projectFolder, "packages/testing/src/gateway/rest-page.ts"),
+    platform: "browser",
+    output: { format: "iife", name: "page" },
+    write: false,
+  });
+  const web = {
+    AbortController,
+    AbortSignal,
+    Headers,
+    ReadableStream,
+    Request,
+    TextDecoder,
+    TextEncoder,
+    URL,
+    Uint8Array,
+    clearTimeout,
+    console,
+    fetch,
+    setTimeout,
+  };
+  const context = createContext(
+    { ...web, ...more, plantFaultsEntered: globalThis.plantFaultsEntered },
+    { codeGeneration: { strings: false, wasm: false } },
+  );
+  runInContext(output[0].code, context);
+  return runInContext("page", context);
+}
+
+test("it calls with the globals of the web alone, where no code may be made", async () => {
+  const page = await openPage({});
+  expect(await page.replaceSink(`http://127.0.0.1:${gateway.address.port}`)).toBe("Replace 9007199254740993 tree");
+});
+
+test("a page sends no deadline to another origin, and its streams in one piece", async () => {
+  await using server = await startRestServer((response) => answerWith(response, 200, { rpc: "x", length: "7" }));
+  const { baseUrl, seen } = server;
+  const elsewhere = await openPage({
+    document: {},
+    location: { href: "http://page.example/a", origin: "http://page.example" },
+  });
+  await elsewhere.replaceSink(baseUrl);
+  expect(await elsewhere.uploadPieces(baseUrl, 3, 4)).toBe("7");
+  expect(await elsewhere.uploadPieces(baseUrl, 20, 1024 * 1024)).toBe(
+    "[resource_exhausted] a page sends no stream of more than 16777216 bytes",
+  );
+  const here = await openPage({ document: {}, location: { href: `${baseUrl}/a`, origin: baseUrl } });
+  await here.replaceSink("/api");
+  const deadlines = seen.map(({ line, header }) => [line, header["grpc-timeout"], header["content-length"]]);
+  expect(deadlines).toEqual([
+    ["PUT /v1/sinks/9007199254740993", undefined, "18"],
+    ["PUT /uploads/n", undefined, "12"],
+    ["PUT /api/v1/sinks/9007199254740993", "5000m", "18"],
+  ]);
+});

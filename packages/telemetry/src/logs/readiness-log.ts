@@ -1,0 +1,34 @@
+import type { Readiness } from "@plantstore/gateway/health";
+import type { LogErrorCode } from "./error-code.ts";
+import type { Log } from "./log.ts";
+
+/** Milliseconds between two looks: less than the second that any problem of a store lasts, so that none is missed. */
+const lookIntervalMs = 750;
+
+/**
+ * Logs every change of readiness: a line with the cause when a part of the server cannot serve any more, and one with
+ * the duration when it can again. Both are warnings, so that no log has one without the other.
+ *
+ * @returns the function that stops it
+ */
+export function logReadiness(readiness: Readiness, log: Pick<Log, "warn">): () => void {
+  const failing = new Map<string, { readonly problem: string; readonly sinceMs: number }>();
+
+  const look = (): void => {
+    const problems = readiness.problems();
+    for (const [part, problem] of problems) {
+      if (failing.has(part)) continue;
+      failing.set(part, { problem, sinceMs: performance.now() });
+      const errorCode: LogErrorCode = "ERR_NOT_READY";
+      log.warn({ errorCode, part, problem }, "not ready");
+    }
+    for (const [part, { problem, sinceMs }] of failing) {
+      if (problems.has(part)) continue;
+      failing.delete(part);
+      log.warn({ part, problem, lastedMs: Math.round(performance.now() - sinceMs) }, "ready again");
+    }
+  };
+
+  const timer = setInterval(look, lookIntervalMs).unref();
+  return () => clearInterval(timer);
+}

@@ -1,0 +1,177 @@
+import type { GatewayLoad } from "@plantstore/gateway/listen";
+import type { Attributes } from "../conventions/index.ts";
+import type { NumberPoint } from "./metric-family.ts";
+import { type Metrics, single } from "./metrics.ts";
+
+/** The parts of a gateway that are measured. */
+export interface MeasuredGateway {
+  readonly load: GatewayLoad;
+}
+
+/** The parts of a server's readiness that are measured, as `Readiness` of `@plantstore/gateway/health` has them. */
+export interface MeasuredReadiness {
+  readonly draining: AbortSignal;
+  obstacles(): readonly string[];
+}
+
+/** Adds metrics of a gateway's port: connections, requests, bytes that clients do not take, and violations of HTTP. */
+export function measureGateway(metrics: Metrics, gateway: MeasuredGateway): void {
+  metrics.gauge({ name: "gateway.connections", unit: "{connection}", description: "Open connections" }, () =>
+    byVersion(gateway.load.connections),
+  );
+  metrics.gauge(
+    {
+      name: "gateway.requests.active",
+      unit: "{request}",
+      description: "Requests that are not answered yet; on HTTP/2 each is a stream",
+    },
+    () => byVersion(gateway.load.requests),
+  );
+  metrics.gauge(
+    { name: "gateway.backlog", unit: "By", description: "Bytes that wait because clients do not take them" },
+    () => single(gateway.load.backlogBytes),
+  );
+  metrics.observedCounter(
+    { name: "gateway.bad_requests", unit: "{request}", description: "Requests that were answered as wrong HTTP" },
+    () =>
+      [...gateway.load.badRequests].map(([status, value]) => ({
+        attributes: { "http.response.status_code": status },
+        value,
+      })),
+  );
+  metrics.observedCounter(
+    {
+      name: "gateway.http2.errors",
+      unit: "{error}",
+      description: "Streams of HTTP/2 that were refused or reset for their frames, and connections ended with an error",
+    },
+    () => (["connection", "stream"] as const).flatMap((scope) => http2Errors(scope, gateway.load.http2Errors[scope])),
+  );
+}
+
+function http2Errors(scope: string, counts: ReadonlyMap<string, number>): readonly NumberPoint[] {
+  return [...counts].map(([code, value]) => ({ attributes: { scope, code }, value }));
+}
+
+/** An upstream that is measured. */
+export interface MeasuredUpstream {
+  /** The label `upstream` of its metrics: different for each. */
+  readonly name: string;
+  /** As of `@plantstore/proxy/client`. */
+  readonly upstream: {
+    readonly load: {
+      readonly connections: number;
+      readonly calls: number;
+      readonly waitingCalls: number;
+      readonly refusals: Readonly<Record<string, number>>;
+    };
+  };
+}
+
+/** Adds metrics of the upstreams of a proxy: connections, calls, those that wait, and those that were refused. */
+export function measureUpstreams(metrics: Metrics, upstreams: readonly MeasuredUpstream[]): void {
+  const gauges = [
+    ["connections", "{connection}", "Open connections to upstreams", "connections"],
+    ["requests.active", "{request}", "Calls that were sent to upstreams and are not answered yet", "calls"],
+    ["requests.waiting", "{request}", "Calls that wait for a connection to an upstream or a stream", "waitingCalls"],
+  ] as const;
+  for (const [name, unit, description, key] of gauges) {
+    metrics.gauge({ name: `gateway.upstream.${name}`, unit, description }, () =>
+      upstreams.map(({ name: label, upstream }) => ({ attributes: { upstream: label }, value: upstream.load[key] })),
+    );
+  }
+  metrics.observedCounter(
+    {
+      name: "gateway.upstream.refusals",
+      unit: "{request}",
+      description: "Calls that were refused because an upstream that can be reached has no stream for them",
+    },
+    () =>
+      upstreams.flatMap(({ name, upstream }) =>
+        Object.entries(upstream.load.refusals).map(([reason, value]) => ({
+          attributes: { upstream: name, reason },
+          value,
+        })),
+      ),
+  );
+}
+
+/** How the last reload of something went. */
+interface MeasuredReload {
+  /** Why what was in use before still is; `undefined` after a success. */
+  readonly problem: string | undefined;
+  /** When a reload last succeeded, in ms since 1970; `undefined` if none has. */
+  readonly lastSuccessMs: number | undefined;
+}
+
+/** A proxy whose reloads are measured, as `createProxy` of `@plantstore/proxy` returns it. */
+export interface MeasuredProxy {
+  /** How the descriptors of each upstream were read the last time. */
+  readonly descriptorReloads: readonly MeasuredReload[];
+}
+
+/** A file that is read again, or several that belong together, such as a certificate and its key. */
+export interface MeasuredFile extends MeasuredReload {
+  /** The label `file_path` of its metrics. */
+  readonly path: string;
+}
+
+/**
+ * Adds gauges that say whether the descriptors of each upstream were read and used the last time, and when they last were.
+ *
+ * @param upstreams - the label `upstream` of each upstream, in the order of the proxy
+ */
+export function measureDescriptors(metrics: Metrics, upstreams: readonly string[], proxy: MeasuredProxy): void {
+  const reloads = () =>
+    upstreams.flatMap((upstream, at) => {
+      const reload = proxy.descriptorReloads[at];
+      return reload === undefined ? [] : [{ attributes: { upstream }, reload }];
+    });
+  addReloadGauges(metrics, "gateway.descriptors.reload", "the descriptors of an upstream", reloads);
+}
+
+/** Adds gauges that say whether files were read and used the last time, and when they last were. */
+export function measureFiles(metrics: Metrics, files: readonly MeasuredFile[]): void {
+  const reloads = () => files.map((file) => ({ attributes: { "file.path": file.path }, reload: file }));
+  addReloadGauges(metrics, "gateway.file.reload", "a file", reloads);
+}
+
+function addReloadGauges(
+  metrics: Metrics,
+  prefix: string,
+  what: string,
+  read: () => readonly { readonly attributes: Attributes; readonly reload: MeasuredReload }[],
+): void {
+  const description = `1 while what was last read of ${what} is in use and valid, else 0`;
+  metrics.gauge({ name: `${prefix}.successful`, unit: "", description }, () =>
+    read().map(({ attributes, reload }) => ({ attributes, value: reload.problem === undefined ? 1 : 0 })),
+  );
+  metrics.gauge(
+    {
+      name: `${prefix}.last_success`,
+      unit: "s",
+      description: `When what was read of ${what} was last used, since 1970`,
+    },
+    () =>
+      read().flatMap(({ attributes, reload: { lastSuccessMs } }) =>
+        lastSuccessMs === undefined ? [] : [{ attributes, value: lastSuccessMs / 1_000 }],
+      ),
+  );
+}
+
+/** Adds gauges that say whether the server is ready, and whether it drains. */
+export function measureReadiness(metrics: Metrics, readiness: MeasuredReadiness): void {
+  metrics.gauge({ name: "gateway.ready", unit: "", description: "1 while calls may be sent here, else 0" }, () =>
+    single(readiness.obstacles().length === 0 ? 1 : 0),
+  );
+  metrics.gauge({ name: "gateway.draining", unit: "", description: "1 once the server is stopping, else 0" }, () =>
+    single(readiness.draining.aborted ? 1 : 0),
+  );
+}
+
+function byVersion({ http1, http2 }: Readonly<Record<"http1" | "http2", number>>): readonly NumberPoint[] {
+  return [
+    { attributes: { "network.protocol.version": "1.1" }, value: http1 },
+    { attributes: { "network.protocol.version": "2" }, value: http2 },
+  ];
+}

@@ -1,0 +1,113 @@
+import { Code, ConnectError, createContextValues } from "@connectrpc/connect";
+import { expect, test } from "vitest";
+import type { AnsweredRequest } from "../../../gateway/src/index.ts";
+import {
+  httpAttributes,
+  httpSeriesKey,
+  rpcAttributes,
+  rpcSeriesKey,
+} from "../../src/conventions/request-attributes.ts";
+
+const answered: AnsweredRequest = {
+  procedure: undefined,
+  protocol: "rest",
+  httpMethod: "GET",
+  path: "/",
+  httpRoute: undefined,
+  httpVersion: "1.1",
+  scheme: "http",
+  httpStatus: 200,
+  error: undefined,
+  durationMs: 1,
+  contextValues: createContextValues(),
+  peer: { address: "127.0.0.1", port: 1 },
+};
+
+interface Outcome {
+  readonly name: string;
+  readonly httpStatus: number;
+  readonly code?: Code;
+  /** The RPC that failed. */
+  readonly procedure?: string;
+  readonly want?: string;
+}
+
+const procedure = "/plants.Service/Water";
+
+// A service may answer each error of an RPC with 400.
+const outcomes: readonly Outcome[] = [
+  { name: "an answer", httpStatus: 200 },
+  { name: "a client that went away", httpStatus: 0 },
+  { name: "a client that cancelled", httpStatus: 0, code: Code.Canceled },
+  { name: "an answer that could not be written", httpStatus: 0, code: Code.Internal, want: "internal" },
+  { name: "a deadline that passed", httpStatus: 0, code: Code.DeadlineExceeded, want: "deadline_exceeded" },
+  { name: "a probe that fails", httpStatus: 503, want: "503" },
+  { name: "a path that nothing serves", httpStatus: 404, code: Code.NotFound },
+  { name: "a method that a path does not have", httpStatus: 405, code: Code.Unimplemented },
+  { name: "an RPC without a handler", httpStatus: 400, procedure, code: Code.Unimplemented, want: "unimplemented" },
+  { name: "an RPC that fails", httpStatus: 400, procedure, code: Code.Unknown, want: "unknown" },
+  { name: "an RPC that is late", httpStatus: 400, procedure, code: Code.DeadlineExceeded, want: "deadline_exceeded" },
+  { name: "a fault", httpStatus: 500, procedure, code: Code.Internal, want: "internal" },
+  { name: "a store that is away", httpStatus: 400, procedure, code: Code.Unavailable, want: "unavailable" },
+  { name: "a store that is damaged", httpStatus: 400, procedure, code: Code.DataLoss, want: "data_loss" },
+  ...[
+    Code.Canceled,
+    Code.InvalidArgument,
+    Code.NotFound,
+    Code.AlreadyExists,
+    Code.PermissionDenied,
+    Code.ResourceExhausted,
+    Code.FailedPrecondition,
+    Code.Aborted,
+    Code.OutOfRange,
+    Code.Unauthenticated,
+  ].map((code) => ({ name: `an answer of ${Code[code]}`, httpStatus: 400, procedure, code })),
+];
+
+function outcomeOf({ code, ...rest }: Outcome): AnsweredRequest {
+  return { ...answered, ...rest, error: code === undefined ? undefined : new ConnectError("", code) };
+}
+
+test.each(outcomes)("$name has an error.type if the server is to blame: $want", (outcome) => {
+  expect(httpAttributes(outcomeOf(outcome))["error.type"]).toBe(outcome.want);
+});
+
+test.each([
+  { protocol: "grpc", code: Code.Canceled, want: "CANCELLED" },
+  { protocol: "grpc-web", code: Code.NotFound, want: "NOT_FOUND" },
+  { protocol: "grpc", code: undefined, want: "OK" },
+  { protocol: "connect", code: Code.Canceled, want: "canceled" },
+  { protocol: "connect", code: undefined, want: undefined },
+] as const)("a call of $protocol has its status as the protocol spells it: $want", ({ protocol, code, want }) => {
+  const error = code === undefined ? undefined : new ConnectError("", code);
+  expect(rpcAttributes({ ...answered, protocol, error })["rpc.response.status_code"]).toBe(want);
+});
+
+test("an answer has its status, and a request without an answer has none", () => {
+  const statuses = outcomes.map((outcome) => httpAttributes(outcomeOf(outcome))["http.response.status_code"]);
+  expect(statuses).toEqual(outcomes.map(({ httpStatus }) => (httpStatus === 0 ? undefined : httpStatus)));
+});
+
+test("two requests share a series exactly if their attributes are the same", () => {
+  const requests = outcomes.flatMap((outcome) =>
+    ["GET", "HEAD", "PATCH", "MINE", "YOURS"].flatMap((httpMethod) =>
+      (["2.0", "1.1", "1.0", undefined] as const).flatMap((httpVersion) =>
+        (["http", "https"] as const).map((scheme) => ({ ...outcomeOf(outcome), httpMethod, httpVersion, scheme })),
+      ),
+    ),
+  );
+  expectOneKeyForEach(requests.map((request) => [httpSeriesKey(request), JSON.stringify(httpAttributes(request))]));
+});
+
+test("two calls of a method share a series exactly if their attributes are the same", () => {
+  const calls = outcomes
+    .map((outcome) => ({ ...outcomeOf(outcome), procedure }))
+    .flatMap((call) => (["grpc", "grpc-web", "connect"] as const).map((protocol) => ({ ...call, protocol })));
+  expectOneKeyForEach(calls.map((call) => [rpcSeriesKey(call), JSON.stringify(rpcAttributes(call))]));
+});
+
+function expectOneKeyForEach(series: readonly (readonly [key: number, attributes: string])[]): void {
+  const pairs = new Set(series.map(([key, attributes]) => `${key} ${attributes}`));
+  const counts = [new Set(series.map(([key]) => key)).size, new Set(series.map(([, attributes]) => attributes)).size];
+  expect(counts).toEqual([pairs.size, pairs.size]);
+}

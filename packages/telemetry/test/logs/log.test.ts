@@ -1,0 +1,80 @@
+import { expect, test } from "vitest";
+import { runProgram } from "../../../testing/src/process/child-program.ts";
+import { openLog, openReserveLog } from "../../src/logs/log.ts";
+import { openLogLines } from "../../../testing/src/operations/log-lines.ts";
+
+test("a line is one JSON object with the level by name and the time in UTC", () => {
+  const { log, lines } = openLogLines("info");
+  log.info({ plants: 3 }, "hello");
+  expect(lines()).toEqual([
+    { level: "info", time: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/), plants: 3, msg: "hello" },
+  ]);
+});
+
+test("an error is written with its causes and none of its other properties, which may hold a credential", () => {
+  const { log, lines, text } = openLogLines("info");
+  const cause = Object.assign(new Error("connection refused"), {
+    headers: { authorization: "Bearer s3cret-s3cret-s3cret" },
+  });
+  log.error({ err: new TypeError("no answer", { cause }) }, "fault");
+  expect(lines()[0]?.["err"]).toEqual({
+    type: "TypeError",
+    message: "no answer",
+    stack: expect.stringContaining("log.test.ts"),
+    cause: { type: "Error", message: "connection refused", stack: expect.stringContaining("log.test.ts") },
+  });
+  expect(text()).not.toContain("s3cret");
+});
+
+test("what is thrown and is no Error is written as text", () => {
+  const { log, lines } = openLogLines("info");
+  log.error({ err: "out of soil" }, "fault");
+  expect(lines()[0]?.["err"]).toEqual({ type: "string", message: "out of soil" });
+});
+
+test("an error that is its own cause is written with five causes, and ends", () => {
+  const { log, lines } = openLogLines("info");
+  const error = new Error("again");
+  error.cause = error;
+  log.error({ err: error }, "fault");
+  expect(lines()).toHaveLength(1);
+  expect(JSON.stringify(lines()[0]).match(/"message":"again"/g)).toHaveLength(1 + 5);
+});
+
+test("lines that nobody takes in time are counted in one of their own", async () => {
+  const module = new URL("../../src/logs/log.ts", import.meta.url).href;
+  const program = `
+    const { openLog } = await import(${JSON.stringify(module)});
+    const log = openLog("info");
+    for (let i = 0; i < 50; i += 1) log.info("x".repeat(100_000));
+    const sayNext = () => (process.stderr.writableLength > 0 ? setTimeout(sayNext, 1) : log.info("the next"));
+    // Behind the log's own, which sends the lines.
+    setImmediate(sayNext);`;
+  const shown = '"$0" --input-type=module --eval "$1" 2>&1 | tail -n 2 >&2';
+  const { stderr } = await runProgram("sh", ["-c", shown, process.execPath, program]);
+  const [reported, next] = stderr.split("\n");
+  expect(JSON.parse(reported ?? "")).toMatchObject({ level: "error", errorCode: "ERR_LOG_LINES_LOST", lost: 8 });
+  expect(JSON.parse(next ?? "")).toMatchObject({ msg: "the next" });
+});
+
+test("the last line before the end of the process is written", async () => {
+  const module = new URL("../../src/logs/log.ts", import.meta.url).href;
+  const program = `
+    const { openLog } = await import(${JSON.stringify(module)});
+    openLog("info").info("the last");
+    process.exit(0);`;
+  const { stderr } = await runProgram(process.execPath, ["--input-type=module", "--eval", program]);
+  expect(JSON.parse(stderr)).toMatchObject({ level: "info", msg: "the last" });
+});
+
+function listeners(): number {
+  return process.stderr.listenerCount("error") + process.listenerCount("exit");
+}
+
+test("however many logs are opened, standard error and the process have the listeners of one", () => {
+  openLog("silent");
+  const ofOne = listeners();
+  openLog("silent");
+  openReserveLog("silent");
+  expect(listeners()).toBe(ofOne);
+});

@@ -1,0 +1,95 @@
+import { expect, onTestFinished, test, vi } from "vitest";
+import { Readiness } from "../../../gateway/src/health/readiness.ts";
+import { logReadiness } from "../../src/logs/readiness-log.ts";
+import { createPlantServer } from "../../../../src/server/index.ts";
+import { openLogLines } from "../../../testing/src/operations/log-lines.ts";
+import { fakeStore } from "../../../../test/support/plants/fake-store.ts";
+
+const notReady = (part: string, problem: string) => ({
+  level: "warn",
+  errorCode: "ERR_NOT_READY",
+  msg: "not ready",
+  part,
+  problem,
+});
+const readyAgain = (part: string, problem: string) => ({
+  level: "warn",
+  msg: "ready again",
+  part,
+  problem,
+  lastedMs: expect.any(Number),
+});
+
+test("a part that cannot serve is one line with its cause, and another once it can again", async () => {
+  const store: { problem?: string | undefined } = {};
+  const credentials: { problem?: string | undefined } = {};
+  const { log, lines } = openLogLines("warn");
+  const end = logReadiness(new Readiness({ store, credentials }), log);
+  store.problem = "the disk is full";
+  await expect.poll(lines).toMatchObject([notReady("store", "the disk is full")]);
+  // Another cause meanwhile is no change of readiness.
+  store.problem = "the server is gone";
+  credentials.problem = "the provider is away";
+  await expect.poll(lines).toHaveLength(2);
+  store.problem = credentials.problem = undefined;
+  await expect
+    .poll(lines)
+    .toMatchObject([
+      notReady("store", "the disk is full"),
+      notReady("credentials", "the provider is away"),
+      readyAgain("store", "the disk is full"),
+      readyAgain("credentials", "the provider is away"),
+    ]);
+  end();
+});
+
+test("a part that fails again after it has recovered is logged again, with its new cause and duration", () => {
+  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const store: { problem?: string | undefined } = {};
+  const { log, lines } = openLogLines("warn");
+  const end = logReadiness(new Readiness({ store }), log);
+  for (const [problem, lastsMs] of [
+    ["the disk is full", 3_000],
+    [undefined, 6_000],
+    ["the server is gone", 1_500],
+    [undefined, 750],
+    ["the disk is full", 750],
+  ] as const) {
+    store.problem = problem;
+    vi.advanceTimersByTime(lastsMs);
+  }
+  end();
+  store.problem = undefined;
+  vi.advanceTimersByTime(3_000);
+  expect(lines()).toMatchObject([
+    notReady("store", "the disk is full"),
+    { ...readyAgain("store", "the disk is full"), lastedMs: 3_000 },
+    notReady("store", "the server is gone"),
+    { ...readyAgain("store", "the server is gone"), lastedMs: 1_500 },
+    notReady("store", "the disk is full"),
+  ]);
+});
+
+test("a server logs its readiness from when it listens until it drains", async () => {
+  let problem: string | undefined;
+  const store = fakeStore({});
+  Object.defineProperty(store, "problem", { get: () => problem });
+  const first = openLogLines("warn");
+  const second = openLogLines("warn");
+  const drained = createPlantServer({ store, log: first.log });
+  const witness = createPlantServer({ store, log: second.log });
+  const { port } = await drained.listen({ host: "127.0.0.1" });
+  // One that cannot listen leaves nothing behind.
+  await expect(createPlantServer({ store }).listen({ host: "127.0.0.1", port })).rejects.toThrow("EADDRINUSE");
+  problem = "the disk is full";
+  await expect.poll(first.lines).toMatchObject([notReady("store", "the disk is full")]);
+  await drained.drain();
+  await witness.listen({ host: "127.0.0.1" });
+  await expect.poll(second.lines).toHaveLength(1);
+  problem = undefined;
+  await expect.poll(second.lines).toMatchObject([{ msg: "not ready" }, readyAgain("store", "the disk is full")]);
+  // The end is not logged by the one that drained before, whose store is closed next.
+  expect(first.lines()).toHaveLength(1);
+  await witness.close();
+});

@@ -1,0 +1,107 @@
+import {
+  Code,
+  ConnectError,
+  createContextValues,
+  createHandlerContext,
+  type HandlerContext,
+} from "@connectrpc/connect";
+import { expect, test } from "vitest";
+import { PlantService } from "../../../../src/gen/es/plantstore/v1/plant_service_pb.ts";
+import { errorCodeOf } from "../../../gateway/src/index.ts";
+import { requestIdOf } from "../../src/logs/request-id.ts";
+import { createSafeErrors } from "../../src/logs/safe-errors.ts";
+import { openLogLines } from "../../../testing/src/operations/log-lines.ts";
+
+function contextWith(requestSignal: AbortSignal): HandlerContext {
+  return createHandlerContext({
+    service: PlantService,
+    method: PlantService.method.deletePlant,
+    protocolName: "grpc",
+    requestMethod: "POST",
+    url: "http://localhost/plantstore.v1.PlantService/DeletePlant",
+    requestSignal,
+    contextValues: createContextValues(),
+  });
+}
+
+interface Outcome {
+  readonly error: ConnectError;
+  readonly requestId: string;
+  readonly lines: Record<string, unknown>[];
+}
+
+function outcomeOf(thrown: unknown, signal: AbortSignal = new AbortController().signal): Outcome {
+  const { log, lines } = openLogLines("info");
+  const context = contextWith(signal);
+  const error = createSafeErrors({ log })(thrown, context);
+  return { error, requestId: requestIdOf(context.values), lines: lines() };
+}
+
+test.each([
+  { name: "a ConnectError written on purpose", code: Code.NotFound, message: "plant 7 not found" },
+  { name: "a refusal", code: Code.Unauthenticated, message: "a bearer token is required" },
+  { name: "a store that is away", code: Code.Unavailable, message: "the plant store cannot delete at the moment" },
+])("$name passes as it is and is not logged as a fault", ({ code, message }) => {
+  const reason = new ConnectError(message, code);
+  expect(outcomeOf(reason)).toMatchObject({ error: reason, lines: [] });
+});
+
+test.each([
+  { name: "an Error", reason: new Error("SQLITE_CORRUPT at /var/lib/plants.db") },
+  { name: "a string", reason: "SQLITE_CORRUPT" },
+  { name: "undefined", reason: undefined },
+  { name: "an Error of a library with the code Internal", reason: new ConnectError("SQLITE_CORRUPT", Code.Internal) },
+  { name: "an Error of a library with the code Unknown", reason: new ConnectError("SQLITE_CORRUPT", Code.Unknown) },
+  { name: "lost data", reason: new ConnectError("SQLITE_CORRUPT", Code.DataLoss) },
+])("$name becomes Internal without its text, and is logged under the request id", ({ reason }) => {
+  const { error, requestId, lines } = outcomeOf(reason);
+  expect({ code: error.code, message: error.rawMessage }).toEqual({ code: Code.Internal, message: "internal error" });
+  expect(errorCodeOf(error)).toBe("ERR_HANDLER_FAILED");
+  expect(error.cause).toBe(reason);
+  expect(lines).toMatchObject([
+    {
+      level: "error",
+      errorCode: "ERR_HANDLER_FAILED",
+      requestId,
+      procedure: "/plantstore.v1.PlantService/DeletePlant",
+    },
+  ]);
+});
+
+// The error interceptor and the toError of the gateway see the same error, also once its call has ended.
+test("an error that was made safe passes as it is, and its fault is logged once", () => {
+  const { log, lines } = openLogLines("info");
+  const controller = new AbortController();
+  const context = contextWith(controller.signal);
+  const toError = createSafeErrors({ log });
+  const error = toError(new Error("SQLITE_CORRUPT"), context);
+  controller.abort();
+  expect(toError(error, context)).toBe(error);
+  expect(toError(error, contextWith(new AbortController().signal))).toBe(error);
+  expect(lines()).toHaveLength(1);
+});
+
+test.each([
+  {
+    name: "a passed deadline",
+    abort: new ConnectError("the deadline passed", Code.DeadlineExceeded),
+    want: Code.DeadlineExceeded,
+  },
+  {
+    name: "a client that went away",
+    abort: new ConnectError("the client went away", Code.Canceled),
+    want: Code.Canceled,
+  },
+  { name: "an abort without a reason", abort: undefined, want: Code.Canceled, errorCode: "ERR_CALL_CANCELLED" },
+  {
+    name: "an abort with a fault",
+    abort: new ConnectError("SQLITE_CORRUPT", Code.Internal),
+    want: Code.Canceled,
+    errorCode: "ERR_CALL_CANCELLED",
+  },
+])("$name is answered as such, whatever the handler threw because of it", ({ abort, want, errorCode }) => {
+  const controller = new AbortController();
+  controller.abort(abort);
+  const { error, lines } = outcomeOf(new Error("socket hang up"), controller.signal);
+  expect({ code: error.code, errorCode: errorCodeOf(error), lines }).toEqual({ code: want, errorCode, lines: [] });
+});

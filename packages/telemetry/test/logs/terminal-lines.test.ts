@@ -1,0 +1,77 @@
+import { expect, test } from "vitest";
+import { toTerminalLine } from "../../src/logs/terminal-lines.ts";
+
+const line = { level: "info", time: "2026-01-31T12:34:56.789Z", msg: "listening" };
+const call = {
+  ...line,
+  requestId: "abc-1",
+  procedure: "/plantstore.v1.PlantService/DeletePlant",
+  protocol: "rest",
+  httpMethod: "DELETE",
+  path: "/plants/7",
+  httpStatus: 204,
+  code: "OK",
+  durationMs: 1.234,
+  peer: "192.0.2.1",
+  msg: "call",
+};
+
+test.each<{ name: string; given: object; want: string }>([
+  { name: "a line without fields", given: line, want: "12:34:56.789 info  listening\n" },
+  {
+    name: "fields",
+    given: { ...line, port: 8080, tls: false, store: "sqlite", issuer: "a b" },
+    want: '12:34:56.789 info  listening port=8080 tls=false store=sqlite issuer="a b"\n',
+  },
+  {
+    name: "a call",
+    given: call,
+    want: "12:34:56.789 info  204 OK                  1.2 ms DELETE /plants/7 requestId=abc-1 protocol=rest peer=192.0.2.1\n",
+  },
+  {
+    name: "a probe, which has no code",
+    given: { ...call, code: undefined, httpMethod: "GET", path: "/livez", httpStatus: 200 },
+    want: "12:34:56.789 info  200 -                   1.2 ms GET /livez requestId=abc-1 protocol=rest peer=192.0.2.1\n",
+  },
+  {
+    name: "an error and its cause, each with its stack",
+    given: {
+      ...line,
+      level: "error",
+      msg: "fault",
+      err: {
+        type: "Error",
+        message: "no",
+        stack: "Error: no\n    at a.ts:1",
+        cause: { type: "string", message: "soil" },
+      },
+    },
+    want: "12:34:56.789 error fault\n  Error: no\n      at a.ts:1\n  caused by\n  string: soil\n",
+  },
+  { name: "a level of no colour", given: { ...line, level: "harvest" }, want: "12:34:56.789 harvest listening\n" },
+  {
+    name: "text of a client that would clear the screen, or turn the line around",
+    given: { ...line, subject: "\u001b[2J\u009b\u202e", reason: "a\nb" },
+    want: '12:34:56.789 info  listening subject=\\u001b[2J\\u009b\\u202e reason="a\\nb"\n',
+  },
+])("$name is shown in columns", ({ given, want }) => {
+  expect(toTerminalLine(`${JSON.stringify(given)}\n`, false)).toBe(want);
+});
+
+test.each([
+  { level: "fatal", painted: "\u001b[31m\u001b[1mfatal\u001b[22m\u001b[39m" },
+  { level: "error", painted: "\u001b[31merror\u001b[39m" },
+  { level: "warn", painted: "\u001b[33mwarn \u001b[39m" },
+  { level: "info", painted: "\u001b[32minfo \u001b[39m" },
+  { level: "debug", painted: "\u001b[36mdebug\u001b[39m" },
+  { level: "trace", painted: "\u001b[90mtrace\u001b[39m" },
+])("the level $level is coloured where colours are wanted, and the text is the same", ({ level, painted }) => {
+  const coloured = toTerminalLine(JSON.stringify({ ...line, level, port: 1 }), true);
+  expect(coloured).toContain(painted);
+  // oxlint-disable-next-line no-control-regex
+  expect(coloured.replaceAll(/\u001b\[\d+m/g, "")).toBe(`12:34:56.789 ${level.padEnd(5)} listening port=1\n`);
+});
+
+test("where there is no text, nothing is coloured", () => {
+  expect(toTerminalLine(JSON.stringify(line), true)).toMatch(/ listening\n$/);
+});

@@ -1,0 +1,133 @@
+import { expect, test } from "vitest";
+import {
+  type MeasuredGateway,
+  type MeasuredReadiness,
+  measureDescriptors,
+  measureFiles,
+  measureGateway,
+  measureReadiness,
+  measureUpstreams,
+} from "../../src/metrics/gateway-metrics.ts";
+import { Metrics } from "../../src/metrics/metrics.ts";
+import { measureProcess } from "../../src/metrics/process-metrics.ts";
+
+const load: MeasuredGateway["load"] = {
+  connections: { http1: 1, http2: 2 },
+  requests: { http1: 3, http2: 4 },
+  backlogBytes: 5,
+  badRequests: new Map([[400, 6]]),
+  http2Errors: { connection: new Map([["PROTOCOL_ERROR", 7]]), stream: new Map([["CANCEL", 8]]) },
+};
+
+function version(value: string): object {
+  return { "network.protocol.version": value };
+}
+
+/** Each family as a line, in the order in which it is exported. */
+function familiesOf(metrics: Metrics): string[] {
+  return metrics.collect().map(({ kind, name, unit }) => `${kind} ${name} ${unit}`);
+}
+
+test("the metrics of a gateway are exported in one order, with their kinds, units and attributes", () => {
+  const metrics = new Metrics();
+  measureGateway(metrics, { load });
+  expect(metrics.collect().map(({ kind, name, unit, points }) => [kind, name, unit, points])).toEqual([
+    ["gauge", "gateway.connections", "{connection}", series([version("1.1"), 1], [version("2"), 2])],
+    ["gauge", "gateway.requests.active", "{request}", series([version("1.1"), 3], [version("2"), 4])],
+    ["gauge", "gateway.backlog", "By", series([{}, 5])],
+    ["counter", "gateway.bad_requests", "{request}", series([{ "http.response.status_code": 400 }, 6])],
+    [
+      "counter",
+      "gateway.http2.errors",
+      "{error}",
+      series([{ scope: "connection", code: "PROTOCOL_ERROR" }, 7], [{ scope: "stream", code: "CANCEL" }, 8]),
+    ],
+  ]);
+  expect(new Set(metrics.collect().map(({ description }) => description)).size).toBe(5);
+});
+
+test("the metrics of upstreams name each of them, and count refusals by reason", () => {
+  const metrics = new Metrics();
+  const refusals = { queue_full: 4, queue_timeout: 5 };
+  measureUpstreams(metrics, [
+    { name: "dns:a:1", upstream: { load: { connections: 1, calls: 2, waitingCalls: 3, refusals } } },
+    { name: "unix:/b", upstream: { load: { connections: 0, calls: 0, waitingCalls: 0, refusals: {} } } },
+  ]);
+  const both = (value: number): object[] => series([{ upstream: "dns:a:1" }, value], [{ upstream: "unix:/b" }, 0]);
+  expect(metrics.collect().map(({ kind, name, unit, points }) => [kind, name, unit, points])).toEqual([
+    ["gauge", "gateway.upstream.connections", "{connection}", both(1)],
+    ["gauge", "gateway.upstream.requests.active", "{request}", both(2)],
+    ["gauge", "gateway.upstream.requests.waiting", "{request}", both(3)],
+    [
+      "counter",
+      "gateway.upstream.refusals",
+      "{request}",
+      series([{ upstream: "dns:a:1", reason: "queue_full" }, 4], [{ upstream: "dns:a:1", reason: "queue_timeout" }, 5]),
+    ],
+  ]);
+});
+
+test("the metrics of descriptors say whether the last reload of each upstream succeeded, and when one did", () => {
+  const metrics = new Metrics();
+  const descriptorReloads = [
+    { problem: undefined, lastSuccessMs: 2_500 },
+    { problem: "it is away", lastSuccessMs: 1_000 },
+    { problem: "it was always away", lastSuccessMs: undefined },
+  ];
+  measureDescriptors(metrics, ["dns:a:1", "unix:/b", "unix:/c"], { descriptorReloads });
+  const [a, b, c] = [{ upstream: "dns:a:1" }, { upstream: "unix:/b" }, { upstream: "unix:/c" }];
+  expect(metrics.collect().map(({ kind, name, unit, points }) => [kind, name, unit, points])).toEqual([
+    ["gauge", "gateway.descriptors.reload.successful", "", series([a, 1], [b, 0], [c, 0])],
+    ["gauge", "gateway.descriptors.reload.last_success", "s", series([a, 2.5], [b, 1])],
+  ]);
+});
+
+test("the metrics of files say whether the last reload of each succeeded, and when one did", () => {
+  const metrics = new Metrics();
+  measureFiles(metrics, [
+    { path: "/a", problem: undefined, lastSuccessMs: 2_500 },
+    { path: "/b, /c", problem: "it is empty", lastSuccessMs: 1_000 },
+  ]);
+  const [a, b] = [{ "file.path": "/a" }, { "file.path": "/b, /c" }];
+  expect(metrics.collect().map(({ kind, name, unit, points }) => [kind, name, unit, points])).toEqual([
+    ["gauge", "gateway.file.reload.successful", "", series([a, 1], [b, 0])],
+    ["gauge", "gateway.file.reload.last_success", "s", series([a, 2.5], [b, 1])],
+  ]);
+});
+
+function series(...all: readonly [attributes: object, value: number][]): object[] {
+  return all.map(([attributes, value]) => ({ attributes, value }));
+}
+
+test.each([
+  { name: "ready", obstacles: [], aborted: false, want: [1, 0] },
+  { name: "not ready", obstacles: ["the store is away"], aborted: false, want: [0, 0] },
+  { name: "draining", obstacles: ["the server is stopping"], aborted: true, want: [0, 1] },
+])("a server that is $name is told as $want", ({ obstacles, aborted, want }) => {
+  const metrics = new Metrics();
+  const draining = aborted ? AbortSignal.abort() : new AbortController().signal;
+  const readiness: MeasuredReadiness = { draining, obstacles: () => obstacles };
+  measureReadiness(metrics, readiness);
+  expect(familiesOf(metrics)).toEqual(["gauge gateway.ready ", "gauge gateway.draining "]);
+  expect(metrics.collect().map((family) => family.points)).toEqual(want.map((value) => series([{}, value])));
+});
+
+test("the metrics of a process are exported in one order, each with a description", () => {
+  const metrics = new Metrics();
+  using _ = measureProcess(metrics);
+  expect(familiesOf(metrics)).toEqual([
+    "counter process.cpu.time s",
+    "gauge process.memory.usage By",
+    "gauge process.uptime s",
+    "counter nodejs.eventloop.time s",
+    "gauge v8js.memory.heap.limit By",
+    "gauge v8js.memory.heap.used By",
+    "histogram v8js.gc.duration s",
+    "gauge nodejs.eventloop.delay.p50 s",
+    "gauge nodejs.eventloop.delay.p99 s",
+    "gauge nodejs.eventloop.delay.max s",
+  ]);
+  const descriptions = metrics.collect().map(({ description }) => description);
+  expect(new Set(descriptions).size).toBe(descriptions.length);
+  for (const description of descriptions) expect(description).toMatch(/^[A-Z].* .*[^.]$/);
+});

@@ -1,0 +1,101 @@
+import { createHistogram } from "node:perf_hooks";
+import { expect, test, vi } from "vitest";
+import { durationBounds } from "../../src/conventions/index.ts";
+import { Metrics } from "../../src/metrics/metrics.ts";
+import type { MetricFamily } from "../../src/metrics/metric-family.ts";
+import { measureProcess, readDelays } from "../../src/metrics/process-metrics.ts";
+import { collectGarbage } from "../../../testing/src/carriers/held-bytes.ts";
+
+test("the process is measured in seconds and bytes", () => {
+  const metrics = new Metrics();
+  using _ = measureProcess(metrics);
+  const before = process.cpuUsage();
+  const families = new Map(metrics.collect().map(({ name, points }) => [name, points]));
+  const after = process.cpuUsage();
+  const valuesOf = (name: string): unknown[] =>
+    (families.get(name) ?? []).map((point) => ("value" in point ? point.value : undefined));
+  const [user, system] = valuesOf("process.cpu.time").map(Number);
+  expect(user).toBeGreaterThanOrEqual(before.user / 1e6);
+  expect(user).toBeLessThanOrEqual(after.user / 1e6);
+  expect(system).toBeGreaterThanOrEqual(before.system / 1e6);
+  expect(system).toBeLessThanOrEqual(after.system / 1e6);
+  const [bytes] = valuesOf("process.memory.usage");
+  expect(bytes).toBeGreaterThan(2 ** 20);
+  expect(bytes).toBeLessThan(2 ** 40);
+  const [uptime] = valuesOf("process.uptime").map(Number);
+  expect(uptime).toBeGreaterThan(0);
+  expect(uptime).toBeLessThanOrEqual(process.uptime());
+  const [active, idle] = valuesOf("nodejs.eventloop.time").map(Number);
+  expect((active ?? 0) + (idle ?? 0)).toBeLessThanOrEqual(process.uptime());
+  expect(valuesOf("nodejs.eventloop.delay.p99")).toEqual([0]);
+});
+
+test("the heap is told by its spaces, and collections by their kinds until nobody asks any more", async () => {
+  const metrics = new Metrics();
+  const seriesOf = (metricName: string): MetricFamily["points"] =>
+    metrics.collect().find(({ name }) => name === metricName)?.points ?? [];
+  const majorCollections = (): number =>
+    seriesOf("v8js.gc.duration")
+      .flatMap((point) => ("counts" in point && point.attributes["v8js.gc.type"] === "major" ? point.counts : []))
+      .reduce((all, count) => all + count, 0);
+  const measured = measureProcess(metrics);
+  for (const name of ["limit", "used"]) {
+    const spaces = seriesOf(`v8js.memory.heap.${name}`).map(({ attributes }) => attributes["v8js.heap.space.name"]);
+    expect(spaces).toEqual(expect.arrayContaining(["new_space", "old_space", "large_object_space"]));
+  }
+  collectGarbage();
+  await expect.poll(majorCollections).toBeGreaterThan(0);
+  measured[Symbol.dispose]();
+  const before = majorCollections();
+  collectGarbage();
+  await new Promise(setImmediate);
+  expect(majorCollections()).toBe(before);
+});
+
+test("the bounds of histograms are those of the conventions, and further ones below them", () => {
+  const metrics = new Metrics();
+  using _ = measureProcess(metrics);
+  const collections = metrics.collect().find(({ name }) => name === "v8js.gc.duration");
+  // opentelemetry.io/docs/specs/semconv/runtime/v8js-metrics and /http/http-metrics.
+  expect(collections).toMatchObject({ bounds: [0.001, 0.01, 0.1, 1, 10] });
+  const ofRequests = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10];
+  expect(durationBounds).toEqual([0.0005, 0.001, 0.0025, ...ofRequests]);
+});
+
+test("delays of the event loop are those of the last 10 s, until nobody asks any more", async () => {
+  using started = vi.spyOn(globalThis, "setInterval");
+  using cleared = vi.spyOn(globalThis, "clearInterval");
+  const metrics = new Metrics();
+  const measured = measureProcess(metrics);
+  expect(started.mock.calls.map(([, everyMs]) => everyMs)).toEqual([10_000]);
+  const timer: unknown = started.mock.results[0]?.value;
+  const delays = metrics.collect().find(({ name }) => name === "nodejs.eventloop.delay.p99");
+  expect(delays).toMatchObject({ description: "How late the event loop was, p99 of the last 10 seconds" });
+  const worstS = (): number => {
+    started.mock.calls[0]?.[0]();
+    const [point] = metrics.collect().find(({ name }) => name === "nodejs.eventloop.delay.max")?.points ?? [];
+    return point !== undefined && "value" in point ? point.value : Number.NaN;
+  };
+  // Its clock begins in the first turn.
+  await new Promise((resolve) => setTimeout(resolve, 15));
+  for (const beganMs = performance.now(); performance.now() - beganMs < 60;);
+  await new Promise((resolve) => setTimeout(resolve, 15));
+  const first = worstS();
+  expect(first).toBeGreaterThan(0.04);
+  expect(worstS()).toBeLessThan(first);
+  measured[Symbol.dispose]();
+  expect(cleared.mock.calls).toEqual([[timer]]);
+});
+
+test("delays of the event loop are what exceeds the 10 ms between two looks, in seconds", () => {
+  const histogram = createHistogram();
+  for (const [times, betweenLooksMs] of [
+    [900, 9],
+    [95, 50],
+    [5, 1_010],
+  ] as const)
+    for (let time = 0; time < times; time++) histogram.record(betweenLooksMs * 1e6);
+  const { p50, p99, max } = readDelays(histogram);
+  // The histogram has three digits.
+  expect([p50, p99.toFixed(3), max.toFixed(2)]).toEqual([0, "0.040", "1.00"]);
+});

@@ -1,0 +1,126 @@
+import { describe, expect, test } from "vitest";
+import { createMetricsEndpoint, type MetricFamily, Metrics } from "../../src/metrics/index.ts";
+import { writePrometheus } from "../../src/metrics/prometheus-text.ts";
+import { askEndpoint } from "../../../testing/src/gateway/ask-endpoint.ts";
+
+const families: readonly MetricFamily[] = [
+  {
+    name: "http.server.request.duration",
+    unit: "s",
+    description: "How long",
+    kind: "histogram",
+    bounds: [0.5, 1],
+    points: [
+      { attributes: { "http.route": '/a\\"\n', "http.response.status_code": 204 }, counts: [2, 0, 1], sum: 7.5 },
+    ],
+  },
+  {
+    name: "a.refusals",
+    unit: "{request}",
+    description: "How many",
+    kind: "counter",
+    points: [{ attributes: {}, value: 3 }],
+  },
+  { name: "a.backlog", unit: "By", description: "How much", kind: "gauge", points: [{ attributes: {}, value: 9 }] },
+  {
+    name: "a.size",
+    unit: "",
+    description: "How large",
+    kind: "histogram",
+    bounds: [1],
+    points: [{ attributes: {}, counts: [1, 0], sum: 1 }],
+  },
+  { name: "a.absent.seconds", unit: "s", description: "Nothing", kind: "gauge", points: [] },
+];
+
+test("Prometheus' own form has cumulative buckets, units in names, once, and escaped labels", () => {
+  const labels = 'http_route="/a\\\\\\"\\n",http_response_status_code="204"';
+  expect(writePrometheus(families, "prometheus")).toBe(
+    `# HELP http_server_request_duration_seconds How long
+# TYPE http_server_request_duration_seconds histogram
+http_server_request_duration_seconds_bucket{${labels},le="0.5"} 2
+http_server_request_duration_seconds_bucket{${labels},le="1.0"} 2
+http_server_request_duration_seconds_bucket{${labels},le="+Inf"} 3
+http_server_request_duration_seconds_sum{${labels}} 7.5
+http_server_request_duration_seconds_count{${labels}} 3
+# HELP a_refusals_total How many
+# TYPE a_refusals_total counter
+a_refusals_total 3
+# HELP a_backlog_bytes How much
+# TYPE a_backlog_bytes gauge
+a_backlog_bytes 9
+# HELP a_size How large
+# TYPE a_size histogram
+a_size_bucket{le="1.0"} 1
+a_size_bucket{le="+Inf"} 1
+a_size_sum 1
+a_size_count 1
+# HELP a_absent_seconds Nothing
+# TYPE a_absent_seconds gauge
+`,
+  );
+});
+
+test("OpenMetrics describes a counter without its suffix, names units, and ends", () => {
+  const lines = writePrometheus(families, "openmetrics").split("\n");
+  expect(lines).toEqual(expect.arrayContaining(["# TYPE a_refusals counter", "a_refusals_total 3"]));
+  expect(lines).toContain("# UNIT a_backlog_bytes bytes");
+  expect(lines.slice(-2)).toEqual(["# EOF", ""]);
+});
+
+describe("the form of /metrics", () => {
+  const plain = "text/plain; version=0.0.4; charset=utf-8";
+  const open = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+  test.each([
+    { accept: undefined, want: plain },
+    { accept: "*/*", want: plain },
+    { accept: "text/html", want: plain },
+    { accept: "application/openmetrics-text", want: open },
+    { accept: "Application/OpenMetrics-Text; Version=1.0.0", want: open },
+    { accept: "application/openmetrics-text; version=0.0.1", want: plain },
+    { accept: "application/openmetrics-text;q=0", want: plain },
+    { accept: "text/html,application/openmetrics-text;q=0.5", want: open },
+    { accept: "text/plain;q=0.9,application/openmetrics-text;q=0.1", want: plain },
+    // Of several weights for one form the highest counts, wherever it stands.
+    { accept: "text/plain;version=0.0.4;q=0.5,text/plain;q=0.1,application/openmetrics-text;q=0.3", want: plain },
+    { accept: "application/openmetrics-text;q=0.5,application/openmetrics-text;q=0.1,text/plain;q=0.3", want: open },
+    // What Prometheus sends.
+    {
+      accept:
+        "application/openmetrics-text;version=1.0.0;q=0.8,application/openmetrics-text;version=0.0.1;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1",
+      want: open,
+    },
+    { accept: `${"application/openmetrics-text;q=x,".repeat(100)};;,=`, want: plain },
+    { accept: "application/openmetrics-text;q=1.5", want: plain },
+    { accept: "text/plain;q=0.9999,application/openmetrics-text;q=0.1", want: open },
+  ])("for $accept is $want", async ({ accept, want }) => {
+    const endpoint = createMetricsEndpoint(() => families);
+    const answer = await askEndpoint(endpoint, accept === undefined ? {} : { accept });
+    expect(answer).toMatchObject({ httpStatus: 200, header: { "content-type": want, "cache-control": "no-store" } });
+    expect(String(answer.body).endsWith("# EOF\n")).toBe(want === open);
+  });
+});
+
+describe("a metric", () => {
+  const about = { name: "a", unit: "", description: "A" };
+
+  test("puts a value into the bucket whose bound is not below it", () => {
+    const metrics = new Metrics();
+    const series = metrics.histogram(about, [1, 2]).with({});
+    for (const value of [0, 1, 1.5, 2, 2.1, 1e9]) series.record(value);
+    const [family] = metrics.collect();
+    expect(family?.points).toEqual([{ attributes: {}, counts: [2, 2, 2], sum: 1e9 + 6.6 }]);
+  });
+
+  test("has one series for equal attributes, and one for all above a thousand", () => {
+    const metrics = new Metrics();
+    const counter = metrics.counter(about);
+    for (let at = 0; at < 1_500; at++) counter.with({ at }).add(1);
+    counter.with({ at: 7 }).add(1);
+    const points = metrics.collect()[0]?.points ?? [];
+    expect(points).toHaveLength(1_001);
+    expect(points[7]).toEqual({ attributes: { at: 7 }, value: 2 });
+    expect(points.at(-1)).toEqual({ attributes: { "otel.metric.overflow": true }, value: 500 });
+  });
+});

@@ -1,0 +1,152 @@
+import { metrics, trace } from "@opentelemetry/api";
+import { AsyncLocalStorageContextManager } from "@opentelemetry/context-async-hooks";
+import type { NodeSDKConfiguration } from "@opentelemetry/sdk-node";
+import { InMemorySpanExporter, SimpleSpanProcessor, type SpanProcessor } from "@opentelemetry/sdk-trace";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { describe, expect, test } from "vitest";
+import { getReadingProcedure } from "../../../testing/src/gateway/greenhouse.ts";
+import { exchange, rpcRequest, wireFormats } from "../../../testing/src/gateway/wire-format.ts";
+import { registerSdk } from "../../../testing/src/telemetry/register-sdk.ts";
+import { reading, startTraced, traceparent } from "../../../testing/src/telemetry/traced-greenhouse.ts";
+
+function broken(): never {
+  throw new Error("the SDK is broken");
+}
+
+const brokenWith = new AsyncLocalStorageContextManager();
+brokenWith.with = broken;
+
+function processor(parts: Partial<SpanProcessor>): Partial<NodeSDKConfiguration> {
+  const quiet = { onStart: () => {}, onEnd: () => {}, forceFlush: async () => {}, shutdown: async () => {} };
+  return { spanProcessors: [{ ...quiet, ...parts }] };
+}
+
+describe("no call fails by an SDK whose", () => {
+  const exporter = new InMemorySpanExporter();
+  exporter.export = broken;
+  const rows: (readonly [name: string, parts: Partial<NodeSDKConfiguration>, isTold: boolean, active: string])[] = [
+    [
+      "propagator throws",
+      { textMapPropagator: { extract: broken, inject: () => {}, fields: () => [] } },
+      true,
+      "no span",
+    ],
+    ["sampler throws", { sampler: { shouldSample: broken, toString: () => "broken" } }, true, "no span"],
+    ["generator of ids throws", { idGenerator: { generateTraceId: broken, generateSpanId: broken } }, true, "no span"],
+    ["processor throws at the start", processor({ onStart: broken }), true, "no span"],
+    ["processor throws at the end", processor({ onEnd: broken }), true, "a span"],
+    ["exporter throws", { spanProcessors: [new SimpleSpanProcessor({ exporter })] }, false, "a span"],
+    ["context manager throws", { contextManager: brokenWith }, false, "no span"],
+  ];
+
+  test.each(rows)("%s, and every hook is called once", async (_name, parts, isTold, active) => {
+    using _ = registerSdk(parts);
+    const called: string[] = [];
+    const call = (name: string): void => void called.push(name);
+    const seen = new Set<string>();
+    await using greenhouse = await startTraced(
+      {
+        getReading: () => {
+          call("handler");
+          seen.add(trace.getActiveSpan() === undefined ? "no span" : "a span");
+          return {};
+        },
+        async *watchReadings() {
+          call("handler");
+          yield {};
+        },
+      },
+      {
+        options: {
+          onRequest: () => call("onRequest"),
+          admit: () => call("admit"),
+          interceptors: [
+            (next) => (request) => {
+              call("interceptor");
+              return next(request);
+            },
+          ],
+          onAnswer: () => call("onAnswer"),
+        },
+      },
+    );
+    const all = ["onRequest", "admit", "interceptor", "handler", "onAnswer"];
+    const watchingByGrpc = rpcRequest(
+      wireFormats.grpc,
+      new Uint8Array(0),
+      [],
+      "/greenhouse.v1.GreenhouseService/WatchReadings",
+    );
+    const requests = [
+      reading,
+      rpcRequest(wireFormats.grpc, new Uint8Array(0), [], getReadingProcedure),
+      watchingByGrpc,
+    ];
+    for (const [index, request] of requests.entries()) {
+      called.length = 0;
+      const { httpStatus, trailer } = await exchange(greenhouse.address, "2", {
+        ...request,
+        header: [...request.header, traceparent],
+      });
+      expect([httpStatus, ...trailer.filter(([name]) => name === "grpc-status")].flat()).toEqual(
+        index === 0 ? [200] : [200, "grpc-status", "0"],
+      );
+      await greenhouse.answered(index + 1);
+      expect(called).toEqual(all);
+    }
+    expect([...seen]).toEqual([active]);
+    const told = greenhouse.faults.map((fault) => (fault instanceof Error ? fault.message : fault));
+    expect(new Set(told)).toEqual(new Set(isTold ? ["the SDK is broken"] : []));
+  });
+
+  test("meter throws", async () => {
+    using sdk = registerSdk();
+    metrics.setGlobalMeterProvider({ getMeter: broken });
+    await using greenhouse = await startTraced({ getReading: () => ({}) });
+    expect((await exchange(greenhouse.address, "2", reading)).httpStatus).toBe(200);
+    await expect.poll(() => sdk.spans.length).toBe(1);
+    expect(greenhouse.faults).toEqual([new Error("the SDK is broken")]);
+  });
+});
+
+describe("what the program throws is its own fault", () => {
+  test.each(["interceptor", "admit", "handler"])("and the %s is not called again", async (place) => {
+    using _ = registerSdk();
+    let calls = 0;
+    const fail = (at: string) => (): void => {
+      if (at !== place) return;
+      calls += 1;
+      throw new ConnectError("no", Code.PermissionDenied);
+    };
+    await using greenhouse = await startTraced(
+      {
+        getReading: () => {
+          fail("handler")();
+          return {};
+        },
+      },
+      {
+        options: {
+          admit: fail("admit"),
+          interceptors: [
+            (next) => (request) => {
+              fail("interceptor")();
+              return next(request);
+            },
+          ],
+        },
+      },
+    );
+    expect((await exchange(greenhouse.address, "1.1", reading)).httpStatus).toBe(403);
+    expect(calls).toBe(1);
+    expect(greenhouse.faults).toEqual([]);
+  });
+
+  test("a hook that rejects is reported", async () => {
+    const failure = new Error("the hook fails");
+    const reject = (): unknown => Promise.reject(failure);
+    await using greenhouse = await startTraced({ getReading: () => ({}) }, { options: { onRequest: reject } });
+    expect((await exchange(greenhouse.address, "1.1", reading)).httpStatus).toBe(200);
+    await expect.poll(() => greenhouse.faults).toEqual([failure]);
+  });
+});

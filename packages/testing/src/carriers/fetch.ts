@@ -1,0 +1,95 @@
+import type { FetchHandler } from "../../../gateway/src/index.ts";
+import type { Field, HttpAnswer, HttpRequest } from "./exchange.ts";
+
+const origin = "http://fetch.example";
+
+/** Sends a request through a handler of Fetch, and reads its answer whole. */
+export async function exchangeFetch(fetch: FetchHandler, request: HttpRequest): Promise<HttpAnswer> {
+  return await readAnswer(await openFetch(fetch, request));
+}
+
+async function readAnswer(response: Response): Promise<HttpAnswer> {
+  const body = Buffer.from(await response.arrayBuffer());
+  return { httpStatus: response.status, header: [...response.headers], trailer: [], body };
+}
+
+/** Sends a request through a handler of Fetch, and leaves the body of its answer to be read. */
+export async function openFetch(
+  fetch: FetchHandler,
+  { httpMethod, path, header, body }: HttpRequest,
+  signal: AbortSignal | null = null,
+): Promise<Response> {
+  const init = { method: httpMethod, headers: tuples(header), signal };
+  const sent = body === undefined ? init : { ...init, body: new Uint8Array(body) };
+  return await fetch(new Request(origin + path, sent));
+}
+
+/**
+ * A request whose body is sent piece by piece: in chunks on HTTP/1.1, in DATA frames on HTTP/2, as a stream on Fetch.
+ * Dispose of it with `using`: the request is then aborted.
+ */
+export interface Upload extends Disposable {
+  /** Bytes that were written and that the server has not taken. */
+  readonly waitingBytes: number;
+  write(piece: Uint8Array | string): void;
+  end(): void;
+  /** Reads the whole answer, which may come before the end of the body. */
+  readAnswer(): Promise<HttpAnswer>;
+  /** Reads what is sent next, until it has some text. */
+  readUntil(text: string): Promise<string>;
+  /** Gives the request up at once: by a RST of TCP, a RST_STREAM of HTTP/2, or a body that fails. */
+  reset(): void;
+}
+
+/** Sends the header of a request whose body follows piece by piece. */
+export function openFetchUpload(
+  fetch: FetchHandler,
+  [method, path]: readonly [httpMethod: string, path: string],
+  header: readonly Field[],
+): Upload {
+  const { readable: body, writable } = new TransformStream<Uint8Array, Uint8Array>();
+  const writer = writable.getWriter();
+  const answer = fetch(new Request(origin + path, { method, headers: tuples(header), body, duplex: "half" }));
+  let reader: ReadableStreamDefaultReader<string> | undefined;
+  let waitingBytes = 0;
+  return {
+    get waitingBytes() {
+      return waitingBytes;
+    },
+    write: (piece): void => {
+      const bytes = new Uint8Array(Buffer.from(piece));
+      waitingBytes += bytes.byteLength;
+      const taken = (): void => void (waitingBytes -= bytes.byteLength);
+      writer.write(bytes).then(taken, () => undefined);
+    },
+    end: (): void => void writer.close().catch(() => undefined),
+    readAnswer: async (): Promise<HttpAnswer> => await readAnswer(await answer),
+    readUntil: async (text): Promise<string> => {
+      reader ??= (await answer).body?.pipeThrough(new TextDecoderStream()).getReader();
+      let seen = "";
+      while (!seen.includes(text)) {
+        const { value } = (await reader?.read()) ?? {};
+        if (value === undefined) throw new Error(`the answer ended after ${JSON.stringify(seen)}`);
+        seen += value;
+      }
+      return seen;
+    },
+    reset: (): void => void writer.abort().catch(() => undefined),
+    [Symbol.dispose]: (): void => void writer.abort().catch(() => undefined),
+  };
+}
+
+function tuples(header: readonly Field[]): [string, string][] {
+  return header.map(([name, value]) => [name, value]);
+}
+
+/** Whether a request can be said by Fetch: its URL parser rewrites some targets, and a GET has no body. */
+export function isSayable({ httpMethod, path, body }: HttpRequest): boolean {
+  if (body !== undefined && (httpMethod === "GET" || httpMethod === "HEAD")) return false;
+  try {
+    const { method, url } = new Request(origin + path, { method: httpMethod });
+    return method === httpMethod && url === origin + path;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,87 @@
+import { type BinaryReadOptions, type DescMessage, fromBinary, type Message, toBinary } from "@bufbuild/protobuf";
+import { writeQuickly } from "../../../gateway/src/messages/binary/binary-writer.ts";
+import { readQuickly } from "../../../gateway/src/messages/binary/binary-reader.ts";
+import { messageReader } from "../../../gateway/src/messages/binary/message-reader.ts";
+import { messageWriter } from "../../../gateway/src/messages/binary/message-writer.ts";
+import { hasDeclaredWireTypes } from "../../../gateway/src/messages/binary/wire-types.ts";
+import { Dice } from "../dice.ts";
+import { randomBytes } from "./random-bytes.ts";
+import { putSomethingOdd } from "./odd-values.ts";
+import { randomTypes } from "./random-types.ts";
+import { isSameValue } from "./same-value.ts";
+
+/** Who reads or writes a message: the quick way, or protobuf-es, to which it is left. */
+export type Way = "quick" | "left";
+
+/** How many messages went which way: read, written as they were read, and with a value that may not belong there. */
+export type BothWays = Readonly<Record<"read" | "written" | "odd", Record<Way, number>>>;
+
+/** Messages of each random type. */
+const messagesPerType = 100;
+
+/**
+ * Reads a message both ways, with and without unknown fields. Throws unless the quick way has the same message, or none.
+ */
+export function readBothWays(desc: DescMessage, bytes: Uint8Array, depth = 100): Way {
+  const [way, wayWithout] = [true, false].map((readUnknownFields) => {
+    const quick = readQuickly(messageReader(desc), bytes, depth, readUnknownFields);
+    if (quick === undefined) return "left";
+    const plain = readByProtobufEs(desc, bytes, { recursionLimit: depth, readUnknownFields });
+    if (plain !== undefined && isSameValue(quick, plain)) return "quick";
+    throw new Error(`${desc.typeName} of ${Buffer.from(bytes).toString("hex")} differs`);
+  });
+  if (way === undefined || way !== wayWithout) throw new Error(`${desc.typeName} is ${way} with unknown fields`);
+  return way;
+}
+
+function readByProtobufEs(
+  desc: DescMessage,
+  bytes: Uint8Array,
+  options?: Partial<BinaryReadOptions>,
+): Message | undefined {
+  try {
+    const message = fromBinary(desc, bytes, options);
+    return hasDeclaredWireTypes(desc, bytes) ? message : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Writes a message both ways. Throws unless the quick way has the same bytes, or none. */
+export function writeBothWays(desc: DescMessage, message: Message): Way {
+  const quick = writeQuickly(messageWriter(desc), message);
+  if (quick === undefined) return "left";
+  const plain = writeByProtobufEs(desc, message);
+  if (plain !== undefined && Buffer.compare(quick, plain) === 0) return "quick";
+  throw new Error(`${desc.typeName} is written as ${Buffer.from(quick).toString("hex")}`, { cause: message });
+}
+
+function writeByProtobufEs(desc: DescMessage, message: Message): Uint8Array | undefined {
+  try {
+    return toBinary(desc, message);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Does random messages of random types both ways, and counts the ways. Throws at the first difference, and says the seed. */
+export function goBothWays(seed: number): BothWays {
+  const dice = new Dice(seed);
+  const ways = { read: { quick: 0, left: 0 }, written: { quick: 0, left: 0 }, odd: { quick: 0, left: 0 } };
+  try {
+    for (const desc of randomTypes(dice)) {
+      for (let count = 0; count < messagesPerType; count += 1) {
+        const bytes = randomBytes(desc, dice, { inField: 40, inBytes: 8 });
+        ways.read[readBothWays(desc, bytes)] += 1;
+        const message = readByProtobufEs(desc, bytes);
+        if (message === undefined) continue;
+        ways.written[writeBothWays(desc, message)] += 1;
+        putSomethingOdd(message, dice);
+        ways.odd[writeBothWays(desc, message)] += 1;
+      }
+    }
+  } catch (error) {
+    throw new Error(`seed ${seed}`, { cause: error });
+  }
+  return ways;
+}

@@ -1,0 +1,45 @@
+import { create } from "@bufbuild/protobuf";
+import { type Book, BookSchema, Genre } from "../gen/library/v1/library_pb.ts";
+
+/** The books of a long list. */
+export const booksMax = 100;
+
+/** The books of a list of some 10 MB of JSON. */
+export const longListBooks = 17_600;
+
+/** Returns so many books of a shelf, from its beginning, and again from there when it has fewer. */
+export function takeBooks<Item>(shelf: readonly Item[], count: number): Item[] {
+  if (count <= shelf.length) return shelf.slice(0, count);
+  return Array.from({ length: Math.ceil(count / shelf.length) }, () => shelf)
+    .flat()
+    .slice(0, count);
+}
+
+/**
+ * Returns the n-th book: 595 bytes of JSON and 375 of protobuf, more or less, and the same in every process.
+ *
+ * It has what the messages of most services have and those of a plant store lack: times with and without a fraction, a map, a
+ * list, a message inside, 64-bit integers, an enum, a double, text beyond ASCII and text that JSON has to escape.
+ */
+export function makeBook(n: number): Book {
+  return create(BookSchema, {
+    id: 9_007_199_254_740_993n + BigInt(n),
+    title: `The Secret Life of "Plants", volume ${String(n)}`,
+    authors: ["Flora Grünewald", "Basil Moss"],
+    genre: Genre.SCIENCE,
+    pageCount: 320 + (n % 100),
+    price: { currencyCode: "EUR", units: 24n, nanos: 990_000_000 },
+    rating: (425 + (n % 7)) / 100,
+    inPrint: n % 3 !== 0,
+    publishTime: { seconds: 1_554_076_800n + BigInt(n) * 86_400n, nanos: 0 },
+    updateTime: { seconds: 1_700_000_000n + BigInt(n), nanos: 123_456_000 },
+    labels: { shelf: `B-${String(n)}`, language: "en", binding: "hardcover" },
+    summary:
+      "How plants feel, remember and talk to each other, told by two gardeners who have listened to them for half a century and longer: of roots that trade, leaves that count and flowers that lie.",
+  });
+}
+
+/** The list of the first books. */
+export function makeBooks(count: number): Book[] {
+  return Array.from({ length: count }, (_, n) => makeBook(n));
+}

@@ -1,0 +1,66 @@
+import { createServer } from "node:http";
+import { createServer as createHttp2Server } from "node:http2";
+import type { Server } from "node:net";
+import { createHttpEngine } from "../../../http-engine/src/index.ts";
+import { createGateway, type GatewayOptions } from "../../../gateway/src/index.ts";
+import type { Address, HttpAnswer, HttpRequest, HttpVersion } from "../carriers/exchange.ts";
+import { exchangeFetch } from "../carriers/fetch.ts";
+import { listenOnLoopback } from "../carriers/listen-on-loopback.ts";
+import { KeptConnections } from "./kept-connections.ts";
+
+/** Everything that carries requests to a gateway, by its name. */
+export const carrierNames = [
+  "our HTTP/1.1",
+  "our HTTP/2",
+  "node's HTTP/1.1",
+  "node's HTTP/2",
+  "a handler in node:http",
+  "a handler in node:http2",
+  "Fetch",
+] as const;
+
+type CarrierName = (typeof carrierNames)[number];
+
+/** A gateway behind everything that can carry its requests. Dispose of it with `await using`. */
+export interface EveryCarrier extends AsyncDisposable {
+  /** Sends a request by a carrier, and reads the whole answer. */
+  ask(carrier: CarrierName, request: HttpRequest): Promise<HttpAnswer>;
+}
+
+/** Starts a gateway on every carrier. */
+export async function openEveryCarrier(options: GatewayOptions): Promise<EveryCarrier> {
+  const own = createGateway({ engine: createHttpEngine(), ...options });
+  const nodes = createGateway(options);
+  const [http1, http2] = [createServer(own.handler), createHttp2Server(own.handler)];
+  // A connection may be quiet for long where the machine is busy.
+  http1.keepAliveTimeout = 0;
+  const ownAddress = await own.listen({ host: "127.0.0.1" });
+  const nodesAddress = await nodes.listen({ host: "127.0.0.1" });
+  const addresses: Readonly<Record<Exclude<CarrierName, "Fetch">, readonly [Address, HttpVersion]>> = {
+    "our HTTP/1.1": [ownAddress, "1.1"],
+    "our HTTP/2": [ownAddress, "2"],
+    "node's HTTP/1.1": [nodesAddress, "1.1"],
+    "node's HTTP/2": [nodesAddress, "2"],
+    "a handler in node:http": [await addressOf(http1), "1.1"],
+    "a handler in node:http2": [await addressOf(http2), "2"],
+  };
+  const connections = new KeptConnections();
+  return {
+    async ask(carrier, request) {
+      if (carrier === "Fetch") return await exchangeFetch(own.fetch, request);
+      return await connections.exchange(...addresses[carrier], request);
+    },
+    async [Symbol.asyncDispose]() {
+      connections[Symbol.dispose]();
+      http1.close();
+      http2.close();
+      await own.close();
+      await nodes.close();
+    },
+  };
+}
+
+async function addressOf(server: Server): Promise<Address> {
+  const { hostname, port } = new URL(await listenOnLoopback(server));
+  return { address: hostname, port: Number(port) };
+}

@@ -1,0 +1,26 @@
+import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { createFetchGateway, type FetchHandler } from "../../../gateway/src/fetch/entry.ts";
+
+/** A greenhouse over Fetch, for runtimes that are not node: it imports nothing of the tests. */
+export const fetch: FetchHandler = createFetchGateway({
+  routes: (router) =>
+    router.service(GreenhouseService, {
+      getReading: ({ sensor }) => ({ sensor, degreesCelsius: 21 }),
+      waterBed: ({ bed, liters }) => ({ bed, liters }),
+      async *watchReadings({ sensor, count }) {
+        for (let at = 0; at < count; at += 1) {
+          // A turn between messages, so that each is written by itself.
+          await new Promise((resolve) => setTimeout(resolve));
+          yield { sensor: `${sensor}${String(at)}` };
+        }
+      },
+    }),
+  rest: {
+    rules: [
+      {
+        selector: "greenhouse.v1.GreenhouseService.WatchReadings",
+        pattern: { case: "get", value: "/sensors/{sensor}/readings" },
+      },
+    ],
+  },
+}).fetch;

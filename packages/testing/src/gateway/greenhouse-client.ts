@@ -1,0 +1,52 @@
+import { create, toBinary } from "@bufbuild/protobuf";
+import { type Client, Code, ConnectError, createClient } from "@connectrpc/connect";
+import { GreenhouseService, WaterBedResponseSchema } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import {
+  createGrpcTransport,
+  createUpstream,
+  type Upstream,
+  type UpstreamOptions,
+} from "../../../proxy/src/client/index.ts";
+import { within } from "../deadline.ts";
+import { envelope, grpcAnswer, type Script } from "./scripted-http2-server.ts";
+
+/** The answer of `WaterBed` to bed 7. */
+export const waterBedResponse: Uint8Array = toBinary(
+  WaterBedResponseSchema,
+  create(WaterBedResponseSchema, { bed: 7n, liters: 3 }),
+);
+
+/** The same in its envelope. */
+export const watered: Buffer = envelope(waterBedResponse);
+
+/** Answers each request so. */
+export const answering: Script = { request: (connection, id) => connection.send(...grpcAnswer(id, watered)) };
+
+/** A client of the greenhouse, and its upstream. Dispose of it with `await using`; calls that go on then fail. */
+export interface GreenhouseClient extends AsyncDisposable {
+  readonly greenhouse: Client<typeof GreenhouseService>;
+  readonly upstream: Upstream;
+}
+
+/** Opens a client of the greenhouse. */
+export function openGreenhouse(options: UpstreamOptions): GreenhouseClient {
+  const upstream = createUpstream(options);
+  const greenhouse = createClient(GreenhouseService, createGrpcTransport({ baseUrl: upstream }));
+  return { greenhouse, upstream, [Symbol.asyncDispose]: () => upstream.drain(1) };
+}
+
+/** What a call ends with: "ok", or its code and message. */
+export async function outcomeOf(call: Promise<unknown>): Promise<string> {
+  try {
+    await within(call, "a call");
+    return "ok";
+  } catch (error) {
+    const { code, rawMessage } = ConnectError.from(error);
+    return `${Code[code]}: ${rawMessage}`;
+  }
+}
+
+/** What a call of `WaterBed` ends with. */
+export function wateringOf({ greenhouse }: GreenhouseClient): Promise<string> {
+  return outcomeOf(greenhouse.waterBed({}));
+}

@@ -1,0 +1,123 @@
+import { subscribe } from "node:diagnostics_channel";
+import { EventEmitter, once } from "node:events";
+import { Socket } from "node:net";
+import { type Client, createClient, type ServiceImpl, type Transport } from "@connectrpc/connect";
+import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
+import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import type { AnsweredRequest, Gateway, GatewayOptions } from "../../../gateway/src/index.ts";
+import { within } from "../deadline.ts";
+import type { Address } from "../carriers/exchange.ts";
+import { listenForTests, type TestListenOptions } from "./listen-for-tests.ts";
+import { createTestGateway } from "./test-engine.ts";
+
+/** The procedures that tests call by hand. */
+export const waterBedProcedure = "/greenhouse.v1.GreenhouseService/WaterBed";
+export const getReadingProcedure = "/greenhouse.v1.GreenhouseService/GetReading";
+
+/** A gateway with a greenhouse behind it, on a free port of loopback. Dispose of it with `await using`. */
+export interface TestGreenhouse {
+  readonly gateway: Gateway;
+  readonly address: Address;
+  /** How many requests are open. */
+  openRequests(): number;
+  /** What `onAnswer` was told, in order. */
+  readonly answers: readonly AnsweredRequest[];
+  /** Waits until so many requests have been answered, and returns the last one's answer. */
+  answered(count: number): Promise<AnsweredRequest>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+let accepted: Socket | undefined;
+subscribe("net.server.socket", (message) => {
+  if (typeof message === "object" && message !== null && "socket" in message && message.socket instanceof Socket)
+    accepted = message.socket;
+});
+
+/** Returns the server's end of the connection that was made last. Call it in `admit`. */
+export function acceptedSocket(): Socket {
+  if (accepted === undefined) throw new TypeError("no connection was made");
+  return accepted;
+}
+
+/** Waits for an event of the server's end of the connection that was made last. Call it in `admit`. */
+export function nextEvent(event: "close" | "end" | "pause"): Promise<unknown> {
+  // Not `events.once`, which rejects when the client resets the connection first.
+  return new Promise((resolve) => acceptedSocket().once(event, resolve));
+}
+
+/**
+ * Starts a gateway. RPCs that the implementation leaves out are unimplemented.
+ *
+ * @param create - creates the gateway, if not with the usual protocols
+ */
+export async function startGreenhouse(
+  implementation: Partial<ServiceImpl<typeof GreenhouseService>>,
+  options: Partial<GatewayOptions> = {},
+  listenOptions: TestListenOptions = {},
+  create: (options: GatewayOptions) => Gateway = createTestGateway,
+): Promise<TestGreenhouse> {
+  const answers: AnsweredRequest[] = [];
+  const answerEvents = new EventEmitter();
+  const gateway = create({
+    routes: (router) => router.service(GreenhouseService, implementation),
+    onAnswer: (answer) => {
+      answers.push(answer);
+      answerEvents.emit("answer");
+    },
+    // Handlers here fail on purpose; what is printed of it is known from printed-faults.test.ts.
+    onFault: () => {},
+    ...options,
+  });
+  const listening = await listenForTests(gateway, listenOptions);
+  const enough = async (count: number): Promise<AnsweredRequest> => {
+    for (;;) {
+      const answer = answers[count - 1];
+      if (answer !== undefined) return answer;
+      await once(answerEvents, "answer");
+    }
+  };
+  return {
+    gateway,
+    address: listening.address,
+    openRequests: () => listening.openRequests(),
+    answers,
+    answered: (count) => within(enough(count), `${String(count)} answers`),
+    [Symbol.asyncDispose]: () => listening[Symbol.asyncDispose](),
+  };
+}
+
+/** One way for Connect's own client to call, and how the server must listen for it. */
+export interface Calling {
+  readonly name: string;
+  readonly listen: TestListenOptions;
+  readonly transport: (address: Address) => Transport;
+}
+
+function baseUrl(address: Address): string {
+  return `http://${address.address}:${String(address.port)}`;
+}
+
+/** Connect's client over every protocol, every version of HTTP and every server of HTTP/2, each at least once. */
+export const callings: readonly Calling[] = [
+  {
+    name: "Connect over HTTP/1.1",
+    listen: {},
+    transport: (address) => createConnectTransport({ baseUrl: baseUrl(address), httpVersion: "1.1" }),
+  },
+  {
+    name: "gRPC-Web over HTTP/2",
+    listen: {},
+    transport: (address) => createGrpcWebTransport({ baseUrl: baseUrl(address), httpVersion: "2" }),
+  },
+  {
+    name: "gRPC to a mounted handler",
+    listen: { http2: "mounted" },
+    transport: (address) => createGrpcTransport({ baseUrl: baseUrl(address) }),
+  },
+  { name: "gRPC", listen: {}, transport: (address) => createGrpcTransport({ baseUrl: baseUrl(address) }) },
+];
+
+/** A client of the greenhouse. */
+export function greenhouseClient(calling: Calling, address: Address): Client<typeof GreenhouseService> {
+  return createClient(GreenhouseService, calling.transport(address));
+}

@@ -1,0 +1,199 @@
+import type { Message } from "@bufbuild/protobuf";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { createFaultReporter } from "../../../gateway/src/serve/index.ts";
+import { type Exchange, planBody, toUtf8 } from "../../../gateway/src/exchange/index.ts";
+import { assembleGateway, compileNodeRoutes, createNodeServer } from "../../../gateway/src/create-gateway.ts";
+import type { Gateway, GatewayOptions } from "../../../gateway/src/index.ts";
+import { metadataFields } from "../../../gateway/src/protocols/shared/error-metadata.ts";
+import {
+  type BodyTarget,
+  type BodyWire,
+  LazyHeaders,
+  messageTooLarge,
+  type Protocol,
+  type ResponseParts,
+  type UnaryRpc,
+  type UnaryTarget,
+  type UnaryWire,
+} from "../../../gateway/src/protocols/index.ts";
+import { readRestTimeout } from "../../../gateway/src/protocols/shared/timeouts.ts";
+
+/** The path of all JSON-RPC calls. */
+export const jsonRpcPath = "/json-rpc";
+
+/** The most bytes that the body of a JSON-RPC call may have. */
+export const jsonRpcBytesMax = 1024;
+
+/** The error codes of JSON-RPC 2.0 ("Error object"), and one of those that servers may define. */
+export const jsonRpcErrors = { parse: -32700, invalidRequest: -32600, methodNotFound: -32601, server: -32000 } as const;
+
+/**
+ * Creates a gateway that also serves unary RPCs over JSON-RPC 2.0, a protocol that names the RPC in the body. It has what
+ * tests of such protocols need: no batches, no notifications, and ids that are integers.
+ */
+export function createJsonRpcGateway(options: GatewayOptions): Gateway {
+  const report = createFaultReporter(options.onFault);
+  const routes = compileNodeRoutes(options, report);
+  const jsonRpc = createJsonRpc((procedure) => {
+    const known = routes.paths.get(procedure);
+    return known?.kind === "rpc-path" && known.rpc.kind === "unary" ? known.rpc : undefined;
+  });
+  // What `createProtocols` does with an item of its list.
+  const { all, withPaths, ...others } = routes.protocols;
+  const protocols = { ...others, all: [jsonRpc, ...all], withPaths: [jsonRpc, ...withPaths] };
+  return assembleGateway(createNodeServer(options, { ...routes, protocols }, report), options);
+}
+
+function createJsonRpc(
+  rpcOf: (procedure: string) => UnaryRpc | undefined,
+): Protocol & Required<Pick<Protocol, "find">> {
+  const jsonRpc: Protocol & Required<Pick<Protocol, "find">> = {
+    // A protocol in the list of the gateway adds its name to the union.
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion
+    name: "json-rpc" as Protocol["name"],
+    hasHttpStatus: true,
+    targetsOf: () => [],
+    find({ httpMethod }, path) {
+      if (path !== jsonRpcPath) return undefined;
+      return httpMethod === "POST" ? target : { kind: "method-not-allowed", allow: "POST" };
+    },
+    claims: () => false,
+    refuse(exchange, { httpStatus, error, fields }) {
+      writeError(exchange, httpStatus, fields, null, jsonRpcErrors.server, error);
+    },
+  };
+  const target: BodyTarget = {
+    kind: "body",
+    protocol: jsonRpc,
+    rpc: undefined,
+    pathTemplate: jsonRpcPath,
+    open: (exchange) => new JsonRpcBodyWire(exchange, jsonRpc, rpcOf),
+  };
+  return jsonRpc;
+}
+
+type Id = number | null;
+
+class JsonRpcBodyWire implements BodyWire {
+  readonly body = planBody(jsonRpcBytesMax);
+  readonly problem: ConnectError | undefined;
+  readonly #exchange: Exchange;
+  readonly #protocol: Protocol;
+  readonly #rpcOf: (procedure: string) => UnaryRpc | undefined;
+  /** `null` until it is known ("Response object"). */
+  #id: Id = null;
+  /** The code of the error if the next step fails. */
+  #errorCode: number = jsonRpcErrors.invalidRequest;
+
+  constructor(exchange: Exchange, protocol: Protocol, rpcOf: (procedure: string) => UnaryRpc | undefined) {
+    const isJson = exchange.common.contentType === "application/json";
+    this.problem = isJson ? undefined : invalid("the content type is not application/json");
+    this.#exchange = exchange;
+    this.#protocol = protocol;
+    this.#rpcOf = rpcOf;
+  }
+
+  readTarget(body: Uint8Array): UnaryTarget {
+    this.#errorCode = jsonRpcErrors.parse;
+    const request = parse(body);
+    this.#errorCode = jsonRpcErrors.invalidRequest;
+    if (!isRequest(request)) throw invalid("the body is not a request");
+    const { id, method, params } = request;
+    this.#id = id;
+    this.#errorCode = jsonRpcErrors.methodNotFound;
+    const rpc = this.#rpcOf(`/${method}`);
+    if (rpc === undefined) throw new ConnectError("there is no such method", Code.Unimplemented);
+    const open = (exchange: Exchange): UnaryWire => new JsonRpcWire(exchange, rpc, id, params);
+    return { kind: "unary", protocol: this.#protocol, rpc, pathTemplate: jsonRpcPath, open };
+  }
+
+  writeError(error: ConnectError): void {
+    writeError(this.#exchange, 200, [], this.#id, this.#errorCode, error);
+  }
+}
+
+class JsonRpcWire implements UnaryWire {
+  readonly timeoutMs: number | undefined;
+  readonly problem: ConnectError | undefined;
+  readonly body = undefined;
+  readonly requestHeader: LazyHeaders;
+  readonly responseHeader: LazyHeaders = new LazyHeaders([]);
+  readonly responseTrailer: LazyHeaders = new LazyHeaders([]);
+  readonly #exchange: Exchange;
+  readonly #rpc: UnaryRpc;
+  readonly #id: Id;
+  readonly #params: object;
+
+  constructor(exchange: Exchange, rpc: UnaryRpc, id: Id, params: object) {
+    const { timeoutMs, error } = readRestTimeout(exchange.common, rpc.options.maxTimeoutMs);
+    this.timeoutMs = timeoutMs;
+    this.problem = error;
+    this.requestHeader = new LazyHeaders(exchange.fields);
+    this.#exchange = exchange;
+    this.#rpc = rpc;
+    this.#id = id;
+    this.#params = params;
+  }
+
+  get #codec() {
+    const codec = this.#rpc.codecs.get("json");
+    if (codec === undefined) throw new TypeError("there is no codec for JSON");
+    return codec;
+  }
+
+  readMessage(): Message {
+    const { readMaxBytes } = this.#rpc.options;
+    const bytes = toUtf8(JSON.stringify(this.#params));
+    // The body was read before the limit of the RPC was known.
+    if (bytes.byteLength > readMaxBytes) throw messageTooLarge(readMaxBytes);
+    return this.#codec.decode(bytes);
+  }
+
+  writeMessage({ message }: ResponseParts): void {
+    const result: unknown = JSON.parse(Buffer.from(this.#codec.encode(message)).toString());
+    write(this.#exchange, 200, [], { jsonrpc: "2.0", id: this.#id, result });
+  }
+
+  writeError(error: ConnectError): void {
+    writeError(this.#exchange, 200, [], this.#id, jsonRpcErrors.server, error);
+  }
+}
+
+function parse(body: Uint8Array): unknown {
+  try {
+    return JSON.parse(Buffer.from(body).toString());
+  } catch {
+    throw invalid("the body is not JSON");
+  }
+}
+
+interface JsonRpcRequest {
+  readonly id: number;
+  readonly method: string;
+  readonly params: object;
+}
+
+function isRequest(value: unknown): value is JsonRpcRequest {
+  const { id, method, params } = (value ?? {}) as Partial<Record<keyof JsonRpcRequest, unknown>>;
+  return typeof id === "number" && typeof method === "string" && typeof params === "object" && params !== null;
+}
+
+function invalid(message: string): ConnectError {
+  return new ConnectError(message, Code.InvalidArgument);
+}
+
+function writeError(
+  exchange: Exchange,
+  httpStatus: number,
+  fields: readonly string[],
+  id: Id,
+  code: number,
+  error: ConnectError,
+): void {
+  const body = { jsonrpc: "2.0", id, error: { code, message: error.rawMessage } };
+  write(exchange, httpStatus, [...fields, ...metadataFields(error)], body);
+}
+
+function write(exchange: Exchange, httpStatus: number, fields: readonly string[], body: object): void {
+  exchange.answer(httpStatus, ["content-type", "application/json", ...fields], toUtf8(JSON.stringify(body)));
+}

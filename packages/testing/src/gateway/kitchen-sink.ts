@@ -1,0 +1,79 @@
+import { Code, ConnectError, type ConnectRouter, type HandlerContext, type ServiceImpl } from "@connectrpc/connect";
+import { createRegistry } from "@bufbuild/protobuf";
+import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
+import type { FetchGateway, GatewayOptions } from "../../../gateway/src/index.ts";
+import { createTestGateway } from "./test-engine.ts";
+import { KitchenSink, NestedSchema, type Sink } from "../gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { file_kitchensink_v1_legacy, LegacySink } from "../gen/kitchensink/v1/legacy_pb.ts";
+import { GetShelfRequestSchema, Shelves } from "../gen/kitchensink/v1/shelves_pb.ts";
+import type { Address } from "../carriers/exchange.ts";
+
+/** A gateway with the kitchen sink behind it, on a free port of loopback. Dispose of it with `await using`. */
+export interface TestGateway extends FetchGateway {
+  readonly address: Address;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+/** The types that a google.protobuf.Any may hold here. */
+export const kitchenSinkRegistry: ReturnType<typeof createRegistry> = createRegistry(
+  NestedSchema,
+  GetShelfRequestSchema,
+  FieldMaskSchema,
+  file_kitchensink_v1_legacy,
+);
+
+/** The options of a gateway whose handlers answer with what they were given. */
+export const kitchenSinkOptions: GatewayOptions = {
+  routes: kitchenSinkRoutes,
+  jsonOptions: { registry: kitchenSinkRegistry },
+};
+
+/** Starts a gateway whose handlers answer with what they were given. */
+export async function startKitchenSink(options: Partial<GatewayOptions> = {}): Promise<TestGateway> {
+  const gateway = createTestGateway({ ...kitchenSinkOptions, ...options });
+  const address = await gateway.listen({ host: "127.0.0.1", port: 0 });
+  return { address, fetch: gateway.fetch, [Symbol.asyncDispose]: () => gateway.close() };
+}
+
+function kitchenSinkRoutes(router: ConnectRouter): void {
+  router.service(KitchenSink, implementation);
+  router.service(Shelves, {
+    getShelf: (request) => request,
+    chooseShelf: (request) => request,
+    updateShelf: (request) => request,
+  });
+  router.service(LegacySink, { keep: (legacy) => legacy, keepAll: (legacies) => legacies });
+}
+
+type Echoed = { readonly rpc: string; readonly sink: Sink };
+
+function echo(sink: Sink, context: HandlerContext): Echoed {
+  return { rpc: context.method.name, sink };
+}
+
+const codeByNumber = new Map<number, Code>(
+  Object.values(Code).flatMap((code) => (typeof code === "number" ? [[code, code]] : [])),
+);
+
+const implementation: ServiceImpl<typeof KitchenSink> = {
+  types: echo,
+  query: echo,
+  create: echo,
+  replace: echo,
+  update: echo,
+  segments: echo,
+  matchRest: echo,
+  matchOne: echo,
+  matchLiteral: echo,
+  plain: echo,
+  close: echo,
+  custom: echo,
+  any: echo,
+  root: echo,
+  unbound: echo,
+  responseNested: (sink) => sink,
+  remove: () => ({}),
+  fail: ({ fInt32 }) => {
+    throw new ConnectError("as asked", codeByNumber.get(fInt32) ?? Code.Unknown);
+  },
+};

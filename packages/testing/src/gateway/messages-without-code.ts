@@ -1,0 +1,60 @@
+import { type DescMessage, fromBinary, type Message, toBinary } from "@bufbuild/protobuf";
+import { createBinaryReader, createBinaryWriter } from "../../../gateway/src/messages/binary/index.ts";
+import { mayMakeCode } from "../../../gateway/src/messages/codegen/index.ts";
+import { hasDeclaredWireTypes } from "../../../gateway/src/messages/binary/wire-types.ts";
+import { createJsonMessageWriter, readPartialJson } from "../../../gateway/src/messages/json/index.ts";
+import { createMessageForms } from "../../../gateway/src/messages/json/message-forms.ts";
+import { Dice } from "../dice.ts";
+import { randomBytes } from "./random-bytes.ts";
+import { randomTypes } from "./random-types.ts";
+import { isSameValue } from "./same-value.ts";
+
+// A program for a node, or with `--no-codegen` for a gateway, that makes no code: reads and writes random messages of random
+// types as the gateway does, and prints how many were as protobuf-es has them, and as JSON, as the exact reader and the
+// closures of the writer have them.
+
+const options = process.argv.includes("--no-codegen") ? { codegen: false } : {};
+const exact = createMessageForms({});
+const types = 20;
+const messagesPerType = 20;
+let same = 0;
+let different = 0;
+
+for (let seed = 0; seed < types; seed += 1) {
+  const dice = new Dice(seed);
+  for (const desc of randomTypes(dice)) {
+    const read = createBinaryReader(desc, options);
+    const write = createBinaryWriter(desc, options);
+    const writeJson = createJsonMessageWriter(desc, options);
+    for (let count = 0; count < messagesPerType; count += 1) {
+      const bytes = randomBytes(desc, dice, { inField: 40, inBytes: 8 });
+      const got = attempt(() => read(bytes));
+      const expected = attempt(() => readByProtobufEs(desc, bytes));
+      const gotBytes = expected && attempt(() => Uint8Array.from(write(expected)));
+      const expectedBytes = expected && attempt(() => toBinary(desc, expected));
+      const text = expected && attempt(() => writeJson(expected));
+      const expectedText = expected && attempt(() => JSON.stringify(exact.of(desc).toJson(expected)));
+      const [gotJson, expectedJson] = [undefined, { paths: [], repeated: 0 }].map((notes) =>
+        attempt(() => readPartialJson(desc, text ?? "", options, undefined, undefined, notes).message),
+      );
+      if (isSameValue([got, gotBytes, text, gotJson], [expected, expectedBytes, expectedText, expectedJson])) same += 1;
+      else different += 1;
+    }
+  }
+}
+
+console.log(JSON.stringify({ mayMakeCode: mayMakeCode(options), same, different }));
+
+function readByProtobufEs(desc: DescMessage, bytes: Uint8Array): Message {
+  const message = fromBinary(desc, bytes);
+  if (!hasDeclaredWireTypes(desc, bytes)) throw new Error("not as it is declared");
+  return message;
+}
+
+function attempt<T>(convert: () => T): T | undefined {
+  try {
+    return convert();
+  } catch {
+    return undefined;
+  }
+}

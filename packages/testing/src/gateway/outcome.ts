@@ -1,0 +1,102 @@
+import type { Protocol } from "../../../gateway/src/index.ts";
+import { decodeEnvelopes } from "./envelope.ts";
+import { fieldValue, type Field, type HttpAnswer } from "../carriers/exchange.ts";
+import type { WireFormat } from "./wire-format.ts";
+
+/** What a call came to, the same for every protocol: OK is code 0, other codes are gRPC's. */
+export interface Outcome {
+  readonly code: number;
+  readonly message: string;
+}
+
+/** Reads what an answer says in the words of its protocol. Throws when it is no answer of that protocol. */
+export function readOutcome(format: WireFormat, answer: HttpAnswer): Outcome {
+  return readers[format.protocol](answer, format);
+}
+
+const readers: Readonly<Record<Protocol, (answer: HttpAnswer, format: WireFormat) => Outcome>> = {
+  connect: readConnect,
+  grpc: (answer, format) => readGrpc(answer, format, answer.trailer),
+  "grpc-web": (answer, format) => readGrpc(answer, format, readWebTrailer(format, answer)),
+  rest: readRest,
+};
+
+/** Reads the status of gRPC and gRPC-Web, which respond with HTTP 200 to every call. */
+function readGrpc(answer: HttpAnswer, format: WireFormat, trailer: readonly Field[]): Outcome {
+  if (answer.httpStatus !== 200) throw new Error(`no answer of ${format.name}: ${describe(answer)}`);
+  // Where there is a body, the status is behind it.
+  return readGrpcStatus(answer.body.byteLength === 0 ? [...answer.header, ...trailer] : trailer);
+}
+
+/** The trailers that gRPC-Web carries as the last envelope of the body; none when the answer has no body. */
+export function readWebTrailer(format: WireFormat, answer: HttpAnswer): Field[] {
+  const body = format.name === "grpc-web-text" ? decodeBase64Parts(answer.body) : answer.body;
+  const last = decodeEnvelopes(body).find((envelope) => (envelope.flags & 0x80) !== 0);
+  if (last === undefined) return [];
+  return last.bytes
+    .toString("latin1")
+    .split("\r\n")
+    .filter((line) => line !== "")
+    .map((line) => [line.slice(0, line.indexOf(":")).toLowerCase(), line.slice(line.indexOf(":") + 1).trim()]);
+}
+
+/** Connect's code names with their numbers (https://connectrpc.com/docs/protocol, "Error codes"). */
+const connectCodes: Readonly<Record<string, number>> = {
+  canceled: 1,
+  unknown: 2,
+  invalid_argument: 3,
+  deadline_exceeded: 4,
+  not_found: 5,
+  already_exists: 6,
+  permission_denied: 7,
+  resource_exhausted: 8,
+  failed_precondition: 9,
+  aborted: 10,
+  out_of_range: 11,
+  unimplemented: 12,
+  internal: 13,
+  unavailable: 14,
+  data_loss: 15,
+  unauthenticated: 16,
+};
+
+/** The bytes of gRPC-Web's text form, which may be several base64 texts one after the other, each padded on its own. */
+export function decodeBase64Parts(body: Buffer): Buffer {
+  const parts = body.toString("latin1").match(/[^=]+=*/g) ?? [];
+  return Buffer.concat(parts.map((part) => Buffer.from(part, "base64")));
+}
+
+function readRest(answer: HttpAnswer): Outcome {
+  if (answer.httpStatus === 204) return { code: 0, message: "" };
+  const record: unknown = JSON.parse(answer.body.toString("utf8"));
+  if (!isErrorRecord(record)) throw new Error(`no error record: ${describe(answer)}`);
+  return { code: record.error, message: record.message };
+}
+
+function readConnect(answer: HttpAnswer): Outcome {
+  if (answer.httpStatus === 200) return { code: 0, message: "" };
+  const error: unknown = JSON.parse(answer.body.toString("utf8"));
+  const code = isConnectError(error) ? connectCodes[error.code] : undefined;
+  if (!isConnectError(error) || code === undefined) throw new Error(`no Connect error: ${describe(answer)}`);
+  return { code, message: error.message ?? "" };
+}
+
+function readGrpcStatus(fields: readonly Field[]): Outcome {
+  const status = fieldValue(fields, "grpc-status");
+  if (status === undefined || !/^\d{1,2}$/.test(status)) throw new Error(`no grpc-status: ${JSON.stringify(fields)}`);
+  return { code: Number(status), message: decodeURIComponent(fieldValue(fields, "grpc-message") ?? "") };
+}
+
+function isErrorRecord(value: unknown): value is { error: number; message: string } {
+  if (typeof value !== "object" || value === null || !("error" in value) || !("message" in value)) return false;
+  return typeof value.error === "number" && typeof value.message === "string";
+}
+
+function isConnectError(value: unknown): value is { code: string; message?: string } {
+  if (typeof value !== "object" || value === null || !("code" in value) || typeof value.code !== "string") return false;
+  return !("message" in value) || typeof value.message === "string";
+}
+
+function describe(answer: HttpAnswer): string {
+  return `${String(answer.httpStatus)} ${JSON.stringify(answer.header)} ${answer.body.toString("latin1")}`;
+}

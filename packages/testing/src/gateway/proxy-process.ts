@@ -1,0 +1,27 @@
+import { join } from "node:path";
+import { projectFolder } from "../process/child-program.ts";
+import { type CommandLine, startNode } from "../process/command-line.ts";
+
+/** `npx @plantstore/gateway proxy` in a process of its own. Dispose of it with `await using`. */
+export interface ProxyProcess extends AsyncDisposable {
+  readonly command: CommandLine;
+  readonly baseUrl: string;
+  readonly port: number;
+  /** Where it serves probes and metrics. */
+  readonly adminUrl: string;
+}
+
+/** Starts the command, with an admin port, and resolves once it serves. */
+export async function startProxyProcess(words: readonly string[]): Promise<ProxyProcess> {
+  const main = join(projectFolder, "packages/proxy/src/command/main.ts");
+  const command = startNode([main, "proxy", "--admin-port", "0", ...words], projectFolder);
+  try {
+    const [, adminUrl = ""] = await command.find(/^health and metrics at (\S+)/m);
+    const [, baseUrl = ""] = await command.find(/^(\S+) serves/m);
+    const port = Number(new URL(baseUrl).port);
+    return { command, baseUrl, port, adminUrl, [Symbol.asyncDispose]: () => command[Symbol.asyncDispose]() };
+  } catch (error) {
+    await command[Symbol.asyncDispose]();
+    throw error;
+  }
+}

@@ -1,0 +1,38 @@
+import type { DescFile } from "@bufbuild/protobuf";
+import type { AdmitRequest } from "../../../gateway/src/index.ts";
+import {
+  createProxy,
+  type ProxiedUpstream,
+  type ProxyGateway,
+  type ProxyOptions,
+} from "../../../proxy/src/create-proxy.ts";
+import type { Address } from "../carriers/exchange.ts";
+import { descriptorSetOf } from "./descriptor-set.ts";
+
+/** A proxy on a free port of loopback. Dispose of it with `await using`. */
+export interface TestProxy {
+  readonly proxy: ProxyGateway;
+  readonly address: Address;
+  readonly baseUrl: string;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+/** A request of which rules for fields look at the caller's address alone. */
+export function requestFrom(address: string): AdmitRequest {
+  return Object.assign(Object.create(null), { peer: { address } });
+}
+
+/** Starts a proxy before one upstream. */
+export async function startProxy(
+  upstream: string,
+  files: readonly DescFile[],
+  { upstreamOptions, ...options }: Partial<ProxyOptions> & { readonly upstreamOptions?: Partial<ProxiedUpstream> } = {},
+): Promise<TestProxy> {
+  const proxy = await createProxy({
+    upstreams: [{ upstream, descriptors: descriptorSetOf(...files), ...upstreamOptions }],
+    ...options,
+  });
+  const address = await proxy.listen({ host: "127.0.0.1", port: 0 });
+  const baseUrl = `http://${address.address}:${address.port}`;
+  return { proxy, address, baseUrl, [Symbol.asyncDispose]: () => proxy.close() };
+}

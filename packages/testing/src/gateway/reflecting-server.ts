@@ -1,0 +1,49 @@
+import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
+import { type FileDescriptorProto, FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
+import type { ServerReflectionResponseSchema } from "../../../gateway/src/gen/grpc/reflection/v1/reflection_pb.ts";
+import { createTestGateway } from "./test-engine.ts";
+import { ServerReflection } from "../../../gateway/src/reflection/index.ts";
+
+type Answer = NonNullable<MessageInitShape<typeof ServerReflectionResponseSchema>["messageResponse"]>;
+
+/** A server that has nothing but reflection. Dispose of it with `await using`. */
+export interface ReflectingServer {
+  readonly address: string;
+  /** What it tells from now on. */
+  files: readonly MessageInitShape<typeof FileDescriptorProtoSchema>[];
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+/** Starts a server whose reflection gives files as they are, one at a time, however wrong or incomplete they are. */
+export async function startReflectingServer(files: ReflectingServer["files"]): Promise<ReflectingServer> {
+  const gateway = createTestGateway({
+    routes: (router) => {
+      router.service(ServerReflection, {
+        async *serverReflectionInfo(requests) {
+          for await (const { messageRequest } of requests) yield { messageResponse: answer(messageRequest) };
+        },
+      });
+    },
+  });
+  const answer = (question: { readonly case?: string | undefined; readonly value?: unknown }): Answer => {
+    const known = server.files.map((file) => create(FileDescriptorProtoSchema, file));
+    const services = known.flatMap((file) => servicesOf(file).map((name) => ({ name, file })));
+    if (question.case === "listServices") {
+      return { case: "listServicesResponse", value: { service: services.map(({ name }) => ({ name })) } };
+    }
+    const found =
+      question.case === "fileByFilename"
+        ? known.find(({ name }) => name === question.value)
+        : services.find(({ name }) => name === question.value)?.file;
+    if (found === undefined) return { case: "errorResponse", value: { errorCode: 5, errorMessage: "not found" } };
+    const fileDescriptorProto = [toBinary(FileDescriptorProtoSchema, found)];
+    return { case: "fileDescriptorResponse", value: { fileDescriptorProto } };
+  };
+  const { port } = await gateway.listen({ host: "127.0.0.1" });
+  const server = { address: `127.0.0.1:${port}`, files, [Symbol.asyncDispose]: () => gateway.close() };
+  return server;
+}
+
+function servicesOf({ package: name, service }: FileDescriptorProto): string[] {
+  return service.map((each) => (name === "" ? each.name : `${name}.${each.name}`));
+}

@@ -1,0 +1,61 @@
+import { once } from "node:events";
+import { get } from "node:http";
+import { Readable } from "node:stream";
+import type { Gateway } from "../../../gateway/src/index.ts";
+import { type Address, type Field, fieldsOf, type HttpVersion } from "../carriers/exchange.ts";
+import { openHttp2 } from "../carriers/http2-connection.ts";
+import { within } from "../deadline.ts";
+
+/** An answer whose body is read as it is sent. */
+export interface BegunAnswer {
+  readonly header: readonly Field[];
+  readonly body: Readable;
+  [Symbol.dispose](): void;
+}
+
+/** Sends a GET, on a connection of its own, and waits for the header of its answer. Dispose of it with `using`. */
+export async function openAnswer(
+  { address: { address, port }, gateway }: { readonly address: Address; readonly gateway: Gateway },
+  version: HttpVersion | "fetch",
+  path: string,
+  header: readonly Field[] = [],
+): Promise<BegunAnswer> {
+  if (version === "fetch") {
+    const controller = new AbortController();
+    const { signal } = controller;
+    const request = new Request(`http://a${path}`, { headers: header.map(([name, value]) => [name, value]), signal });
+    const { headers, body } = await within(gateway.fetch(request), "an answer");
+    const bytes = Readable.from(body ?? []);
+    return { header: [...headers], body: bytes, [Symbol.dispose]: () => controller.abort() };
+  }
+  if (version === "1.1") {
+    const request = get({ host: address, port, path, headers: Object.fromEntries(header), agent: false });
+    const [response] = await within(once(request, "response"), "an answer");
+    return { header: fieldsOf(response.rawHeaders), body: response, [Symbol.dispose]: () => void request.destroy() };
+  }
+  const connection = await openHttp2({ address, port });
+  const stream = connection.open({ httpMethod: "GET", path, header }, { endStream: true });
+  stream.on("error", () => undefined);
+  const [, , raw] = await within(once(stream, "response"), "an answer");
+  return { header: fieldsOf(raw), body: stream, [Symbol.dispose]: () => connection[Symbol.dispose]() };
+}
+
+/** Collects the text of a body. */
+export class TextCollector {
+  readonly #body: Readable;
+  #text = "";
+
+  constructor(body: Readable) {
+    this.#body = body;
+    body.setEncoding("utf8").on("data", (text: string) => void (this.#text += text));
+  }
+
+  /** Waits until some text has come, which must not have come before. */
+  async until(text: string): Promise<void> {
+    const wait = async (): Promise<void> => {
+      while (!this.#text.includes(text)) await once(this.#body, "data");
+    };
+    await within(wait(), text);
+    this.#text = this.#text.slice(this.#text.indexOf(text) + text.length);
+  }
+}

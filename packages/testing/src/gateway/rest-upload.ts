@@ -1,0 +1,77 @@
+import { once } from "node:events";
+import type { Duplex } from "node:stream";
+import type { Gateway } from "../../../gateway/src/index.ts";
+import type { Address, Field, HttpVersion } from "../carriers/exchange.ts";
+import { openFetchUpload, type Upload } from "../carriers/fetch.ts";
+import { openHttp1 } from "../carriers/http1-connection.ts";
+import { openHttp2, readHttp2Answer } from "../carriers/http2-connection.ts";
+
+/** Sends the header of a request, on a connection of its own. */
+export async function openUpload(
+  { address, gateway }: { readonly address: Address; readonly gateway: Gateway },
+  version: HttpVersion | "fetch",
+  [httpMethod, path]: readonly [httpMethod: string, path: string],
+  header: readonly Field[] = [],
+): Promise<Upload> {
+  if (version === "fetch") return openFetchUpload(gateway.fetch, [httpMethod, path], header);
+  return version === "1.1"
+    ? await openHttp1Upload(address, `${httpMethod} ${path}`, header)
+    : await openHttp2Upload(address, httpMethod, path, header);
+}
+
+async function openHttp1Upload(address: Address, request: string, header: readonly Field[]): Promise<Upload> {
+  const connection = await openHttp1(address);
+  const fields = [...header, ["host", "a"], ["transfer-encoding", "chunked"]].map(
+    ([name, value]) => `${name}: ${value}`,
+  );
+  connection.write(`${request} HTTP/1.1\r\n${fields.join("\r\n")}\r\n\r\n`);
+  return {
+    get waitingBytes() {
+      return connection.socket.writableLength;
+    },
+    write: (piece) => {
+      const bytes = Buffer.from(piece);
+      connection.write(
+        Buffer.concat([Buffer.from(`${bytes.byteLength.toString(16)}\r\n`), bytes, Buffer.from("\r\n")]),
+      );
+    },
+    end: () => connection.write("0\r\n\r\n"),
+    readAnswer: () => connection.readAnswer(),
+    readUntil: (text) => readUntil(connection.socket, text),
+    reset: () => void connection.socket.resetAndDestroy(),
+    [Symbol.dispose]: () => connection[Symbol.dispose](),
+  };
+}
+
+async function openHttp2Upload(
+  address: Address,
+  httpMethod: string,
+  path: string,
+  header: readonly Field[],
+): Promise<Upload> {
+  const connection = await openHttp2(address);
+  const stream = connection.open({ httpMethod, path, header }, { endStream: false });
+  const answer = readHttp2Answer(stream);
+  // A server that has answered waits for the end of the body, which may never come.
+  stream.on("end", () => stream.close());
+  // An upload that is aborted has no answer, and not every test wants one.
+  answer.catch(() => undefined);
+  return {
+    get waitingBytes() {
+      return stream.writableLength;
+    },
+    write: (piece) => void stream.write(piece),
+    end: () => void stream.end(),
+    readAnswer: () => answer,
+    readUntil: (text) => readUntil(stream, text),
+    // Its method `close` ends the body before it resets the stream.
+    reset: () => void stream.destroy(new Error("reset")),
+    [Symbol.dispose]: () => connection[Symbol.dispose](),
+  };
+}
+
+async function readUntil(socket: Duplex, text: string): Promise<string> {
+  let seen = "";
+  while (!seen.includes(text)) seen += String(await once(socket, "data"));
+  return seen;
+}

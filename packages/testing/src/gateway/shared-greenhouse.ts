@@ -1,0 +1,41 @@
+// A greenhouse on connections that its parent hands over. Sensors of this one read which process they are in.
+// Messages of its parent: "ping", answered by "pong"; "drain"; "drain at the next", which does so when a connection has come and is not taken yet;
+// "fill at the next", which then fills the channel to the parent.
+import { setTimeout } from "node:timers/promises";
+import type { ListenOptions } from "../../../gateway/src/index.ts";
+import { createTestGateway } from "./test-engine.ts";
+import { type GetReadingRequest, GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+
+const options: ListenOptions = JSON.parse(process.env["LISTEN_OPTIONS"] ?? "{}");
+const gateway = createTestGateway({
+  routes: (router) => router.service(GreenhouseService, { getReading }),
+  trustedProxies: { addresses: ["unix:"] },
+});
+
+/** Reads which process this is; of the sensor "late" some time after the end of the client's side has come. */
+async function getReading({ sensor }: GetReadingRequest): Promise<{ sensor: string }> {
+  if (sensor === "late") await setTimeout(100);
+  return { sensor: String(process.pid) };
+}
+
+/** More than a channel takes at once. */
+const fillingBytes = 4_000_000;
+
+let atNext: (() => void) | undefined;
+// Before the gateway's own, so it is called first.
+process.on("message", (message: unknown) => {
+  if (message === "ping") process.send?.("pong");
+  if (message === "drain") void drain();
+  if (message === "drain at the next") atNext = () => void drain();
+  if (message === "fill at the next") atNext = () => void process.send?.("x".repeat(fillingBytes));
+  if (typeof message !== "object" || message === null || !("connection" in message)) return;
+  atNext?.();
+  atNext = undefined;
+});
+await gateway.listen({ ...options, handedOver: true });
+process.send?.("listening");
+
+async function drain(): Promise<void> {
+  await gateway.drain(10_000);
+  process.disconnect?.();
+}

@@ -1,0 +1,155 @@
+import { create, type DescMessage, type MessageInitShape, toBinary, toJsonString } from "@bufbuild/protobuf";
+import type { Protocol } from "../../../gateway/src/index.ts";
+import { DeletePlantRequestSchema } from "../gen/plantstore/v1/plant_service_pb.ts";
+import { encodeEnvelope } from "./envelope.ts";
+import type { Address, Field, HttpAnswer, HttpRequest, HttpVersion } from "../carriers/exchange.ts";
+import { exchangeHttp1 } from "../carriers/http1-connection.ts";
+import { exchangeHttp2 } from "../carriers/http2-connection.ts";
+
+/** The path of the RPC, as every RPC protocol spells it. */
+export const deletePlantProcedure = "/plantstore.v1.PlantService/DeletePlant";
+
+/** One way to say DeletePlant in bytes: a protocol with its codec. */
+export interface WireFormat {
+  readonly name: WireFormatName;
+  readonly protocol: Protocol;
+  readonly codec: "path" | "json" | "proto";
+  /** Those that can carry it; gRPC needs HTTP/2's trailers. */
+  readonly httpVersions: readonly HttpVersion[];
+  /** The request's content type, and what it is answered with when the call succeeds; REST has neither. */
+  readonly contentType: string | undefined;
+  /** The fields besides the content type that a well-behaved client sends. */
+  readonly header: readonly Field[];
+  /** How a client asks for a deadline; `undefined` where the protocol knows none. */
+  readonly timeout: ((timeoutMs: number) => Field) | undefined;
+}
+
+/** The names of the {@link wireFormats}. */
+export type WireFormatName =
+  | "rest"
+  | "connect-json"
+  | "connect-proto"
+  | "grpc"
+  | "grpc-json"
+  | "grpc-web"
+  | "grpc-web-json"
+  | "grpc-web-text";
+
+const connectHeader: readonly Field[] = [["connect-protocol-version", "1"]];
+const grpcTimeout = (timeoutMs: number): Field => ["grpc-timeout", `${String(timeoutMs)}m`];
+const connectTimeout = (timeoutMs: number): Field => ["connect-timeout-ms", String(timeoutMs)];
+
+/** Every way to call DeletePlant. */
+export const wireFormats: Readonly<Record<WireFormatName, WireFormat>> = {
+  rest: {
+    name: "rest",
+    protocol: "rest",
+    codec: "path",
+    httpVersions: ["1.1", "2"],
+    contentType: undefined,
+    header: [],
+    timeout: undefined,
+  },
+  "connect-json": {
+    name: "connect-json",
+    protocol: "connect",
+    codec: "json",
+    httpVersions: ["1.1", "2"],
+    contentType: "application/json",
+    header: connectHeader,
+    timeout: connectTimeout,
+  },
+  "connect-proto": {
+    name: "connect-proto",
+    protocol: "connect",
+    codec: "proto",
+    httpVersions: ["1.1", "2"],
+    contentType: "application/proto",
+    header: connectHeader,
+    timeout: connectTimeout,
+  },
+  grpc: grpcFormat("grpc", "proto", "application/grpc+proto"),
+  "grpc-json": grpcFormat("grpc-json", "json", "application/grpc+json"),
+  "grpc-web": grpcWebFormat("grpc-web", "proto", "application/grpc-web+proto"),
+  "grpc-web-json": grpcWebFormat("grpc-web-json", "json", "application/grpc-web+json"),
+  "grpc-web-text": grpcWebFormat("grpc-web-text", "proto", "application/grpc-web-text+proto"),
+};
+
+/** A wire format on one HTTP version, and a name of the two for a row of a table. */
+export interface Carriage {
+  readonly name: string;
+  readonly format: WireFormat;
+  readonly httpVersion: HttpVersion;
+}
+
+/** Every wire format on every HTTP version that can carry it. */
+export const carriages: readonly Carriage[] = Object.values(wireFormats).flatMap((format) =>
+  format.httpVersions.map((httpVersion) => ({
+    name: `${format.name} over ${httpVersion === "1.1" ? "HTTP/1.1" : "h2c"}`,
+    format,
+    httpVersion,
+  })),
+);
+
+/** The carriages of one or several formats. */
+export function carriagesOf(...names: readonly WireFormatName[]): readonly Carriage[] {
+  return carriages.filter((carriage) => names.includes(carriage.format.name));
+}
+
+/** A request message of any RPC in the codec of the format, without envelope. REST has none. */
+export function encodeMessage<Desc extends DescMessage>(
+  format: WireFormat,
+  schema: Desc,
+  init: MessageInitShape<Desc>,
+): Buffer {
+  const message = create(schema, init);
+  return Buffer.from(format.codec === "json" ? toJsonString(schema, message) : toBinary(schema, message));
+}
+
+/** The message of DeletePlant in the codec of the format: with an id, or with none at all. */
+export function encodeDeletePlant(format: WireFormat, id: bigint | undefined): Buffer {
+  return encodeMessage(format, DeletePlantRequestSchema, id === undefined ? {} : { id });
+}
+
+/** A DeletePlant request as a well-behaved client writes it; `header` comes on top of what the format needs. */
+export function deletePlantRequest(format: WireFormat, id: bigint, header: readonly Field[]): HttpRequest {
+  if (format.protocol === "rest") return { httpMethod: "DELETE", path: `/plants/${String(id)}`, header };
+  return rpcRequest(format, encodeDeletePlant(format, id), header);
+}
+
+/** A unary request whose message is `message`, in the format's envelope where it has one. Not for REST. */
+export function rpcRequest(
+  format: WireFormat,
+  message: Uint8Array,
+  header: readonly Field[],
+  procedure: string = deletePlantProcedure,
+): HttpRequest {
+  const contentType: readonly Field[] = format.contentType === undefined ? [] : [["content-type", format.contentType]];
+  return {
+    httpMethod: "POST",
+    path: procedure,
+    header: [...contentType, ...format.header, ...header],
+    body: inEnvelope(format, message),
+  };
+}
+
+/** Sends a request on a connection of its own. */
+export async function exchange(address: Address, version: HttpVersion, request: HttpRequest): Promise<HttpAnswer> {
+  return version === "1.1" ? await exchangeHttp1(address, request) : await exchangeHttp2(address, request);
+}
+
+function inEnvelope(format: WireFormat, message: Uint8Array): Uint8Array {
+  if (format.protocol === "connect") return message;
+  const envelope = encodeEnvelope(0, message);
+  return format.name === "grpc-web-text" ? Buffer.from(envelope.toString("base64")) : envelope;
+}
+
+function grpcFormat(name: WireFormatName, codec: "json" | "proto", contentType: string): WireFormat {
+  const header: readonly Field[] = [["te", "trailers"]];
+  return { name, protocol: "grpc", codec, httpVersions: ["2"], contentType, header, timeout: grpcTimeout };
+}
+
+function grpcWebFormat(name: WireFormatName, codec: "json" | "proto", contentType: string): WireFormat {
+  const header: readonly Field[] = [["x-grpc-web", "1"]];
+  return { name, protocol: "grpc-web", codec, httpVersions: ["1.1", "2"], contentType, header, timeout: grpcTimeout };
+}

@@ -1,0 +1,134 @@
+import { createServer } from "node:net";
+import type { Duplex } from "node:stream";
+import {
+  BacklogBudget,
+  type ErrorCode,
+  type ErrorScope,
+  type IncomingBody,
+} from "../../../gateway/src/exchange/index.ts";
+import {
+  defaultHttp2Limits,
+  encodeBlock,
+  encodeStatus,
+  Http2Connection,
+  type Http2Limits,
+  type Http2RequestHead,
+  type Http2Stream,
+  type StreamReceiver,
+} from "../../../http-engine/src/http2/index.ts";
+import { type LoopbackServer, startOnLoopback } from "../carriers/listen-on-loopback.ts";
+
+/** What the engine under test serves, and within which limits. */
+export interface EngineOptions {
+  /** Default: {@link echo}. */
+  readonly serve?: (stream: Http2Stream, head: Http2RequestHead) => void;
+  readonly limits?: Partial<Http2Limits>;
+  /** Default: one for each connection. */
+  readonly budget?: BacklogBudget;
+  /** Default: a fault in a test's server is thrown, and fails the test. */
+  readonly onFault?: (error: unknown) => void;
+  readonly onError?: (scope: ErrorScope, code: ErrorCode) => void;
+}
+
+/** A server of HTTP/2 and nothing else. */
+export interface Engine extends LoopbackServer {
+  readonly connections: ReadonlySet<Http2Connection>;
+}
+
+/** Starts the engine on real sockets. */
+export async function startEngine(options: EngineOptions = {}): Promise<Engine> {
+  const connections = new Set<Http2Connection>();
+  const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
+    const connection = serveConnection(socket, options, () => connections.delete(connection));
+    connections.add(connection);
+  });
+  return { ...(await startOnLoopback(server)), connections };
+}
+
+/** Serves one connection, whatever carries it. */
+export function serveConnection(
+  socket: Duplex,
+  { serve = echo, limits = {}, budget, onFault = rethrow, onError = () => {} }: EngineOptions = {},
+  onClose: () => void = () => {},
+): Http2Connection {
+  const all: Http2Limits = { ...defaultHttp2Limits, ...limits };
+  return new Http2Connection(socket, {
+    limits: all,
+    budget: budget ?? new BacklogBudget(256 * 1024 * 1024),
+    onStream: serve,
+    onClose,
+    onFault,
+    onError,
+  });
+}
+
+function rethrow(error: unknown): never {
+  throw error;
+}
+
+/** What a test says of a receiver. A piece of the body counts as kept unless `onData` returns `false`. */
+export interface ReceiverParts extends Partial<Omit<StreamReceiver, "body">> {
+  readonly onData?: (piece: Uint8Array, last: boolean) => boolean | void;
+  readonly onEnd?: () => void;
+  readonly isAwaited?: boolean;
+}
+
+/** What a receiver does where a test does not say otherwise: it uses the body and lets all else pass. */
+export function receiving(stream: Http2Stream, receiver: ReceiverParts = {}): StreamReceiver {
+  const { onData = (piece) => stream.consumed(piece.byteLength), onEnd = () => {}, isAwaited = false } = receiver;
+  const body: IncomingBody = {
+    isAwaited,
+    isFull: false,
+    onData: (piece, last) => {
+      const isKept = onData(piece, last) !== false;
+      if (last && !stream.closed) onEnd();
+      return isKept;
+    },
+    onEnd,
+  };
+  return { onReset: () => {}, onWritable: () => {}, ...receiver, body };
+}
+
+/** A header section with a status and nothing else. */
+export function statusBlock(httpStatus: number): Uint8Array {
+  return encodeStatus(httpStatus);
+}
+
+/** Answers with status 200 and a body. */
+export function answer(stream: Http2Stream, body: Uint8Array = new Uint8Array(0)): void {
+  stream.answer([statusBlock(200)], body.byteLength === 0 ? undefined : body, undefined);
+}
+
+/** Reads the body, and then sends it back. */
+export function echo(stream: Http2Stream): void {
+  const pieces: Uint8Array[] = [];
+  stream.receiver = receiving(stream, {
+    onData: (piece) => {
+      pieces.push(piece);
+      stream.consumed(piece.byteLength);
+    },
+    onEnd: () => answer(stream, Buffer.concat(pieces)),
+  });
+  if (stream.remoteEnded) answer(stream);
+}
+
+/** Sends each piece of the body back as it comes, and takes no more than it gets rid of. Ends with a trailer section. */
+export function pipe(stream: Http2Stream): void {
+  let heldBytes = 0;
+  const finish = (): void => stream.end(undefined, encodeBlock(["done", "yes"]));
+  stream.sendHeaders([statusBlock(200)], false);
+  stream.receiver = receiving(stream, {
+    onData: (piece) => {
+      heldBytes += piece.byteLength;
+      stream.sendData(new Uint8Array(piece));
+      if (stream.queuedBytes === 0) release();
+    },
+    onWritable: () => release(),
+    onEnd: finish,
+  });
+  const release = (): void => {
+    stream.consumed(heldBytes);
+    heldBytes = 0;
+  };
+  if (stream.remoteEnded) finish();
+}

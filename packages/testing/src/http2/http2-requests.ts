@@ -1,0 +1,75 @@
+import type { ErrorCode } from "../../../gateway/src/exchange/index.ts";
+import type { Http2RequestHead, Http2Stream } from "../../../http-engine/src/http2/index.ts";
+import type { Field } from "../carriers/exchange.ts";
+import { echo, receiving } from "./http2-engine.ts";
+import {
+  frame,
+  type Frame,
+  frameFlag,
+  frameType,
+  headerBlock,
+  headersFrame,
+  type StreamEnd,
+} from "../carriers/http2-frames.ts";
+
+/** The header of a request without a body. */
+export const getHeader: readonly Field[] = [
+  [":method", "GET"],
+  [":scheme", "http"],
+  [":path", "/"],
+  [":authority", "x"],
+];
+
+/** Its header block. */
+export const getBlock: Buffer = headerBlock(getHeader);
+
+/** The header of a request with a body. */
+export function postHeader(...more: readonly Field[]): Field[] {
+  return [[":method", "POST"], ...getHeader.slice(1), ...more];
+}
+
+/** A request that is complete. */
+export function whole(streamId: number): Frame {
+  return headersFrame(streamId, getHeader, frameFlag.endStream);
+}
+
+/** A request whose body is still to come. */
+export function begun(streamId: number, ...more: readonly Field[]): Frame {
+  return headersFrame(streamId, postHeader(...more));
+}
+
+/** Numbers of 32 bits. */
+export function uint32(...values: readonly number[]): Buffer {
+  return Buffer.from(values.flatMap((value) => [value >>> 24, value >>> 16, value >>> 8, value]));
+}
+
+/** SETTINGS with one setting. */
+export function settingFrame(id: number, value: number): Frame {
+  return frame(frameType.settings, 0, 0, Buffer.concat([Buffer.from([0, id]), uint32(value)]));
+}
+
+export function windowUpdateFrame(streamId: number, increment: number): Frame {
+  return frame(frameType.windowUpdate, 0, streamId, uint32(increment));
+}
+
+/** The stream was answered as it should be. */
+export const answered: StreamEnd = { kind: "answered", httpStatus: 200 };
+
+/** The stream was reset before it was answered. */
+export function resetWith(errorCode: ErrorCode): StreamEnd {
+  return { kind: "reset", httpStatus: 0, errorCode };
+}
+
+/** The connection was ended. */
+export function goAwayWith(errorCode: ErrorCode): StreamEnd {
+  return { kind: "go-away", httpStatus: 0, errorCode };
+}
+
+/** A field by which a request tells {@link echoUnlessHeld} to hold its body: to use none of it, and never to answer. */
+export const hold: Field = ["hold", "1"];
+
+/** Answers with the body, unless it is told to hold it. */
+export const echoUnlessHeld = (stream: Http2Stream, { fields }: Http2RequestHead): void => {
+  if (!fields.includes(hold[0])) return echo(stream);
+  stream.receiver = receiving(stream, { onData: () => {} });
+};

@@ -1,0 +1,21 @@
+import { type Log, type LogLevel, openLog } from "../../../telemetry/src/logs/log.ts";
+
+/** A log that keeps its lines. */
+export interface LogLines {
+  readonly log: Log;
+  /** The lines so far, parsed. */
+  readonly lines: () => Record<string, unknown>[];
+  /** The lines so far, as written. */
+  readonly text: () => string;
+}
+
+/** Opens a log whose lines a test can read back. */
+export function openLogLines(level: LogLevel): LogLines {
+  const written: string[] = [];
+  const log = openLog(level, { write: (line) => void written.push(line) });
+  return {
+    log,
+    lines: () => written.map((line): Record<string, unknown> => JSON.parse(line)),
+    text: () => written.join(""),
+  };
+}

@@ -1,0 +1,53 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { fileURLToPath } from "node:url";
+import { within } from "../deadline.ts";
+
+/** The folder of the project. */
+export const projectFolder: string = fileURLToPath(new URL("../../../..", import.meta.url));
+
+/**
+ * An environment in which Node keeps what it has compiled for the next start: half of the time of a program that loads
+ * the sources.
+ */
+export const compileCache: Readonly<Record<string, string>> = {
+  NODE_COMPILE_CACHE: join(tmpdir(), "node-compile-cache"),
+};
+
+/** What a program came to. */
+export interface ProgramResult {
+  readonly exitCode: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Where a program runs, with what added to the environment, and how long it may take. */
+export interface ProgramOptions {
+  /** Default: the folder of the project. */
+  readonly folder?: string;
+  readonly environment?: Readonly<Record<string, string>>;
+  readonly limitMs?: number;
+}
+
+/** Runs a program to its end. Rejects when it cannot be started or hangs. */
+export async function runProgram(
+  file: string,
+  args: readonly string[],
+  { folder = projectFolder, environment = {}, limitMs }: ProgramOptions = {},
+): Promise<ProgramResult> {
+  const child = spawn(file, args, {
+    cwd: folder,
+    env: { ...process.env, ...compileCache, ...environment },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  try {
+    const ends = Promise.all([text(child.stdout), text(child.stderr), once(child, "exit")]);
+    const [stdout, stderr] = await within(ends, `the end of ${file}`, limitMs);
+    return { exitCode: child.exitCode, stdout, stderr };
+  } finally {
+    child.kill("SIGKILL");
+  }
+}

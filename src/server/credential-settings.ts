@@ -1,0 +1,245 @@
+import {
+  type IntrospectionSource,
+  isJwtAlgorithm,
+  type JwtAlgorithm,
+  jwtAlgorithms,
+  type JwtSource,
+  parsePlainTokens,
+  parseProviderUrl,
+  type SourceNames,
+  type StaticToken,
+  type TokenSources,
+} from "@plantstore/auth";
+import { notParsed, parsed, type ParseResult } from "@plantstore/auth/inputs";
+import { oneOf, readableFile, type Setting } from "./setting-readers.ts";
+
+/** The settings of credentials. */
+export interface CredentialConfiguration {
+  /** Development tokens; only their hashes are kept. */
+  readonly tokens: readonly StaticToken[] | undefined;
+  readonly tokenHashesFile: string | undefined;
+  readonly jwtIssuers: readonly string[] | undefined;
+  readonly jwtAudiences: readonly string[] | undefined;
+  /** The key set of each issuer, in the same order. */
+  readonly jwksUrls: readonly string[] | undefined;
+  readonly jwksFile: string | undefined;
+  readonly jwtAlgorithms: readonly JwtAlgorithm[];
+  readonly jwtType: "any" | "at+jwt";
+  readonly providerScopes: "ignored" | "demanded";
+  readonly jwtScopeClaims: readonly string[];
+  readonly introspectionUrl: string | undefined;
+  readonly introspectionClientId: string | undefined;
+  readonly introspectionClientSecretFile: string | undefined;
+  readonly introspectionAudiences: readonly string[] | undefined;
+}
+
+const texts = listOf("be texts separated by commas", (text) => text || undefined);
+
+/** Continues the sentence "… must". */
+const safeUrl = "be an https URL, or http to the loopback address";
+
+/** The settings of credentials. */
+export const credentialSettings: {
+  readonly [Key in keyof CredentialConfiguration]: Setting<NonNullable<CredentialConfiguration[Key]>>;
+} = {
+  tokens: {
+    title: "Your own tokens",
+    variable: "PLANTSTORE_TOKENS",
+    about: "plain bearer tokens, separated by commas, for development",
+    secret: "hidden",
+    read: readTokens,
+  },
+  tokenHashesFile: {
+    variable: "PLANTSTORE_TOKEN_HASHES_FILE",
+    about: "file of token hashes, written by `plantstore token create`",
+    read: readableFile,
+  },
+  jwtIssuers: {
+    title: "JSON Web Tokens",
+    variable: "PLANTSTORE_JWT_ISSUER",
+    about: "issuers whose JWTs are accepted, separated by commas, spelled exactly like `iss`",
+    read: texts,
+  },
+  jwtAudiences: {
+    variable: "PLANTSTORE_JWT_AUDIENCE",
+    about: "audiences, separated by commas; a JWT must contain one of them",
+    read: texts,
+  },
+  jwksUrls: {
+    variable: "PLANTSTORE_JWKS_URL",
+    about: "URL of the key set of each issuer, in the same order; by default from the metadata of the issuer",
+    read: listOf(`${safeUrl}; several are separated by commas`, providerUrl),
+  },
+  jwksFile: {
+    variable: "PLANTSTORE_JWKS_FILE",
+    about: "file with the key set of a single issuer, which is watched",
+    read: readableFile,
+  },
+  jwtAlgorithms: {
+    variable: "PLANTSTORE_JWT_ALGORITHMS",
+    about: "accepted signature algorithms, separated by commas",
+    fallback: "RS256,PS256,ES256,EdDSA",
+    read: listOf(`be some of ${jwtAlgorithms.join(", ")}`, (text) => (isJwtAlgorithm(text) ? text : undefined)),
+  },
+  jwtType: {
+    variable: "PLANTSTORE_JWT_TYPE",
+    about: "required `typ`: any, or at+jwt as in RFC 9068",
+    fallback: "any",
+    read: oneOf(["any", "at+jwt"]),
+  },
+  providerScopes: {
+    variable: "PLANTSTORE_PROVIDER_SCOPES",
+    about: "whether scopes of providers' tokens are ignored or demanded",
+    fallback: "ignored",
+    read: oneOf(["ignored", "demanded"]),
+  },
+  jwtScopeClaims: {
+    variable: "PLANTSTORE_JWT_SCOPE_CLAIMS",
+    about: "claims of a JWT that contain its scopes, separated by commas",
+    fallback: "scope,scp",
+    read: texts,
+  },
+  introspectionUrl: {
+    title: "Token introspection",
+    variable: "PLANTSTORE_INTROSPECTION_URL",
+    about: "introspection endpoint for all other tokens (RFC 7662)",
+    read: (text) => {
+      const url = providerUrl(text);
+      return url === undefined ? notParsed(safeUrl) : parsed(url);
+    },
+  },
+  introspectionClientId: {
+    variable: "PLANTSTORE_INTROSPECTION_CLIENT_ID",
+    about: "our client id at that endpoint",
+    read: parsed,
+  },
+  introspectionClientSecretFile: {
+    variable: "PLANTSTORE_INTROSPECTION_CLIENT_SECRET_FILE",
+    about: "file with our client secret there, which is watched",
+    read: readableFile,
+  },
+  introspectionAudiences: {
+    variable: "PLANTSTORE_INTROSPECTION_AUDIENCE",
+    about: "audiences, separated by commas; an introspected token must contain one of them",
+    read: texts,
+  },
+};
+
+/** Returns the contradictions between the settings of credentials, by `given`, which says whether one was given. */
+export function credentialContradictions(
+  { jwtIssuers, jwksUrls, providerScopes }: Partial<CredentialConfiguration>,
+  given: (key: keyof CredentialConfiguration) => boolean,
+): string[] {
+  const introspection = new Set([
+    given("introspectionUrl"),
+    given("introspectionClientId"),
+    given("introspectionClientSecretFile"),
+  ]);
+  const rules: readonly (readonly [isBroken: boolean, problem: string])[] = [
+    [
+      given("jwtIssuers") !== given("jwtAudiences"),
+      "PLANTSTORE_JWT_ISSUER and PLANTSTORE_JWT_AUDIENCE must be given together",
+    ],
+    [
+      (given("jwksUrls") || given("jwksFile")) && !given("jwtIssuers"),
+      "PLANTSTORE_JWKS_URL and PLANTSTORE_JWKS_FILE need PLANTSTORE_JWT_ISSUER",
+    ],
+    [
+      jwtIssuers !== undefined && jwksUrls !== undefined && jwtIssuers.length !== jwksUrls.length,
+      "PLANTSTORE_JWKS_URL must have one URL for each of PLANTSTORE_JWT_ISSUER, in their order",
+    ],
+    [
+      given("jwksFile") && (given("jwksUrls") || (jwtIssuers !== undefined && jwtIssuers.length > 1)),
+      "PLANTSTORE_JWKS_FILE is for one issuer, and goes without PLANTSTORE_JWKS_URL",
+    ],
+    [
+      given("jwtScopeClaims") && !(given("jwtIssuers") && providerScopes === "demanded"),
+      "PLANTSTORE_JWT_SCOPE_CLAIMS needs PLANTSTORE_JWT_ISSUER and PLANTSTORE_PROVIDER_SCOPES=demanded",
+    ],
+    [
+      introspection.size > 1,
+      "PLANTSTORE_INTROSPECTION_URL, PLANTSTORE_INTROSPECTION_CLIENT_ID and PLANTSTORE_INTROSPECTION_CLIENT_SECRET_FILE must be given together",
+    ],
+  ];
+  return rules.flatMap(([isBroken, problem]) => (isBroken ? [problem] : []));
+}
+
+/** The settings of which at least one is needed to verify credentials. */
+export const verifierSettings: readonly Setting<unknown>[] = [
+  credentialSettings.tokenHashesFile,
+  credentialSettings.tokens,
+  credentialSettings.jwtIssuers,
+  credentialSettings.introspectionUrl,
+];
+
+/** Returns the sources of valid tokens, or `undefined` when none is configured. */
+export function tokenSourcesOf(configuration: CredentialConfiguration): TokenSources | undefined {
+  const { tokens, tokenHashesFile, jwtIssuers } = configuration;
+  const introspection = introspectionOf(configuration);
+  const jwt = jwtIssuers?.map((issuer, index) => jwtSourceOf(issuer, index, configuration));
+  const sources = { tokens, tokenHashesFile, jwt, introspection };
+  return Object.values(sources).every((source) => source === undefined) ? undefined : sources;
+}
+
+/** Returns the setting of each source that can turn out to be wrong when it is opened. */
+export function sourceSettings({ jwksFile }: Pick<CredentialConfiguration, "jwksFile">): SourceNames {
+  const jwt = jwksFile === undefined ? credentialSettings.jwtIssuers : credentialSettings.jwksFile;
+  return {
+    tokenHashesFile: credentialSettings.tokenHashesFile.variable,
+    jwt: jwt.variable,
+    introspection: credentialSettings.introspectionClientSecretFile.variable,
+  };
+}
+
+/** Returns what tokens are verified with, in a few words for the log. */
+export function credentialSourcesOf(configuration: CredentialConfiguration): string {
+  const { tokens, tokenHashesFile, jwtIssuers, introspectionUrl } = configuration;
+  const sources = [
+    tokenHashesFile !== undefined && "token hashes",
+    tokens !== undefined && "tokens in clear",
+    jwtIssuers !== undefined && `JWTs of ${jwtIssuers.join(", ")}`,
+    introspectionUrl !== undefined && "introspection",
+  ];
+  return sources.filter((source) => source !== false).join("; ") || "none";
+}
+
+function jwtSourceOf(issuer: string, index: number, configuration: CredentialConfiguration): JwtSource {
+  const { jwtAudiences, jwksUrls, jwksFile, jwtType, providerScopes } = configuration;
+  const url = jwksUrls?.[index];
+  const keys = jwksFile === undefined ? url && { url } : { file: jwksFile };
+  return {
+    issuer,
+    audiences: jwtAudiences ?? [],
+    keys: keys || undefined,
+    algorithms: configuration.jwtAlgorithms,
+    demandAccessTokenType: jwtType === "at+jwt",
+    demandScopes: providerScopes === "demanded",
+    scopeClaims: configuration.jwtScopeClaims,
+  };
+}
+
+function introspectionOf(configuration: CredentialConfiguration): IntrospectionSource | undefined {
+  const { introspectionUrl: url, introspectionClientId: clientId } = configuration;
+  const { introspectionClientSecretFile: clientSecretFile, introspectionAudiences: audiences } = configuration;
+  if (url === undefined || clientId === undefined || clientSecretFile === undefined) return undefined;
+  return { url, clientId, clientSecretFile, audiences, demandScopes: configuration.providerScopes === "demanded" };
+}
+
+function readTokens(text: string): ParseResult<readonly StaticToken[]> {
+  const tokens = parsePlainTokens(text);
+  return tokens.kind === "value"
+    ? parsed(tokens.value)
+    : notParsed(`hold bearer tokens: ${tokens.problems.join(", ")}`);
+}
+
+function listOf<T>(must: string, read: (text: string) => T | undefined): (text: string) => ParseResult<readonly T[]> {
+  return (text) => {
+    const items = text.split(",").map((item) => read(item.trim()));
+    const good = items.filter((item) => item !== undefined);
+    return good.length === items.length ? parsed(good) : notParsed(must);
+  };
+}
+
+function providerUrl(text: string): string | undefined {
+  return parseProviderUrl(text).kind === "value" ? text : undefined;
+}

@@ -1,0 +1,28 @@
+/**
+ * How do the parts fit together?
+ *
+ * The only room where all others meet: settings become a configuration, the configuration becomes a store, a verifier
+ * and a log, and {@link createPlantServer} combines them into a server. It defines the policy of the plant store
+ * (statuses, scopes, addresses) and does no work of its own.
+ */
+export { describePlantStore } from "./describe-plant-store.ts";
+export { openLog } from "@plantstore/telemetry/logs";
+export { backUp, importPlants, migratePlants, openPlantDatabase, parseId, restore } from "../stores/index.ts";
+export type { PlantErrorCode } from "../service/index.ts";
+export { checkConfiguration } from "./check-configuration.ts";
+export { ConfigurationError } from "./configuration-error.ts";
+export { type ConfigurationSources, readConfiguration, showConfiguration, trimmedSettings } from "./configuration.ts";
+export { explainListening } from "./explain-listening.ts";
+export { createPlantServer, type PlantServer } from "./create-plant-server.ts";
+export { listTokens, revokeToken } from "@plantstore/auth";
+export { nearestName } from "@plantstore/gateway/options";
+export { explainSystemError } from "@plantstore/auth/inputs";
+export { issuePlantToken } from "./plant-tokens.ts";
+export { plantLocationOf } from "./database-url.ts";
+export type { PlantServerOptions } from "./plant-server-options.ts";
+export { flagOf, type Setting, socketPathOf } from "./setting-readers.ts";
+export { type Configuration, settingGroups, settings } from "./settings.ts";
+export { serveMetrics } from "./admin-server.ts";
+export { bindOptionsOf, startServer, type StartedServer, type StartOptions } from "./start-server.ts";
+export { type BindOptions, shareConnections, type SharedPort } from "@plantstore/gateway";
+export type { MetricFamily } from "@plantstore/telemetry/metrics";

@@ -1,0 +1,60 @@
+import type { HrTime, ValueType } from "@opentelemetry/api";
+import type {
+  AggregationTemporality,
+  DataPoint,
+  DataPointType,
+  MetricData,
+  MetricProducer,
+  ResourceMetrics,
+} from "@opentelemetry/sdk-metrics";
+import type { MetricFamily } from "@plantstore/telemetry/metrics";
+
+// The values of the SDK's enums, which is not imported for them.
+const double: ValueType.DOUBLE = 1;
+const cumulative: AggregationTemporality.CUMULATIVE = 1;
+const histogram: DataPointType.HISTOGRAM = 0;
+const gauge: DataPointType.GAUGE = 2;
+const sum: DataPointType.SUM = 3;
+
+/**
+ * Creates what hands over our metrics to a metric reader of OpenTelemetry's SDK, next to those of its own meters. Sums
+ * are cumulative, so a lost export loses one moment, and no counts.
+ *
+ * @param collect - returns the metrics as they are now
+ */
+export function createMetricProducer(
+  resource: ResourceMetrics["resource"],
+  collect: () => readonly MetricFamily[],
+): MetricProducer {
+  const startTime = now();
+  return {
+    collect: () => {
+      const endTime = now();
+      const metrics = collect().map((family) => toMetricData(family, { startTime, endTime }));
+      const scopeMetrics = [{ scope: { name: "plantstore" }, metrics }];
+      return Promise.resolve({ resourceMetrics: { resource, scopeMetrics }, errors: [] });
+    },
+  };
+}
+
+function toMetricData(family: MetricFamily, times: Pick<DataPoint<unknown>, "startTime" | "endTime">): MetricData {
+  const { name, unit, description } = family;
+  const about = { descriptor: { name, unit, description, valueType: double }, aggregationTemporality: cumulative };
+  if (family.kind === "histogram") {
+    const boundaries = [...family.bounds];
+    const dataPoints = family.points.map(({ attributes, counts, sum: total }) => {
+      const count = counts.reduce((all, each) => all + each, 0);
+      return { ...times, attributes, value: { buckets: { boundaries, counts: [...counts] }, sum: total, count } };
+    });
+    return { ...about, dataPointType: histogram, dataPoints };
+  }
+  const dataPoints = family.points.map((point) => ({ ...times, ...point }));
+  if (family.kind === "gauge") return { ...about, dataPointType: gauge, dataPoints };
+  return { ...about, dataPointType: sum, dataPoints, isMonotonic: true };
+}
+
+/** Returns the time as seconds since 1970 and nanoseconds; it never jumps when the system's clock is set. */
+function now(): HrTime {
+  const ms = performance.timeOrigin + performance.now();
+  return [Math.floor(ms / 1_000), Math.round((ms % 1_000) * 1e6)];
+}

@@ -1,0 +1,272 @@
+import { randomUUID } from "node:crypto";
+import { accessSync, constants } from "node:fs";
+import { createRequire } from "node:module";
+import { hostname } from "node:os";
+import { setTimeout as delay } from "node:timers/promises";
+import type { ResourceMetrics } from "@opentelemetry/sdk-metrics";
+import type { Log } from "@plantstore/telemetry/logs";
+import type { MetricFamily } from "@plantstore/telemetry/metrics";
+import type { PlantErrorCode } from "../service/index.ts";
+import { ConfigurationError } from "./configuration-error.ts";
+import { createMetricProducer } from "./metric-producer.ts";
+
+/** Environment variables, by name. */
+type Environment = Readonly<Record<string, string | undefined>>;
+
+type Signal = "traces" | "metrics";
+
+/** Options of {@link startSdk}. */
+export interface SdkOptions {
+  readonly signals: ReadonlySet<Signal>;
+  /** The version of the server. */
+  readonly serviceVersion: string;
+  /** Returns the metrics as they are now. */
+  readonly collect: () => readonly MetricFamily[];
+  /** Takes what is wrong with variables, and that exports fail, and work again. */
+  readonly log: Pick<Log, "info" | "warn">;
+}
+
+/** The SDK at work. */
+export interface Sdk {
+  /** Exports what is left, for two seconds at most, and takes the SDK out of the process. Never rejects. */
+  close(): Promise<void>;
+  /** Takes the SDK out of the process, and exports nothing more. */
+  abandon(): void;
+}
+
+/** Milliseconds that the last export may take when the server stops, which a dead collector must not hold up. */
+const lastExportMs = 2_000;
+
+/** Returns whether a program that was loaded before has registered an SDK for traces. */
+export function isSdkRegistered(): boolean {
+  // Where the API keeps what is registered, for all its copies in a process.
+  const registered: unknown = Reflect.get(globalThis, Symbol.for("opentelemetry.js.api.1"));
+  return typeof registered === "object" && registered !== null && "trace" in registered;
+}
+
+/**
+ * Returns the signals for whose export the variables of OpenTelemetry ask, and which no other program in the process
+ * takes.
+ */
+export function askedSignals(environment: Environment): ReadonlySet<Signal> {
+  if (environment["OTEL_SDK_DISABLED"]?.toLowerCase() === "true") return new Set();
+  const isAsked = (signal: Signal): boolean => {
+    const exporter = environment[`OTEL_${signal.toUpperCase()}_EXPORTER`];
+    if (exporter !== undefined && exporter !== "") return exporter !== "none";
+    return Boolean(
+      environment[`OTEL_EXPORTER_OTLP_${signal.toUpperCase()}_ENDPOINT`] || environment["OTEL_EXPORTER_OTLP_ENDPOINT"],
+    );
+  };
+  const signals = isSdkRegistered() ? (["metrics"] as const) : (["traces", "metrics"] as const);
+  return new Set(signals.filter(isAsked));
+}
+
+const telemetryCode: PlantErrorCode = "ERR_TELEMETRY";
+
+/**
+ * Loads OpenTelemetry's SDK and starts it with the variables of the process, which it reads itself.
+ *
+ * @throws ConfigurationError when it is not installed, or cannot be started
+ */
+export function startSdk({ signals, serviceVersion, collect, log }: SdkOptions): Sdk {
+  const load = findSdk();
+  const api: typeof import("@opentelemetry/api") = load("@opentelemetry/api");
+  // Some of the SDK's messages have a stack.
+  const report = (message: string): void =>
+    log.warn({ errorCode: telemetryCode, problem: message.split("\n", 1)[0] }, "OpenTelemetry reports a problem");
+  const logger = { error: report, warn: report, info: silent, debug: silent, verbose: silent };
+  // What is registered already belongs to the program that did so.
+  const own = isSdkRegistered() ? [] : [api.trace, api.logs, api.context, api.propagation, api.diag];
+  if (own.length > 0) api.diag.setLogger(logger, { logLevel: api.DiagLogLevel.WARN, suppressOverrideMessage: true });
+  const abandon = (): void => own.forEach((part) => part.disable());
+  const parts: { shutdown(): Promise<void> }[] = [];
+  try {
+    reportUnheeded(load, report);
+    const start: Start = { load, resource: createResource(load, serviceVersion, report), log, report };
+    if (signals.has("metrics")) parts.push(startMetrics(start, collect));
+    if (signals.has("traces")) parts.push(startTraces(start));
+  } catch (cause) {
+    for (const part of parts) void part.shutdown().catch(silent);
+    abandon();
+    throw new ConfigurationError([`OpenTelemetry's SDK cannot be started: ${String(cause)}`]);
+  }
+  return {
+    abandon,
+    close: async () => {
+      const inTime = new AbortController();
+      const ended = Promise.all(parts.map((part) => part.shutdown())).catch((reason) => report(String(reason)));
+      await Promise.race([ended, delay(lastExportMs, undefined, { signal: inTime.signal }).catch(() => undefined)]);
+      inTime.abort();
+      abandon();
+    },
+  };
+}
+
+/** Loads a package that comes with the SDK, wherever the package manager has put it. */
+type Load = NodeJS.Require;
+
+/** What the parts of the SDK are started with. */
+interface Start {
+  readonly load: Load;
+  readonly resource: ResourceMetrics["resource"];
+  readonly log: SdkOptions["log"];
+  readonly report: (problem: string) => void;
+}
+
+function findSdk(): Load {
+  try {
+    return createRequire(createRequire(import.meta.filename).resolve("@opentelemetry/sdk-node"));
+  } catch {
+    throw new ConfigurationError([
+      "the variables OTEL_… ask for an export, which needs npm install @opentelemetry/api @opentelemetry/sdk-node",
+    ]);
+  }
+}
+
+function createResource(load: Load, serviceVersion: string, report: Start["report"]): ResourceMetrics["resource"] {
+  const sdk: typeof import("@opentelemetry/resources") = load("@opentelemetry/resources");
+  // Not what the SDK detects by itself: it adds the command line, which may have a password in it.
+  const own = sdk.resourceFromAttributes({
+    "service.name": "plantstore",
+    "service.version": serviceVersion,
+    "service.instance.id": randomUUID(),
+    "host.name": hostname(),
+    "process.pid": process.pid,
+  });
+  const given = sdk.detectResources({ detectors: [sdk.envDetector] });
+  // The SDK drops all of them for one that is malformed.
+  const { attributes = {} } = sdk.resourceAttributesEnvDetector.detect();
+  if (process.env["OTEL_RESOURCE_ATTRIBUTES"]?.trim() && Object.keys(attributes).length === 0)
+    report("OTEL_RESOURCE_ATTRIBUTES is malformed: all attributes in it are ignored");
+  return sdk.defaultResource().merge(own).merge(given);
+}
+
+function startTraces({ load, resource, log, report }: Start): { shutdown(): Promise<void> } {
+  const { NodeSDK }: typeof import("@opentelemetry/sdk-node") = load("@opentelemetry/sdk-node");
+  const { OTLPTraceExporter }: typeof import("@opentelemetry/exporter-trace-otlp-proto") = load(
+    otlpPackage("traces", "@opentelemetry/exporter-trace-otlp-", report),
+  );
+  // The SDK itself makes exporters other than OTLP's.
+  const isOtlp = (process.env["OTEL_TRACES_EXPORTER"] || "otlp") === "otlp";
+  const sdk = new NodeSDK({
+    resource,
+    autoDetectResources: false,
+    metricReaders: [],
+    logRecordProcessors: [],
+    ...(isOtlp && { traceExporter: logOutcomes(new OTLPTraceExporter(), "traces", log) }),
+  });
+  sdk.start();
+  return sdk;
+}
+
+function startMetrics(
+  { load, resource, log, report }: Start,
+  collect: SdkOptions["collect"],
+): { shutdown(): Promise<void> } {
+  const sdk: typeof import("@opentelemetry/sdk-metrics") = load("@opentelemetry/sdk-metrics");
+  const { OTLPMetricExporter }: typeof import("@opentelemetry/exporter-metrics-otlp-proto") = load(
+    otlpPackage("metrics", "@opentelemetry/exporter-metrics-otlp-", report),
+  );
+  const exportIntervalMillis = readMs("OTEL_METRIC_EXPORT_INTERVAL", 60_000, report);
+  const reader = new sdk.PeriodicExportingMetricReader({
+    exporter: logOutcomes(new OTLPMetricExporter(), "metrics", log),
+    exportIntervalMillis,
+    exportTimeoutMillis: Math.min(exportIntervalMillis, readMs("OTEL_METRIC_EXPORT_TIMEOUT", 30_000, report)),
+    metricProducers: [createMetricProducer(resource, collect)],
+  });
+  // Not registered: a program that was loaded before may have a provider of its own.
+  return new sdk.MeterProvider({ resource, readers: [reader] });
+}
+
+const protocolPackages = new Map([
+  ["http/protobuf", "proto"],
+  ["http/json", "http"],
+  ["grpc", "grpc"],
+]);
+
+/** Returns the package that exports a signal by the protocol that the variables name. */
+function otlpPackage(signal: Signal, prefix: string, report: Start["report"]): string {
+  const variables = [`OTEL_EXPORTER_OTLP_${signal.toUpperCase()}_PROTOCOL`, "OTEL_EXPORTER_OTLP_PROTOCOL"];
+  const variable = variables.find((name) => process.env[name]);
+  const protocol = (variable && process.env[variable]) ?? "http/protobuf";
+  const ending = protocolPackages.get(protocol.trim());
+  if (ending === undefined) {
+    report(`${variable} is none of ${[...protocolPackages.keys()].join(", ")}: ${signal} go by http/protobuf`);
+  }
+  return prefix + (ending ?? "proto");
+}
+
+/** The variables that the SDK would heed elsewhere, each with the values that mean what is done here. */
+const unheeded: readonly (readonly [name: string, ...meant: string[]])[] = [
+  ["OTEL_CONFIG_FILE"],
+  ["OTEL_LOGS_EXPORTER", "none"],
+  ["OTEL_METRICS_EXPORTER", "otlp", "none"],
+  ["OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE", "cumulative"],
+  ["OTEL_NODE_RESOURCE_DETECTORS", "none"],
+];
+
+function reportUnheeded(load: Load, report: Start["report"]): void {
+  for (const [name, ...meant] of unheeded) {
+    const value = process.env[name];
+    if (value && !meant.includes(value.toLowerCase())) report(`${name}=${value} is not heeded`);
+  }
+  const { parseKeyPairsIntoRecord }: typeof import("@opentelemetry/core") = load("@opentelemetry/core");
+  const isRead = (field: string): boolean => Object.keys(parseKeyPairsIntoRecord(field)).length > 0;
+  for (const part of ["", "TRACES_", "METRICS_"]) {
+    const name = `OTEL_EXPORTER_OTLP_${part}HEADERS`;
+    const fields = (process.env[name] ?? "").split(",").filter((field) => field.trim() !== "");
+    // Not with their text, which may be a credential.
+    if (!fields.every(isRead)) report(`${name} has a field that is not name=value: it is not sent`);
+    for (const file of ["CERTIFICATE", "CLIENT_CERTIFICATE", "CLIENT_KEY"]) {
+      reportUnreadable(`OTEL_EXPORTER_OTLP_${part}${file}`, report);
+    }
+  }
+}
+
+/** The SDK does not say which variable it is, and for gRPC says nothing before the first export. */
+function reportUnreadable(variable: string, report: Start["report"]): void {
+  const path = process.env[variable];
+  if (!path) return;
+  try {
+    accessSync(path, constants.R_OK);
+  } catch (cause) {
+    report(`${variable} cannot be read: ${String(cause)}`);
+  }
+}
+
+function readMs(variable: string, fallback: number, report: Start["report"]): number {
+  const text = process.env[variable];
+  const ms = Number(text || fallback);
+  if (ms >= 1 && ms <= timerMsMax) return ms;
+  report(`${variable} is not a number from 1 to ${timerMsMax}: it is ${fallback}`);
+  return fallback;
+}
+
+/** The longest wait of a timer of Node, in milliseconds. */
+const timerMsMax = 2 ** 31 - 1;
+
+/** What exporters of all signals have. */
+interface Exporter<Items> {
+  export(items: Items, done: (result: { code: number; error?: Error }) => void): void;
+}
+
+/** Logs when an exporter begins to fail and when it works again, in place of each failure. */
+function logOutcomes<Items, One extends Exporter<Items>>(
+  exporter: One & Exporter<Items>,
+  signal: Signal,
+  log: SdkOptions["log"],
+): One {
+  const send = exporter.export.bind(exporter);
+  let isFailing = false;
+  exporter.export = (items, done) =>
+    send(items, ({ code, error }) => {
+      const fields = { errorCode: telemetryCode, signal, problem: error?.message };
+      if (code !== 0 && !isFailing) log.warn(fields, "telemetry cannot be exported");
+      if (code === 0 && isFailing) log.info({ signal }, "telemetry can be exported again");
+      isFailing = code !== 0;
+      done({ code: 0 });
+    });
+  return exporter;
+}
+
+function silent(): void {}

@@ -1,0 +1,174 @@
+import { Code } from "@connectrpc/connect";
+import { credentialRefusalOf, type TokenVerifier } from "@plantstore/auth";
+import type { FileReload, WatchedFile } from "@plantstore/auth/inputs";
+import type { AnsweredRequest } from "@plantstore/gateway";
+import type { OnBatch } from "../stores/index.ts";
+import type { PlantStore } from "../service/index.ts";
+import {
+  type Attributes,
+  createRequestMetrics,
+  durationBounds,
+  measureGateway,
+  measureProcess,
+  measureReadiness,
+  type MetricFamily,
+  Metrics,
+} from "@plantstore/telemetry/metrics";
+import type { Certificate } from "./certificate.ts";
+import type { PlantServer } from "./create-plant-server.ts";
+import type { Database } from "./database-url.ts";
+
+/** Returns the attributes of a commit of deletes, for metrics and spans. */
+export function commitAttributes(database: Database["kind"]): Attributes {
+  return {
+    "db.system.name": database === "postgres" ? "postgresql" : database,
+    "db.operation.name": "DELETE",
+    "db.collection.name": "plants",
+  };
+}
+
+/** The metrics of a plant server. Create it before the store and the gateway, which take its hooks. */
+export class PlantMetrics implements Disposable {
+  readonly onAnswer: (answer: AnsweredRequest) => void;
+  readonly onBatch: OnBatch;
+  readonly #metrics = new Metrics();
+  readonly #process: Disposable;
+
+  constructor(database: Database["kind"]) {
+    this.onAnswer = createRequestMetrics(this.#metrics, { refusalOf });
+    this.onBatch = countBatches(this.#metrics, database);
+    this.#process = measureProcess(this.#metrics);
+  }
+
+  /** Adds the metrics that are read from the parts of a server whenever they are asked for. */
+  watch(
+    server: PlantServer,
+    store: PlantStore,
+    verifier: TokenVerifier | undefined,
+    certificate: Certificate | undefined,
+    urlFile: WatchedFile | undefined,
+  ): void {
+    const metrics = this.#metrics;
+    measureGateway(metrics, server);
+    measureReadiness(metrics, server.readiness);
+    measureWaiting(metrics, store);
+    measureConnections(metrics, store);
+    metrics.gauge(
+      { name: "plantstore.jwks.age", unit: "s", description: "Time since the keys of an issuer were last fetched" },
+      () =>
+        (verifier?.keysFetched ?? []).map(({ issuer, atMs }) => ({
+          attributes: { issuer },
+          value: (performance.now() - atMs) / 1_000,
+        })),
+    );
+    const description = "When the certificate expires, in seconds since 1970";
+    metrics.gauge({ name: "plantstore.tls.certificate.not_after", unit: "s", description }, () =>
+      certificate === undefined ? [] : [{ attributes: {}, value: certificate.current.notAfterMs / 1_000 }],
+    );
+    this.#measureReloads(() => [
+      ...(verifier?.fileReloads ?? []),
+      ...[certificate, urlFile].flatMap((file) => file?.lastReload ?? []),
+    ]);
+  }
+
+  #measureReloads(readReloads: () => readonly FileReload[]): void {
+    const read = (valueOf: (reload: FileReload) => number) => () =>
+      readReloads().map((reload) => ({ attributes: { "file.path": reload.path }, value: valueOf(reload) }));
+    this.#metrics.gauge(
+      {
+        name: "plantstore.file.reload.successful",
+        unit: "",
+        description: "1 while the file has what is in use, else 0",
+      },
+      read(({ succeeded }) => Number(succeeded)),
+    );
+    this.#metrics.gauge(
+      {
+        name: "plantstore.file.reload.last_success",
+        unit: "s",
+        description: "When the file was last taken, since 1970",
+      },
+      read(({ lastSuccessMs }) => lastSuccessMs / 1_000),
+    );
+  }
+
+  /** Adds which release runs, and on which Node. */
+  tellBuild(version: string): void {
+    const attributes = { "service.version": version, "process.runtime.version": process.versions.node };
+    const description = "Always 1; its labels say which release runs, and on which Node";
+    this.#metrics.gauge({ name: "plantstore.build.info", unit: "", description }, () => [{ attributes, value: 1 }]);
+  }
+
+  collect(): readonly MetricFamily[] {
+    return this.#metrics.collect();
+  }
+
+  [Symbol.dispose](): void {
+    this.#process[Symbol.dispose]();
+  }
+}
+
+function measureWaiting(metrics: Metrics, store: PlantStore): void {
+  metrics.gauge({ name: "plantstore.deletes.waiting", unit: "{delete}", description: "Deletes that wait" }, () => {
+    const { forBatch = 0, forLock = 0 } = store.waiting ?? {};
+    return [
+      { attributes: { "plantstore.wait.reason": "batch" }, value: forBatch },
+      { attributes: { "plantstore.wait.reason": "lock" }, value: forLock },
+    ];
+  });
+  const description = "Deletes that may wait for a batch at the moment";
+  metrics.gauge({ name: "plantstore.deletes.waiting.limit", unit: "{delete}", description }, () =>
+    store.waiting === undefined ? [] : [{ attributes: {}, value: store.waiting.forBatchMax }],
+  );
+}
+
+function measureConnections(metrics: Metrics, store: PlantStore): void {
+  const description = "Connections to the server of the database";
+  metrics.gauge({ name: "db.client.connection.count", unit: "{connection}", description }, () => {
+    if (store.connections === undefined) return [];
+    const { used, idle } = store.connections;
+    const pool = { "db.client.connection.pool.name": "plants" };
+    return [
+      { attributes: { ...pool, "db.client.connection.state": "used" }, value: used },
+      { attributes: { ...pool, "db.client.connection.state": "idle" }, value: idle },
+    ];
+  });
+}
+
+/** The upper bounds of the sizes of batches: the largest of either store has 1,024 deletes. */
+const batchSizeBounds = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1_024];
+
+function countBatches(metrics: Metrics, database: Database["kind"]): OnBatch {
+  const durations = metrics.histogram(
+    {
+      name: "db.client.operation.duration",
+      unit: "s",
+      description: "Duration of the commit of a batch of deletes, with its repetitions",
+    },
+    durationBounds,
+  );
+  const sizes = metrics.histogram(
+    { name: "plantstore.delete.batch.size", unit: "{delete}", description: "Deletes in a batch" },
+    batchSizeBounds,
+  );
+  const about = commitAttributes(database);
+  const succeeded = durations.with(about);
+  const failed = durations.with({ ...about, "error.type": "_OTHER" });
+  const all = sizes.with({});
+  return ({ length }) => {
+    const startMs = performance.now();
+    all.record(length);
+    return (error) => (error === undefined ? succeeded : failed).record((performance.now() - startMs) / 1_000);
+  };
+}
+
+/**
+ * Returns why a request was refused: the kind of a refused credential, `unmatched` for a path where nothing is, and
+ * `resource_exhausted` for too large a message, too many calls or a full queue.
+ */
+function refusalOf({ error, procedure, httpRoute }: AnsweredRequest): string | undefined {
+  const credential = credentialRefusalOf(error);
+  if (credential !== undefined) return credential.kind;
+  if (error?.code === Code.ResourceExhausted) return "resource_exhausted";
+  return procedure === undefined && httpRoute === undefined ? "unmatched" : undefined;
+}

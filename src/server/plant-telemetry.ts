@@ -1,0 +1,88 @@
+import type { Log } from "@plantstore/telemetry/logs";
+import type { OnBatch } from "../stores/index.ts";
+import type { Tracing } from "@plantstore/telemetry/opentelemetry";
+import type { Database } from "./database-url.ts";
+import { askedSignals, isSdkRegistered, type Sdk, startSdk } from "./opentelemetry-sdk.ts";
+import { commitAttributes, PlantMetrics } from "./plant-metrics.ts";
+import type { PlantServerOptions } from "./plant-server-options.ts";
+
+/** What is to be known of a plant server while it runs. */
+export interface TelemetryOptions {
+  readonly database: Database["kind"];
+  /** The version of the server where the variables of OpenTelemetry are heeded; `undefined` where they are not. */
+  readonly serviceVersion: string | undefined;
+  readonly log: Log;
+}
+
+/** The telemetry of a plant server: its metrics, and its traces where there is an SDK to take them. */
+export interface PlantTelemetry extends AsyncDisposable {
+  readonly hooks: Pick<PlantServerOptions, "onRequest" | "onAnswer" | "interceptors" | "logFields">;
+  readonly onBatch: OnBatch;
+  readonly metrics: PlantMetrics;
+}
+
+/**
+ * Starts to measure, and to export where the variables of OpenTelemetry ask for it. Traces go to the SDK that is
+ * registered already, if there is one.
+ *
+ * @throws ConfigurationError when the SDK is needed and cannot be started
+ */
+export async function openPlantTelemetry({ database, serviceVersion, log }: TelemetryOptions): Promise<PlantTelemetry> {
+  await using started = new AsyncDisposableStack();
+  const metrics = started.use(new PlantMetrics(database));
+  if (serviceVersion !== undefined) metrics.tellBuild(serviceVersion);
+  const sdk = serviceVersion === undefined ? undefined : startAskedSdk(serviceVersion, metrics, log);
+  started.defer(async () => sdk?.close());
+  const isTraced = serviceVersion !== undefined && isSdkRegistered();
+  const hooks = isTraced
+    ? tracedHooks(await import("@plantstore/telemetry/opentelemetry"), metrics, database)
+    : { hooks: { onAnswer: metrics.onAnswer }, onBatch: metrics.onBatch };
+  const toStop = started.move();
+  return {
+    ...hooks,
+    metrics,
+    [Symbol.asyncDispose]: () => toStop.disposeAsync(),
+  };
+}
+
+function startAskedSdk(serviceVersion: string, metrics: PlantMetrics, log: Log): Sdk | undefined {
+  const signals = askedSignals(process.env);
+  if (signals.size === 0) return undefined;
+  return startSdk({ signals, serviceVersion, log, collect: () => metrics.collect() });
+}
+
+function tracedHooks(
+  { createTracing, traceIdsOf }: typeof import("@plantstore/telemetry/opentelemetry"),
+  metrics: PlantMetrics,
+  database: Database["kind"],
+): Pick<PlantTelemetry, "hooks" | "onBatch"> {
+  const tracing = createTracing({ anonymous: true });
+  return {
+    hooks: {
+      onRequest: tracing.onRequest,
+      interceptors: [tracing.interceptor],
+      onAnswer: (answer) => {
+        metrics.onAnswer(answer);
+        tracing.onAnswer(answer);
+      },
+      logFields: (contextValues) => traceIdsOf(contextValues) ?? {},
+    },
+    onBatch: tracedBatches(tracing, metrics, database),
+  };
+}
+
+function tracedBatches(tracing: Tracing, metrics: PlantMetrics, database: Database["kind"]): OnBatch {
+  const attributes = commitAttributes(database);
+  return (calls) => {
+    const count = metrics.onBatch(calls);
+    const end = tracing.startShared({
+      name: "DELETE plants",
+      attributes: calls.length === 1 ? attributes : { ...attributes, "db.operation.batch.size": calls.length },
+      requests: calls.map(({ context }) => context.values),
+    });
+    return (error) => {
+      count(error);
+      end(error);
+    };
+  };
+}

@@ -1,0 +1,151 @@
+import { accessSync, constants } from "node:fs";
+import { isIP } from "node:net";
+import { explainSystemError, notParsed, parsed, type ParseResult } from "@plantstore/auth/inputs";
+import { isAddressOrNetwork } from "@plantstore/gateway";
+
+/** A setting; docs/configuration.md has a row for each. */
+export interface Setting<T> {
+  /** The title of the group that begins with this setting, for `--help`. */
+  readonly title?: string;
+  /** The environment variable, of which {@link flagOf} makes the flag. */
+  readonly variable: string;
+  /** What it does, in a few words, for `--help`. */
+  readonly about: string;
+  /** The value when neither the variable nor the flag is given. */
+  readonly fallback?: string;
+  /** Of a value that must never appear in a message: what may be shown of it, or that nothing may. */
+  readonly secret?: ((text: string) => string) | "hidden";
+  /** Parses the text. A problem continues the sentence "PORT must …". */
+  readonly read: (text: string) => ParseResult<T>;
+}
+
+/** The prefix of the project's own variables. */
+export const variablePrefix = "PLANTSTORE_";
+
+/** Returns a variable without the {@link variablePrefix}, if it has it. */
+export function withoutPrefix(variable: string): string {
+  return variable.startsWith(variablePrefix) ? variable.slice(variablePrefix.length) : variable;
+}
+
+/**
+ * Returns the flag of a setting without dashes: its variable without the prefix, in small letters. A setting of which
+ * nothing may be shown has none, because process lists show flags.
+ */
+export function flagOf({ variable, secret }: Setting<unknown>): string | undefined {
+  return secret === "hidden" ? undefined : withoutPrefix(variable).toLowerCase().replaceAll("_", "-");
+}
+
+/** Returns a reader of whole decimal numbers in a range, both ends included. */
+export function wholeNumber(least: number, most: number, unit: string = ""): (text: string) => ParseResult<number> {
+  const must = `be a whole number${unit && ` of ${unit}`} from ${least} to ${most}`;
+  return (text) => {
+    // Number() would also accept "", " 7", "0x7" and "1e3".
+    const number = /^(0|[1-9][0-9]*)$/.test(text) ? Number(text) : Number.NaN;
+    return number >= least && number <= most ? parsed(number) : notParsed(must);
+  };
+}
+
+/** Returns a reader of one of the given words. */
+export function oneOf<T extends string>(words: readonly T[]): (text: string) => ParseResult<T> {
+  return (text) => {
+    const word = words.find((candidate) => candidate === text);
+    return word === undefined ? notParsed(`be one of ${words.join(", ")}`) : parsed(word);
+  };
+}
+
+/** Reads the path of a file, which must be readable when the server starts. */
+export function readableFile(text: string): ParseResult<string> {
+  try {
+    accessSync(text, constants.R_OK);
+    return parsed(text);
+  } catch (reason) {
+    return notParsed(`name a file that can be read: ${explainSystemError(reason)}`);
+  }
+}
+
+/** The prefix of a `HOST` that is a Unix socket. */
+const unixPrefix = "unix:";
+
+/** The longest path of a Unix socket, in bytes: Linux's `sun_path` (unix(7)) without the zero that ends it. */
+const socketPathBytesMax = 107;
+
+/** Reads `HOST`: an IP address, the name of a host, or `unix:` and the path of a socket. */
+export function readHost(text: string): ParseResult<string> {
+  const path = socketPathOf(text);
+  if (path !== undefined && path !== "" && Buffer.byteLength(path) <= socketPathBytesMax) return parsed(text);
+  const isHost = path === undefined && /^[A-Za-z0-9.:_%-]+$/.test(text) && !isBrokenAddress(text);
+  return isHost
+    ? parsed(text)
+    : notParsed(`be an IP address, a host name, or unix: and a path of ${socketPathBytesMax} bytes at most`);
+}
+
+/** Whether a text can be an IP address alone and is none: `999.1.1.1` would be looked up as a name. */
+function isBrokenAddress(text: string): boolean {
+  return (text.includes(":") || /(?:^|\.)[0-9]+$/.test(text)) && isIP(text) === 0;
+}
+
+/** Returns the path of the Unix socket that a `HOST` names; `undefined` when it names something else. */
+export function socketPathOf(host: string): string | undefined {
+  return host.startsWith(unixPrefix) ? host.slice(unixPrefix.length) : undefined;
+}
+
+/** Reads the mode of a file as `chmod` takes it: `660`. */
+export function readFileMode(text: string): ParseResult<number> {
+  return /^0?[0-7]{3}$/.test(text)
+    ? parsed(Number.parseInt(text, 8))
+    : notParsed("be a mode of three digits, such as 660");
+}
+
+/** Reads a list, separated by commas, of IP addresses, networks such as `10.0.0.0/8`, and `unix:`. */
+export function readAddresses(text: string): ParseResult<readonly string[]> {
+  const entries = text.split(",").map((entry) => entry.trim());
+  return entries.every(isAddressOrNetwork)
+    ? parsed(entries)
+    : notParsed("be IP addresses or networks such as 10.0.0.0/8, or unix:, separated by commas");
+}
+
+/**
+ * Reads the origins whose pages may send requests, separated by commas, or `*` for all.
+ *
+ * Origins must be spelled as browsers send them (RFC 6454 §6.2): one with a path or capitals would never match.
+ */
+export function readCorsOrigins(text: string): ParseResult<readonly string[] | "*"> {
+  if (text === "*") return parsed("*");
+  const origins = text.split(",").map((origin) => origin.trim());
+  const wrong = origins.find((origin) => !URL.canParse(origin) || new URL(origin).origin !== origin);
+  return wrong === undefined
+    ? parsed(origins)
+    : notParsed("be * or origins such as https://shop.example, separated by commas");
+}
+
+/** The address on which an operator's tools reach the server, apart from that of the service. */
+export interface AdminAddress {
+  readonly host: string;
+  /** 0 for a free one. */
+  readonly port: number;
+}
+
+/** Reads `PLANTSTORE_ADMIN_ADDRESS`: `9464`, `0.0.0.0:9464` or `[::1]:9464`. */
+export function readAdminAddress(text: string): ParseResult<AdminAddress> {
+  const [, inBrackets, name, digits] = /^(?:(?:\[([0-9A-Fa-f:.%]+)\]|([A-Za-z0-9.-]+)):)?(\d{1,5})$/.exec(text) ?? [];
+  const port = Number(digits);
+  const host = inBrackets ?? name ?? "127.0.0.1";
+  if (digits === undefined || port > 65_535 || isBrokenAddress(host))
+    return notParsed("be a port, or a host and a port, such as 127.0.0.1:9464");
+  return parsed({ host, port });
+}
+
+/**
+ * Reads `PLANTSTORE_PUBLIC_URL`, the base URL that clients use.
+ *
+ * Its path becomes the prefix of every path; a query, a fragment or credentials make no sense and are refused.
+ */
+export function readPublicUrl(text: string): ParseResult<URL> {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const isHttp = url?.protocol === "http:" || url?.protocol === "https:";
+  if (url === undefined || !isHttp) return notParsed("be an http or https URL");
+  if (url.search !== "" || url.hash !== "" || url.username !== "" || url.password !== "") {
+    return notParsed("be a URL without query, fragment and credentials");
+  }
+  return parsed(url);
+}

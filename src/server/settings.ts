@@ -1,0 +1,240 @@
+import { drainMsMax, drainTimesDefault } from "@plantstore/gateway/health";
+import { type LogLevel, logLevels, type RequestIdAnswers } from "@plantstore/telemetry/logs";
+import type { PostgresLocation } from "../stores/index.ts";
+import { type Database, readDatabaseUrl, readDatabaseUrlFile, showDatabaseUrl } from "./database-url.ts";
+import { type CredentialConfiguration, credentialSettings } from "./credential-settings.ts";
+import type { HttpEngineName } from "./http-engine.ts";
+import {
+  type AdminAddress,
+  oneOf,
+  readableFile,
+  readAddresses,
+  readAdminAddress,
+  readCorsOrigins,
+  readFileMode,
+  readHost,
+  readPublicUrl,
+  type Setting,
+  wholeNumber,
+} from "./setting-readers.ts";
+
+/** The configuration, read and checked. */
+export interface Configuration extends CredentialConfiguration {
+  readonly host: string;
+  readonly port: number;
+  readonly socketMode: number;
+  readonly workers: number;
+  readonly maxConnectionAgeMs: number | undefined;
+  readonly maxConnectionAgeGraceMs: number | undefined;
+  readonly httpEngine: HttpEngineName;
+  /** Where plants are stored, by `DATABASE_URL`, or without it by `databaseUrlFile`. */
+  readonly database: Database;
+  readonly databaseUrlFile: PostgresLocation | undefined;
+  readonly deletionsKeptHours: number;
+  readonly publicUrl: URL | undefined;
+  readonly docs: "open" | "closed";
+  readonly corsOrigins: readonly string[] | "*" | undefined;
+  readonly trustedProxies: readonly string[] | undefined;
+  readonly proxyFields: "x-forwarded" | "forwarded" | "none" | undefined;
+  readonly proxyProtocol: "on" | "off";
+  readonly ratePerPrincipal: number | undefined;
+  readonly ratePerAddress: number | undefined;
+  readonly tlsCertFile: string | undefined;
+  readonly tlsKeyFile: string | undefined;
+  readonly requestIdAnswers: RequestIdAnswers;
+  readonly logLevel: LogLevel;
+  readonly audit: "always" | "by-level";
+  readonly probeLines: "on" | "off";
+  readonly drainDelayMs: number;
+  readonly drainTimeoutMs: number;
+  readonly adminAddress: AdminAddress | undefined;
+}
+
+/** More than any machine has cores, so that a typing error cannot exhaust it. */
+const workersMax = 256;
+
+/** A year, beyond which an age limits nothing. */
+const connectionAgeMsMax = 31_536_000_000;
+
+/** More than a process serves: above it a limit limits nothing. */
+const callsPerSecondMax = 1_000_000;
+
+/** A century, for those who want to keep records forever. */
+const deletionsKeptHoursMax = 876_000;
+
+/** The table of settings, which `--help`, docs/configuration.md and the reader all follow. */
+export const settings: { readonly [Key in keyof Configuration]: Setting<NonNullable<Configuration[Key]>> } = {
+  host: {
+    title: "Address and processes",
+    variable: "HOST",
+    about: "address to listen on, or unix:<path> for a Unix socket",
+    fallback: "127.0.0.1",
+    read: readHost,
+  },
+  port: {
+    variable: "PORT",
+    about: "TCP port for every protocol; 0 takes a free one; not used with a Unix socket",
+    fallback: "8080",
+    read: wholeNumber(0, 65_535),
+  },
+  socketMode: {
+    variable: "PLANTSTORE_SOCKET_MODE",
+    about: "who may connect to a Unix socket: its mode",
+    fallback: "660",
+    read: readFileMode,
+  },
+  workers: {
+    variable: "PLANTSTORE_WORKERS",
+    about: "processes that share the port; more than one with postgres:// only",
+    fallback: "1",
+    read: wholeNumber(1, workersMax),
+  },
+  maxConnectionAgeMs: {
+    variable: "PLANTSTORE_MAX_CONNECTION_AGE_MS",
+    about: "after how long a connection is ended, up to a tenth sooner or later, so that clients spread over servers",
+    read: wholeNumber(1, connectionAgeMsMax, "milliseconds"),
+  },
+  maxConnectionAgeGraceMs: {
+    variable: "PLANTSTORE_MAX_CONNECTION_AGE_GRACE_MS",
+    about: "how long its calls may take after that; without it each may finish",
+    read: wholeNumber(1, connectionAgeMsMax, "milliseconds"),
+  },
+  httpEngine: {
+    variable: "PLANTSTORE_HTTP_ENGINE",
+    about: "the HTTP that serves connections: own, or node for node:http and node:http2",
+    fallback: "own",
+    read: oneOf(["own", "node"]),
+  },
+  database: {
+    title: "Plants",
+    variable: "DATABASE_URL",
+    about: "where plants are stored: sqlite:<file>, postgres://…, or memory: (loopback only)",
+    secret: showDatabaseUrl,
+    read: readDatabaseUrl,
+  },
+  databaseUrlFile: {
+    variable: "DATABASE_URL_FILE",
+    about: "instead of it, a file with a postgres:// URL, which is watched",
+    read: readDatabaseUrlFile,
+  },
+  deletionsKeptHours: {
+    variable: "PLANTSTORE_DELETIONS_KEPT_HOURS",
+    about: "how long deletion records are kept",
+    fallback: "2160",
+    read: wholeNumber(1, deletionsKeptHoursMax, "hours"),
+  },
+  ...credentialSettings,
+  publicUrl: {
+    title: "What clients and pages see",
+    variable: "PLANTSTORE_PUBLIC_URL",
+    about: "base URL for clients; its path prefixes every path",
+    read: readPublicUrl,
+  },
+  docs: {
+    variable: "PLANTSTORE_DOCS",
+    about: "access to /docs and /openapi.json: open to everyone, or closed without a credential",
+    fallback: "closed",
+    read: oneOf(["open", "closed"]),
+  },
+  corsOrigins: {
+    variable: "PLANTSTORE_CORS_ORIGINS",
+    about: "origins whose pages may send requests from browsers, separated by commas, or *",
+    read: readCorsOrigins,
+  },
+  trustedProxies: {
+    title: "Proxies",
+    variable: "PLANTSTORE_TRUSTED_PROXIES",
+    about: "IP addresses and networks of proxies that say who the client is, and unix: for those on a Unix socket",
+    read: readAddresses,
+  },
+  proxyFields: {
+    variable: "PLANTSTORE_PROXY_FIELDS",
+    about:
+      "the fields in which they say it: x-forwarded, forwarded (RFC 7239), or none; by default none with PROXY headers, else x-forwarded",
+    read: oneOf(["x-forwarded", "forwarded", "none"]),
+  },
+  proxyProtocol: {
+    variable: "PLANTSTORE_PROXY_PROTOCOL",
+    about: "whether their connections begin with a PROXY header, version 1 or 2: on or off",
+    fallback: "off",
+    read: oneOf(["on", "off"]),
+  },
+  ratePerPrincipal: {
+    title: "Rates",
+    variable: "PLANTSTORE_RATE_PER_PRINCIPAL",
+    about: "calls a second that each caller may make, and as many at once",
+    read: wholeNumber(1, callsPerSecondMax, "calls a second"),
+  },
+  ratePerAddress: {
+    variable: "PLANTSTORE_RATE_PER_ADDRESS",
+    about: "calls a second that each IP address may make, and as many at once; an IPv6 /64 counts as one",
+    read: wholeNumber(1, callsPerSecondMax, "calls a second"),
+  },
+  tlsCertFile: {
+    title: "TLS",
+    variable: "TLS_CERT_FILE",
+    about: "certificate chain in PEM; needs the key",
+    read: readableFile,
+  },
+  tlsKeyFile: { variable: "TLS_KEY_FILE", about: "private key in PEM; needs the certificate", read: readableFile },
+  requestIdAnswers: {
+    title: "Request ids and logs",
+    variable: "PLANTSTORE_REQUEST_ID_ANSWERS",
+    about: "which answers carry x-request-id: always, or asked: errors, streams, and answers to requests that sent one",
+    fallback: "asked",
+    read: oneOf(["asked", "always"]),
+  },
+  logLevel: {
+    variable: "LOG_LEVEL",
+    about: `lowest level that is logged: ${logLevels.join(", ")}`,
+    fallback: "info",
+    read: oneOf(logLevels),
+  },
+  audit: {
+    variable: "PLANTSTORE_AUDIT",
+    about: "when refused credentials and deletions are logged: always, except at silent; or by-level, as info",
+    fallback: "always",
+    read: oneOf(["always", "by-level"]),
+  },
+  probeLines: {
+    variable: "PLANTSTORE_LOG_PROBES",
+    about: "whether probes and gRPC health checks have lines in the log: on, or off",
+    fallback: "on",
+    read: oneOf(["on", "off"]),
+  },
+  drainDelayMs: {
+    title: "Shutdown and metrics",
+    variable: "PLANTSTORE_DRAIN_DELAY_MS",
+    about: "how long to keep serving after readiness went off",
+    fallback: String(drainTimesDefault.delayMs),
+    read: wholeNumber(0, drainMsMax, "milliseconds"),
+  },
+  drainTimeoutMs: {
+    variable: "PLANTSTORE_DRAIN_TIMEOUT_MS",
+    about: "how long running calls may take after that",
+    fallback: String(drainTimesDefault.timeoutMs),
+    read: wholeNumber(0, drainMsMax, "milliseconds"),
+  },
+  adminAddress: {
+    variable: "PLANTSTORE_ADMIN_ADDRESS",
+    about: "port, or host:port, of /metrics, which needs no credential; the host is 127.0.0.1 by default",
+    read: readAdminAddress,
+  },
+};
+
+/** Settings that belong together. */
+export interface SettingGroup {
+  readonly title: string;
+  readonly settings: readonly Setting<unknown>[];
+}
+
+/** All settings by the groups of `--help`, in the order of the table. */
+export const settingGroups: readonly SettingGroup[] = groupsOf(Object.values(settings));
+
+function groupsOf(all: readonly Setting<unknown>[]): SettingGroup[] {
+  const starts = all.flatMap(({ title }, index) => (title === undefined && index > 0 ? [] : [index]));
+  return starts.map((start, n) => ({
+    title: all[start]?.title ?? "Settings",
+    settings: all.slice(start, starts[n + 1]),
+  }));
+}

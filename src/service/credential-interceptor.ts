@@ -1,0 +1,28 @@
+import type { Interceptor } from "@connectrpc/connect";
+import { type BearerAuth, principalKey } from "@plantstore/auth";
+
+/**
+ * Creates a Connect interceptor that checks the bearer metadata of every call, `Authorization: Bearer <token>` (RFC 6750
+ * §2.1), except to open procedures such as health checks.
+ *
+ * It stores the principal under `principalKey` for the handler. A missing, malformed or invalid token is refused as
+ * `Unauthenticated`, a token without the required scope as `PermissionDenied`, each with a challenge in
+ * `www-authenticate`; a token that cannot be checked right now as `Unavailable` with `retry-after`.
+ *
+ * It works in any Connect server. In the gateway, `admit` of the same {@link BearerAuth} has already verified the token
+ * and the scope, before the body was read; then the interceptor repeats only the check of the scope.
+ */
+export function createCredentialInterceptor(auth: BearerAuth): Interceptor {
+  return (next) => async (request) => {
+    const { service, method, header, contextValues } = request;
+    const procedure = `/${service.typeName}/${method.name}`;
+    if (auth.isOpen(procedure)) return next(request);
+    let principal = contextValues.get(principalKey);
+    if (principal === undefined) {
+      principal = await auth.authenticate(header.get("authorization"));
+      contextValues.set(principalKey, principal);
+    }
+    auth.authorize(principal, procedure);
+    return next(request);
+  };
+}

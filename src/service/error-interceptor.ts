@@ -1,0 +1,38 @@
+import type { Interceptor, StreamRequest, UnaryRequest } from "@connectrpc/connect";
+import type { FailedCall, SafeErrors } from "@plantstore/telemetry/logs";
+
+/**
+ * Creates a Connect interceptor that makes every error safe to show. It passes on a `ConnectError`, unless its code is
+ * `Internal`, `Unknown` or `DataLoss`; everything else becomes `Internal` with a fixed message, and its cause is logged.
+ *
+ * It must be the first in the list, so that it sees the errors of all other interceptors and of the handler. Errors of
+ * the gateway's `admit` and of decoding a request do not pass it; they are written for callers.
+ */
+export function createErrorInterceptor(toSafeError: SafeErrors): Interceptor {
+  return (next) => async (request) => {
+    try {
+      const response = await next(request);
+      if (!response.stream) return response;
+      // A streaming handler runs while its messages are read, which is after `next` has returned.
+      return { ...response, message: withSafeErrors(response.message, request, toSafeError) };
+    } catch (error) {
+      throw toSafeError(error, toFailedCall(request));
+    }
+  };
+}
+
+async function* withSafeErrors<M>(
+  messages: AsyncIterable<M>,
+  request: StreamRequest | UnaryRequest,
+  toSafeError: SafeErrors,
+): AsyncGenerator<M> {
+  try {
+    yield* messages;
+  } catch (error) {
+    throw toSafeError(error, toFailedCall(request));
+  }
+}
+
+function toFailedCall({ service, method, signal, contextValues }: StreamRequest | UnaryRequest): FailedCall {
+  return { service, method, signal, values: contextValues };
+}

@@ -1,0 +1,302 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { DatabaseSync } from "node:sqlite";
+import * as fc from "fast-check";
+import { afterAll, expect, test } from "vitest";
+import { openDatabase } from "../../src/stores/sqlite/database.ts";
+import { readConfiguration, startServer } from "../../src/server/index.ts";
+import { createSigningKey } from "../../packages/testing/src/auth/identity-provider.ts";
+import { createCertificate } from "../../packages/testing/src/carriers/certificate.ts";
+import { runCommand } from "../support/process/run-command.ts";
+import { createTempFolder } from "../../packages/testing/src/process/temp-folder.ts";
+import { numRunsOf } from "../../packages/testing/src/test-seed.ts";
+
+type Environment = Readonly<Record<string, string>>;
+
+/** Settings that belong together, so that a configuration has one of their good values or one of their bad ones. */
+interface Group {
+  readonly good: readonly Environment[];
+  /** A message about one of these names at least one of its variables. */
+  readonly bad: readonly Environment[];
+}
+
+const folder = createTempFolder();
+afterAll(() => folder[Symbol.dispose]());
+
+function fileWith(name: string, content: string | Uint8Array): string {
+  writeFileSync(folder.file(name), content);
+  return folder.file(name);
+}
+
+const missing = folder.file("missing");
+const empty = fileWith("empty", "");
+const other = fileWith("other", "dahlia ".repeat(200));
+mkdirSync(folder.file("folder"));
+const aFolder = folder.file("folder");
+
+function store(): string {
+  const file = folder.file("plants.db");
+  openDatabase({ file, migrates: true }).close();
+  return file;
+}
+
+function databaseOfAnotherProgram(): string {
+  const path = folder.file("mail.db");
+  using db = new DatabaseSync(path);
+  db.exec("CREATE TABLE mail (id INTEGER)");
+  return path;
+}
+
+function storeOfALaterRelease(): string {
+  const file = folder.file("later.db");
+  using db = openDatabase({ file, migrates: true });
+  db.exec("PRAGMA user_version = 99");
+  return file;
+}
+
+const [first, second] = [createCertificate("plants"), createCertificate("flowers")];
+const cert = fileWith("cert.pem", first.cert);
+const key = fileWith("key.pem", first.key);
+const otherKey = fileWith("other-key.pem", second.key);
+const tls = { TLS_CERT_FILE: cert, TLS_KEY_FILE: key };
+const proxies = { PLANTSTORE_TRUSTED_PROXIES: "127.0.0.0/8, ::1, unix:" };
+
+const { jwk } = await createSigningKey("ES256", "key");
+const keySet = fileWith("jwks.json", JSON.stringify({ keys: [jwk] }));
+const noKeys = fileWith("no-keys.json", '{"keys":[]}');
+const jwt = { PLANTSTORE_JWT_ISSUER: "https://issuer.example", PLANTSTORE_JWT_AUDIENCE: "plants" };
+
+const hashes = fileWith("hashes", `sha256:${"a".repeat(64)} ci plants:delete -\n`);
+const badHash = fileWith("bad-hash", "sha256:abc ci - -\n");
+const badScope = fileWith("bad-scope", `sha256:${"a".repeat(64)} ci plants:delte -\n`);
+
+const secret = fileWith("secret", "s3cret\n");
+const introspection = {
+  PLANTSTORE_INTROSPECTION_CLIENT_SECRET_FILE: secret,
+  PLANTSTORE_INTROSPECTION_URL: "http://127.0.0.1:9/introspect",
+  PLANTSTORE_INTROSPECTION_CLIENT_ID: "plants",
+};
+
+/** Returns an environment for each of the values of one variable. */
+const each = (variable: string, ...values: readonly string[]): Environment[] =>
+  values.map((value) => ({ [variable]: value }));
+
+const groups: readonly Group[] = [
+  {
+    good: [{}, ...each("HOST", "localhost", "127.0.0.1", `unix:${folder.file("socket")}`)],
+    bad: [
+      ...each("HOST", "999.1.1.1", "127.0.0.1:80", "http://127.0.0.1", "[::1]", "::::", "192.0.2.1"),
+      ...each("HOST", "127.0.0.1 ", "127.0.0.1,::1", "unix:", `unix:${"s".repeat(108)}`, `unix:${missing}/socket`),
+      ...each("HOST", `unix:${other}`, `unix:${aFolder}`, `unix:${other}/socket`),
+    ],
+  },
+  { good: [{}, { PORT: "0" }], bad: each("PORT", "-1", "65536", "80a", "0x50", "1e3", " 80", "http", "8080,8081") },
+  {
+    good: [{}, { PLANTSTORE_SOCKET_MODE: "600" }],
+    bad: each("PLANTSTORE_SOCKET_MODE", "6", "888", "rw-rw----", "0o660"),
+  },
+  { good: [{}, { PLANTSTORE_WORKERS: "1" }], bad: each("PLANTSTORE_WORKERS", "0", "2", "257", "auto") },
+  {
+    good: [{}, { PLANTSTORE_MAX_CONNECTION_AGE_MS: "60000", PLANTSTORE_MAX_CONNECTION_AGE_GRACE_MS: "1000" }],
+    bad: [
+      ...each("PLANTSTORE_MAX_CONNECTION_AGE_MS", "0", "1m", "31536000001"),
+      { PLANTSTORE_MAX_CONNECTION_AGE_GRACE_MS: "1000" },
+    ],
+  },
+  {
+    // Most on no file, which is ten times as fast.
+    good: [{}, {}, {}, {}, {}, {}, { DATABASE_URL: `sqlite:${store()}` }],
+    bad: [
+      ...each("DATABASE_URL", "plants.db", "sqlite:", "sqlite::memory:", "memory", "mysql://127.0.0.1/plants", ""),
+      ...each("DATABASE_URL", `sqlite:${missing}/plants.db`, `sqlite:${aFolder}`, `sqlite:${other}`),
+      ...each("DATABASE_URL", `sqlite:${missing}`, `sqlite:${empty}`),
+      ...each("DATABASE_URL", `sqlite:${other}/plants.db`, `"sqlite:${folder.file("quoted.db")}"`),
+      ...each("DATABASE_URL", `sqlite:${databaseOfAnotherProgram()}`, `sqlite:${storeOfALaterRelease()}`),
+      ...each("DATABASE_URL", "postgres://127.0.0.1:x/plants", "postgres://127.0.0.1/plants?sslmode=no"),
+      ...each("DATABASE_URL", `postgres://127.0.0.1/plants?sslrootcert=${missing}&sslmode=verify-full`),
+      { DATABASE_URL: "", DATABASE_URL_FILE: missing },
+      { DATABASE_URL: "", DATABASE_URL_FILE: empty },
+      { DATABASE_URL: "", DATABASE_URL_FILE: aFolder },
+      { DATABASE_URL_FILE: other },
+    ],
+  },
+  {
+    good: [{}, { PLANTSTORE_DELETIONS_KEPT_HOURS: "24" }],
+    bad: each("PLANTSTORE_DELETIONS_KEPT_HOURS", "0", "90d", "876001"),
+  },
+  {
+    good: [{}, { PLANTSTORE_TOKENS: "a-token-of-this-test,another-token-of-it" }],
+    bad: each("PLANTSTORE_TOKENS", ",", "a-short-token", "a token of this test", "tokens-of-this-tést"),
+  },
+  {
+    good: [{}, { PLANTSTORE_TOKEN_HASHES_FILE: hashes }, { PLANTSTORE_TOKEN_HASHES_FILE: empty }],
+    bad: each("PLANTSTORE_TOKEN_HASHES_FILE", missing, aFolder, badHash, badScope, other),
+  },
+  {
+    good: [{}, { ...jwt, PLANTSTORE_JWKS_FILE: keySet }],
+    bad: [
+      ...[missing, empty, aFolder, other, noKeys].map((file) => ({ ...jwt, PLANTSTORE_JWKS_FILE: file })),
+      { ...jwt, PLANTSTORE_JWT_ISSUER: "issuer.example" },
+      { ...jwt, PLANTSTORE_JWT_ISSUER: "http://issuer.example" },
+      { ...jwt, PLANTSTORE_JWT_ISSUER: "http://127.0.0.1:9,issuer.example" },
+      { PLANTSTORE_JWT_ISSUER: "https://issuer.example" },
+      { PLANTSTORE_JWT_AUDIENCE: "plants" },
+      { ...jwt, PLANTSTORE_JWT_AUDIENCE: "plants,," },
+      { ...jwt, PLANTSTORE_JWKS_URL: "issuer.example/keys" },
+      { ...jwt, PLANTSTORE_JWKS_URL: "http://192.0.2.1/keys" },
+      { ...jwt, PLANTSTORE_JWKS_URL: "http://127.0.0.1:9/a,http://127.0.0.1:9/b" },
+      { PLANTSTORE_JWKS_FILE: keySet },
+    ],
+  },
+  {
+    good: [{}, { PLANTSTORE_JWT_ALGORITHMS: "ES256" }],
+    bad: each("PLANTSTORE_JWT_ALGORITHMS", "HS256", "none", "ES256;RS256"),
+  },
+  { good: [{}, { PLANTSTORE_JWT_TYPE: "any" }], bad: each("PLANTSTORE_JWT_TYPE", "jwt", "at+JWT") },
+  {
+    good: [{}, { PLANTSTORE_PROVIDER_SCOPES: "demanded" }],
+    bad: [...each("PLANTSTORE_PROVIDER_SCOPES", "yes", "Ignored"), { PLANTSTORE_JWT_SCOPE_CLAIMS: "scope" }],
+  },
+  {
+    good: [{}, introspection, { ...introspection, PLANTSTORE_INTROSPECTION_AUDIENCE: "plants" }],
+    bad: [
+      ...each("PLANTSTORE_INTROSPECTION_URL", "127.0.0.1/introspect", "http://192.0.2.1/introspect", "/introspect"),
+      ...[missing, empty, aFolder].map((file) => ({
+        ...introspection,
+        PLANTSTORE_INTROSPECTION_CLIENT_SECRET_FILE: file,
+      })),
+      { PLANTSTORE_INTROSPECTION_URL: introspection.PLANTSTORE_INTROSPECTION_URL },
+      { ...introspection, PLANTSTORE_INTROSPECTION_AUDIENCE: "," },
+    ],
+  },
+  {
+    good: [{}, ...each("PLANTSTORE_PUBLIC_URL", "https://plants.example", "http://127.0.0.1/shop/")],
+    bad: each(
+      "PLANTSTORE_PUBLIC_URL",
+      "plants.example",
+      "ftp://plants.example",
+      "https://plants.example/?a=1",
+      "/shop",
+    ),
+  },
+  { good: [{}, { PLANTSTORE_DOCS: "open" }], bad: each("PLANTSTORE_DOCS", "on", "OPEN") },
+  {
+    good: [{}, ...each("PLANTSTORE_CORS_ORIGINS", "*", "https://shop.example,http://127.0.0.1:3000")],
+    bad: each("PLANTSTORE_CORS_ORIGINS", "shop.example", "https://shop.example/", "https://Shop.example", "*,*"),
+  },
+  {
+    // Both kinds, because PROXY headers and TLS do not go together on a Unix socket.
+    good: [
+      {},
+      proxies,
+      { ...proxies, PLANTSTORE_PROXY_PROTOCOL: "on" },
+      { ...proxies, PLANTSTORE_PROXY_FIELDS: "forwarded" },
+      tls,
+      { ...proxies, ...tls },
+    ],
+    bad: [
+      ...each("PLANTSTORE_TRUSTED_PROXIES", "10.0.0.0/33", "10.0.0", "proxy", ",", "10.0.0.1/", "::/129"),
+      { PLANTSTORE_PROXY_PROTOCOL: "on" },
+      ...each("PLANTSTORE_PROXY_FIELDS", "x-forwarded-for", "on"),
+      { TLS_CERT_FILE: cert },
+      { TLS_KEY_FILE: key },
+      ...[key, missing, empty, aFolder, other].map((file) => ({ ...tls, TLS_CERT_FILE: file })),
+      ...[cert, otherKey, missing, empty, other].map((file) => ({ ...tls, TLS_KEY_FILE: file })),
+    ],
+  },
+  {
+    good: [{}, { PLANTSTORE_RATE_PER_PRINCIPAL: "100", PLANTSTORE_RATE_PER_ADDRESS: "1000000" }],
+    bad: [
+      ...each("PLANTSTORE_RATE_PER_PRINCIPAL", "0", "1.5", "1000001"),
+      ...each("PLANTSTORE_RATE_PER_ADDRESS", "-1", "10/s"),
+    ],
+  },
+  { good: [{}, { LOG_LEVEL: "silent" }], bad: each("LOG_LEVEL", "verbose", "INFO", "3") },
+  {
+    good: [{}, { PLANTSTORE_DRAIN_DELAY_MS: "1", PLANTSTORE_DRAIN_TIMEOUT_MS: "0" }],
+    bad: [
+      ...each("PLANTSTORE_DRAIN_DELAY_MS", "-1", "5s", "99999999999"),
+      ...each("PLANTSTORE_DRAIN_TIMEOUT_MS", "30.5", "Infinity"),
+    ],
+  },
+  {
+    good: [{}, ...each("PLANTSTORE_ADMIN_ADDRESS", "0", "127.0.0.1:0", "localhost:0")],
+    bad: each("PLANTSTORE_ADMIN_ADDRESS", "999.1.1.1:0", "[::::]:0", "192.0.2.1:0", "127.0.0.1", ":0", "65536"),
+  },
+  {
+    good: [{}],
+    bad: [{ PLANTSTORE_DOC: "open" }, { PLANTSTORE_PORT: "0" }],
+  },
+];
+
+/** What is given in every configuration that does not say otherwise. */
+const always = { DATABASE_URL: "memory:", PORT: "0", PLANTSTORE_DRAIN_DELAY_MS: "0" };
+
+/** Returns what `check` prints about a configuration that it refuses; `undefined` if it passes. */
+async function refusalOfCheck(environment: Environment): Promise<string | undefined> {
+  const { exitCode, err } = await runCommand(["check"], environment);
+  return exitCode === 0 ? undefined : err.join("\n");
+}
+
+/** Returns why a server with this configuration does not start; `undefined` if it does. */
+async function refusalOfServe(environment: Environment): Promise<string | undefined> {
+  try {
+    const server = await startServer(readConfiguration({ environment, flags: {} }), { logLines: { write: () => {} } });
+    await server.drain();
+    return undefined;
+  } catch (reason) {
+    return String(reason);
+  }
+}
+
+/**
+ * Expects that both accept a configuration in which nothing is wrong, and else that both refuse it by the name of a
+ * variable that is. An expired certificate, and an issuer or a PostgreSQL that cannot be reached, are not among them:
+ * `check` reports these, and `serve` starts.
+ */
+async function expectAgreement(environment: Environment, wrong: readonly string[]): Promise<void> {
+  const refusals = [
+    await refusalOfCheck({ ...always, ...environment }),
+    await refusalOfServe({ ...always, ...environment }),
+  ];
+  const name = wrong.length === 0 ? undefined : expect.stringMatching(`\\b(${wrong.join("|")})\\b`);
+  expect(refusals).toEqual([name, name]);
+}
+
+const alone = groups.flatMap(({ good, bad }) => [
+  ...good.map((environment) => ({ verb: "accept", environment, wrong: [] })),
+  ...bad.map((environment) => ({ verb: "refuse", environment, wrong: Object.keys(environment) })),
+]);
+
+test.each(alone.map((value) => ({ ...value, name: nameOf(value.environment) })))(
+  "check and serve $verb $name",
+  async ({ environment, wrong }) => expectAgreement(environment, wrong),
+);
+
+/** Returns an environment as one line that is the same in each run. */
+function nameOf(environment: Environment): string {
+  const text = Object.entries(environment)
+    .map(([variable, value]) => `${variable}=${value}`)
+    .join(" ");
+  return text.replaceAll(folder.path, "…") || "no settings";
+}
+
+/** Values of all groups, of which up to two are bad. */
+const configurations = fc
+  .tuple(
+    fc.tuple(...groups.map(({ good }) => fc.constantFrom(...good))),
+    fc.uniqueArray(
+      fc.constantFrom(...groups.flatMap(({ bad }, group) => bad.map((environment) => ({ group, environment })))),
+      { maxLength: 2, selector: ({ group }) => group },
+    ),
+  )
+  .map(([good, bad]) => {
+    const wrong = bad.map(({ environment }) => environment);
+    const others = good.filter((_, index) => bad.every(({ group }) => group !== index));
+    const environment: Environment = Object.fromEntries([...others, ...wrong].flatMap(Object.entries<string>));
+    return { environment, wrong: wrong.flatMap(Object.keys) };
+  });
+
+test("check and serve agree on configurations of many settings", async () => {
+  const property = fc.asyncProperty(configurations, ({ environment, wrong }) => expectAgreement(environment, wrong));
+  await fc.assert(property, { numRuns: numRunsOf(200) });
+});

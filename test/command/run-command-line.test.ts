@@ -1,0 +1,379 @@
+import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { once } from "node:events";
+import { createServer } from "node:net";
+import { describe, expect, test } from "vitest";
+import { exitCode as exitCodes } from "../../src/command/command.ts";
+import { settingGroups } from "../../src/server/index.ts";
+import { createMissingStore } from "../support/plants/sqlite-file.ts";
+import { runCommand as run } from "../support/process/run-command.ts";
+import { createTempFolder } from "../../packages/testing/src/process/temp-folder.ts";
+
+const { version }: { version: string } = JSON.parse(
+  readFileSync(new URL("../../src/package.json", import.meta.url), "utf8"),
+);
+
+test.each(["--version", "-v"])("%s prints the version of the package and nothing else", async (flag) => {
+  expect(await run([flag])).toEqual({ exitCode: 0, out: [version], err: [] });
+});
+
+test.each([["--help"], ["-h"], ["help"]])("%s lists the commands", async (...words) => {
+  const { exitCode, out } = await run(words);
+  expect({ exitCode, text: out.join("\n") }).toEqual({
+    exitCode: 0,
+    text: expect.stringMatching(/ serve .*\n.* check .*\n.* token create .*\n.* token list /),
+  });
+});
+
+test.each([
+  ["help", "token", "create"],
+  ["token", "create", "-h"],
+])("%s %s %s shows the help of the command", async (...words) => {
+  expect(await run(words)).toEqual(await run(["token", "create", "--help"]));
+  expect((await run(words)).out[0]).toMatch(/^plantstore token create NAME \[--scope SCOPE\]\.\.\. /);
+});
+
+test("serve --help names its flags, and every setting under the title of its group", async () => {
+  const { exitCode, out } = await run(["serve", "--help"]);
+  expect(out[0]).toBe("plantstore serve [--demo] [--print-config] [--SETTING VALUE]...");
+  const shown = out.flatMap(
+    (line) => /^([A-Z].*):$/.exec(line)?.[1] ?? /^ {2}.*?([A-Z][A-Z0-9_]+)$/.exec(line)?.[1] ?? [],
+  );
+  const want = settingGroups.flatMap((group) => [group.title, ...group.settings.map(({ variable }) => variable)]);
+  expect({ exitCode, shown: shown.filter((text) => !text.startsWith("Settings,")) }).toEqual({
+    exitCode: 0,
+    shown: want,
+  });
+});
+
+test.each([
+  ["no command", [], "a command is missing"],
+  ["an unknown command", ["water"], 'there is no command "water"'],
+  [
+    "half a command",
+    ["token"],
+    'there is no command "token"; did you mean token create or token list or token revoke?',
+  ],
+  ["a misspelt command", ["serv", "--demo"], 'no command "serv --demo"; did you mean serve?'],
+  ["a misspelt command of two words", ["token", "lst"], "did you mean token list?"],
+  ["a misspelt command of two words with an operand", ["token", "lst", "a-file-of-hashes"], "did you mean token list?"],
+  ["help for no command", ["help", "water"], 'there is no command "water"'],
+  ["an unknown flag", ["serve", "--watering"], "serve has no flag --watering"],
+  [
+    "a misspelt flag",
+    ["serve", "--databse-url=memory:"],
+    "serve has no flag --databse-url; did you mean --database-url?",
+  ],
+  ["a flag with a letter too many in front", ["serve", "--xport=1"], "serve has no flag --xport; did you mean --port?"],
+  ["an unknown short flag", ["serve", "-x"], "serve has no flag -x"],
+  ["a flag without its value", ["serve", "--port"], "--port"],
+  ["a word too many", ["serve", "now"], "usage: plantstore serve"],
+  ["a demo with a store of one's own", ["serve", "--demo", "--database-url", "memory:"], "leave out --database-url"],
+  ["a token without a file to be in", ["token", "revoke"], "usage: plantstore token revoke NAME"],
+  ["a token that expires in a duration of no unit", ["token", "create", "ci", "--expires", "90"], "the expiry is not"],
+  ["a token without a name", ["token", "create"], "usage: plantstore token create NAME"],
+  ["a token whose name has a space", ["token", "create", "my token"], "the name is not"],
+  [
+    "a token that expires on no date",
+    ["token", "create", "ci", "--expires", "2030-02-30T00:00:00Z"],
+    "the expiry is not",
+  ],
+  [
+    "a token with a misspelt scope",
+    ["token", "create", "ci", "--scope", "plants:delet"],
+    "nothing requires the scope plants:delet; did you mean plants:delete?",
+  ],
+  [
+    "a token with a scope of something else",
+    ["token", "create", "ci", "--scope", "read"],
+    "nothing requires the scope read; there is only plants:delete",
+  ],
+])("%s is wrong usage", async (_, words, want) => {
+  const { exitCode, out, err } = await run(words);
+  expect({ exitCode, out, err: err.join("\n") }).toEqual({ exitCode: 2, out: [], err: expect.stringContaining(want) });
+});
+
+test("a wrong configuration tells all that is wrong and ends with 78", async () => {
+  const { exitCode, out, err } = await run(["serve"], { PORT: "x", LOG_LEVEL: "y" });
+  expect({ exitCode, out, problems: err.length - 1 }).toEqual({ exitCode: 78, out: [], problems: 3 });
+});
+
+test("a file of token hashes with a bad line is a wrong configuration, by its line", async () => {
+  using folder = createTempFolder();
+  const file = folder.file("tokens");
+  writeFileSync(file, "# who may delete\nsha256:12 ci - -\n");
+  const { exitCode, err } = await run([
+    "serve",
+    "--port",
+    "0",
+    "--database-url",
+    "memory:",
+    "--token-hashes-file",
+    file,
+  ]);
+  expect({ exitCode, err: err.join("\n") }).toEqual({ exitCode: 78, err: expect.stringContaining("line 2: ") });
+});
+
+test("a store that cannot be opened is a failure that names the file", async () => {
+  const { exitCode, err } = await run(["serve", "--port", "0", "--database-url", "sqlite:/no/such/folder/plants.db"]);
+  expect({ exitCode, err: err.join("\n") }).toEqual({ exitCode: 1, err: expect.stringContaining("/no/such/folder") });
+});
+
+test.each(["192.0.2.1", "plants.invalid"])(
+  "%s, which is no address of this machine, is a failure that names it",
+  async (host) => {
+    using folder = createTempFolder();
+    createMissingStore(folder.file("plants.db"));
+    const environment = {
+      DATABASE_URL: `sqlite:${folder.file("plants.db")}`,
+      PLANTSTORE_TOKENS: "sixteen-characters",
+      LOG_LEVEL: "silent",
+    };
+    const { exitCode, err } = await run(["serve", "--port", "0", "--host", host], environment);
+    expect({ exitCode, err }).toEqual({
+      exitCode: 1,
+      err: [`plantstore: HOST: ${host} is no address of this machine`],
+    });
+  },
+);
+
+test("an address of another machine is a failure that names it before there are workers", async () => {
+  const environment = { DATABASE_URL: "postgres://127.0.0.1:1/plants", PLANTSTORE_TOKENS: "sixteen-characters" };
+  const { exitCode, err } = await run(["serve", "--workers", "2", "--port", "0", "--host", "192.0.2.1"], environment);
+  expect({ exitCode, err }).toEqual({
+    exitCode: 1,
+    err: ["plantstore: HOST: 192.0.2.1 is no address of this machine"],
+  });
+});
+
+const serveAt = (flags: readonly string[]): ReturnType<typeof run> =>
+  run(["serve", "--database-url", "memory:", ...flags], {
+    PLANTSTORE_TOKENS: "sixteen-characters",
+    LOG_LEVEL: "silent",
+  });
+
+/** The first port that everyone may listen on; in some containers all of them. */
+const portsForAll = ((setting) => (existsSync(setting) ? Number(readFileSync(setting, "utf8")) : 1024))(
+  "/proc/sys/net/ipv4/ip_unprivileged_port_start",
+);
+
+describe("a place to listen at", () => {
+  test.each([
+    { name: "a file", path: "text", says: "is in use, or is no socket" },
+    { name: "a folder that is not there", path: "none/s", says: "is not there, or not this user's to write" },
+  ])("in the place of $name is refused with its path", async ({ path, says }) => {
+    using folder = createTempFolder();
+    writeFileSync(folder.file("text"), "mine");
+    const { exitCode, err } = await serveAt(["--host", `unix:${folder.file(path)}`]);
+    const place = path === "text" ? folder.file(path) : `the folder of ${folder.file(path)}`;
+    expect({ exitCode, err }).toEqual({ exitCode: 1, err: [`plantstore: HOST: ${place} ${says}`] });
+  });
+
+  test("below a file is refused with what the system says", async () => {
+    using folder = createTempFolder();
+    writeFileSync(folder.file("text"), "mine");
+    const { exitCode, err } = await serveAt(["--host", `unix:${folder.file("text/s")}`]);
+    expect({ exitCode, err }).toEqual({
+      exitCode: 1,
+      err: [expect.stringMatching(/HOST cannot be listened on: .*ENOTDIR: not a directory/)],
+    });
+  });
+
+  test("whose port is in use is refused with the port, and another one to try", async () => {
+    const other = createServer().listen(0, "127.0.0.1");
+    await once(other, "listening");
+    const address = other.address();
+    const port = typeof address === "object" && address !== null ? address.port : 0;
+    const { exitCode, err } = await serveAt(["--port", String(port)]);
+    other.close();
+    expect({ exitCode, err: err.join("\n") }).toEqual({
+      exitCode: 1,
+      err: expect.stringMatching(`^plantstore: port ${port} is in use: .* such as PORT=${port + 1}$`),
+    });
+  });
+
+  test.skipIf(portsForAll <= 1)("whose port is for root alone is refused to others", async () => {
+    // Loads what the command loads when it runs: others may not read the folder of these sources.
+    await serveAt(["--host", "unix:/no/such/folder/socket"]);
+    const isRoot = process.geteuid?.() === 0;
+    if (isRoot) process.seteuid?.(65_534);
+    const { exitCode, err } = await serveAt(["--port", "1"]).finally(() => isRoot && process.seteuid?.(0));
+    expect({ exitCode, err }).toEqual({
+      exitCode: 1,
+      err: ["plantstore: PORT: 127.0.0.1:1 may not be listened on by this user"],
+    });
+  });
+});
+
+test("token create prints the token alone, and the line to keep beside it", async () => {
+  const { exitCode, out, err } = await run([
+    "token",
+    "create",
+    "ci",
+    "--scope",
+    "plants:delete",
+    "--expires",
+    "2030-01-31T12:00:00Z",
+  ]);
+  const [token = ""] = out;
+  const hash = createHash("sha256").update(token).digest("hex");
+  expect({ exitCode, out, err }).toEqual({
+    exitCode: 0,
+    out: [expect.stringMatching(/^plantstore_[0-9a-z]{57}$/)],
+    err: [`keep this line: sha256:${hash} ci plants:delete 2030-01-31T12:00:00.000Z`],
+  });
+});
+
+test.each([
+  { name: "the file of the flag", words: ["--file"] },
+  { name: "the file of the variable", words: [] },
+])("token create keeps only the hash, in $name, readable by its owner", async ({ words }) => {
+  using folder = createTempFolder();
+  const file = folder.file("tokens");
+  const flags = words.flatMap((flag) => [flag, file]);
+  const { exitCode, out } = await run(
+    ["token", "create", "ci", ...flags],
+    words.length === 0 ? { PLANTSTORE_TOKEN_HASHES_FILE: file } : {},
+  );
+  const [token = ""] = out;
+  const kept = readFileSync(file, "utf8");
+  expect({ exitCode, kept, mode: statSync(file).mode & 0o777 }).toEqual({
+    exitCode: 0,
+    kept: `sha256:${createHash("sha256").update(token).digest("hex")} ci - -\n`,
+    mode: 0o600,
+  });
+  expect(kept).not.toContain(token);
+});
+
+test("a name that is taken makes no second token", async () => {
+  using folder = createTempFolder();
+  const file = folder.file("tokens");
+  await run(["token", "create", "ci", "--file", file]);
+  const before = readFileSync(file, "utf8");
+  const { exitCode, out } = await run(["token", "create", "ci", "--file", file]);
+  expect({ exitCode, out, kept: readFileSync(file, "utf8") }).toEqual({ exitCode: 1, out: [], kept: before });
+});
+
+test("serve --print-config shows what is in force and where it is from, and no secret", async () => {
+  const environment = {
+    DATABASE_URL: "postgres://gardener:rake@db.example:5432/plants?password=rake",
+    PLANTSTORE_TOKENS: "sixteen-characters",
+    PLANTSTORE_JWT_ISSUER: "https://user:rake@issuer.example",
+    PLANTSTORE_JWT_AUDIENCE: "plants",
+  };
+  const { exitCode, out } = await run(["serve", "--print-config", "--port", "9000"], environment);
+  const rows = out.map((line) => line.split(/ {2,}/));
+  expect({ exitCode, rows }).toEqual({
+    exitCode: 0,
+    rows: expect.arrayContaining([
+      ["HOST", "127.0.0.1", "(default)"],
+      ["PORT", "9000", "(--port)"],
+      ["DATABASE_URL", "postgres://db.example:5432/plants"],
+      ["PLANTSTORE_TOKENS", "(hidden)"],
+      ["PLANTSTORE_JWT_ISSUER", "https://…@issuer.example"],
+      ["PLANTSTORE_PUBLIC_URL", "-", "(default)"],
+    ]),
+  });
+  expect(out.join("\n")).not.toMatch(/rake|sixteen/);
+});
+
+test("serve --print-config of a wrong configuration tells what is wrong", async () => {
+  expect(await run(["serve", "--print-config"], { DATABASE_URL: "memory:", PORT: "x" })).toMatchObject({
+    exitCode: 78,
+    out: [],
+  });
+});
+
+test("token create --expires counts a duration from now", async () => {
+  const beforeMs = Date.now();
+  const { err } = await run(["token", "create", "ci", "--expires", "90d"]);
+  const expiryMs = Date.parse(err[0]?.split(" ").at(-1) ?? "");
+  const ninetyDaysMs = 90 * 24 * 3_600_000;
+  // To the second, and rounded down.
+  expect(expiryMs).toBeGreaterThan(beforeMs + ninetyDaysMs - 1_001);
+  expect(expiryMs).toBeLessThanOrEqual(Date.now() + ninetyDaysMs);
+});
+
+test("token list shows every token of a file, and token revoke removes one and nothing else", async () => {
+  using folder = createTempFolder();
+  const file = folder.file("tokens");
+  writeFileSync(file, "# old tokens stay until they are revoked\n");
+  const environment = { PLANTSTORE_TOKEN_HASHES_FILE: file };
+  for (const words of [
+    ["ci"],
+    ["old", "--expires", "2020-01-01T00:00:00Z"],
+    ["new", "--expires", "2999-01-01T00:00:00Z"],
+    ["one", "--scope", "plants:delete"],
+  ]) {
+    await run(["token", "create", ...words], environment);
+  }
+  expect(await run(["token", "list"], environment)).toEqual({
+    exitCode: 0,
+    out: [
+      "ci - -",
+      "old - 2020-01-01T00:00:00.000Z (expired)",
+      "new - 2999-01-01T00:00:00.000Z",
+      "one plants:delete -",
+    ],
+    err: [],
+  });
+  const before = readFileSync(file, "utf8");
+  expect(await run(["token", "revoke", "old"], environment)).toEqual({
+    exitCode: 0,
+    out: [],
+    err: [`removed old from ${file}`],
+  });
+  expect(readFileSync(file, "utf8")).toBe(before.replace(/^sha256:\S+ old .*\n/m, ""));
+});
+
+test("token revoke of a name that no token has fails, and leaves the file", async () => {
+  using folder = createTempFolder();
+  const file = folder.file("tokens");
+  await run(["token", "create", "ci", "--file", file]);
+  const before = readFileSync(file, "utf8");
+  expect(await run(["token", "revoke", "c", "--file", file])).toEqual({
+    exitCode: 1,
+    out: [],
+    err: [`plantstore: ${file}: no token is named c`],
+  });
+  expect(readFileSync(file, "utf8")).toBe(before);
+});
+
+test.each(["list", "revoke ci"])("token %s without a file says how to name one", async (words) => {
+  const { exitCode, err } = await run(["token", ...words.split(" ")]);
+  expect({ exitCode, err: err.at(-1) }).toEqual({
+    exitCode: 78,
+    err: "  --file or PLANTSTORE_TOKEN_HASHES_FILE must name a file",
+  });
+});
+
+test.each(["create ci", "list", "revoke ci"])(
+  "token %s in a folder that is not there says so in words",
+  async (words) => {
+    using folder = createTempFolder();
+    const file = folder.file("none/tokens");
+    const { exitCode, out, err } = await run(["token", ...words.split(" "), "--file", file]);
+    const problem = expect.stringMatching(/: there is no .*none\/tokens(\.lock)?, or a folder above it is missing$/);
+    expect({ exitCode, out, err }).toEqual({ exitCode: 1, out: [], err: [problem] });
+  },
+);
+
+test.each([
+  { name: "a file that is not there", file: "absent.txt", want: /there is no .*absent\.txt, or a folder above it is/ },
+  { name: "a folder", file: "", want: /is a folder, not a file$/ },
+  { name: "a byte order mark", file: "bom.txt", want: /line 1 begins with a byte order mark/ },
+])("import of $name says so in words", async ({ file, want }) => {
+  using folder = createTempFolder();
+  writeFileSync(folder.file("bom.txt"), "\uFEFF1\n");
+  const environment = { DATABASE_URL: `sqlite:${folder.file("plants.db")}` };
+  await run(["migrate"], environment);
+  const { exitCode, err } = await run(["import", folder.file(file)], environment);
+  expect({ exitCode, err: err[0] }).toEqual({ exitCode: 1, err: expect.stringMatching(want) });
+});
+
+test("docs/configuration.md lists every exit code, and no other", () => {
+  const page = readFileSync(new URL("../../docs/configuration.md", import.meta.url), "utf8");
+  const [, table = ""] = page.split("## Exit codes");
+  const listed = [...table.matchAll(/^\| (\d+) \|/gm)].map(([, code]) => Number(code));
+  expect(listed).toEqual(Object.values(exitCodes).toSorted((a, b) => a - b));
+});

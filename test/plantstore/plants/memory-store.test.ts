@@ -1,8 +1,0 @@
-import { openMemoryStore } from "../../../src/plantstore/plants/memory-store.ts";
-import { describePlantStore } from "../../support/plants/describe-plant-store.ts";
-
-describePlantStore((ids) => {
-  const plants = new Set(ids);
-  const store = openMemoryStore(plants);
-  return Promise.resolve({ store, plants: () => [...plants], [Symbol.asyncDispose]: () => store.close() });
-});

@@ -1,0 +1,190 @@
+import { create } from "@bufbuild/protobuf";
+import { createContextValues, type UnaryRequest } from "@connectrpc/connect";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { openTokenVerifier, toStaticToken, type TokenVerifier } from "../../packages/auth/src/index.ts";
+import { PlantService } from "../../src/gen/es/plantstore/v1/plant_service_pb.ts";
+import { auditOf, rememberPlantId } from "../../src/server/audit.ts";
+import { openMemoryStore } from "../../src/stores/index.ts";
+import { startConfigured } from "../support/server/start-configured.ts";
+import type { HttpAnswer } from "../../packages/testing/src/carriers/exchange.ts";
+import {
+  createSigningKey,
+  type IdentityProvider,
+  startIdentityProvider,
+  testAudience,
+} from "../../packages/testing/src/auth/identity-provider.ts";
+import { openLogLines } from "../../packages/testing/src/operations/log-lines.ts";
+import { bearer, startPlantServer } from "../support/server/plant-server.ts";
+import { quietLog } from "../../packages/testing/src/operations/quiet-log.ts";
+import { KeptConnections } from "../../packages/testing/src/gateway/kept-connections.ts";
+import { carriages, deletePlantRequest } from "../../packages/testing/src/gateway/wire-format.ts";
+
+const ciToken = "ci-token-0123456789";
+// Beyond what a JSON number keeps.
+const plant = 2n ** 53n + 1n;
+
+let provider: IdentityProvider;
+let verifier: TokenVerifier;
+
+beforeAll(async () => {
+  provider = await startIdentityProvider(await createSigningKey("ES256", "key"));
+  const jwt = [{ issuer: provider.issuer, audiences: [testAudience], demandScopes: true }];
+  const opened = await openTokenVerifier({ tokens: [toStaticToken("ci", ciToken)], jwt }, quietLog);
+  if (opened.kind === "problems") throw new Error(opened.problems.join("; "));
+  verifier = opened.value;
+});
+
+afterAll(() => {
+  verifier.close?.();
+  provider.stop();
+});
+
+interface Row {
+  readonly name: string;
+  readonly token: () => string | Promise<string>;
+  /** The plants that are there; the one that is asked for unless something else is said. */
+  readonly plants?: readonly bigint[];
+  readonly want: () => object;
+}
+
+const rows: readonly Row[] = [
+  {
+    name: "a delete by a token of ours",
+    token: () => ciToken,
+    want: () => ({ code: "OK", subject: "ci", plantId: String(plant) }),
+  },
+  {
+    name: "a delete by a token of a provider",
+    token: () => provider.sign({ scope: "plants:delete" }),
+    want: () => ({ code: "OK", subject: "ada", issuer: provider.issuer, plantId: String(plant) }),
+  },
+  {
+    name: "a delete of a plant that is not there",
+    token: () => ciToken,
+    plants: [],
+    want: () => ({ code: "NotFound", subject: "ci", plantId: String(plant) }),
+  },
+  {
+    name: "a refusal for want of a scope",
+    token: () => provider.sign(),
+    want: () => ({
+      code: "PermissionDenied",
+      subject: "ada",
+      issuer: provider.issuer,
+      refusal: "insufficient-scope",
+      reason: "the token lacks the scope plants:delete",
+    }),
+  },
+  {
+    name: "a refusal of a token for somebody else",
+    token: () => provider.sign({ aud: "https://other.example" }),
+    want: () => ({ code: "Unauthenticated", refusal: "invalid", reason: 'unexpected "aud" claim value' }),
+  },
+  {
+    name: "a refusal of what is no token",
+    token: () => "!",
+    want: () => ({ code: "Unauthenticated", refusal: "malformed", reason: "not one bearer token" }),
+  },
+];
+
+const audited = new Set(["subject", "issuer", "refusal", "reason", "plantId", "code"]);
+
+describe("the audit line", () => {
+  const calls = rows.flatMap((row, i) => carriages.map((carriage, j) => ({ row, carriage, requestId: `${i}-${j}` })));
+  const answers = new Map<string, { readonly token: string; readonly answer: HttpAnswer }>();
+  const log = openLogLines("trace");
+
+  // The lines are complete once the server has closed: one for all calls.
+  beforeAll(async () => {
+    const plants = new Set<bigint>();
+    await using server = await startPlantServer({ auth: verifier, store: openMemoryStore(plants), log: log.log });
+    using connections = new KeptConnections();
+    for (const { row, carriage, requestId } of calls) {
+      plants.clear();
+      for (const id of row.plants ?? [plant]) plants.add(id);
+      const token = await row.token();
+      const request = deletePlantRequest(carriage.format, plant, [bearer(token), ["x-request-id", requestId]]);
+      const answer = await connections.exchange(server.address, carriage.httpVersion, request);
+      answers.set(requestId, { token, answer });
+    }
+  });
+
+  test.each(calls)("of $row.name says all of it once, and not the token: $carriage.name", ({ row, requestId }) => {
+    const { token = "", answer } = answers.get(requestId) ?? {};
+    const lines = log.lines().filter((line) => line["msg"] === "call" && line["requestId"] === requestId);
+    expect(lines).toHaveLength(1);
+    expect(Object.fromEntries(Object.entries(lines[0] ?? {}).filter(([name]) => audited.has(name)))).toEqual(
+      row.want(),
+    );
+    expect(lines[0]).toMatchObject({ time: expect.any(String), peer: "127.0.0.1", httpStatus: answer?.httpStatus });
+    if (token !== "!") expect(log.text()).not.toContain(token);
+  });
+
+  test("is written for these calls, and for nothing else", () => {
+    expect(log.lines().filter(({ msg }) => msg === "call")).toHaveLength(calls.length);
+  });
+});
+
+test.each([
+  { rpc: "DeletePlant", trail: "deletions" },
+  { rpc: "GetPlant", trail: undefined },
+])("a call of $rpc for a plant belongs to the trail of its policy: $trail", async ({ rpc, trail }) => {
+  const contextValues = createContextValues();
+  const request: UnaryRequest = {
+    service: PlantService,
+    method: PlantService.method.deletePlant,
+    stream: false,
+    message: create(PlantService.method.deletePlant.input, { id: plant }),
+    contextValues,
+    header: new Headers(),
+    requestMethod: "POST",
+    url: "",
+    signal: new AbortController().signal,
+  };
+  await expect(rememberPlantId(() => Promise.reject(new Error("no response")))(request)).rejects.toThrow("no response");
+  const procedure = `/${PlantService.typeName}/${rpc}`;
+  expect(auditOf({ procedure, contextValues, error: undefined })).toEqual({
+    trail,
+    fields: { plantId: String(plant) },
+  });
+});
+
+interface StartedRow {
+  readonly level: string;
+  readonly audit: string;
+  readonly want: readonly (readonly [path: string, httpStatus: number])[];
+}
+
+const refused = ["/plants/1", 400] as const;
+const deleted = ["/plants/2", 204] as const;
+const unreadable = ["/plantstore.v1.PlantService/DeletePlant", 400] as const;
+const nothing = ["/nothing", 404] as const;
+
+/** The call lines of a started server that refuses a call, deletes a plant, and answers two that concern no plant. */
+async function callLinesOf(environment: Readonly<Record<string, string>>): Promise<unknown[]> {
+  const server = await startConfigured({ PLANTSTORE_TOKENS: ciToken, ...environment });
+  const request = async (method: string, path: string, token: string): Promise<void> => {
+    const headers = { authorization: `Bearer ${token}`, connection: "close" };
+    await (await fetch(`http://127.0.0.1:${server.port}${path}`, { method, headers })).body?.cancel();
+  };
+  await request("DELETE", "/plants/1", "wrong");
+  await request("DELETE", "/plants/2", ciToken);
+  await request("POST", unreadable[0], ciToken);
+  await request("GET", "/nothing", ciToken);
+  await server.drain();
+  const calls = server.lines().filter(({ msg }) => msg === "call");
+  return calls.map(({ path, httpStatus }) => [path, httpStatus]);
+}
+
+describe("the audit trail", () => {
+  test.each<StartedRow>([
+    { level: "info", audit: "", want: [refused, deleted, unreadable, nothing] },
+    { level: "warn", audit: "", want: [refused, deleted] },
+    { level: "fatal", audit: "", want: [refused, deleted] },
+    { level: "silent", audit: "", want: [] },
+    { level: "info", audit: "by-level", want: [refused, deleted, unreadable, nothing] },
+    { level: "warn", audit: "by-level", want: [] },
+  ])("at LOG_LEVEL=$level and PLANTSTORE_AUDIT=$audit has its lines", async ({ level, audit, want }) => {
+    expect(await callLinesOf({ LOG_LEVEL: level, PLANTSTORE_AUDIT: audit })).toEqual(want);
+  });
+});

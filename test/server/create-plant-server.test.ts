@@ -1,0 +1,206 @@
+import { createConnection } from "node:net";
+import { once } from "node:events";
+import type { Interceptor } from "@connectrpc/connect";
+import { expect, test } from "vitest";
+import { principalKey } from "../../packages/auth/src/index.ts";
+import { openMemoryStore } from "../../src/stores/index.ts";
+import type { PlantStore } from "../../src/service/index.ts";
+import { createPlantServer, type PlantServer, type PlantServerOptions } from "../../src/server/index.ts";
+import { within } from "../../packages/testing/src/deadline.ts";
+import { openHttp1 } from "../../packages/testing/src/carriers/http1-connection.ts";
+import { openLogLines } from "../../packages/testing/src/operations/log-lines.ts";
+import { authorized, testVerifier, tokens } from "../support/server/plant-server.ts";
+import { fakeStore } from "../support/plants/fake-store.ts";
+
+type Served = PlantServer & { readonly baseUrl: string; readonly port: number } & AsyncDisposable;
+
+/** A plant server with plants 1 to 9. */
+async function serve(options: Partial<PlantServerOptions> = {}): Promise<Served> {
+  const store = openMemoryStore(new Set([1n, 2n, 3n]));
+  const server = createPlantServer({ store, auth: testVerifier, ...options });
+  const { address, port } = await server.listen({});
+  const baseUrl = `http://${address}:${port}`;
+  return { ...server, baseUrl, port, [Symbol.asyncDispose]: () => server.close() };
+}
+
+async function statusOf(url: string, method: string, token: string | undefined = tokens.good): Promise<number> {
+  const headers = { connection: "close", ...(token !== "" && { authorization: `Bearer ${token}` }) };
+  const { status, body } = await fetch(url, { method, headers });
+  await body?.cancel();
+  return status;
+}
+
+/** A store whose deletions wait until they are released. */
+function waitingStore(): { store: PlantStore; taken: Promise<void>; release: () => void } {
+  const { promise: released, resolve: release } = Promise.withResolvers<void>();
+  const { promise: taken, resolve: take } = Promise.withResolvers<void>();
+  const store = fakeStore({
+    delete: async () => {
+      take();
+      await released;
+      return true;
+    },
+  });
+  return { store, taken, release };
+}
+
+test.each(["0.0.0.0", "::", "192.0.2.1", "plants.example"])(
+  "a server without a verifier does not listen on %s",
+  async (host) => {
+    const server = createPlantServer({ store: openMemoryStore() });
+    await expect(server.listen({ host })).rejects.toThrow(`${host} is no loopback address`);
+  },
+);
+
+test.each(["Node", "", "http", null, 1])("the HTTP engine %j is refused", (httpEngine) => {
+  const wrong: object = { httpEngine };
+  const error = new TypeError(`httpEngine must be "own" or "node", got ${JSON.stringify(httpEngine)}`);
+  expect(() => createPlantServer({ store: openMemoryStore(), ...wrong })).toThrow(error);
+});
+
+test("a server without a verifier admits nobody", async () => {
+  await using server = await serve({ auth: undefined });
+  expect(await statusOf(`${server.baseUrl}/plants/1`, "DELETE")).toBe(400);
+  expect(await statusOf(`${server.baseUrl}/livez`, "GET", "")).toBe(200);
+});
+
+test("a server listens on 127.0.0.1 unless told otherwise", async () => {
+  await using server = await serve();
+  expect(server.baseUrl).toMatch(/^http:\/\/127\.0\.0\.1:/);
+});
+
+test.each([
+  { publicUrl: "https://plants.example/api", path: "/api/plants/1", method: "DELETE", want: 204 },
+  { publicUrl: "https://plants.example/api/", path: "/api/livez", method: "GET", want: 200 },
+  { publicUrl: "https://plants.example/api/v1/", path: "/api/v1/livez", method: "GET", want: 200 },
+  { publicUrl: "https://plants.example/", path: "/livez", method: "GET", want: 200 },
+  { publicUrl: "https://plants.example/api", path: "/plants/2", method: "DELETE", want: 404 },
+  { publicUrl: "https://plants.example/api", path: "/livez", method: "GET", want: 404 },
+  { publicUrl: "https://plants.example/api", path: "/apiplants/2", method: "DELETE", want: 404 },
+  { publicUrl: "https://plants.example/api", path: "/api/api/plants/2", method: "DELETE", want: 404 },
+])("at $publicUrl, $method $path gets $want", async ({ publicUrl, path, method, want }) => {
+  await using server = await serve({ publicUrl: new URL(publicUrl) });
+  expect(await statusOf(server.baseUrl + path, method)).toBe(want);
+});
+
+function watered(): { httpStatus: number; body: string } {
+  return { httpStatus: 200, body: "watered" };
+}
+
+test("an endpoint of the embedder is served, and needs a credential unless it is open", async () => {
+  await using server = await serve({
+    endpoints: [true, false].map((open) => ({ path: open ? "/open" : "/closed", open, answer: watered })),
+  });
+  const statuses = ["/open", "/closed"].map((path) => statusOf(server.baseUrl + path, "GET", ""));
+  expect(await Promise.all(statuses)).toEqual([200, 400]);
+  expect(await statusOf(`${server.baseUrl}/closed`, "GET")).toBe(200);
+});
+
+test("an interceptor of the embedder sees the caller, and is not asked about refused calls", async () => {
+  const seen: string[] = [];
+  const interceptor: Interceptor = (next) => (request) => {
+    seen.push(`${request.method.name} by ${request.contextValues.get(principalKey)?.subject ?? ""}`);
+    return next(request);
+  };
+  await using server = await serve({ interceptors: [interceptor] });
+  for (const token of ["", tokens.unknown, tokens.good]) await statusOf(`${server.baseUrl}/plants/1`, "DELETE", token);
+  expect(seen).toEqual(["DeletePlant by alice"]);
+});
+
+test("an interceptor of the embedder that throws is a fault like any other", async () => {
+  const { log, lines } = openLogLines("error");
+  await using server = await serve({ interceptors: [() => () => Promise.reject(new Error("out of soil"))], log });
+  const headers = { authorization: `Bearer ${tokens.good}` };
+  const answer = await fetch(`${server.baseUrl}/plants/1`, { method: "DELETE", headers });
+  expect({ status: answer.status, body: await answer.json() }).toEqual({
+    status: 400,
+    body: { error: 13, message: "internal error" },
+  });
+  expect(lines()).toContainEqual(
+    expect.objectContaining({
+      requestId: answer.headers.get("x-request-id"),
+      err: expect.objectContaining({ message: "out of soil" }),
+    }),
+  );
+});
+
+test("a callback is told of the answer to every request, and cannot spoil one", async () => {
+  const { log, lines } = openLogLines("error");
+  const answers: (string | undefined)[] = [];
+  await using server = await serve({
+    log,
+    onAnswer: ({ procedure, httpStatus, error }) => {
+      answers.push(`${procedure} ${httpStatus} ${error?.rawMessage}`);
+      throw new Error("no metrics today");
+    },
+  });
+  const statuses = [
+    await statusOf(`${server.baseUrl}/plants/1`, "DELETE"),
+    await statusOf(`${server.baseUrl}/plants/1`, "DELETE", ""),
+    await statusOf(`${server.baseUrl}/livez`, "GET", ""),
+  ];
+  const procedure = "/plantstore.v1.PlantService/DeletePlant";
+  expect({ statuses, answers, faults: lines().length }).toEqual({
+    statuses: [204, 400, 200],
+    answers: [`${procedure} 204 undefined`, `${procedure} 400 a bearer token is required`, "undefined 200 undefined"],
+    // One, however often it is thrown.
+    faults: 1,
+  });
+});
+
+test("a drain lets a call that was taken finish, and takes no new connection", async () => {
+  const { store, taken, release } = waitingStore();
+  await using server = await serve({ store });
+  const deleted = statusOf(`${server.baseUrl}/plants/1`, "DELETE");
+  await taken;
+  const ends: string[] = [];
+  const drained = server.drain().then(() => ends.push("drain"));
+  const refused = createConnection(server.port, "127.0.0.1");
+  const [error] = await within(once(refused, "error"), "a refused connection");
+  expect(error).toMatchObject({ code: "ECONNREFUSED" });
+  ends.push("call");
+  release();
+  expect(await deleted).toBe(204);
+  await within(drained, "the end of the drain");
+  expect(ends).toEqual(["call", "drain"]);
+});
+
+test("a server that is told to drain is not ready from then on, however long it still listens", async () => {
+  await using server = await serve({ drainDelayMs: 1 });
+  const drained = server.drain();
+  expect(server.readiness.draining.aborted).toBe(true);
+  await within(drained, "the end of the drain");
+});
+
+test("a connection that is open while the server drains is served once more, then closed", async () => {
+  await using server = await serve();
+  using connection = await openHttp1({ address: "127.0.0.1", port: server.port });
+  const request = { httpMethod: "DELETE", path: "/plants/1", header: [authorized] } as const;
+  connection.request(request);
+  expect((await connection.readAnswer()).httpStatus).toBe(204);
+  const drained = server.drain();
+  connection.request({ ...request, path: "/plants/2" });
+  const last = await connection.readAnswer();
+  expect({ httpStatus: last.httpStatus, closes: /^connection: close$/im.test(last.head) }).toEqual({
+    httpStatus: 204,
+    closes: true,
+  });
+  expect(await connection.atEnd()).toBe(true);
+  await within(drained, "the end of the drain");
+});
+
+test("a call that does not end is cut when the time for the drain is over", async () => {
+  const { store, taken, release } = waitingStore();
+  await using server = await serve({ store, drainTimeoutMs: 0 });
+  const cut = statusOf(`${server.baseUrl}/plants/1`, "DELETE").catch((reason: unknown) => reason);
+  await taken;
+  await within(server.drain(), "the end of the drain");
+  expect(await cut).toBeInstanceOf(Error);
+  release();
+});
+
+test("a server keeps to the limits of its embedder", async () => {
+  await using server = await serve({ limits: { urlBytes: 20 } });
+  expect(await statusOf(`${server.baseUrl}/plants/1`, "DELETE")).toBe(204);
+  expect(await statusOf(`${server.baseUrl}/plants/1234567890123`, "DELETE")).toBe(414);
+});

@@ -1,0 +1,100 @@
+import { rmSync, writeFileSync } from "node:fs";
+import { describe, expect, test } from "vitest";
+import { silentLog } from "../../packages/telemetry/src/logs/index.ts";
+import { followDatabase, readDatabaseUrlFile } from "../../src/server/database-url.ts";
+import { openLogLines } from "../../packages/testing/src/operations/log-lines.ts";
+import { createTempFolder } from "../../packages/testing/src/process/temp-folder.ts";
+
+const limitBytes = 4096;
+const longest = `postgres://db/${"p".repeat(limitBytes - "postgres://db/".length)}`;
+
+describe("a file with the URL of a database", () => {
+  test.each([
+    { name: "with a line break behind it", text: "postgres://db\n", url: "postgres://db" },
+    { name: "with one of Windows", text: "postgres://db\r\n", url: "postgres://db" },
+    { name: "of the most bytes there may be", text: longest, url: longest },
+  ])("is read $name", ({ text, url }) => {
+    using folder = createTempFolder();
+    const urlFile = folder.file("url");
+    writeFileSync(urlFile, text);
+    expect(readDatabaseUrlFile(urlFile)).toEqual({ kind: "value", value: { kind: "postgres", url, urlFile } });
+  });
+
+  test.each([
+    { name: "larger", pathOf: (larger: string) => larger, says: /: it is no file of up to 4096 bytes$/ },
+    { name: "a device", pathOf: () => "/dev/null", says: /: it is no file of up to 4096 bytes$/ },
+    { name: "not there", pathOf: () => "/nowhere/url", says: /: cannot read \/nowhere\/url: there is no / },
+  ])("is refused if it is $name", ({ pathOf, says }) => {
+    using folder = createTempFolder();
+    writeFileSync(folder.file("larger"), `${longest}x`);
+    const problems = [expect.stringMatching(says)];
+    expect(readDatabaseUrlFile(pathOf(folder.file("larger")))).toEqual({ kind: "problems", problems });
+  });
+
+  test("is followed: user and password may change, and any other URL is refused in the log without its text", async () => {
+    using folder = createTempFolder();
+    const urlFile = folder.file("url");
+    writeFileSync(urlFile, "postgres://old:pw1@db/p\n");
+    const { log, lines } = openLogLines("info");
+    const { location, file } = await followDatabase({ kind: "postgres", url: "postgres://old:pw1@db/p", urlFile }, log);
+    const currentUrl = async (text: string): Promise<string | undefined> => {
+      writeFileSync(urlFile, text);
+      await file?.reload();
+      return location.kind === "postgres" ? location.currentUrl?.() : undefined;
+    };
+    expect(await currentUrl("postgres://new:pw2@db/p\r\n")).toBe("postgres://new:pw2@db/p");
+    const refused = [
+      "postgres://new:thr",
+      "postgres://new:pw3@db",
+      "mysql://new:pw3@db/p",
+      "postgres://new:se/cr?etPart=1@db/p",
+      "postgres://new:se/cr?sslmode=etPart@db/p",
+    ];
+    for (const text of refused) {
+      expect(await currentUrl(text)).toBe("postgres://new:pw2@db/p");
+      expect(await currentUrl("postgres://new:pw2@db/p\r\n")).toBe("postgres://new:pw2@db/p");
+    }
+    expect(await currentUrl("postgres://new:pw4@db/p")).toBe("postgres://new:pw4@db/p");
+    file?.close();
+    const reloaded = "file of the database URL reloaded";
+    expect(lines().map(({ msg }) => msg)).toEqual([
+      reloaded,
+      ...refused.flatMap(() => [
+        "file of the database URL refused, the one before stays",
+        "file of the database URL is the one before again",
+      ]),
+      reloaded,
+    ]);
+    expect(JSON.stringify(lines())).not.toMatch(/pw|thr|etPart/);
+  });
+
+  test("is read for each connection, without waiting until a change is noticed", async () => {
+    using folder = createTempFolder();
+    const urlFile = folder.file("url");
+    writeFileSync(urlFile, "postgres://old:pw1@db/p");
+    const followed = await followDatabase({ kind: "postgres", url: "postgres://old:pw1@db/p", urlFile }, silentLog);
+    followed.file?.close();
+    const currentUrl = (): unknown => followed.location.kind === "postgres" && followed.location.currentUrl?.();
+    writeFileSync(urlFile, "postgres://new:pw2@db/p\n");
+    expect(currentUrl()).toBe("postgres://new:pw2@db/p");
+    writeFileSync(urlFile, "postgres://new:pw3@other/p");
+    expect(currentUrl()).toBe("postgres://new:pw2@db/p");
+    rmSync(urlFile);
+    expect(currentUrl()).toBe("postgres://new:pw2@db/p");
+  });
+
+  test("that says another database than the settings is a wrong configuration", async () => {
+    using folder = createTempFolder();
+    writeFileSync(folder.file("url"), "postgres://other/p");
+    const location = { kind: "postgres", url: "postgres://db/p", urlFile: folder.file("url") } as const;
+    await expect(followDatabase(location, silentLog)).rejects.toThrow("DATABASE_URL_FILE must ");
+  });
+});
+
+test.each([
+  { kind: "memory" },
+  { kind: "sqlite", path: "plants.db" },
+  { kind: "postgres", url: "postgres://db/p" },
+] as const)("$kind without a file is not followed", async (location) => {
+  expect(await followDatabase(location, silentLog)).toEqual({ location });
+});

@@ -1,0 +1,181 @@
+import { Code } from "@connectrpc/connect";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { problems } from "../../packages/gateway/src/errors/index.ts";
+import { situations } from "../contract/situations.ts";
+import { readPage } from "../support/docs/page-blocks.ts";
+import { projectFolder } from "../../packages/testing/src/process/child-program.ts";
+import { projectFiles } from "../../packages/testing/src/project-files.ts";
+import { allSourceFiles, sourcePath } from "../../packages/testing/src/source-files.ts";
+
+/** A message of docs/errors.md, in a row of its own or with others. */
+interface Documented {
+  /** With `…` for what varies. */
+  readonly message: string;
+  readonly code: Code;
+  readonly rest: string;
+  readonly errorCodes: readonly string[];
+}
+
+const page = readPage("docs/errors.md");
+
+const documented: readonly Documented[] = page.split("\n").flatMap((line) => {
+  const [, messages, name, number, rest, codes = ""] =
+    /^\| `(.+?)` \| ([A-Z_]+) (\d+) \| (\S+) \| ((?:`ERR_\w+`(?:, )?)+) \|/.exec(line) ?? [];
+  if (messages === undefined || rest === undefined) return [];
+  const row = { name, code: Number(number), rest, errorCodes: codesIn(codes) };
+  return messages.split("`<br>`").map((message) => ({ ...row, message }));
+});
+
+const sources: ReadonlyMap<string, string> = new Map(
+  allSourceFiles()
+    // What callers of other servers get is not a response of this one, nor is what the operator of a proxy reads.
+    .filter(
+      (file) =>
+        !/^plantstore\/client\/|^rest-client\/|^proxy\/(?:client|upstreams\/(?!call-queue)|forward\/descriptor-reader)/.test(
+          file,
+        ),
+    )
+    .map((file) => [file, readFileSync(sourcePath(file), "utf8")]),
+);
+
+/** The identifiers that a text names. */
+function codesIn(text: string): readonly string[] {
+  return [...new Set(text.match(/\bERR_[A-Z_0-9]+\b/g))].toSorted();
+}
+
+const tests = ["test", "packages"]
+  .flatMap((folder) => projectFiles(folder))
+  .filter((file) => file.endsWith(".test.ts") || file.endsWith("situations.ts"))
+  .map((file) => readFileSync(join(projectFolder, file), "utf8"))
+  .join("\n");
+
+// The text of an error where one is made: a literal in the place of the message, behind its identifier if that is one.
+const text = String.raw`(?<text>"[^"]*"|'[^']*'|` + "`[^`]*`)";
+const places = [
+  String.raw`(?:problem|HttpProblem|unauthenticated|refusal|errorOf)\(\s*"(?<code>ERR_\w+)",\s*${text},?`,
+  String.raw`new ConnectError\(\s*${text},`,
+  String.raw`const (?:message|reason) =\s*${text};`,
+  String.raw`(?:queue_full|queue_timeout|unsent_bytes): ${text}`,
+  String.raw`(?:errorDescription|faultMessage)(?: =|:) ${text}`,
+].map((pattern) => new RegExp(pattern, "g"));
+
+const inCode = [...sources].flatMap(([file, source]) =>
+  places.flatMap((place) =>
+    [...source.matchAll(place)].map(({ groups }) => ({
+      file,
+      message: toPattern(groups?.["text"] ?? ""),
+      errorCode: groups?.["code"],
+    })),
+  ),
+);
+
+function toPattern(literal: string): string {
+  return literal.slice(1, -1).replaceAll(/\$\{(?:[^{}]|\{[^}]*\})*\}/g, "…");
+}
+
+function matches(pattern: string, message: string): boolean {
+  const parts = pattern.split("…").map((part) => part.replaceAll(/[\\^$.*+?()[\]{}|]/g, String.raw`\$&`));
+  return new RegExp(`^${parts.join(".*")}$`, "s").test(message);
+}
+
+/** Returns the name of a code as gRPC spells it, such as NOT_FOUND. */
+function codeName(code: Code): string | undefined {
+  return Code[code]?.replaceAll(/(?<=[a-z])[A-Z]/g, "_$&").toUpperCase();
+}
+
+test("the source has errors to look for", () => {
+  expect(inCode.length).toBeGreaterThan(40);
+});
+
+test.each(inCode)('docs/errors.md has the message "$message" of $file', ({ message, errorCode }) => {
+  const rows = documented.filter((row) => matches(row.message, message));
+  expect(rows).not.toEqual([]);
+  if (errorCode !== undefined) expect(rows.flatMap((row) => row.errorCodes)).toContain(errorCode);
+});
+
+test.each(documented)('the message "$message" of docs/errors.md is in the source', ({ message }) => {
+  const all = [...sources.values()].join("\n");
+  expect(message.split("…").filter((part) => !all.includes(part))).toEqual([]);
+});
+
+test.each(documented)('the code of "$message" in docs/errors.md has its own number', ({ code, ...row }) => {
+  expect(row).toMatchObject({ name: codeName(code) });
+});
+
+/** The identifiers of each package, by the file that declares them. */
+const unions = [
+  { file: "gateway/errors/problems.ts", codes: Object.keys(problems) },
+  ...["auth/inputs/error-code.ts", "telemetry/logs/error-code.ts", "plantstore/service/error-code.ts"].map((file) => ({
+    file,
+    codes: [...(sources.get(file) ?? "").matchAll(/"(ERR_\w+)"/g)].map(([, code = ""]) => code),
+  })),
+];
+const declared = unions.flatMap(({ codes }) => codes);
+
+test("docs/errors.md and docs/identifiers.md explain the identifiers that are declared, and no others", () => {
+  expect(new Set(declared).size).toBe(declared.length);
+  expect(codesIn(page + readPage("docs/identifiers.md"))).toEqual(declared.toSorted());
+});
+
+test.each(unions)("the identifiers of $file are those in use", ({ file, codes }) => {
+  const others = [...sources].filter(([other]) => other !== file).map(([, source]) => source);
+  const used = new Set(codesIn(others.join("\n")));
+  expect(codes.filter((code) => !used.has(code))).toEqual([]);
+});
+
+test.each(declared)("a test brings about %s", (code) => {
+  expect(tests).toMatch(new RegExp(`"${code}"|\\b${code}:|\\[${code}\\]`));
+});
+
+test("docs/identifiers.md has the rows of problems.ts, and no others of the gateway", () => {
+  const [, ofGateway = ""] = readPage("docs/identifiers.md").split(/^## /m);
+  const source = sources.get("gateway/errors/problems.ts") ?? "";
+  const comments = source.matchAll(/^ {2}\/\*\* (?<sentence>.+) \*\/\n {2}(?<name>ERR_\w+): /gm);
+  const sentences = new Map([...comments].map(({ groups }) => [groups?.["name"], groups?.["sentence"]]));
+  const rows = Object.entries(problems).map(([name, row]) => {
+    const response = "code" in row ? `${codeName(Code[row.code])} ${Code[row.code]} | ${row.httpStatus}` : "– | –";
+    return `| \`${name}\` | ${response} | ${sentences.get(name)} |`;
+  });
+  expect(ofGateway.split("\n").filter((line) => line.startsWith("| `"))).toEqual(rows);
+});
+
+/** The codes with which the source responds, by identifier: that of its row, and those that are passed instead. */
+const codesInSource: ReadonlyMap<string, ReadonlySet<Code>> = new Map(
+  Object.entries(problems).flatMap(([name, row]) => {
+    if (!("code" in row)) return [];
+    const passed = new RegExp(String.raw`[pP]roblem\(\s*"${name}",[^;]*?\bcode: Code\.(?<code>\w+)`, "g");
+    const others = [...sources.values()].flatMap((source) => [...source.matchAll(passed)].map(codeIn));
+    return [[name, new Set([Code[row.code], ...others])] as const];
+  }),
+);
+
+function codeIn({ groups }: RegExpMatchArray): Code {
+  const [, code] = Object.entries(Code).find(([name]) => name === groups?.["code"]) ?? [];
+  if (typeof code !== "number") throw new Error(`there is no code ${groups?.["code"]}`);
+  return code;
+}
+
+test.each([...codesInSource])("docs/errors.md has the codes of %s in the source, and no others", (name, codes) => {
+  const inDocs = documented.filter(({ errorCodes }) => errorCodes.includes(name)).map(({ code }) => code);
+  expect(new Set(inDocs)).toEqual(codes);
+});
+
+const outsideOperations = documented.filter(({ rest }) => rest !== "400" && rest !== "–");
+
+test.each(outsideOperations)('the HTTP status of "$message" in docs/errors.md is that of problems.ts', (row) => {
+  const statuses = Object.entries(problems).flatMap(([name, problem]) =>
+    row.errorCodes.includes(name) && "code" in problem ? [String(problem.httpStatus)] : [],
+  );
+  expect(statuses).toEqual([row.rest]);
+});
+
+const errors = Object.values(situations)
+  .flat()
+  .flatMap(({ name, want }) => (want.code === "ok" ? [] : [{ name, code: want.code, message: want.message ?? "" }]));
+
+test.each(errors)("docs/errors.md tells of a server that $name", ({ code, message }) => {
+  const rows = documented.filter((row) => matches(row.message, message));
+  expect(rows.map((row) => codeName(row.code)?.toLowerCase())).toContain(code);
+});

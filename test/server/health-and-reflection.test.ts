@@ -1,0 +1,78 @@
+import { Code, createClient, type Transport } from "@connectrpc/connect";
+import { createGrpcTransport } from "@connectrpc/connect-node";
+import { expect, test } from "vitest";
+import { HealthCheckResponse_ServingStatus as Status } from "../../packages/gateway/src/gen/grpc/health/v1/health_pb.ts";
+import { Health } from "../../packages/gateway/src/health/index.ts";
+import { ServerReflection } from "../../packages/gateway/src/reflection/index.ts";
+import { fakeStore } from "../support/plants/fake-store.ts";
+import { startPlantServer, type TestPlantServer, tokens } from "../support/server/plant-server.ts";
+
+function transportTo({ address: { address, port } }: TestPlantServer): Transport {
+  return createGrpcTransport({ baseUrl: `http://${address}:${String(port)}` });
+}
+
+async function* question() {
+  yield { messageRequest: { case: "listServices", value: "*" } } as const;
+}
+
+async function servicesListed(server: TestPlantServer, token: string): Promise<readonly string[]> {
+  const client = createClient(ServerReflection, transportTo(server));
+  const headers = { authorization: `Bearer ${token}` };
+  const names: string[] = [];
+  for await (const { messageResponse: answer } of client.serverReflectionInfo(question(), { headers })) {
+    if (answer.case === "listServicesResponse") names.push(...answer.value.service.map(({ name }) => name));
+  }
+  return names;
+}
+
+test.each([
+  { name: "serves", store: {}, service: "", want: Status.SERVING },
+  { name: "serves plants", store: {}, service: "plantstore.v1.PlantService", want: Status.SERVING },
+  {
+    name: "whose store is away does not serve",
+    store: { problem: "disk full" },
+    service: "",
+    want: Status.NOT_SERVING,
+  },
+])("gRPC health needs no credential: a server $name", async ({ store, service, want }) => {
+  await using server = await startPlantServer({ store: fakeStore(store) });
+  const { status } = await createClient(Health, transportTo(server)).check({ service });
+  expect(status).toBe(want);
+});
+
+test.each([
+  { name: "that is away", store: { problem: "the disk is full" }, obstacles: ["store"] },
+  { name: "that checks its file", store: { problem: "it is checked", isChecking: true }, obstacles: ["store-check"] },
+])("/readyz names a store $name", async ({ store, obstacles }) => {
+  await using server = await startPlantServer({ store: fakeStore(store) });
+  const { address, port } = server.address;
+  const response = await fetch(`http://${address}:${port}/readyz`);
+  expect(response.status).toBe(503);
+  expect(await response.json()).toEqual({ status: "not ready", obstacles });
+});
+
+// With its tag and its length, 512 bytes and one more.
+test.each([
+  { length: 509, code: Code.NotFound },
+  { length: 510, code: Code.ResourceExhausted },
+])("gRPC health takes a name of up to 509 characters, not one of $length", async ({ length, code }) => {
+  await using server = await startPlantServer();
+  const asked = createClient(Health, transportTo(server)).check({ service: "a".repeat(length) });
+  await expect(asked).rejects.toMatchObject({ code });
+});
+
+test("reflection lists the services", async () => {
+  await using server = await startPlantServer();
+  expect(await servicesListed(server, tokens.good)).toEqual([
+    "plantstore.v1.PlantService",
+    "grpc.health.v1.Health",
+    "grpc.reflection.v1.ServerReflection",
+    "grpc.reflection.v1alpha.ServerReflection",
+  ]);
+});
+
+test("reflection needs a credential, like the services that it describes", async () => {
+  await using server = await startPlantServer();
+  const error = await servicesListed(server, tokens.unknown).catch((reason: unknown) => reason);
+  expect(error).toMatchObject({ code: Code.Unauthenticated });
+});

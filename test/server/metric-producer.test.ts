@@ -1,0 +1,21 @@
+import { emptyResource } from "@opentelemetry/resources";
+import { DataPointType } from "@opentelemetry/sdk-metrics";
+import { expect, test } from "vitest";
+import { createMetricProducer } from "../../src/server/metric-producer.ts";
+
+test("counters are sums, with the times of the start and of the export in seconds and nanoseconds", async () => {
+  const about = { name: "calls", unit: "{call}", description: "Calls", points: [{ attributes: {}, value: 1 }] };
+  const producer = createMetricProducer(emptyResource(), () => [
+    { ...about, kind: "counter" },
+    { ...about, kind: "gauge" },
+  ]);
+  const { resourceMetrics } = await producer.collect();
+  const metrics = resourceMetrics.scopeMetrics.flatMap((scope) => scope.metrics);
+  expect(metrics.map(({ dataPointType }) => dataPointType)).toEqual([DataPointType.SUM, DataPointType.GAUGE]);
+  const exported = metrics[0]?.dataPoints[0];
+  for (const [seconds = 0, nanoseconds = 0] of [exported?.startTime ?? [], exported?.endTime ?? []]) {
+    // A minute: its clock does not follow when that of the system is set.
+    expect(Math.abs(seconds * 1_000 + nanoseconds / 1e6 - Date.now())).toBeLessThan(60_000);
+    expect(nanoseconds).toBeLessThan(1e9);
+  }
+});

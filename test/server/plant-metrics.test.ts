@@ -1,0 +1,443 @@
+import { generateKeyPairSync } from "node:crypto";
+import { readFileSync, writeFileSync } from "node:fs";
+import { connect as connectSocket } from "node:net";
+import { Code, ConnectError, createContextValues } from "@connectrpc/connect";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { PlantMetrics } from "../../src/server/plant-metrics.ts";
+import type { StartedServer } from "../../src/server/index.ts";
+import {
+  createSigningKey,
+  startIdentityProvider,
+  testAudience,
+} from "../../packages/testing/src/auth/identity-provider.ts";
+import { createCertificate } from "../../packages/testing/src/carriers/certificate.ts";
+import { exchangeHttp1 } from "../../packages/testing/src/carriers/http1-connection.ts";
+import type { Address, HttpRequest, HttpVersion } from "../../packages/testing/src/carriers/exchange.ts";
+import {
+  type Frame,
+  frameType,
+  headersFrame,
+  openFrames,
+  resetFrame,
+} from "../../packages/testing/src/carriers/http2-frames.ts";
+import { within } from "../../packages/testing/src/deadline.ts";
+import {
+  deletePlantRequest,
+  exchange,
+  rpcRequest,
+  wireFormats,
+} from "../../packages/testing/src/gateway/wire-format.ts";
+import { begun, postHeader } from "../../packages/testing/src/http2/http2-requests.ts";
+import { createTempFolder, type TempFolder } from "../../packages/testing/src/process/temp-folder.ts";
+import { familyNames, readSamples, type Sample } from "../../packages/testing/src/telemetry/samples.ts";
+import { bearer } from "../support/server/plant-server.ts";
+import { type ConfiguredServer, startConfigured } from "../support/server/start-configured.ts";
+
+const token = "token-of-the-metrics-test";
+
+const start = (environment: Readonly<Record<string, string>>): Promise<ConfiguredServer> =>
+  startConfigured({ LOG_LEVEL: "silent", PLANTSTORE_TOKENS: token, ...environment });
+
+function adminOf({ admin }: StartedServer): Address {
+  if (admin === undefined) throw new Error("there is no admin address");
+  return admin;
+}
+
+async function scrape(server: StartedServer): Promise<string> {
+  const { body } = await exchangeHttp1(adminOf(server), { httpMethod: "GET", path: "/metrics", header: [] });
+  return String(body);
+}
+
+let folder: TempFolder;
+let server: StartedServer;
+beforeAll(async () => {
+  folder = createTempFolder();
+  server = await start({ DATABASE_URL: `sqlite:${folder.file("plants.db")}`, PLANTSTORE_ADMIN_ADDRESS: "0" });
+});
+afterAll(async () => {
+  await server.drain();
+  folder[Symbol.dispose]();
+});
+
+/** What a request adds to the samples of one name. */
+async function added(name: string, version: HttpVersion, request: HttpRequest): Promise<Sample[]> {
+  return await addedBy(name, () => exchange(server, version, request));
+}
+
+async function addedBy(name: string, act: () => Promise<unknown>): Promise<Sample[]> {
+  const before = readSamples(await scrape(server));
+  await act();
+  const after = readSamples(await scrape(server)).filter((sample) => sample.name === name);
+  return after.flatMap((sample) => {
+    const known = before.find(
+      (each) => each.name === name && JSON.stringify(each.labels) === JSON.stringify(sample.labels),
+    );
+    const value = sample.value - (known?.value ?? 0);
+    return value === 0 ? [] : [{ ...sample, value }];
+  });
+}
+
+const good = [bearer(token)];
+/** A call whose message is still to come. */
+function openCall(streamId: number): Frame {
+  const { path, header } = deletePlantRequest(wireFormats.grpc, 1n, good);
+  const pseudo = postHeader().filter(([name]) => name !== ":path");
+  return headersFrame(streamId, [...pseudo, [":path", path], ...header]);
+}
+
+const probe: HttpRequest = { httpMethod: "GET", path: "/livez", header: [] };
+const rpc = "rpc_server_call_duration_seconds_count";
+const http = "http_server_request_duration_seconds_count";
+const method = "plantstore.v1.PlantService/DeletePlant";
+
+describe("a request is counted", () => {
+  test.each<{ name: string; version: HttpVersion; request: HttpRequest; labels: object }>([
+    {
+      name: "gRPC that succeeds",
+      version: "2",
+      request: deletePlantRequest(wireFormats.grpc, 1n, good),
+      labels: { rpc_system_name: "grpc", rpc_method: method, rpc_response_status_code: "OK" },
+    },
+    {
+      name: "gRPC-Web for a plant that is not there",
+      version: "1.1",
+      request: deletePlantRequest(wireFormats["grpc-web"], 1000n, good),
+      labels: { rpc_system_name: "grpc", rpc_method: method, rpc_response_status_code: "NOT_FOUND" },
+    },
+    {
+      name: "Connect that succeeds",
+      version: "1.1",
+      request: deletePlantRequest(wireFormats["connect-json"], 2n, good),
+      labels: { rpc_system_name: "connectrpc", rpc_method: method },
+    },
+    {
+      name: "Connect without a credential",
+      version: "2",
+      request: deletePlantRequest(wireFormats["connect-proto"], 3n, []),
+      labels: { rpc_system_name: "connectrpc", rpc_method: method, rpc_response_status_code: "unauthenticated" },
+    },
+    {
+      name: "gRPC of a method that is none",
+      version: "2",
+      request: rpcRequest(wireFormats.grpc, new Uint8Array(0), good, "/plantstore.v1.PlantService/Water9"),
+      labels: {
+        rpc_system_name: "grpc",
+        rpc_method: "_OTHER",
+        rpc_response_status_code: "UNIMPLEMENTED",
+        error_type: "UNIMPLEMENTED",
+      },
+    },
+  ])("$name", async ({ version, request, labels }) => {
+    expect(await added(rpc, version, request)).toEqual([{ name: rpc, labels, value: 1 }]);
+  });
+
+  const plants = { http_route: "/plants/{id}", http_request_method: "DELETE" };
+  test.each<[name: string, version: HttpVersion, request: HttpRequest, status: string, labels: object]>([
+    ["REST that succeeds", "1.1", deletePlantRequest(wireFormats.rest, 4n, good), "204", plants],
+    ["REST over HTTP/2", "2", deletePlantRequest(wireFormats.rest, 1000n, good), "400", plants],
+    [
+      "a probe",
+      "1.1",
+      { httpMethod: "GET", path: "/livez?token=1", header: [] },
+      "200",
+      { http_route: "/livez", http_request_method: "GET" },
+    ],
+    [
+      "another probe",
+      "1.1",
+      { httpMethod: "GET", path: "/readyz", header: [] },
+      "200",
+      { http_route: "/readyz", http_request_method: "GET" },
+    ],
+    [
+      "a method and a path of a client's own",
+      "2",
+      { httpMethod: "WATER", path: "/secret/42", header: good },
+      "501",
+      { http_request_method: "_OTHER" },
+    ],
+  ])("%s", async (_, version, request, status, labels) => {
+    const answer = { http_response_status_code: status, network_protocol_version: version, url_scheme: "http" };
+    expect(await added(http, version, request)).toEqual([{ name: http, labels: { ...labels, ...answer }, value: 1 }]);
+  });
+
+  test.each<{ kind: string; request: HttpRequest }>([
+    { kind: "missing", request: deletePlantRequest(wireFormats.rest, 5n, []) },
+    { kind: "malformed", request: deletePlantRequest(wireFormats.rest, 5n, [["authorization", "Bearer a b"]]) },
+    { kind: "invalid", request: deletePlantRequest(wireFormats.rest, 5n, [bearer(`${token}-no`)]) },
+    { kind: "unmatched", request: { httpMethod: "GET", path: "/nothing", header: good } },
+    {
+      kind: "resource_exhausted",
+      request: { ...rpcRequest(wireFormats["connect-proto"], Buffer.alloc(100_000), good) },
+    },
+  ])("as refused: $kind", async ({ kind, request }) => {
+    const name = "gateway_refusals_total";
+    expect(await added(name, "1.1", request)).toEqual([{ name, labels: { kind }, value: 1 }]);
+  });
+
+  test("not as refused: a plant that is not there", async () => {
+    const request = deletePlantRequest(wireFormats["connect-proto"], 5_000n, good);
+    expect(await added("gateway_refusals_total", "1.1", request)).toEqual([]);
+  });
+});
+
+test("a probe whose client has gone before its answer is not counted as refused", () => {
+  using metrics = new PlantMetrics("sqlite");
+  metrics.onAnswer({
+    procedure: undefined,
+    protocol: "rest",
+    httpMethod: "GET",
+    path: "/livez",
+    httpRoute: "/livez",
+    httpVersion: "2.0",
+    scheme: "http",
+    httpStatus: 0,
+    error: new ConnectError("", Code.Canceled),
+    durationMs: 1,
+    contextValues: createContextValues(),
+    peer: { address: "127.0.0.1", port: 1 },
+  });
+  expect(metrics.collect().find(({ name }) => name === "gateway.refusals")?.points).toEqual([]);
+});
+
+test.each<{ name: string; version: HttpVersion; request: HttpRequest; status: string }>([
+  { name: "too long a URL", version: "1.1", request: { ...probe, path: `/${"x".repeat(20_000)}` }, status: "414" },
+  {
+    name: "too long a URL, on HTTP/2",
+    version: "2",
+    request: { ...probe, path: `/${"x".repeat(9_000)}` },
+    status: "414",
+  },
+  { name: "a bad Host", version: "1.1", request: { ...probe, header: [["host", "a b"]] }, status: "400" },
+  {
+    name: "too large a header",
+    version: "1.1",
+    request: { ...probe, header: [["x", "y".repeat(20_000)]] },
+    status: "431",
+  },
+])("a request that is wrong as HTTP is counted: $name", async ({ version, request, status }) => {
+  const name = "gateway_bad_requests_total";
+  const labels = { http_response_status_code: status };
+  expect(await added(name, version, request)).toEqual([{ name, labels, value: 1 }]);
+});
+
+test.each<{ name: string; frames: readonly Frame[]; want: readonly object[] }>([
+  {
+    name: "a malformed request",
+    frames: [begun(1, ["Upper", "case"])],
+    want: [{ labels: { scope: "stream", code: "PROTOCOL_ERROR" }, value: 1 }],
+  },
+  {
+    name: "streams that are opened and reset (CVE-2023-44487)",
+    frames: Array.from({ length: 401 }, (_, i) => [openCall(2 * i + 1), resetFrame(2 * i + 1, 8)]).flat(),
+    want: [{ labels: { scope: "connection", code: "ENHANCE_YOUR_CALM" }, value: 1 }],
+  },
+])("what a client does wrong on HTTP/2 is counted: $name", async ({ frames, want }) => {
+  const name = "gateway_http2_errors_total";
+  const send = async (): Promise<void> => {
+    using connection = await openFrames(server);
+    connection.send(...frames);
+    await connection.readUntil(({ type }) => type === frameType.resetStream || type === frameType.goAway);
+  };
+  expect(await addedBy(name, send)).toMatchObject(want);
+});
+
+test("a batch is counted with its size and its duration", async () => {
+  const request = deletePlantRequest(wireFormats.rest, 6n, good);
+  const bounds = readSamples(await scrape(server)).filter(({ name }) => name === "plantstore_delete_batch_size_bucket");
+  const doubling = Array.from({ length: 11 }, (_, power) => `${2 ** power}.0`);
+  expect(bounds.map(({ labels }) => labels["le"])).toEqual([...doubling, "+Inf"]);
+  expect(await added("plantstore_delete_batch_size_sum", "1.1", request)).toMatchObject([{ value: 1 }]);
+  const labels = { db_system_name: "sqlite", db_operation_name: "DELETE", db_collection_name: "plants" };
+  const name = "db_client_operation_duration_seconds_count";
+  expect(await added(name, "1.1", request)).toEqual([{ name, labels, value: 1 }]);
+});
+
+test("an open connection is counted, and that the server is ready", async () => {
+  const value = async (name: string, labels: object): Promise<number | undefined> =>
+    readSamples(await scrape(server)).find(
+      (each) => each.name === name && JSON.stringify(each.labels) === JSON.stringify(labels),
+    )?.value;
+  const http1 = { network_protocol_version: "1.1" };
+  await expect.poll(() => value("gateway_connections", http1)).toBe(0);
+  const socket = connectSocket(server.port, "127.0.0.1");
+  socket.write("GET /livez HTTP/1.1\r\nhost: x\r\n\r\n");
+  await within(new Promise((resolve) => socket.once("data", resolve)), "the answer");
+  expect(await value("gateway_connections", http1)).toBe(1);
+  socket.destroy();
+  await expect.poll(() => value("gateway_connections", http1)).toBe(0);
+  expect(await value("gateway_ready", {})).toBe(1);
+});
+
+test("no id, path, token or subject is in any label, whatever clients send", async () => {
+  const marks = [bearer(token), bearer("mark-in-a-token-0123456789")];
+  for (const header of marks) {
+    await exchange(server, "1.1", { httpMethod: "DELETE", path: "/plants/987654321?q=mark-query", header: [header] });
+    await exchange(server, "1.1", { httpMethod: "GET", path: "/mark-path", header: [header] });
+    await exchange(server, "2", rpcRequest(wireFormats.grpc, new Uint8Array(0), [header], "/mark.Rpc/Mark"));
+  }
+  const text = await scrape(server);
+  expect(text).not.toMatch(/mark|987654321/i);
+  expect(text).not.toContain(token);
+});
+
+test("the port of the service has no /metrics, and the admin address has nothing else", async () => {
+  const get = (path: string): HttpRequest => ({ httpMethod: "GET", path, header: good });
+  expect(await exchange(server, "1.1", get("/metrics"))).toMatchObject({ httpStatus: 404 });
+  expect(await exchange(adminOf(server), "1.1", get("/plants/1"))).toMatchObject({ httpStatus: 404 });
+  expect(adminOf(server).address).toBe("127.0.0.1");
+});
+
+test("a hundred scrapes at once are answered in full", async () => {
+  const texts = await Promise.all(Array.from({ length: 100 }, () => scrape(server)));
+  const names = familyNames(texts[0] ?? "");
+  for (const text of texts) expect(familyNames(text)).toEqual(names);
+});
+
+test("the age of the keys of a provider is known, and its issuer", async () => {
+  using provider = await startIdentityProvider(await createSigningKey("ES256", "key"));
+  const trusting = await start({
+    DATABASE_URL: "memory:",
+    PLANTSTORE_ADMIN_ADDRESS: "0",
+    PLANTSTORE_JWT_ISSUER: provider.issuer,
+    PLANTSTORE_JWT_AUDIENCE: testAudience,
+  });
+  const ages = readSamples(await scrape(trusting)).filter(({ name }) => name === "plantstore_jwks_age_seconds");
+  expect(ages.map(({ labels }) => labels)).toEqual([{ issuer: provider.issuer }]);
+  expect(ages[0]?.value).toBeGreaterThanOrEqual(0);
+  expect(ages[0]?.value).toBeLessThan(300);
+  // The clock of the machine is corrected by two days: the keys are no older for that.
+  const now = vi.spyOn(Date, "now").mockReturnValue(Date.now() + 48 * 3_600_000);
+  const [after] = readSamples(await scrape(trusting)).filter(({ name }) => name === "plantstore_jwks_age_seconds");
+  now.mockRestore();
+  expect(after?.value).toBeLessThan(300);
+  await trusting.drain();
+});
+
+test("the time at which the certificate expires is known, and that of a renewed one", async () => {
+  using files = createTempFolder();
+  const put = (notAfter: Date): void => {
+    const { cert, key } = createCertificate("plants", notAfter);
+    writeFileSync(files.file("cert.pem"), cert);
+    writeFileSync(files.file("key.pem"), key);
+  };
+  put(new Date("2030-01-01T00:00:00Z"));
+  const secure = await start({
+    DATABASE_URL: "memory:",
+    PLANTSTORE_ADMIN_ADDRESS: "0",
+    TLS_CERT_FILE: files.file("cert.pem"),
+    TLS_KEY_FILE: files.file("key.pem"),
+  });
+  const expiry = async (): Promise<readonly number[]> =>
+    readSamples(await scrape(secure)).flatMap(({ name, value }) =>
+      name === "plantstore_tls_certificate_not_after_seconds" ? [value * 1_000] : [],
+    );
+  expect(await expiry()).toEqual([Date.parse("2030-01-01T00:00:00Z")]);
+  put(new Date("2031-01-01T00:00:00Z"));
+  await secure.reload();
+  expect(await expiry()).toEqual([Date.parse("2031-01-01T00:00:00Z")]);
+  await secure.drain();
+});
+
+test("each watched file has the outcome of its last reload, and when one succeeded", async () => {
+  using files = createTempFolder();
+  const { cert, key } = createCertificate("plants");
+  const publicKey = generateKeyPairSync("ec", { namedCurve: "P-256" }).publicKey.export({ format: "jwk" });
+  const texts = {
+    cert,
+    key,
+    hashes: "",
+    jwks: JSON.stringify({ keys: [{ ...publicKey, alg: "ES256" }] }),
+    secret: "secret",
+  };
+  const put = (all: Readonly<Record<string, string>>): void => {
+    for (const [name, text] of Object.entries(all)) writeFileSync(files.file(name), text);
+  };
+  put(texts);
+  await using configured = await startConfigured({
+    LOG_LEVEL: "silent",
+    DATABASE_URL: "memory:",
+    PLANTSTORE_ADMIN_ADDRESS: "0",
+    TLS_CERT_FILE: files.file("cert"),
+    TLS_KEY_FILE: files.file("key"),
+    PLANTSTORE_TOKEN_HASHES_FILE: files.file("hashes"),
+    PLANTSTORE_JWT_ISSUER: "https://issuer.example",
+    PLANTSTORE_JWT_AUDIENCE: testAudience,
+    PLANTSTORE_JWKS_FILE: files.file("jwks"),
+    PLANTSTORE_INTROSPECTION_URL: "https://issuer.example/introspect",
+    PLANTSTORE_INTROSPECTION_CLIENT_ID: "plants",
+    PLANTSTORE_INTROSPECTION_CLIENT_SECRET_FILE: files.file("secret"),
+    PLANTSTORE_INTROSPECTION_AUDIENCE: testAudience,
+  });
+  const valuesOf = async (metric: string): Promise<Readonly<Record<string, number>>> => {
+    const samples = readSamples(await scrape(configured)).filter(({ name }) => name === metric);
+    return Object.fromEntries(samples.map(({ labels, value }) => [labels["file_path"], value]));
+  };
+  const paths = [
+    `${files.file("cert")}, ${files.file("key")}`,
+    ...["hashes", "jwks", "secret"].map((name) => files.file(name)),
+  ];
+  const eachIs = (value: unknown): object => Object.fromEntries(paths.map((path) => [path, value]));
+  expect(await valuesOf("plantstore_file_reload_successful")).toEqual(eachIs(1));
+  const taken = await valuesOf("plantstore_file_reload_last_success_seconds");
+  expect(Object.keys(taken).toSorted()).toEqual(paths.toSorted());
+  for (const atS of Object.values(taken)) expect(Math.abs(Date.now() / 1_000 - atS)).toBeLessThan(600);
+  put({ cert: "", hashes: "?", jwks: "?", secret: "\n" });
+  await configured.reload();
+  expect(await valuesOf("plantstore_file_reload_successful")).toEqual(eachIs(0));
+  expect(await valuesOf("plantstore_file_reload_last_success_seconds")).toEqual(taken);
+  put(texts);
+  await configured.reload();
+  expect(await valuesOf("plantstore_file_reload_successful")).toEqual(eachIs(1));
+});
+
+test("deletes that wait are told by what they wait for, in a store without a queue too", async () => {
+  const simple = await start({ DATABASE_URL: "memory:", PLANTSTORE_ADMIN_ADDRESS: "0" });
+  for (const each of [server, simple]) {
+    const waiting = readSamples(await scrape(each)).filter(({ name }) => name === "plantstore_deletes_waiting");
+    expect(waiting.map(({ labels, value }) => [labels, value])).toEqual([
+      [{ plantstore_wait_reason: "batch" }, 0],
+      [{ plantstore_wait_reason: "lock" }, 0],
+    ]);
+  }
+  await simple.drain();
+});
+
+test("without an admin address there is none", async () => {
+  const plain = await start({ DATABASE_URL: "memory:" });
+  expect(plain.admin).toBe(undefined);
+  expect(plain.collectMetrics()).toEqual([]);
+  await plain.drain();
+});
+
+test("docs/operations.md has a row for every metric, with its kind and labels, and no other", async () => {
+  const docs = readFileSync(new URL("../../docs/operations.md", import.meta.url), "utf8");
+  const text = await scrape(server);
+  const rows = [...docs.matchAll(/^\| `([a-z0-9_]+)` \| (counter|gauge|histogram) \|([^|]*)\|/gm)];
+  const labelsOf = new Map<string, readonly string[]>(
+    rows.map(([, name = "", , labels = ""]) => [name, labels.match(/[a-z0-9_]+/g) ?? []]),
+  );
+  for (const { name, labels } of readSamples(text)) {
+    const known = labelsOf.get(name) ?? labelsOf.get(name.replace(/_(?:bucket|sum|count)$/, "")) ?? [];
+    expect(
+      Object.keys(labels).filter((label) => label !== "le" && !known.includes(label)),
+      name,
+    ).toEqual([]);
+  }
+  const documented = rows.map(([, name, kind]) => `${name} ${kind}`);
+  const described = [...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)].map(([, name, kind]) => `${name} ${kind}`);
+  // What only some configurations have, and what a proxy has.
+  const others = [
+    "plantstore_workers gauge",
+    "plantstore_build_info gauge",
+    "gateway_upstream_connections gauge",
+    "gateway_upstream_requests_active gauge",
+    "gateway_upstream_requests_waiting gauge",
+    "gateway_upstream_refusals_total counter",
+    "gateway_descriptors_reload_successful gauge",
+    "gateway_descriptors_reload_last_success_seconds gauge",
+    "gateway_file_reload_successful gauge",
+    "gateway_file_reload_last_success_seconds gauge",
+  ];
+  expect([...described, ...others].toSorted()).toEqual(documented.toSorted());
+});

@@ -1,0 +1,184 @@
+import { once } from "node:events";
+import { connect as connectHttp2 } from "node:http2";
+import { connect as connectTcp, type Socket } from "node:net";
+import { connect as connectTls } from "node:tls";
+import { describe, expect, test } from "vitest";
+import { createByteReader } from "../../packages/testing/src/carriers/byte-reader.ts";
+import { createCertificate } from "../../packages/testing/src/carriers/certificate.ts";
+import type { Address, Field, HttpVersion } from "../../packages/testing/src/carriers/exchange.ts";
+import { overHttp1 } from "../../packages/testing/src/carriers/http1-connection.ts";
+import { within } from "../../packages/testing/src/deadline.ts";
+import { type LogLines, openLogLines } from "../../packages/testing/src/operations/log-lines.ts";
+import { freePort } from "../../packages/testing/src/process/free-port.ts";
+import { binaryHeader, ipv4Addresses, ipv6Addresses } from "../../packages/testing/src/gateway/proxy-header.ts";
+import { carriages, deletePlantRequest, exchange } from "../../packages/testing/src/gateway/wire-format.ts";
+import { authorized, startPlantServer, type TestPlantServer } from "../support/server/plant-server.ts";
+
+const certificate = createCertificate("behind a proxy");
+const loopback = ["127.0.0.0/8"];
+
+/** Opens a connection that begins with the given bytes. */
+async function openWith({ address, port }: Address, pieces: readonly (string | Uint8Array)[]): Promise<Socket> {
+  const socket = connectTcp({ host: address, port, noDelay: true });
+  socket.on("error", () => {});
+  await within(once(socket, "connect"), "a connection");
+  for (const piece of pieces) {
+    socket.write(piece);
+    // The next piece comes in a read of its own, or does not: both are good.
+    await new Promise(setImmediate);
+  }
+  return socket;
+}
+
+async function get(socket: Socket, version: HttpVersion, tls: boolean): Promise<number> {
+  const secure = tls
+    ? connectTls({
+        socket,
+        ca: certificate.cert,
+        servername: "localhost",
+        ALPNProtocols: [version === "2" ? "h2" : "http/1.1"],
+      })
+    : socket;
+  if (version === "1.1") {
+    using connection = overHttp1(secure, createByteReader(secure), "localhost");
+    connection.request({ httpMethod: "GET", path: "/livez", header: [] });
+    return (await connection.readAnswer()).httpStatus;
+  }
+  const session = connectHttp2(`${tls ? "https" : "http"}://localhost`, { createConnection: () => secure });
+  const stream = session.request({ ":path": "/livez" });
+  const [header] = await within(once(stream, "response"), "an answer");
+  session.destroy();
+  return Number(header[":status"]);
+}
+
+async function loggedPeer({ lines }: LogLines): Promise<unknown> {
+  const find = (): Record<string, unknown> | undefined => lines().find(({ msg }) => msg === "call");
+  await expect.poll(find).toBeDefined();
+  return find()?.["peer"];
+}
+
+const text = "PROXY TCP4 203.0.113.7 192.0.2.9 47 443\r\n";
+
+const carriers = (["1.1", "2"] as const).flatMap((version) =>
+  [false, true].map((tls) => ({ name: `HTTP/${version} ${tls ? "in TLS" : "in clear"}`, version, tls })),
+);
+
+describe.each(carriers)("behind a proxy that speaks the PROXY protocol, over $name", ({ version, tls }) => {
+  const options = { proxyProtocol: "on", trustedProxies: loopback, ...(tls && { tls: certificate }) } as const;
+
+  test.each([
+    { name: "a line of text", pieces: [text], want: "203.0.113.7" },
+    { name: "a binary header", pieces: [binaryHeader(0x21, 0x11, ipv4Addresses)], want: "203.0.113.7" },
+    { name: "IPv6", pieces: [binaryHeader(0x21, 0x21, ipv6Addresses)], want: "2001:db8::7" },
+    { name: "single bytes", pieces: [...Buffer.from(text)].map((byte) => Buffer.of(byte)), want: "203.0.113.7" },
+    { name: "its own check", pieces: [binaryHeader(0x20, 0x00, Buffer.alloc(0))], want: "127.0.0.1" },
+  ])("the peer is the client: $name", async ({ pieces, want }) => {
+    const log = openLogLines("info");
+    await using server = await startPlantServer({ ...options, log: log.log });
+    using socket = disposable(await openWith(server.address, pieces));
+    expect(await get(socket.value, version, tls)).toBe(200);
+    expect(await loggedPeer(log)).toBe(want);
+  });
+});
+
+test("two connections of one port of a proxy, to two addresses, are each from their own client", async () => {
+  const log = openLogLines("info");
+  const options = { proxyProtocol: "on", trustedProxies: loopback, tls: certificate, host: "0.0.0.0" } as const;
+  await using server = await startPlantServer({ ...options, log: log.log });
+  const { port } = server.address;
+  const ofTheProxy = { localAddress: "127.0.0.1", localPort: await freePort() };
+  using first = disposable(connectTcp({ host: "127.0.0.1", port, ...ofTheProxy }));
+  using second = disposable(connectTcp({ host: "127.0.0.2", port, ...ofTheProxy }));
+  await within(Promise.all([first, second].map(({ value }) => once(value, "connect"))), "two connections");
+  // The header of the second one comes before the first one is asked anything.
+  first.value.write("PROXY TCP4 203.0.113.1 192.0.2.9 47 443\r\n");
+  second.value.write("PROXY TCP4 203.0.113.2 192.0.2.9 47 443\r\n");
+  expect(await get(second.value, "1.1", true)).toBe(200);
+  expect(await get(first.value, "1.1", true)).toBe(200);
+  const peers = (): unknown[] => log.lines().flatMap(({ msg, peer }) => (msg === "call" ? [peer] : []));
+  await expect.poll(peers).toEqual(["203.0.113.2", "203.0.113.1"]);
+});
+
+function disposable(value: Socket): { value: Socket; [Symbol.dispose](): void } {
+  return { value, [Symbol.dispose]: () => void value.destroy() };
+}
+
+const closed: readonly { name: string; pieces: readonly (string | Uint8Array)[] }[] = [
+  { name: "none", pieces: ["GET /livez HTTP/1.1\r\nhost: a\r\n\r\n"] },
+  { name: "a malformed one", pieces: ["PROXY TCP4 a b c d\r\n"] },
+  { name: "one that is too long", pieces: [`PROXY UNKNOWN ${"x".repeat(200)}`] },
+  { name: "one that says it is 64 KiB long", pieces: [binaryHeader(0x21, 0x11, ipv4Addresses, 65_535)] },
+];
+
+test.each(closed)("a trusted proxy's connection with $name is closed without an answer", async ({ pieces }) => {
+  await using server = await startPlantServer({ proxyProtocol: "on", trustedProxies: loopback });
+  const socket = await openWith(server.address, pieces);
+  expect(await createByteReader(socket).atEnd()).toBe(true);
+});
+
+test("a header that never ends is given up in the time of a request's header", async () => {
+  await using server = await startPlantServer({
+    proxyProtocol: "on",
+    trustedProxies: loopback,
+    limits: { headerTimeoutMs: 50 },
+  });
+  const socket = await openWith(server.address, ["PROXY "]);
+  expect(await createByteReader(socket).atEnd()).toBe(true);
+});
+
+test.each([
+  { name: "text", header: text },
+  { name: "binary", header: binaryHeader(0x21, 0x11, ipv4Addresses) },
+])("a header of $name from a peer that is not trusted is bad HTTP, and changes nothing", async ({ header }) => {
+  const log = openLogLines("info");
+  const trustedProxies = ["192.0.2.1"];
+  await using server = await startPlantServer({ proxyProtocol: "on", trustedProxies, log: log.log });
+  const liar = await openWith(server.address, [header, "GET /livez HTTP/1.1\r\nhost: a\r\n\r\n"]);
+  const { httpStatus } = await overHttp1(liar, createByteReader(liar), "a").readAnswer();
+  expect(httpStatus).toBe(400);
+  using direct = disposable(await openWith(server.address, []));
+  expect(await get(direct.value, "1.1", false)).toBe(200);
+  expect(await loggedPeer(log)).toBe("127.0.0.1");
+});
+
+const spoken: readonly Field[] = [
+  ["x-forwarded-for", "198.51.100.1, 203.0.113.7"],
+  ["x-forwarded-proto", "https"],
+  ["x-forwarded-host", "plants.example"],
+];
+
+async function deleteThrough(
+  server: TestPlantServer,
+  { format, httpVersion }: (typeof carriages)[number],
+  header: readonly Field[],
+): Promise<void> {
+  await exchange(server.address, httpVersion, deletePlantRequest(format, 7n, [authorized, ...header]));
+}
+
+describe.each(carriages)("$name", (carriage) => {
+  test("the audit line names the client of a trusted proxy, and the peer of all others", async () => {
+    for (const [addresses, want] of [
+      [["127.0.0.1"], "203.0.113.7"],
+      [["192.0.2.1"], "127.0.0.1"],
+    ] as const) {
+      const log = openLogLines("info");
+      await using server = await startPlantServer({ log: log.log, trustedProxies: addresses });
+      await deleteThrough(server, carriage, spoken);
+      expect(await loggedPeer(log)).toBe(want);
+    }
+  });
+
+  test("who embeds the server sees the address and the origin that the client used", async () => {
+    const seen: object[] = [];
+    await using server = await startPlantServer({
+      trustedProxies: loopback,
+      onRequest: ({ peer: { address, port }, origin }) => seen.push({ address, port, origin }),
+    });
+    await deleteThrough(server, carriage, spoken);
+    await deleteThrough(server, carriage, []);
+    expect(seen).toMatchObject([
+      { address: "203.0.113.7", port: 0, origin: "https://plants.example" },
+      { address: "127.0.0.1", origin: `http://127.0.0.1:${server.address.port}` },
+    ]);
+  });
+});

@@ -1,0 +1,140 @@
+import { describe, expect, test } from "vitest";
+import { openMemoryStore } from "../../src/stores/index.ts";
+import { type Field, fieldValue, type HttpAnswer } from "../../packages/testing/src/carriers/exchange.ts";
+import { readOutcome, readWebTrailer } from "../../packages/testing/src/gateway/outcome.ts";
+import {
+  type Carriage,
+  carriages,
+  deletePlantRequest,
+  exchange,
+} from "../../packages/testing/src/gateway/wire-format.ts";
+import { expectedAnswer, seenAnswer } from "../contract/expected-answer.ts";
+import type { TokenVerifier } from "../../packages/auth/src/index.ts";
+import {
+  authorized,
+  bearer,
+  startPlantServer,
+  testVerifier,
+  type TestPlantServer,
+  tokens,
+} from "../support/server/plant-server.ts";
+
+// One call in a quarter of an hour: no second one has come by the end of a row, however slow the machine is.
+const rate = 0.001;
+
+const [rest] = carriages;
+const from = (address: string): Field => ["x-forwarded-for", address];
+const trustedProxies = ["127.0.0.1"];
+
+const verifiers: readonly { readonly how: string; readonly auth: TokenVerifier }[] = [
+  { how: "synchronously", auth: testVerifier },
+  { how: "asynchronously", auth: { verify: async (token) => testVerifier.verify(token) } },
+];
+
+function call(server: TestPlantServer, carriage: Carriage | undefined, header: readonly Field[]): Promise<HttpAnswer> {
+  if (carriage === undefined) throw new Error("there is no carriage");
+  return exchange(server.address, carriage.httpVersion, deletePlantRequest(carriage.format, 7n, header));
+}
+
+describe.each(carriages)("$name", (carriage) => {
+  const rows = (["principal", "address"] as const).flatMap((name) => verifiers.map((each) => ({ name, ...each })));
+  test.each(rows)("a call above the limit of the $name is refused, with a token verified $how", async (row) => {
+    const { name, auth } = row;
+    const rates = name === "principal" ? { ratePerPrincipal: rate } : { ratePerAddress: rate };
+    const store = openMemoryStore(new Set([7n]));
+    await using server = await startPlantServer({ store, auth, ...rates });
+    const first = await call(server, carriage, [authorized]);
+    expect(readOutcome(carriage.format, first).code).toBe(0);
+    const answer = await call(server, carriage, [authorized]);
+    const waitS = fieldValue(seenFields(carriage, answer), "retry-after") ?? "";
+    expect(Number(waitS)).toBeGreaterThan(900);
+    expect(seenAnswer(carriage.format, answer)).toEqual(
+      expectedAnswer(carriage.format, {
+        code: "resource_exhausted",
+        message: `too many calls: the limit of the ${name} is 0.001 a second`,
+        fields: {
+          "retry-after": waitS,
+          "ratelimit-policy": `"${name}";q=1;w=1000`,
+          ratelimit: `"${name}";r=0;t=${waitS}`,
+        },
+      }),
+    );
+  });
+});
+
+function seenFields({ format }: Carriage, answer: HttpAnswer): readonly Field[] {
+  return format.protocol === "grpc-web" ? readWebTrailer(format, answer) : answer.header;
+}
+
+test.each(verifiers)(
+  "a principal is limited from whatever address it calls, and not by the calls of others, verified $how",
+  async ({ auth }) => {
+    await using server = await startPlantServer({ auth, ratePerPrincipal: rate, trustedProxies });
+    const outcomes = [];
+    for (const header of [
+      // Neither a refused token nor a missing scope takes a call from the principal.
+      [bearer(tokens.unknown), from("203.0.113.2")],
+      [bearer(tokens.narrow), from("203.0.113.2")],
+      [authorized, from("203.0.113.1")],
+      [authorized, from("203.0.113.2")],
+      [bearer(tokens.unknown), from("203.0.113.2")],
+    ]) {
+      outcomes.push(await codeOf(server, header));
+    }
+    expect(outcomes).toEqual([
+      "unauthenticated",
+      "permission_denied",
+      "not_found",
+      "resource_exhausted",
+      "unauthenticated",
+    ]);
+  },
+);
+
+async function codeOf(server: TestPlantServer, header: readonly Field[]): Promise<string> {
+  const answer = await call(server, rest, header);
+  const { error }: { error: number } = JSON.parse(String(answer.body));
+  const names: Readonly<Record<number, string>> = {
+    5: "not_found",
+    7: "permission_denied",
+    8: "resource_exhausted",
+    16: "unauthenticated",
+  };
+  return names[error] ?? String(error);
+}
+
+test.each([
+  { name: "another address is not", header: from("203.0.113.2"), want: "unauthenticated" },
+  {
+    name: "the address that another one is made up behind is",
+    header: from("198.51.100.1, 203.0.113.1"),
+    want: "resource_exhausted",
+  },
+])("an address is limited before its credential is looked at: $name", async ({ header, want }) => {
+  await using server = await startPlantServer({ ratePerAddress: rate, trustedProxies });
+  await codeOf(server, [from("203.0.113.1")]);
+  expect(await codeOf(server, [header])).toBe(want);
+});
+
+test.each([
+  { second: "2001:db8:0:1:ffff::1", want: "resource_exhausted" },
+  { second: "2001:db8:0:2::1", want: "unauthenticated" },
+])("beside 2001:db8:0:1::1, $second is told $want", async ({ second, want }) => {
+  await using server = await startPlantServer({ ratePerAddress: rate, trustedProxies });
+  await codeOf(server, [from("2001:db8:0:1::1")]);
+  expect(await codeOf(server, [from(second)])).toBe(want);
+});
+
+test("probes and health checks are not limited", async () => {
+  await using server = await startPlantServer({ ratePerAddress: rate, ratePerPrincipal: rate });
+  const probe = { httpMethod: "GET", path: "/readyz", header: [] };
+  const health = {
+    httpMethod: "POST",
+    path: "/grpc.health.v1.Health/Check",
+    header: [["content-type", "application/json"]] satisfies Field[],
+    body: Buffer.from("{}"),
+  };
+  for (const request of [probe, health, probe, health]) {
+    expect((await exchange(server.address, "1.1", request)).httpStatus).toBe(200);
+  }
+});

@@ -1,0 +1,391 @@
+import { existsSync, writeFileSync } from "node:fs";
+import { DatabaseSync } from "node:sqlite";
+import { describe, expect, test } from "vitest";
+import { ConfigurationError } from "../../src/server/index.ts";
+import {
+  createSigningKey,
+  type IdentityProvider,
+  startIdentityProvider,
+  startIdentityProviderAt,
+  testAudience,
+} from "../../packages/testing/src/auth/identity-provider.ts";
+import { createByteReader } from "../../packages/testing/src/carriers/byte-reader.ts";
+import { openSocket } from "../../packages/testing/src/carriers/exchange.ts";
+import { overHttp1 } from "../../packages/testing/src/carriers/http1-connection.ts";
+import { createTempFolder } from "../../packages/testing/src/process/temp-folder.ts";
+import { type ConfiguredServer, startConfigured } from "../support/server/start-configured.ts";
+
+const start = (environment: Readonly<Record<string, string>>): Promise<ConfiguredServer> =>
+  startConfigured({ LOG_LEVEL: "silent", ...environment });
+
+interface Answer {
+  readonly httpStatus: number;
+  readonly challenge: string | null;
+  readonly retryAfter: string | null;
+  readonly body: unknown;
+}
+
+async function request({ baseUrl }: ConfiguredServer, method: string, path: string, token?: string): Promise<Answer> {
+  // A connection that is kept open would be waited for by the drain.
+  const headers = { connection: "close", ...(token !== undefined && { authorization: `Bearer ${token}` }) };
+  const response = await fetch(`${baseUrl}${path}`, { method, headers });
+  const body = await response.text();
+  return {
+    httpStatus: response.status,
+    challenge: response.headers.get("www-authenticate"),
+    retryAfter: response.headers.get("retry-after"),
+    body: body === "" ? undefined : JSON.parse(body),
+  };
+}
+
+async function startProvider(): Promise<IdentityProvider> {
+  return await startIdentityProvider(await createSigningKey("ES256", "key"));
+}
+
+test("a server without credentials says so in its log", async () => {
+  const server = await startConfigured({});
+  await server.drain();
+  expect(server.lines()).toContainEqual(expect.objectContaining({ level: "warn", errorCode: "ERR_NO_CREDENTIALS" }));
+});
+
+test("a server with credentials does not say that it has none", async () => {
+  const server = await startConfigured({ PLANTSTORE_TOKENS: "t".repeat(32) });
+  await server.drain();
+  expect(server.lines()).not.toContainEqual(expect.objectContaining({ errorCode: "ERR_NO_CREDENTIALS" }));
+});
+
+test.each([
+  { setting: "on", want: ["/livez", "/plants/1"] },
+  { setting: "off", want: ["/plants/1"] },
+])("PLANTSTORE_LOG_PROBES=$setting decides whether probes are logged", async ({ setting, want }) => {
+  const server = await startConfigured({ PLANTSTORE_LOG_PROBES: setting });
+  await request(server, "GET", "/livez");
+  await request(server, "DELETE", "/plants/1");
+  await server.drain();
+  const paths = server.lines().flatMap(({ msg, path }) => (msg === "call" ? [path] : []));
+  expect(paths).toEqual(want);
+});
+
+test.each([
+  { name: "principal", variable: "PLANTSTORE_RATE_PER_PRINCIPAL" },
+  { name: "address", variable: "PLANTSTORE_RATE_PER_ADDRESS" },
+])("$variable limits the calls of each $name", async ({ name, variable }) => {
+  const token = "token-of-this-test";
+  await using server = await start({ PLANTSTORE_TOKENS: token, [variable]: "1" });
+  // So many at once that a slow machine takes them in fewer seconds than there are calls.
+  const answers = await Promise.all(Array.from({ length: 20 }, () => request(server, "DELETE", "/plants/1", token)));
+  expect(answers.map(({ body }) => body)).toContainEqual({
+    error: 8,
+    message: `too many calls: the limit of the ${name} is 1 a second`,
+  });
+});
+
+describe("behind a trusted proxy", () => {
+  const trusted = { PLANTSTORE_TRUSTED_PROXIES: "127.0.0.0/8" };
+  const proxied = { ...trusted, PLANTSTORE_PROXY_PROTOCOL: "on" };
+
+  test.each([
+    { name: "its fields are read", environment: trusted, want: "203.0.113.9" },
+    { name: "no fields are read where it passes on connections", environment: proxied, want: "127.0.0.7" },
+    {
+      name: "they are read there too where it is said",
+      environment: { ...proxied, PLANTSTORE_PROXY_FIELDS: "x-forwarded" },
+      want: "203.0.113.9",
+    },
+  ])("$name", async ({ environment, want }) => {
+    await using server = await startConfigured(environment);
+    const socket = openSocket(server);
+    if ("PLANTSTORE_PROXY_PROTOCOL" in environment) socket.write("PROXY TCP4 127.0.0.7 127.0.0.1 47 80\r\n");
+    using connection = overHttp1(socket, createByteReader(socket), "localhost");
+    connection.request({ httpMethod: "GET", path: "/livez", header: [["x-forwarded-for", "203.0.113.9"]] });
+    await connection.readAnswer();
+    await expect.poll(() => server.lines().find(({ msg }) => msg === "call")).toMatchObject({ peer: want });
+    socket.destroy();
+  });
+});
+
+test("a server says that it has stopped when its store is closed", async () => {
+  using folder = createTempFolder();
+  const isOpenAt: (readonly [msg: unknown, isOpen: boolean])[] = [];
+  const write = (line: string): unknown =>
+    isOpenAt.push([JSON.parse(line).msg, existsSync(folder.file("plants.db-wal"))]);
+  const server = await startConfigured({ DATABASE_URL: `sqlite:${folder.file("plants.db")}` }, { logLines: { write } });
+  await server.drain();
+  expect(isOpenAt).toContainEqual(["draining", true]);
+  expect(isOpenAt).toContainEqual(["stopped", false]);
+});
+
+test("the log names the Unix socket that a server listens on, and no port", async () => {
+  using folder = createTempFolder();
+  const path = folder.file("socket");
+  const server = await startConfigured({ HOST: `unix:${path}` });
+  await server.drain();
+  const line = server.lines().find(({ msg }) => msg === "listening");
+  expect(line).toMatchObject({ address: path });
+  expect(line).not.toHaveProperty("port");
+});
+
+describe("a server behind an identity provider", () => {
+  test("takes the provider's tokens, and deletes with them", async () => {
+    using provider = await startProvider();
+    await using server = await start({ PLANTSTORE_JWT_ISSUER: provider.issuer, PLANTSTORE_JWT_AUDIENCE: testAudience });
+    expect(await request(server, "DELETE", "/plants/1", await provider.sign())).toMatchObject({ httpStatus: 204 });
+  });
+
+  test("demands the scope where scopes are demanded", async () => {
+    using provider = await startProvider();
+    await using server = await start({
+      PLANTSTORE_JWT_ISSUER: provider.issuer,
+      PLANTSTORE_JWT_AUDIENCE: testAudience,
+      PLANTSTORE_PROVIDER_SCOPES: "demanded",
+    });
+    expect(await request(server, "DELETE", "/plants/1", await provider.sign())).toMatchObject({
+      httpStatus: 400,
+      body: { error: 7 },
+    });
+    const wide = await provider.sign({ scope: "openid plants:delete" });
+    expect(await request(server, "DELETE", "/plants/1", wide)).toMatchObject({ httpStatus: 204 });
+  });
+
+  test("starts while the provider is away, says so, and works once it is back", async () => {
+    using provider = await startProvider();
+    provider.answer = (_request, response) => void response.writeHead(503).end();
+    await using server = await start({ PLANTSTORE_JWT_ISSUER: provider.issuer, PLANTSTORE_JWT_AUDIENCE: testAudience });
+    const token = await provider.sign();
+    const away = {
+      httpStatus: 400,
+      challenge: null,
+      retryAfter: expect.stringMatching(/^[1-9]\d*$/),
+      body: { error: 14, message: "the token cannot be checked now" },
+    };
+    expect(await request(server, "DELETE", "/plants/1", token)).toEqual(away);
+    expect(await request(server, "GET", "/readyz")).toMatchObject({
+      httpStatus: 503,
+      body: { obstacles: ["credentials"] },
+    });
+    provider.answer = undefined;
+    await server.reload();
+    expect(await request(server, "DELETE", "/plants/1", token)).toMatchObject({ httpStatus: 204 });
+    expect(await request(server, "GET", "/readyz")).toMatchObject({ httpStatus: 200 });
+  });
+});
+
+describe("the recipes of docs/authentication.md", () => {
+  const nobody = "00000000-0000-0000-0000-000000000000";
+
+  test("work for Keycloak: keys by discovery below the realm, an encryption key beside them, a list of audiences", async () => {
+    const key = await createSigningKey("RS256", "sig");
+    const encryption = { ...key, jwk: { ...key.jwk, kid: "enc", use: "enc", alg: "RSA-OAEP" } };
+    const paths = { issuer: "/realms/plants", keys: "/realms/plants/protocol/openid-connect/certs" };
+    using provider = await startIdentityProviderAt(paths, encryption, key);
+    await using server = await start({
+      PLANTSTORE_JWT_ISSUER: provider.issuer,
+      PLANTSTORE_JWT_AUDIENCE: "plantstore",
+      PLANTSTORE_PROVIDER_SCOPES: "demanded",
+    });
+    const claims = {
+      aud: ["plantstore", "account"],
+      azp: "cleanup",
+      typ: "Bearer",
+      scope: "profile plants:delete",
+      sub: nobody,
+    };
+    const token = await provider.sign(claims, { typ: "JWT" }, key);
+    expect(await request(server, "DELETE", "/plants/1", token)).toMatchObject({ httpStatus: 204 });
+  });
+
+  test("work for Auth0: an issuer that ends in a slash, the userinfo endpoint among the audiences", async () => {
+    const key = await createSigningKey("RS256", "auth0");
+    const published = { ...key, jwk: { ...key.jwk, alg: "RS256", x5t: "AAAA", x5c: ["AAAA"] } };
+    using provider = await startIdentityProviderAt({ issuer: "/", keys: "/.well-known/jwks.json" }, published);
+    await using server = await start({
+      PLANTSTORE_JWT_ISSUER: provider.issuer,
+      PLANTSTORE_JWT_AUDIENCE: "https://plants.example",
+      PLANTSTORE_JWT_TYPE: "at+jwt",
+      PLANTSTORE_PROVIDER_SCOPES: "demanded",
+    });
+    const aud = ["https://plants.example", `${provider.issuer}userinfo`];
+    const token = await provider.sign({ aud, scope: "plants:delete", sub: "cleanup@clients" }, { typ: "at+jwt" });
+    expect(await request(server, "DELETE", "/plants/1", token)).toMatchObject({ httpStatus: 204 });
+    const idToken = await provider.sign({ aud, sub: "cleanup@clients" }, { typ: "JWT" });
+    expect(await request(server, "DELETE", "/plants/1", idToken)).toMatchObject({
+      httpStatus: 400,
+      body: { error: 16 },
+    });
+  });
+
+  test("work for Entra: both of its issuers with one key set, scopes in scp, keys without an algorithm", async () => {
+    const paths = { issuer: `/${nobody}/v2.0`, keys: `/${nobody}/discovery/v2.0/keys` };
+    using provider = await startIdentityProviderAt(paths, await createSigningKey("RS256", "entra"));
+    const older = `https://sts.windows.net/${nobody}/`;
+    await using server = await start({
+      PLANTSTORE_JWT_ISSUER: `${provider.issuer},${older}`,
+      PLANTSTORE_JWKS_URL: `${provider.keysUrl},${provider.keysUrl}`,
+      PLANTSTORE_JWT_AUDIENCE: `${nobody},api://plantstore`,
+      PLANTSTORE_PROVIDER_SCOPES: "demanded",
+    });
+    const version2 = await provider.sign({ aud: nobody, scp: "plants:delete", ver: "2.0" }, { typ: "JWT" });
+    const version1 = await provider.sign(
+      { iss: older, aud: "api://plantstore", scp: "plants:delete", ver: "1.0" },
+      { typ: "JWT" },
+    );
+    expect(await request(server, "DELETE", "/plants/1", version2)).toMatchObject({ httpStatus: 204 });
+    expect(await request(server, "DELETE", "/plants/2", version1)).toMatchObject({ httpStatus: 204 });
+  });
+
+  test("work for Entra's daemons: permissions of the application in roles, none in scp", async () => {
+    const paths = { issuer: `/${nobody}/v2.0`, keys: `/${nobody}/discovery/v2.0/keys` };
+    using provider = await startIdentityProviderAt(paths, await createSigningKey("RS256", "entra"));
+    await using server = await start({
+      PLANTSTORE_JWT_ISSUER: provider.issuer,
+      PLANTSTORE_JWKS_URL: provider.keysUrl,
+      PLANTSTORE_JWT_AUDIENCE: nobody,
+      PLANTSTORE_PROVIDER_SCOPES: "demanded",
+      PLANTSTORE_JWT_SCOPE_CLAIMS: "scp,roles",
+    });
+    const daemon = { aud: nobody, azp: nobody, azpacr: "1", idtyp: "app", oid: nobody, sub: nobody, ver: "2.0" };
+    const permitted = await provider.sign({ ...daemon, roles: ["plants:delete"] }, { typ: "JWT" });
+    expect(await request(server, "DELETE", "/plants/1", permitted)).toMatchObject({ httpStatus: 204 });
+    const other = await provider.sign({ ...daemon, roles: ["plants:read"] }, { typ: "JWT" });
+    expect(await request(server, "DELETE", "/plants/2", other)).toMatchObject({ httpStatus: 400, body: { error: 7 } });
+    const without = await provider.sign(daemon, { typ: "JWT" });
+    expect(await request(server, "DELETE", "/plants/2", without)).toMatchObject({
+      httpStatus: 400,
+      body: { error: 7 },
+    });
+  });
+
+  test("work for opaque tokens: the endpoint is asked, with the secret of the file", async () => {
+    using folder = createTempFolder();
+    const clientSecretFile = folder.file("secret");
+    writeFileSync(clientSecretFile, "s3cret\n");
+    using provider = await startProvider();
+    const seen: (string | undefined)[] = [];
+    provider.answer = ({ headers }, response) => {
+      seen.push(headers.authorization);
+      response.end(JSON.stringify({ active: true, sub: "ada", scope: "plants:delete", aud: "plantstore" }));
+    };
+    await using server = await start({
+      PLANTSTORE_INTROSPECTION_URL: `${provider.issuer}/introspect`,
+      PLANTSTORE_INTROSPECTION_CLIENT_ID: "plantstore",
+      PLANTSTORE_INTROSPECTION_CLIENT_SECRET_FILE: clientSecretFile,
+      PLANTSTORE_INTROSPECTION_AUDIENCE: "plantstore",
+      PLANTSTORE_PROVIDER_SCOPES: "demanded",
+    });
+    expect(await request(server, "DELETE", "/plants/1", "opaque")).toMatchObject({ httpStatus: 204 });
+    expect(seen).toEqual([`Basic ${Buffer.from("plantstore:s3cret").toString("base64")}`]);
+  });
+});
+
+describe("the metadata of the protected resource (RFC 9728)", () => {
+  test("is open, and challenges point to it", async () => {
+    using provider = await startProvider();
+    await using server = await start({
+      PLANTSTORE_JWT_ISSUER: provider.issuer,
+      PLANTSTORE_JWT_AUDIENCE: testAudience,
+      PLANTSTORE_PROVIDER_SCOPES: "demanded",
+      PLANTSTORE_PUBLIC_URL: "https://plants.example/",
+    });
+    const { challenge } = await request(server, "DELETE", "/plants/1");
+    expect(challenge).toBe(
+      'Bearer realm="plantstore", resource_metadata="https://plants.example/.well-known/oauth-protected-resource"',
+    );
+    expect(await request(server, "GET", "/.well-known/oauth-protected-resource")).toMatchObject({
+      httpStatus: 200,
+      body: {
+        resource: "https://plants.example",
+        authorization_servers: [provider.issuer],
+        scopes_supported: ["plants:delete"],
+      },
+    });
+  });
+
+  test("lists no scopes where those of providers are not demanded", async () => {
+    using provider = await startProvider();
+    await using server = await start({
+      PLANTSTORE_JWT_ISSUER: provider.issuer,
+      PLANTSTORE_JWT_AUDIENCE: testAudience,
+      PLANTSTORE_PUBLIC_URL: "https://plants.example/",
+    });
+    const { body } = await request(server, "GET", "/.well-known/oauth-protected-resource");
+    expect(body).not.toHaveProperty("scopes_supported");
+  });
+
+  test("stands at the root of the host, also where the service has a path", async () => {
+    await using server = await start({
+      PLANTSTORE_TOKENS: "sixteen-characters",
+      PLANTSTORE_PUBLIC_URL: "https://plants.example/api",
+    });
+    const path = "/.well-known/oauth-protected-resource/api";
+    const { challenge } = await request(server, "DELETE", "/api/plants/1");
+    expect(challenge).toBe(`Bearer realm="plantstore", resource_metadata="https://plants.example${path}"`);
+    expect(await request(server, "GET", path)).toMatchObject({
+      httpStatus: 200,
+      body: { resource: "https://plants.example/api" },
+    });
+    expect(await request(server, "GET", `/api${path}`, "sixteen-characters")).toMatchObject({ httpStatus: 404 });
+  });
+
+  test("is not offered without a public URL", async () => {
+    await using server = await start({ PLANTSTORE_TOKENS: "sixteen-characters" });
+    const path = "/.well-known/oauth-protected-resource";
+    expect(await request(server, "GET", path)).toMatchObject({
+      httpStatus: 400,
+      challenge: 'Bearer realm="plantstore"',
+    });
+    expect(await request(server, "GET", path, "sixteen-characters")).toMatchObject({ httpStatus: 404 });
+  });
+});
+
+describe("startServer", () => {
+  test("leaves nothing behind when its address is taken", async () => {
+    using folder = createTempFolder();
+    writeFileSync(folder.file("tokens"), "");
+    const watched = { PLANTSTORE_TOKEN_HASHES_FILE: folder.file("tokens") };
+    await using other = await start({});
+    await expect(start({ ...watched, PORT: String(other.port) })).rejects.toThrow(`port ${other.port} is in use`);
+  });
+
+  test("names the file, the line and what is wrong with it when the file of token hashes is bad", async () => {
+    using folder = createTempFolder();
+    const file = folder.file("tokens");
+    writeFileSync(file, "# fine\nnonsense\n");
+    const started = start({ PLANTSTORE_TOKEN_HASHES_FILE: file });
+    await expect(started).rejects.toThrow(ConfigurationError);
+    await expect(started).rejects.toMatchObject({ code: "ERR_CONFIGURATION" });
+    await expect(started).rejects.toThrow(`${file}: line 2: 1 columns instead of the 4 `);
+  });
+});
+
+test("what a store does by itself is one line of the log each, with how long it took", async () => {
+  using folder = createTempFolder();
+  const lines: Readonly<Record<string, unknown>>[] = [];
+  const started = async (): Promise<void> => {
+    const server = await startConfigured(
+      { DATABASE_URL: `sqlite:${folder.file("plants.db")}` },
+      { plantsWhenCreated: { first: 1n, last: 1n } },
+    );
+    await server.drain();
+    lines.push(...server.lines());
+  };
+  const ofUpkeep = (): unknown[] => lines.filter((line) => "lastedMs" in line);
+  await started();
+  const migrated = {
+    level: "info",
+    msg: "schema migrated",
+    from: 0,
+    to: expect.any(Number),
+    lastedMs: expect.any(Number),
+  };
+  expect(ofUpkeep()).toMatchObject([migrated]);
+  using db = new DatabaseSync(folder.file("plants.db"));
+  const record = "INSERT INTO deletions (plant_id, deleted_at, subject, request_id, batch) VALUES (1, 0, '', '', 1)";
+  for (let i = 0; i < 3; i++) db.exec(record);
+  await started();
+  const dropped = { level: "info", msg: "deletion records dropped", count: 2, lastedMs: expect.any(Number) };
+  expect(ofUpkeep()).toMatchObject([migrated, dropped]);
+  db.exec(`${record}; CREATE TRIGGER keep BEFORE DELETE ON deletions BEGIN SELECT RAISE(ABORT, 'kept'); END`);
+  await started();
+  const failed = { level: "warn", msg: "deletion records not dropped", problem: "kept", lastedMs: expect.any(Number) };
+  expect(ofUpkeep()).toMatchObject([migrated, dropped, failed]);
+});

@@ -1,0 +1,126 @@
+import { once } from "node:events";
+import { existsSync, readdirSync, statSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { describe, expect, test } from "vitest";
+import { createTestGateway } from "../../packages/testing/src/gateway/test-engine.ts";
+import { openMemoryStore } from "../../src/stores/index.ts";
+import { expectedAnswer, seenAnswer } from "../contract/expected-answer.ts";
+import { createByteReader } from "../../packages/testing/src/carriers/byte-reader.ts";
+import type { Field } from "../../packages/testing/src/carriers/exchange.ts";
+import { openSocket } from "../../packages/testing/src/carriers/exchange.ts";
+import { overHttp1 } from "../../packages/testing/src/carriers/http1-connection.ts";
+import { carriages, deletePlantRequest, exchange } from "../../packages/testing/src/gateway/wire-format.ts";
+import { openLogLines } from "../../packages/testing/src/operations/log-lines.ts";
+import { startNode } from "../../packages/testing/src/process/command-line.ts";
+import { createTempFolder, type TempFolder } from "../../packages/testing/src/process/temp-folder.ts";
+import { authorized, startPlantServer } from "../support/server/plant-server.ts";
+
+/** Leaves a socket in a folder as a process does that is killed, and returns its path. */
+async function leaveSocketBehind(folder: TempFolder): Promise<string> {
+  const path = folder.file("s");
+  const program = `require("node:net").createServer().listen(${JSON.stringify(path)}, () => process.kill(process.pid, "SIGKILL"))`;
+  await using dead = startNode(["-e", program], folder.path);
+  await dead.end();
+  return path;
+}
+
+test.each(carriages)("a Unix socket serves $name", async ({ format, httpVersion }) => {
+  using folder = createTempFolder();
+  await using server = await startPlantServer({ path: folder.file("s"), store: openMemoryStore(new Set([7n])) });
+  const request = deletePlantRequest(format, 7n, [authorized]);
+  const answer = await exchange(server.address, httpVersion, request);
+  expect(seenAnswer(format, answer)).toStrictEqual(expectedAnswer(format, { code: "ok" }));
+});
+
+describe("the peer of a request on a Unix socket", () => {
+  const forwarded: Field = ["x-forwarded-for", "203.0.113.7"];
+
+  test.each([
+    { name: "is unix:", trusted: ["127.0.0.1"], header: [forwarded], want: "unix:" },
+    {
+      name: "is the client that a proxy on it names, if it is trusted",
+      trusted: ["unix:"],
+      header: [forwarded],
+      want: "203.0.113.7",
+    },
+    { name: "is unix: if that proxy names none", trusted: ["unix:"], header: [], want: "unix:" },
+  ])("$name", async ({ trusted, header, want }) => {
+    using folder = createTempFolder();
+    const { log, lines } = openLogLines("info");
+    await using server = await startPlantServer({ path: folder.file("s"), log, trustedProxies: trusted });
+    await exchange(server.address, "1.1", { httpMethod: "GET", path: "/livez", header });
+    await expect.poll(() => lines().find(({ msg }) => msg === "call")).toMatchObject({ peer: want });
+  });
+
+  test.each([
+    { name: "is the one of a PROXY header", line: "PROXY TCP4 203.0.113.7 192.0.2.9 47 443\r\n", want: "203.0.113.7" },
+    { name: "is unix: after a PROXY header that names none", line: "PROXY UNKNOWN\r\n", want: "unix:" },
+  ])("$name", async ({ line, want }) => {
+    using folder = createTempFolder();
+    const { log, lines } = openLogLines("info");
+    const trustedProxies = ["unix:"];
+    await using server = await startPlantServer({ path: folder.file("s"), log, trustedProxies, proxyProtocol: "on" });
+    const socket = openSocket(server.address);
+    socket.write(line);
+    using connection = overHttp1(socket, createByteReader(socket), "localhost");
+    connection.request({ httpMethod: "GET", path: "/livez", header: [] });
+    await connection.readAnswer();
+    await expect.poll(() => lines().find(({ msg }) => msg === "call")).toMatchObject({ peer: want });
+  });
+});
+
+describe("the file of a Unix socket", () => {
+  test("is for owner and group unless another mode is set, and gone after the drain", async () => {
+    using folder = createTempFolder();
+    for (const [mode, options] of [[0o660, {}] as const, [0o600, { socketMode: 0o600 }] as const]) {
+      const gateway = createTestGateway({ routes: () => {} });
+      const path = folder.file("s");
+      expect(await gateway.listen({ path, ...options })).toEqual({ address: path, port: 0 });
+      expect(statSync(path).mode & 0o777).toBe(mode);
+      await gateway.close();
+      expect(existsSync(path)).toBe(false);
+    }
+  });
+
+  test("is replaced where a process has left it behind", async () => {
+    using folder = createTempFolder();
+    const path = await leaveSocketBehind(folder);
+    expect(existsSync(path)).toBe(true);
+    await using server = await startPlantServer({ path });
+    const { httpStatus } = await exchange(server.address, "1.1", { httpMethod: "GET", path: "/livez", header: [] });
+    expect(httpStatus).toBe(200);
+  });
+
+  test("is replaced by one of several that start at once", async () => {
+    using folder = createTempFolder();
+    const path = await leaveSocketBehind(folder);
+    const gateways = Array.from({ length: 4 }, () => createTestGateway({ routes: () => {} }));
+    const ends = await Promise.allSettled(gateways.map((gateway) => gateway.listen({ path })));
+    const listening = gateways.filter((_, i) => ends[i]?.status === "fulfilled");
+    expect(listening).toHaveLength(1);
+    expect(readdirSync(folder.path)).toEqual(["s"]);
+    // The one that listens is the one at the path: nobody else's socket goes with it.
+    await listening[0]?.close();
+    expect(readdirSync(folder.path)).toEqual([]);
+  });
+
+  test("is left alone where somebody listens on it, or where it is another file", async () => {
+    using folder = createTempFolder();
+    const [taken, text] = [folder.file("taken"), folder.file("text")];
+    writeFileSync(text, "mine");
+    const other = createServer().listen({ path: taken });
+    await once(other, "listening");
+    for (const path of [taken, text]) {
+      const gateway = createTestGateway({ routes: () => {} });
+      await expect(gateway.listen({ path })).rejects.toMatchObject({ code: "EADDRINUSE" });
+      expect(existsSync(path)).toBe(true);
+    }
+    other.close();
+  });
+
+  test("cannot be spoken to by a PROXY header in front of TLS", async () => {
+    using folder = createTempFolder();
+    const gateway = createTestGateway({ routes: () => {} });
+    await expect(gateway.listen({ path: folder.file("s"), proxyProtocol: true, tls: {} })).rejects.toThrow("TCP port");
+  });
+});

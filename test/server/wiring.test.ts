@@ -1,0 +1,279 @@
+import { connect } from "node:net";
+import { text } from "node:stream/consumers";
+import type { Interceptor } from "@connectrpc/connect";
+import { describe, expect, test } from "vitest";
+import { createPlantServer, type PlantServerOptions } from "../../src/server/index.ts";
+import { silentLog } from "../../packages/telemetry/src/logs/index.ts";
+import { openMemoryStore } from "../../src/stores/index.ts";
+import { type LogLines, openLogLines } from "../../packages/testing/src/operations/log-lines.ts";
+import { authorized, testVerifier } from "../support/server/plant-server.ts";
+import { startConfigured } from "../support/server/start-configured.ts";
+
+// createPlantServer only passes options on. Each test starts two servers that differ in one option, and fails unless
+// what is observed differs, too: alone, and together with the options that take another way through the server.
+
+/** A server under test, and how to ask it. */
+interface Served extends AsyncDisposable {
+  readonly port: number;
+  /** The path of the public URL. */
+  readonly prefix: string;
+  /** Gets a path below the public URL. */
+  get(path: string, header?: Readonly<Record<string, string>>): Promise<Response>;
+  /** Gets the RFC 9728 document of the public URL that effects use. */
+  getResource(): Promise<Response>;
+  /** Deletes plant 1, 2 or 3. Returns what the error record says; 0 for a success. */
+  deletePlant(
+    header?: Readonly<Record<string, string>>,
+  ): Promise<{ readonly error: number; readonly answer: Response }>;
+}
+
+async function serve(options: Partial<PlantServerOptions>): Promise<Served> {
+  const all = { store: openMemoryStore(new Set([1n, 2n, 3n])), auth: testVerifier, ...options };
+  const server = createPlantServer(all);
+  const { port } = await server.listen({});
+  const prefix = (options.publicUrl?.pathname ?? "").replace(/\/$/, "");
+  const ask = (method: string, path: string, header: Readonly<Record<string, string>> = {}): Promise<Response> =>
+    fetch(`http://127.0.0.1:${port}${path}`, { method, headers: { connection: "close", ...header } });
+  return {
+    port,
+    prefix,
+    get: (path, header) => ask("GET", prefix + path, header),
+    getResource: () => ask("GET", `/.well-known/oauth-protected-resource${publicUrl.pathname}`),
+    deletePlant: async (header = Object.fromEntries([authorized])) => {
+      const answer = await ask("DELETE", `${prefix}/plants/1`, header);
+      const body = await answer.text();
+      const record: { error: number } = body === "" ? { error: 0 } : JSON.parse(body);
+      return { error: record.error, answer };
+    },
+    [Symbol.asyncDispose]: () => server.close(),
+  };
+}
+
+/** How the effect of an option is observed. */
+interface Effect {
+  /** What the option needs to have an effect. */
+  readonly with?: Partial<PlantServerOptions>;
+  readonly off?: Partial<PlantServerOptions>;
+  readonly on: Partial<PlantServerOptions>;
+  readonly observe: (server: Served) => Promise<unknown>;
+}
+
+/** Where a test of this folder shows what an option does. */
+type Place = readonly [file: string, test: string];
+
+const publicUrl = new URL("https://plants.example/shop");
+const unauthorized = { authorization: "Bearer wrong" };
+const peerEndpoint: Partial<PlantServerOptions> = {
+  endpoints: [{ path: "/peer", open: true, answer: ({ peer }) => ({ httpStatus: 200, body: peer.address }) }],
+};
+const forwarded = { "x-forwarded-for": "203.0.113.7", forwarded: "for=203.0.113.8" };
+
+async function bodyOf(answer: Promise<Response>): Promise<string> {
+  return await (await answer).text();
+}
+
+async function statusOf(answer: Promise<Response>): Promise<number> {
+  const { status, body } = await answer;
+  await body?.cancel();
+  return status;
+}
+
+/** The lines of a log once a request has been answered and logged. */
+async function linesOf({ lines }: LogLines, ask: Promise<unknown>): Promise<Record<string, unknown>[]> {
+  await ask;
+  // Calls are logged in the turn of their response, which the client may read before.
+  await new Promise(setImmediate);
+  return lines();
+}
+
+/** A hook that is called, and how often it was. */
+function counter(): { readonly count: () => void; readonly calls: () => number } {
+  let calls = 0;
+  return { count: () => void (calls += 1), calls: () => calls };
+}
+
+/** Creates the effects anew for each comparison, as some keep what they observe. */
+function createEffects(): Readonly<Record<keyof PlantServerOptions, Effect | Place>> {
+  const log = openLogLines("info");
+  const onRequest = counter();
+  const onAnswer = counter();
+  const intercepted = counter();
+  const counting: Interceptor = (next) => (request) => {
+    intercepted.count();
+    return next(request);
+  };
+  return {
+    store: {
+      off: { store: openMemoryStore() },
+      on: { store: openMemoryStore(new Set([1n])) },
+      observe: async (server) => (await server.deletePlant()).error,
+    },
+    auth: { off: { auth: undefined }, on: {}, observe: async (server) => (await server.deletePlant()).error },
+    publicUrl: { off: { publicUrl: undefined }, on: { publicUrl }, observe: (server) => bodyOf(server.getResource()) },
+    docs: { on: { docs: "open" }, observe: (server) => statusOf(server.get("/openapi.json")) },
+    corsOrigins: {
+      on: { corsOrigins: ["https://shop.example"] },
+      observe: async (server) =>
+        (await server.deletePlant({ origin: "https://shop.example" })).answer.headers.get(
+          "access-control-allow-origin",
+        ),
+    },
+    trustedProxies: {
+      with: peerEndpoint,
+      off: { trustedProxies: undefined },
+      on: { trustedProxies: ["127.0.0.1"] },
+      observe: (server) => bodyOf(server.get("/peer", forwarded)),
+    },
+    proxyFields: {
+      with: { ...peerEndpoint, trustedProxies: ["127.0.0.1"] },
+      on: { proxyFields: "forwarded" },
+      observe: (server) => bodyOf(server.get("/peer", forwarded)),
+    },
+    proxyProtocol: {
+      with: { trustedProxies: ["127.0.0.1"] },
+      on: { proxyProtocol: "on" },
+      observe: async ({ port, prefix }) => {
+        const socket = connect({ host: "127.0.0.1", port });
+        socket.write("PROXY TCP4 203.0.113.7 192.0.2.9 47 443\r\n");
+        socket.write(`GET ${prefix}/livez HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`);
+        return (await text(socket)).split("\r\n", 1);
+      },
+    },
+    httpEngine: {
+      on: { httpEngine: "node" },
+      // Node counts the target as part of the header.
+      observe: (server) => statusOf(server.get(`/${"7".repeat(30_000)}`)),
+    },
+    ratePerPrincipal: { on: { ratePerPrincipal: 0.001 }, observe: secondDelete },
+    ratePerAddress: { on: { ratePerAddress: 0.001 }, observe: secondDelete },
+    requestIdAnswers: {
+      on: { requestIdAnswers: "always" },
+      observe: async (server) => (await server.get("/livez")).headers.has("x-request-id"),
+    },
+    probeLines: {
+      with: { log: log.log },
+      on: { probeLines: "off" },
+      observe: async (server) => (await linesOf(log, statusOf(server.get("/livez")))).length,
+    },
+    jwtIssuers: {
+      with: { publicUrl },
+      on: { jwtIssuers: ["https://id.example"] },
+      observe: (server) => bodyOf(server.getResource()),
+    },
+    providerScopes: {
+      with: { publicUrl },
+      on: { providerScopes: "demanded" },
+      observe: (server) => bodyOf(server.getResource()),
+    },
+    drainDelayMs: ["cli/serve.test.ts", "a draining server is not ready, serves on until the delay is over"],
+    drainTimeoutMs: ["server/setting-effects.test.ts", "makes a difference"],
+    limits: {
+      on: { limits: { urlBytes: 32 } },
+      observe: (server) => statusOf(server.get(`/livez?${"x".repeat(64)}`)),
+    },
+    log: {
+      off: { log: silentLog },
+      on: { log: log.log },
+      observe: async (server) => (await linesOf(log, statusOf(server.get("/livez")))).length,
+    },
+    auditLog: {
+      on: { auditLog: log.log },
+      observe: async (server) => (await linesOf(log, server.deletePlant(unauthorized))).length,
+    },
+    deletionLog: {
+      on: { deletionLog: log.log },
+      observe: async (server) => (await linesOf(log, server.deletePlant())).length,
+    },
+    interceptors: {
+      on: { interceptors: [counting] },
+      observe: async (server) => (await server.deletePlant(), intercepted.calls()),
+    },
+    logFields: {
+      with: { log: log.log },
+      on: { logFields: () => ({ tenant: "north" }) },
+      observe: async (server) => (await linesOf(log, statusOf(server.get("/livez")))).at(-1)?.["tenant"],
+    },
+    endpoints: { on: peerEndpoint, observe: (server) => statusOf(server.get("/peer")) },
+    onRequest: {
+      on: { onRequest: onRequest.count },
+      observe: async (server) => (await statusOf(server.get("/livez")), onRequest.calls()),
+    },
+    onAnswer: {
+      on: { onAnswer: onAnswer.count },
+      observe: async (server) => {
+        await statusOf(server.get("/livez"));
+        await new Promise(setImmediate);
+        return onAnswer.calls();
+      },
+    },
+  };
+}
+
+async function secondDelete(server: Served): Promise<number> {
+  await server.deletePlant();
+  return (await server.deletePlant()).error;
+}
+
+/** Options that make a server take another way. */
+const contexts: Readonly<Record<string, () => Partial<PlantServerOptions>>> = {
+  alone: () => ({}),
+  "with a log": () => ({ log: openLogLines("info").log }),
+  "with a quiet log": () => ({ log: openLogLines("error").log }),
+  "with a log for each trail": () => ({
+    log: openLogLines("error").log,
+    auditLog: openLogLines("info").log,
+    deletionLog: openLogLines("info").log,
+  }),
+  "with telemetry": () => ({
+    onRequest: () => {},
+    onAnswer: () => {},
+    logFields: () => ({}),
+    interceptors: [(next) => (request) => next(request)],
+  }),
+  "below a public URL": () => ({ publicUrl: new URL("https://plants.example/api") }),
+  "with rates": () => ({ ratePerPrincipal: 1_000_000, ratePerAddress: 1_000_000 }),
+  "with another origin": () => ({ corsOrigins: ["https://other.example"] }),
+  "with an asynchronous verifier": () => ({ auth: { verify: async (token) => testVerifier.verify(token) } }),
+  "behind a proxy": () => ({ trustedProxies: ["127.0.0.1"] }),
+  "with a provider": () => ({ publicUrl: new URL("https://plants.example"), jwtIssuers: ["https://other.example"] }),
+};
+
+describe.each(Object.entries(contexts))("%s", (_, createContext) => {
+  const effects = Object.entries(createEffects());
+  const names = effects.flatMap(([name, effect]) => ("observe" in effect ? [name] : []));
+
+  test.each(names)("the option %s has its effect", async (name) => {
+    const observed: unknown[] = [];
+    for (const setting of ["off", "on"] as const) {
+      const [, effect] = Object.entries(createEffects()).find(([each]) => each === name) ?? [];
+      if (effect === undefined || !("observe" in effect)) throw new Error(`${name} has no effect to observe`);
+      await using server = await serve({ ...createContext(), ...effect.with, ...effect[setting] });
+      observed.push(await effect.observe(server));
+    }
+    expect(observed[0]).not.toEqual(observed[1]);
+  });
+});
+
+const levels = ["silent", "error", "warn", "info"] as const;
+const audits = ["always", "by-level"] as const;
+const logs = levels.flatMap((level) => audits.map((audit) => ({ level, audit })));
+
+test.each(logs)(
+  "metrics count each call with LOG_LEVEL=$level and PLANTSTORE_AUDIT=$audit",
+  async ({ level, audit }) => {
+    await using server = await startConfigured(
+      { LOG_LEVEL: level, PLANTSTORE_AUDIT: audit, PLANTSTORE_TOKENS: "token-of-the-wiring-test" },
+      { measured: true },
+    );
+    for (const token of ["token-of-the-wiring-test", "wrong"]) {
+      const headers = { connection: "close", authorization: `Bearer ${token}` };
+      await (await fetch(`${server.baseUrl}/plants/7`, { method: "DELETE", headers })).body?.cancel();
+    }
+    // Counted in the turn of their response, which the client may read before.
+    await new Promise(setImmediate);
+    const durations = server.collectMetrics().find(({ name }) => name === "http.server.request.duration");
+    expect(durations?.points.map(({ attributes }) => attributes["http.response.status_code"]).toSorted()).toEqual([
+      204, 400,
+    ]);
+  },
+);

@@ -1,0 +1,138 @@
+import { createClient, createRouterTransport } from "@connectrpc/connect";
+import { expect, test } from "vitest";
+import { Readiness } from "../../packages/gateway/src/health/index.ts";
+import type { TokenVerifier } from "../../packages/auth/src/index.ts";
+import { silentLog } from "../../packages/telemetry/src/logs/index.ts";
+import { PlantService } from "../../src/gen/es/plantstore/v1/plant_service_pb.ts";
+import { openMemoryStore } from "../../src/stores/index.ts";
+import { type DeleteCall, servePlants } from "../../src/service/index.ts";
+import { openLogLines } from "../../packages/testing/src/operations/log-lines.ts";
+import { exchangeHttp1 } from "../../packages/testing/src/carriers/http1-connection.ts";
+import { createJsonRpcGateway, jsonRpcPath } from "../../packages/testing/src/gateway/json-rpc.ts";
+import { listenForTests } from "../../packages/testing/src/gateway/listen-for-tests.ts";
+import { recordCalls } from "../support/plants/recorded-calls.ts";
+import { authorized, startPlantServer, testVerifier, tokens } from "../support/server/plant-server.ts";
+
+// test/contract/hostile-credentials.test.ts has what the interceptor refuses, over every protocol.
+
+/** A verifier that counts its calls, synchronous or not. */
+function countingVerifier(isAsync: boolean): TokenVerifier & { readonly calls: number } {
+  let calls = 0;
+  return {
+    verify: (token) => {
+      calls += 1;
+      const outcome = testVerifier.verify(token);
+      return isAsync ? Promise.resolve(outcome) : outcome;
+    },
+    get calls() {
+      return calls;
+    },
+  };
+}
+
+test.each([false, true])(
+  "in Connect's own server, the principal of the token reaches the handler (verified asynchronously: %s)",
+  async (isAsync) => {
+    const calls: DeleteCall[] = [];
+    const store = recordCalls(new Set([1n]), calls);
+    const { routes, interceptors } = servePlants({
+      store,
+      verifier: countingVerifier(isAsync),
+      readiness: new Readiness({}),
+      log: silentLog,
+    });
+    const transport = createRouterTransport(routes, { router: { interceptors: [...interceptors] } });
+    const headers = { authorization: `Bearer ${tokens.good}` };
+    await createClient(PlantService, transport).deletePlant({ id: 1n }, { headers });
+    expect(calls).toMatchObject([{ subject: "alice" }]);
+  },
+);
+
+test.each([false, true])(
+  "on the gateway, a token is verified once per call, because admit has verified it (asynchronously: %s)",
+  async (isAsync) => {
+    const verifier = countingVerifier(isAsync);
+    await using server = await startPlantServer({ auth: verifier, store: openMemoryStore(new Set([1n])) });
+    const request = { httpMethod: "DELETE", path: "/plants/1", header: [authorized] };
+    expect(await exchangeHttp1(server.address, request)).toMatchObject({ httpStatus: 204 });
+    expect(verifier.calls).toBe(1);
+  },
+);
+
+test("a principal whose scopes are gone after admit is refused by the interceptor of the running server", async () => {
+  let checks = 0;
+  const scopes = new Set(["plants:delete"]);
+  // `admit` checks the scope first, the interceptor second.
+  scopes.has = () => (checks += 1) === 1;
+  const principal = { kind: "principal", subject: "alice", issuer: undefined, scopes } as const;
+  const plants = new Set([1n]);
+  await using server = await startPlantServer({ auth: { verify: () => principal }, store: openMemoryStore(plants) });
+  const answer = await exchangeHttp1(server.address, { httpMethod: "DELETE", path: "/plants/1", header: [authorized] });
+  expect({ httpStatus: answer.httpStatus, body: JSON.parse(answer.body.toString()) }).toEqual({
+    httpStatus: 400,
+    body: { error: 7, message: "the token lacks the scope plants:delete" },
+  });
+  expect([...plants]).toEqual([1n]);
+});
+
+// A protocol that names the RPC in the body, as JSON-RPC does.
+test.each([
+  {
+    name: "deletes the plant when the token has the scope",
+    token: tokens.good,
+    want: { httpStatus: 200, response: { id: 7, result: {} }, left: [] },
+  },
+  {
+    name: "is refused by the interceptor when the token lacks the scope",
+    token: tokens.narrow,
+    want: {
+      httpStatus: 200,
+      response: { id: 7, error: { message: "the token lacks the scope plants:delete" } },
+      left: [1n],
+    },
+  },
+  {
+    name: "is refused by admit when the token is unknown",
+    token: tokens.unknown,
+    want: { httpStatus: 401, response: { id: null, error: { message: "the token is not valid" } }, left: [1n] },
+  },
+])("a call whose body names the RPC $name", async ({ token, want }) => {
+  const plants = new Set([1n]);
+  const store = openMemoryStore(plants);
+  const gateway = createJsonRpcGateway(
+    servePlants({ store, verifier: testVerifier, readiness: new Readiness({}), log: silentLog }),
+  );
+  await using listening = await listenForTests(gateway);
+  const call = { jsonrpc: "2.0", id: 7, method: "plantstore.v1.PlantService/DeletePlant", params: { id: "1" } };
+  const answer = await exchangeHttp1(listening.address, {
+    httpMethod: "POST",
+    path: jsonRpcPath,
+    header: [
+      ["content-type", "application/json"],
+      ["authorization", `Bearer ${token}`],
+    ],
+    body: Buffer.from(JSON.stringify(call)),
+  });
+  expect(answer.httpStatus).toBe(want.httpStatus);
+  expect(JSON.parse(String(answer.body))).toMatchObject(want.response);
+  expect([...plants]).toEqual(want.left);
+});
+
+test("an exception of the verifier is hidden and logged once, because the error interceptor comes first", async () => {
+  const { log, lines } = openLogLines("info");
+  const { routes, interceptors } = servePlants({
+    store: openMemoryStore(new Set([1n])),
+    verifier: {
+      verify: () => {
+        throw new Error("ECONNREFUSED 10.0.0.7");
+      },
+    },
+    readiness: new Readiness({}),
+    log,
+  });
+  const transport = createRouterTransport(routes, { router: { interceptors: [...interceptors] } });
+  const headers = { authorization: `Bearer ${tokens.good}` };
+  const call = createClient(PlantService, transport).deletePlant({ id: 1n }, { headers });
+  await expect(call).rejects.toMatchObject({ rawMessage: "internal error" });
+  expect(lines()).toHaveLength(1);
+});

@@ -1,0 +1,96 @@
+import { Code, type ContextValues, createClient, createRouterTransport } from "@connectrpc/connect";
+import { describe, expect, test } from "vitest";
+import { type Principal, principalKey } from "../../packages/auth/src/index.ts";
+import { requestIdKey } from "../../packages/telemetry/src/logs/index.ts";
+import { PlantService } from "../../src/gen/es/plantstore/v1/plant_service_pb.ts";
+import { openMemoryStore } from "../../src/stores/memory-store.ts";
+import { createPlantService } from "../../src/service/plant-service.ts";
+import type { DeleteCall, PlantStore } from "../../src/service/plant-store.ts";
+import { recordCalls } from "../support/plants/recorded-calls.ts";
+
+/** A client of the service in Connect's own in-process server; an interceptor sets the caller and the request id. */
+function clientOf(store: PlantStore, setValues: (context: ContextValues) => unknown = () => undefined) {
+  const transport = createRouterTransport((router) => router.service(PlantService, createPlantService(store)), {
+    router: {
+      interceptors: [
+        (next) => (request) => {
+          setValues(request.contextValues);
+          return next(request);
+        },
+      ],
+    },
+  });
+  return createClient(PlantService, transport);
+}
+
+const ann: Principal = { kind: "principal", subject: "ann", issuer: undefined, scopes: "all" };
+
+describe("the plant service", () => {
+  test("deletes the plant that is named", async () => {
+    const plants = new Set([1n, 2n]);
+    await clientOf(openMemoryStore(plants)).deletePlant({ id: 1n });
+    expect([...plants]).toEqual([2n]);
+  });
+
+  test.each([42n, 0n, -1n, -(2n ** 63n), 2n ** 63n - 1n])(
+    "responds NOT_FOUND when there is no plant %d",
+    async (id) => {
+      await expect(clientOf(openMemoryStore()).deletePlant({ id })).rejects.toMatchObject({
+        code: Code.NotFound,
+        rawMessage: `plant ${id} not found`,
+      });
+    },
+  );
+
+  test("responds INVALID_ARGUMENT when the id is missing, and does not delete plant 0", async () => {
+    const plants = new Set([0n]);
+    await expect(clientOf(openMemoryStore(plants)).deletePlant({})).rejects.toMatchObject({
+      code: Code.InvalidArgument,
+      rawMessage: "id is missing",
+    });
+    expect([...plants]).toEqual([0n]);
+  });
+
+  test.each<{
+    name: string;
+    values?: (context: ContextValues) => unknown;
+    idempotencyKey?: string;
+    received: Omit<DeleteCall, "context">;
+  }>([
+    {
+      name: "the subject and the request id",
+      values: (context) => context.set(principalKey, ann).set(requestIdKey, "r-1"),
+      received: { subject: "ann", requestId: "r-1" },
+    },
+    {
+      name: "the subject and the key of a token without an issuer",
+      values: (context) => context.set(principalKey, ann),
+      idempotencyKey: '"key"',
+      received: { subject: "ann", requestId: "", idempotencyKey: ":key" },
+    },
+    {
+      name: "the subject, and the key with the issuer of the token",
+      values: (context) => context.set(principalKey, { ...ann, issuer: "https://id.test" }),
+      idempotencyKey: '"key"',
+      received: { subject: "ann", requestId: "", idempotencyKey: "L05VQrCau8jJOuBzQT0g8UoQaH3ut4ucT9sAi_KjM1E:key" },
+    },
+    {
+      name: "the key of a call without a principal",
+      idempotencyKey: '"key"',
+      received: { subject: "", requestId: "", idempotencyKey: ":key" },
+    },
+  ])("passes $name to the store, with the signal of the call", async ({ values, idempotencyKey, received }) => {
+    const calls: DeleteCall[] = [];
+    const store = recordCalls(new Set([1n]), calls);
+    const headers = idempotencyKey === undefined ? {} : { "Idempotency-Key": idempotencyKey };
+    await clientOf(store, values).deletePlant({ id: 1n }, { headers });
+    expect(calls).toEqual([{ ...received, context: expect.objectContaining({ signal: expect.any(AbortSignal) }) }]);
+  });
+
+  test("refuses a malformed idempotency key, and deletes nothing", async () => {
+    const plants = new Set([1n]);
+    const call = clientOf(openMemoryStore(plants)).deletePlant({ id: 1n }, { headers: { "idempotency-key": "key" } });
+    await expect(call).rejects.toMatchObject({ code: Code.InvalidArgument });
+    expect([...plants]).toEqual([1n]);
+  });
+});

@@ -1,0 +1,31 @@
+import { readFileSync } from "node:fs";
+import { expect, test } from "vitest";
+import { attemptIntervalMs, lockedForMsMax } from "../../src/stores/postgres/delete/locked-deletes.ts";
+import { repeatForMs } from "../../src/stores/postgres/server/repeat-while-refused.ts";
+import { batchTimeoutMs } from "../../src/stores/postgres/delete/run-batch.ts";
+import { deleteTimeouts, watchIntervalMs } from "../../src/stores/postgres/store.ts";
+import { watchIntervalMs as fileWatchIntervalMs } from "../../src/stores/sqlite/store.ts";
+import { lockTimeoutMsDefault } from "../../src/stores/sqlite/transaction.ts";
+import { tryIntervalMs } from "../../src/stores/store-health.ts";
+
+const page = readFileSync(new URL("../../docs/storage.md", import.meta.url), "utf8").replaceAll(/\s+/g, " ");
+
+test.each([
+  { sentence: "another process holds the lock for 5 s", saidMs: 5_000, isMs: lockTimeoutMsDefault },
+  { sentence: "a write is tried every second", saidMs: 1_000, isMs: tryIntervalMs },
+  { sentence: "A statement waits at most 0.1 s for a lock", saidMs: 100, isMs: deleteTimeouts.lockTimeoutMs },
+  { sentence: "lock and runs at most 5 s", saidMs: 5_000, isMs: deleteTimeouts.statementTimeoutMs },
+  { sentence: "attempted apart, every 50 ms", saidMs: 50, isMs: attemptIntervalMs },
+  { sentence: "if a plant is still locked after two seconds", saidMs: 2_000, isMs: lockedForMsMax },
+  { sentence: "For up to ten seconds from when it is first sent", saidMs: 10_000, isMs: batchTimeoutMs },
+  { sentence: "By then, callers get `Unavailable`", saidMs: 10_000, isMs: batchTimeoutMs },
+  { sentence: "is repeated for up to ten seconds", saidMs: 10_000, isMs: repeatForMs },
+  { sentence: "the server is checked every second until it is well", saidMs: 1_000, isMs: tryIntervalMs },
+  { sentence: "checked every five seconds during normal operation", saidMs: 5_000, isMs: watchIntervalMs },
+  { sentence: "A statement that takes longer than 7 s", saidMs: 7_000, isMs: deleteTimeouts.answerTimeoutMs },
+  { sentence: "turns readiness off within ten seconds", saidMs: 10_000, isMs: batchTimeoutMs },
+  { sentence: "every ten seconds, a write that changes nothing", saidMs: 10_000, isMs: fileWatchIntervalMs },
+])("docs/storage.md says what holds: $sentence", ({ sentence, saidMs, isMs }) => {
+  expect(page).toContain(sentence);
+  expect(isMs).toBe(saidMs);
+});

@@ -1,0 +1,8 @@
+import { openMemoryStore } from "../../src/stores/memory-store.ts";
+import { describePlantStore } from "../support/plants/describe-plant-store.ts";
+
+describePlantStore((ids) => {
+  const plants = new Set(ids);
+  const store = openMemoryStore(plants);
+  return Promise.resolve({ store, plants: () => [...plants], [Symbol.asyncDispose]: () => store.close() });
+});

@@ -1,0 +1,148 @@
+import { Client } from "pg";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { citusPlacement } from "../../../src/stores/postgres/citus/citus-placement.ts";
+import type { Placement } from "../../../src/stores/postgres/delete/placement.ts";
+import { Citus } from "../../../src/stores/postgres/citus/citus.ts";
+import { Shards } from "../../../src/stores/postgres/citus/shards.ts";
+import { readServerUrl } from "../../../src/stores/postgres/server/server-url.ts";
+import { Session } from "../../../src/stores/postgres/server/session.ts";
+import { type CuttingProxy, startCuttingProxy } from "../../support/plants/cutting-proxy.ts";
+import {
+  configOf,
+  openClient,
+  type PostgresServer,
+  runSql,
+  startPostgres,
+} from "../../support/plants/postgres-server.ts";
+import { schemaOf } from "../../support/plants/schema-of.ts";
+import { storeSchema } from "../../../src/stores/postgres/schema/store-schema.ts";
+
+// What runs without a worker. The rest is in test/suites/citus.
+
+let server: PostgresServer;
+beforeAll(async () => {
+  server = await startPostgres();
+});
+afterAll(() => server[Symbol.asyncDispose]());
+
+const hashMax = 2 ** 31 - 1;
+
+/** What is known of tables on one worker. */
+class Spread extends Citus {
+  override get placement(): Placement {
+    return citusPlacement(storeSchema("public"), new Shards([hashMax], [0]), false);
+  }
+  override get isSpread(): boolean {
+    return true;
+  }
+}
+
+/** Makes a schema, and has a statement for all workers be a statement of this server. */
+async function createSchemaWith(onWorkers: string): Promise<string> {
+  const url = await server.createSchema();
+  await runSql(
+    url,
+    `CREATE TABLE asked (command text);
+     CREATE OR REPLACE FUNCTION pg_catalog.citus_backend_gpid() RETURNS bigint LANGUAGE sql AS 'SELECT 0::bigint';
+     CREATE OR REPLACE FUNCTION pg_catalog.citus_nodeid_for_gpid(bigint) RETURNS integer LANGUAGE sql AS 'SELECT 0';
+     CREATE OR REPLACE FUNCTION pg_catalog.citus_calculate_gpid(integer, integer) RETURNS integer LANGUAGE sql AS 'SELECT $2';
+     CREATE OR REPLACE FUNCTION pg_catalog.run_command_on_workers(text) RETURNS SETOF text LANGUAGE sql AS $$ ${onWorkers} $$`,
+  );
+  return url;
+}
+
+/** Connects a client whose waits on workers a store may end. */
+async function connectStore(url: string): Promise<Client> {
+  const client = new Client({ ...configOf(url), application_name: "plantstore" });
+  await client.connect();
+  return client;
+}
+
+test("a statement that ends waits, and takes too long, delays one connection: all processes are forgotten", async () => {
+  const url = await createSchemaWith("SELECT pg_sleep(600)::text");
+  const citus = new Spread();
+  const stuck = await connectStore(url);
+  citus.mayWait(stuck.processID);
+  const first = new Session(readServerUrl(url), undefined, citus);
+  first.untilMs = performance.now() + 1_500;
+  await expect(first.connect()).rejects.toThrow("it took too long to connect");
+  const second = new Session(readServerUrl(url), undefined, citus);
+  const asked = vi.spyOn(second, "query");
+  await second.connect();
+  expect(asked).not.toHaveBeenCalled();
+  await Promise.all([first.close(), second.close(), stuck.end()]);
+});
+
+test("the waits of a hundred processes are ended; before those, of no other", async () => {
+  const url = await createSchemaWith("INSERT INTO asked VALUES ($1) RETURNING command");
+  const citus = new Spread();
+  const [forgotten, oldest] = [await connectStore(url), await connectStore(url)];
+  citus.mayWait(forgotten.processID);
+  citus.mayWait(oldest.processID);
+  for (let i = 0; i < 99; i++) citus.mayWait(-1 - i);
+  const session = new Session(readServerUrl(url), undefined, citus);
+  await session.connect();
+  const asked = await runSql(url, "SELECT substring(command FROM 'gpid=(\\d+)') AS process FROM asked");
+  expect(asked).toEqual([{ process: String(oldest.processID) }]);
+  await Promise.all([session.close(), forgotten.end(), oldest.end()]);
+});
+
+test("waits are ended by the view and the function of PostgreSQL, whatever the search_path of a worker has", async () => {
+  const url = await createSchemaWith("INSERT INTO asked VALUES ($1) RETURNING command");
+  const citus = new Spread();
+  const waiting = await connectStore(url);
+  citus.mayWait(waiting.processID);
+  const session = new Session(readServerUrl(url), undefined, citus);
+  await session.connect();
+  const [row] = await runSql(url, "SELECT command, current_schema() AS schema FROM asked");
+  await runSql(
+    url,
+    `CREATE VIEW pg_stat_activity AS
+       SELECT 0 AS pid, 'SyncRep' AS wait_event, 'citus_internal gpid=${waiting.processID}' AS application_name;
+     CREATE FUNCTION pg_cancel_backend(integer) RETURNS boolean LANGUAGE sql AS 'SELECT true'`,
+  );
+  const worker = await openClient(url, `SET search_path = ${String(row?.["schema"])}, pg_catalog`);
+  expect((await worker.query(String(row?.["command"]))).rows).toEqual([]);
+  await Promise.all([session.close(), waiting.end(), worker.end()]);
+});
+
+test.each([
+  { name: "takes too long", answerTimeoutMs: 200, says: { code: "57014" } },
+  {
+    name: "takes too long on a server that is silent",
+    answerTimeoutMs: 200,
+    lose: (proxy: CuttingProxy) => proxy.freeze(),
+    says: { message: expect.stringMatching(/^the server is silent/) },
+  },
+  {
+    name: "is lost with its connection",
+    answerTimeoutMs: 60_000,
+    lose: ({ sockets }: CuttingProxy) => sockets.forEach((socket) => socket.destroy()),
+    says: {},
+  },
+])("the process of a statement that $name may wait for a worker, once", async ({ answerTimeoutMs, lose, says }) => {
+  const url = await server.createSchema();
+  await using proxy = await startCuttingProxy(server.socketFolder);
+  const citus = new Spread();
+  const noted = vi.spyOn(citus, "mayWait");
+  const through = readServerUrl(url.replace(server.socketFolder, proxy.socketFolder));
+  const session = new Session(through, { lockTimeoutMs: 0, statementTimeoutMs: 0, answerTimeoutMs }, citus);
+  await session.query("SELECT 1");
+  await expect(session.query("SELECT 1 / 0")).rejects.toMatchObject({ code: "22012" });
+  const { processId } = session;
+  const rejected = expect(session.query("SELECT pg_sleep(60)")).rejects.toMatchObject(says);
+  lose?.(proxy);
+  await rejected;
+  expect(noted.mock.calls).toEqual([[processId]]);
+  await session.close();
+});
+
+test("which plants are there is asked in one statement: the function that deletes has waited for the standbys", async () => {
+  const url = await server.createPlants([1n]);
+  const session = new Session(readServerUrl(url));
+  const asked = vi.spyOn(session, "query");
+  const placement = citusPlacement(schemaOf(session), new Shards([hashMax], [0]), false);
+  expect(await placement.findPlants(session, [1n, 2n])).toEqual([1n]);
+  expect(asked).toHaveBeenCalledTimes(1);
+  await session.close();
+});

@@ -1,0 +1,503 @@
+import { Code } from "@connectrpc/connect";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { PendingDelete } from "../../../src/stores/delete-queue.ts";
+import type { DeleteCall } from "../../../src/service/plant-store.ts";
+import { runBatch } from "../../../src/stores/postgres/delete/run-batch.ts";
+import { readServerUrl } from "../../../src/stores/postgres/server/server-url.ts";
+import { Session } from "../../../src/stores/postgres/server/session.ts";
+import { openPostgresStore } from "../../../src/stores/postgres/store.ts";
+import { startCuttingProxy } from "../../support/plants/cutting-proxy.ts";
+import { deleteCall } from "../../support/plants/delete-call.ts";
+import { countTries, failTries } from "../../support/plants/failing-tries.ts";
+import { startPostgresProxy } from "../../support/plants/postgres-proxy.ts";
+import { openClient, type PostgresServer, runSql, startPostgres } from "../../support/plants/postgres-server.ts";
+import { oneServer } from "../../../src/stores/postgres/delete/one-server.ts";
+import { schemaOf } from "../../support/plants/schema-of.ts";
+
+// Longer than any test takes.
+const minuteMs = 60_000;
+const patient = { lockTimeoutMs: minuteMs, statementTimeoutMs: minuteMs, answerTimeoutMs: minuteMs };
+
+let server: PostgresServer;
+beforeAll(async () => {
+  server = await startPostgres();
+});
+afterAll(() => server[Symbol.asyncDispose]());
+
+/** A schema with plants from 1 on, and a store of it. */
+async function openPlants(count: number) {
+  const url = await server.createPlants(Array.from({ length: count }, (_, i) => BigInt(i + 1)));
+  const store = await openPostgresStore({ url });
+  return { url, store, [Symbol.asyncDispose]: () => store.close() };
+}
+
+/** Makes the deletion of a plant for a key a thing of the past, whether or not the plant is there now. */
+function recordSql(plantId: number, key: string, subject = "tester"): string {
+  return `INSERT INTO deletions (plant_id, subject, request_id, batch, idempotency_key)
+    VALUES (${plantId}, '${subject}', '', gen_random_uuid(), '${key}')`;
+}
+
+async function column(url: string, sql: string): Promise<unknown[]> {
+  return (await runSql(url, sql)).map((row) => Object.values(row)[0]);
+}
+
+const plantsSql = "SELECT id FROM plants ORDER BY id";
+const keysSql = "SELECT plant_id || ' ' || coalesce(idempotency_key, '-') FROM deletions ORDER BY 1";
+const taken = { status: "rejected", reason: expect.objectContaining({ code: Code.AlreadyExists }) };
+const deleted = { status: "fulfilled", value: true };
+const missing = { status: "fulfilled", value: false };
+
+const keyed = (idempotencyKey: string, changes: Partial<DeleteCall> = {}): DeleteCall => ({
+  ...deleteCall({ idempotencyKey }),
+  ...changes,
+});
+
+function fail(reason: unknown): never {
+  throw new Error("this was not expected", { cause: reason });
+}
+
+/** Deletions that go into one batch, and what their callers are told. */
+function batchOf(...calls: readonly (readonly [id: bigint, call: DeleteCall])[]) {
+  const outcomes = calls.map(() => Promise.withResolvers<boolean>());
+  const pending: PendingDelete[] = calls.map(([id, call], i) => ({
+    id,
+    call,
+    resolve: (isDeleted) => outcomes[i]?.resolve(isDeleted),
+    reject: (reason) => outcomes[i]?.reject(reason),
+  }));
+  const answers = Promise.allSettled(outcomes.map(({ promise }) => promise));
+  /** Runs them as the store does, and returns those that were set aside. */
+  const run = async (session: Session, skipsLocked = false): Promise<readonly bigint[]> => {
+    const setAside: bigint[] = [];
+    const placement = oneServer(schemaOf(session));
+    const ended = await runBatch(session, pending, { placement, setAside: ({ id }) => setAside.push(id), skipsLocked });
+    pending.forEach(({ resolve }, i) => ended[i] !== undefined && resolve(ended[i]));
+    return setAside;
+  };
+  return { run, answers };
+}
+
+describe("a deletion whose key was used", () => {
+  // All of these are there, as after an import that restores them.
+  test.each([
+    { name: "is answered as the first time", arrange: "SELECT", asked: 1n, subject: "tester", answers: deleted },
+    { name: "for another plant is refused", arrange: "SELECT", asked: 2n, subject: "tester", answers: taken },
+    { name: "by another subject is refused", arrange: "SELECT", asked: 1n, subject: "bob", answers: taken },
+    {
+      name: "is answered as the first time although a table refers to the plant now",
+      arrange: "CREATE TABLE beds (plant bigint REFERENCES plants); INSERT INTO beds VALUES (1)",
+      asked: 1n,
+      subject: "tester",
+      answers: deleted,
+    },
+    {
+      name: "is answered as the first time although a trigger refuses to delete the plant now",
+      arrange: `CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'no'; END $$;
+                CREATE TRIGGER keep BEFORE DELETE ON plants FOR EACH ROW WHEN (OLD.id = 1) EXECUTE FUNCTION keep()`,
+      asked: 1n,
+      subject: "tester",
+      answers: deleted,
+    },
+    {
+      name: "is answered as the first time although a trigger keeps the plant now",
+      arrange: `CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$;
+                CREATE TRIGGER keep BEFORE DELETE ON plants FOR EACH ROW WHEN (OLD.id = 1) EXECUTE FUNCTION keep()`,
+      asked: 1n,
+      subject: "tester",
+      answers: deleted,
+    },
+  ])("$name, alone and in a batch, and deletes no plant", async ({ arrange, asked, subject, answers }) => {
+    await using opened = await openPlants(6);
+    await runSql(opened.url, `${recordSql(1, "used")}; ${arrange}`);
+    const ask = (): Promise<boolean> => opened.store.delete(asked, keyed("used", { subject }));
+    expect(await Promise.allSettled([ask()])).toEqual([answers]);
+    // The first two are batches of their own.
+    const all = [3n, 4n].map((id) => opened.store.delete(id, deleteCall()));
+    all.push(ask(), opened.store.delete(5n, keyed("new")), ask(), opened.store.delete(9n, keyed("nothing")));
+    expect(await Promise.allSettled(all)).toEqual([deleted, deleted, answers, deleted, answers, missing]);
+    expect(await column(opened.url, plantsSql)).toEqual(["1", "2", "6"]);
+    expect(await column(opened.url, keysSql)).toEqual(["1 used", "3 -", "4 -", "5 new"]);
+    expect(opened.store.problem).toBeUndefined();
+  });
+
+  test("does not keep the next caller from deleting the plant", async () => {
+    await using opened = await openPlants(2);
+    await runSql(opened.url, recordSql(9, "used"));
+    // The first two are batches of their own.
+    const others = [7n, 8n].map((id) => opened.store.delete(id, deleteCall()));
+    const answers = await Promise.allSettled([
+      opened.store.delete(1n, keyed("used")),
+      opened.store.delete(1n, deleteCall()),
+      opened.store.delete(2n, keyed("new")),
+      opened.store.delete(2n, deleteCall()),
+    ]);
+    await Promise.all(others);
+    expect(answers).toEqual([taken, deleted, deleted, missing]);
+    expect(await column(opened.url, keysSql)).toEqual(["1 -", "2 new", "9 used"]);
+  });
+
+  test.each([
+    { locks: "are waited for", skipsLocked: false, asks: ["DELETE", "SELECT", "UPDATE"] },
+    { locks: "are left alone", skipsLocked: true, asks: ["SELECT", "DELETE", "UPDATE"] },
+  ])("fails no statement of its batch where locks $locks", async ({ skipsLocked, asks }) => {
+    await using opened = await openPlants(65);
+    await runSql(opened.url, recordSql(1, "used"));
+    const asked: string[] = [];
+    await using proxy = await startPostgresProxy(server.socketFolder, (client, upstream) => {
+      client.on("data", (data: Buffer) => {
+        for (const [sql] of data
+          .toString("latin1")
+          .matchAll(/DELETE(?= FROM \S+\.plants)|UPDATE(?= \S+\.deletions)|SELECT(?= id FROM \S+\.plants)/g))
+          asked.push(sql);
+        upstream.write(data);
+      });
+      upstream.pipe(client);
+    });
+    const session = new Session(readServerUrl(opened.url.replace(server.socketFolder, proxy.socketFolder)));
+    const ids = Array.from({ length: 64 }, (_, i) => BigInt(i + 2));
+    const { run, answers } = batchOf(...ids.map((id) => [id, keyed(`new-${id}`)] as const), [1n, keyed("used")]);
+    await expect(run(session, skipsLocked)).resolves.toEqual([]);
+    expect(await answers).toEqual([...ids.map(() => deleted), deleted]);
+    await session.close();
+    expect(asked).toEqual(asks);
+    expect(await column(opened.url, plantsSql)).toEqual(["1"]);
+  });
+
+  test("is refused as unavailable while its record cannot be written", async () => {
+    await using opened = await openPlants(1);
+    await runSql(
+      opened.url,
+      `${recordSql(9, "used")};
+       CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$;
+       CREATE TRIGGER keep BEFORE UPDATE ON deletions FOR EACH ROW EXECUTE FUNCTION keep()`,
+    );
+    const call = keyed("used");
+    await expect(opened.store.delete(9n, call)).rejects.toMatchObject({ code: Code.Unavailable });
+    expect(opened.store.problem).toBeUndefined();
+  });
+
+  test("is answered after a fault, and a caller that gives up meanwhile has its plant kept", async () => {
+    await using opened = await openPlants(1);
+    await runSql(opened.url, recordSql(9, "used"));
+    await failTries(opened.url, "DELETE ON plants", ["40001"]);
+    const session = new Session(readServerUrl(opened.url));
+    const gone = new AbortController();
+    const answers: unknown[] = [];
+    const answer = (what: unknown): void => void answers.push(what);
+    const pending = [
+      { id: 9n, call: keyed("used"), resolve: () => gone.abort("gone"), reject: answer },
+      { id: 1n, call: deleteCall({ signal: gone.signal }), resolve: answer, reject: answer },
+    ];
+    const placement = oneServer(schemaOf(session));
+    await expect(runBatch(session, pending, { placement, setAside: answer })).resolves.toEqual([undefined, undefined]);
+    await session.close();
+    expect(answers).toEqual(["gone"]);
+    expect(await column(opened.url, plantsSql)).toEqual(["1"]);
+  });
+
+  // Their plants are there again, and their callers are told before the rest is divided, or finds a lock.
+  test("is answered once, and left out when the rest of its batch is divided", async () => {
+    await using opened = await openPlants(2);
+    await failTries(opened.url, "DELETE ON plants", ["40001", "P0001"]);
+    await runSql(
+      opened.url,
+      `${recordSql(2, "used")};
+       CREATE FUNCTION forget() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN DELETE FROM deletions; RETURN OLD; END $$;
+       CREATE TRIGGER forget BEFORE DELETE ON plants FOR EACH ROW EXECUTE FUNCTION forget()`,
+    );
+    const session = new Session(readServerUrl(opened.url));
+    const { run, answers } = batchOf([1n, deleteCall()], [2n, keyed("used")]);
+    await expect(run(session)).resolves.toEqual([]);
+    expect(await answers).toEqual([deleted, deleted]);
+    await session.close();
+    expect(await column(opened.url, plantsSql)).toEqual(["2"]);
+  });
+
+  test("is answered once, even if its record is dropped before the rest of its batch is run again", async () => {
+    await using opened = await openPlants(2);
+    await failTries(opened.url, "DELETE ON plants", ["40001"]);
+    await runSql(
+      opened.url,
+      `${recordSql(2, "used")};
+       CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+         IF NOT EXISTS (SELECT FROM deletions) THEN RETURN NULL; END IF;
+         WHILE EXISTS (SELECT FROM deletions) LOOP PERFORM pg_sleep(0.005); END LOOP;
+         RAISE 'no' USING ERRCODE = '40001';
+       END $$;
+       CREATE TRIGGER wait BEFORE DELETE ON plants EXECUTE FUNCTION wait()`,
+    );
+    const session = new Session(readServerUrl(opened.url));
+    const dropRecord = (): void => void runSql(opened.url, "DELETE FROM deletions");
+    const pending = [
+      { id: 1n, call: deleteCall(), resolve: () => {}, reject: fail },
+      { id: 2n, call: keyed("used"), resolve: dropRecord, reject: fail },
+    ];
+    const [first] = await runBatch(session, pending, { placement: oneServer(schemaOf(session)), setAside: fail });
+    await session.close();
+    expect(first).toBe(true);
+    expect(await column(opened.url, plantsSql)).toEqual(["2"]);
+  });
+
+  test("is answered once, and not set aside with another caller whose plant is locked", async () => {
+    await using opened = await openPlants(1);
+    await runSql(opened.url, recordSql(1, "used"));
+    await failTries(opened.url, "DELETE ON plants", ["40001"]);
+    const other = await openClient(opened.url, "BEGIN; SELECT FROM plants FOR UPDATE");
+    const session = new Session(readServerUrl(opened.url), { ...patient, lockTimeoutMs: 50 });
+    const { run } = batchOf([1n, keyed("used")], [1n, deleteCall()]);
+    await expect(run(session)).resolves.toEqual([1n]);
+    await session.close();
+    await other.end();
+  });
+
+  // The statement leaves a plant alone whose record is dropped before the lookup of its key.
+  test.each([
+    { locks: "are waited for", skipsLocked: false, setAside: [], plants: [] },
+    { locks: "are left alone", skipsLocked: true, setAside: [1n], plants: ["1"] },
+  ])(
+    "begins anew if its record is dropped meanwhile, where locks $locks",
+    async ({ skipsLocked, setAside, plants }) => {
+      await using opened = await openPlants(2);
+      await runSql(
+        opened.url,
+        `${recordSql(1, "used")};
+       CREATE FUNCTION forget() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+         DELETE FROM deletions WHERE plant_id = 1; RETURN OLD;
+       END $$;
+       CREATE TRIGGER forget BEFORE DELETE ON plants FOR EACH ROW WHEN (OLD.id = 2) EXECUTE FUNCTION forget()`,
+      );
+      const session = new Session(readServerUrl(opened.url));
+      await expect(batchOf([1n, keyed("used")], [2n, deleteCall()]).run(session, skipsLocked)).resolves.toEqual(
+        setAside,
+      );
+      await session.close();
+      expect(await column(opened.url, plantsSql)).toEqual(plants);
+    },
+  );
+
+  test("is a new deletion once the record is dropped", async () => {
+    await using opened = await openPlants(1);
+    await runSql(opened.url, recordSql(9, "used"));
+    await expect(opened.store.delete(1n, keyed("used"))).rejects.toMatchObject({ code: Code.AlreadyExists });
+    await runSql(opened.url, "DELETE FROM deletions");
+    await expect(opened.store.delete(1n, keyed("used"))).resolves.toBe(true);
+  });
+});
+
+describe("of two deletions in one batch that have the same key", () => {
+  test.each([
+    { name: "both have deleted the plant", ids: [1n, 1n], setAside: [], answers: [deleted, deleted] },
+    { name: "both have found no plant", ids: [9n, 9n], setAside: [], answers: [missing, missing] },
+    { name: "both have found no plant, each another", ids: [9n, 8n], setAside: [], answers: [missing, missing] },
+    { name: "the second is refused for another plant", ids: [1n, 2n], setAside: [], answers: [deleted, taken] },
+    {
+      name: "the second is for later when the first has found no plant",
+      ids: [9n, 1n],
+      setAside: [1n],
+      answers: [missing],
+    },
+    {
+      name: "the second is for later when the record of the first is gone",
+      ids: [1n, 2n],
+      setAside: [2n],
+      answers: [deleted],
+      arrange: `CREATE FUNCTION forget() RETURNS trigger LANGUAGE plpgsql AS
+                  $$ BEGIN DELETE FROM deletions WHERE seq = NEW.seq; RETURN NULL; END $$;
+                CREATE TRIGGER forget AFTER INSERT ON deletions FOR EACH ROW WHEN (NEW.idempotency_key IS NOT NULL)
+                EXECUTE FUNCTION forget()`,
+    },
+  ])("$name", async ({ ids, setAside, answers, arrange }) => {
+    await using opened = await openPlants(3);
+    if (arrange !== undefined) await runSql(opened.url, arrange);
+    const session = new Session(readServerUrl(opened.url));
+    const batch = batchOf(...ids.map((id) => [id, keyed("key")] as const), [3n, deleteCall()]);
+    await expect(batch.run(session)).resolves.toEqual(setAside);
+    await session.close();
+    // Those set aside are told nothing by the batch.
+    if (setAside.length === 0) expect(await batch.answers).toEqual([...answers, deleted]);
+    const wasUsed = ids[0] === 1n && arrange === undefined;
+    expect(await column(opened.url, keysSql)).toEqual(wasUsed ? ["1 key", "3 -"] : ["3 -"]);
+  });
+});
+
+test("hundreds of deletions with one key for missing plants are answered in their batch", async () => {
+  await using opened = await openPlants(3);
+  const absent = Array.from({ length: 300 }, (_, i) => BigInt(1_000 + i));
+  const answers = await Promise.allSettled(absent.map((id) => opened.store.delete(id, keyed("shared"))));
+  expect(answers).toEqual(absent.map(() => missing));
+  await expect(opened.store.delete(1n, keyed("shared"))).resolves.toBe(true);
+});
+
+describe("a deletion whose key is used by another process at the same moment", () => {
+  test.each([
+    { name: "and is committed, for the same plant", statement: "1", end: "COMMIT", answers: deleted },
+    { name: "and is committed, for another plant", statement: "2", end: "COMMIT", answers: taken },
+    { name: "and is rolled back", statement: "1", end: "ROLLBACK", answers: deleted },
+    { name: "and is rolled back, for another plant", statement: "2", end: "ROLLBACK", answers: deleted },
+    // The first statement is that of the other process.
+    {
+      name: "and is committed, before an attempt in doubt and one that is refused",
+      statement: "1",
+      end: "COMMIT",
+      answers: deleted,
+      sqlStates: ["", "XX000", "P0001"],
+    },
+  ])("$name", async ({ statement, end, answers, sqlStates }) => {
+    await using opened = await openPlants(3);
+    if (sqlStates !== undefined) await failTries(opened.url, "DELETE ON plants", sqlStates);
+    const other = await openClient(
+      opened.url,
+      `BEGIN; DELETE FROM plants WHERE id = ${statement}; ${recordSql(Number(statement), "key")}`,
+    );
+    const session = new Session(readServerUrl(opened.url), patient);
+    const asked = batchOf([1n, keyed("key")]);
+    const ended = asked.run(session);
+    await expect
+      .poll(() => runSql(opened.url, "SELECT FROM pg_locks WHERE NOT granted AND locktype = 'transactionid'"))
+      .not.toEqual([]);
+    await other.query(end);
+    await expect(ended).resolves.toEqual([]);
+    expect(await asked.answers).toEqual([answers]);
+    await other.end();
+    await session.close();
+    expect(await column(opened.url, "SELECT count(*) FROM deletions")).toEqual(["1"]);
+  });
+
+  test("is answered by that use after it has waited for the locked plant", async () => {
+    await using opened = await openPlants(2);
+    const other = await openClient(opened.url, `BEGIN; DELETE FROM plants WHERE id = 1; ${recordSql(1, "key")}`);
+    // On a machine that has stalled for long, a caller is told to come back: nothing was done.
+    const askUntilTold = (key: string): Promise<boolean> =>
+      opened.store.delete(1n, keyed(key)).catch(() => askUntilTold(key));
+    const asked = ["key", "another"].map(askUntilTold);
+    // A lock that is waited for in vain is skipped from then on.
+    await expect.poll(() => server.log.filter((line) => line.includes("lock timeout"))).not.toEqual([]);
+    await expect(opened.store.delete(2n, keyed("free"))).resolves.toBe(true);
+    await other.query("COMMIT");
+    expect(await Promise.allSettled(asked)).toEqual([deleted, missing]);
+    await other.end();
+  });
+
+  test("and committed between the lookups of its plant and of its key, is answered by that use", async () => {
+    await using opened = await openPlants(1);
+    let looks = 0;
+    await using proxy = await startPostgresProxy(server.socketFolder, (client, upstream) => {
+      client.on("data", (data: Buffer) => {
+        const isLook = data.includes("SET batch = batch") || data.includes("UNION ALL SELECT NULL");
+        looks += isLook ? 1 : 0;
+        const before =
+          isLook && looks === 2 ? runSql(opened.url, `DELETE FROM plants; ${recordSql(1, "key")}`) : Promise.resolve();
+        void before.then(() => upstream.write(data));
+      });
+      upstream.pipe(client);
+    });
+    const session = new Session(readServerUrl(opened.url.replace(server.socketFolder, proxy.socketFolder)));
+    // The second one is postponed, because of its key.
+    const { run, answers } = batchOf([9n, keyed("key")], [1n, keyed("key")]);
+    await expect(run(session)).resolves.toEqual([]);
+    expect(await answers).toEqual([taken, deleted]);
+    await session.close();
+  });
+
+  test("is one deletion, however many stores are asked", async () => {
+    await using opened = await openPlants(200);
+    const stores = await Promise.all([1, 2, 3].map(() => openPostgresStore({ url: opened.url })));
+    stores.push(opened.store);
+    const ids = Array.from({ length: 100 }, (_, i) => BigInt(i + 1));
+    const same = await Promise.all(
+      stores.flatMap((store) => ids.map((id) => store.delete(id, keyed(`same-${String(id)}`)))),
+    );
+    expect(same.filter((isDeleted) => !isDeleted)).toEqual([]);
+    // Each process asks for another plant.
+    const different = await Promise.all(
+      stores.map((store, i) =>
+        Promise.allSettled(
+          Array.from({ length: 25 }, (_, n) => store.delete(BigInt(101 + 25 * i + n), keyed(`n-${n}`))),
+        ),
+      ),
+    );
+    for (let n = 0; n < 25; n++) {
+      expect(different.map((answers) => answers[n]).filter((one) => one?.status === "fulfilled")).toEqual([deleted]);
+      expect(different.map((answers) => answers[n]).filter((one) => one?.status === "rejected")).toEqual([
+        taken,
+        taken,
+        taken,
+      ]);
+    }
+    await Promise.all(stores.slice(0, 3).map((store) => store.close()));
+    expect(await column(opened.url, "SELECT count(*) FROM plants")).toEqual(["75"]);
+    expect(await column(opened.url, "SELECT count(DISTINCT idempotency_key) FROM deletions")).toEqual(["125"]);
+  });
+});
+
+describe("a batch with keys whose answer is lost", () => {
+  test.each([
+    { name: "nothing else fails", event: "UPDATE ON deletions", sqlStates: [] },
+    { name: "the looks fail, too", event: "UPDATE ON deletions", sqlStates: ["40001", "XX000", "53100", "57P03"] },
+  ] as const)("tells each caller the truth: $name", async ({ event, sqlStates }) => {
+    await using opened = await openPlants(6);
+    await runSql(opened.url, `${recordSql(9, "old")}; ${recordSql(5, "restored")}`);
+    await using proxy = await startCuttingProxy(server.socketFolder);
+    const session = new Session(readServerUrl(opened.url.replace(server.socketFolder, proxy.socketFolder)));
+    const { run, answers } = batchOf(
+      [1n, keyed("a")],
+      [1n, keyed("b")],
+      [1n, keyed("a")],
+      [2n, deleteCall()],
+      [2n, keyed("c")],
+      [3n, keyed("d")],
+      [9n, keyed("old")],
+      [9n, keyed("e")],
+    );
+    await failTries(opened.url, event, sqlStates);
+    const wasCut = proxy.cutNext("before-reply");
+    const ended = run(session);
+    await wasCut;
+    await ended;
+    expect(await answers).toEqual([deleted, missing, deleted, deleted, missing, deleted, deleted, missing]);
+    await session.close();
+    expect(await countTries(opened.url)).toBeGreaterThan(sqlStates.length);
+    expect(await column(opened.url, plantsSql)).toEqual(["4", "5", "6"]);
+    expect(await column(opened.url, keysSql)).toEqual(["1 a", "2 -", "3 d", "5 restored", "9 old"]);
+  });
+
+  test("does not run again for a caller that its key has answered, even if the rest is refused", async () => {
+    await using opened = await openPlants(1);
+    await runSql(opened.url, recordSql(9, "old"));
+    await using proxy = await startCuttingProxy(server.socketFolder);
+    await failTries(opened.url, "DELETE ON plants", ["", "P0001"]);
+    const session = new Session(readServerUrl(opened.url.replace(server.socketFolder, proxy.socketFolder)));
+    void proxy.cutNext("before-reply");
+    const { run, answers } = batchOf([9n, keyed("old")], [1n, deleteCall()]);
+    await expect(run(session)).resolves.toEqual([]);
+    expect(await answers).toEqual([deleted, deleted]);
+    await session.close();
+    expect(await countTries(opened.url)).toBe(2);
+  });
+
+  test("does not give the deletion of a caller that has given up to another caller", async () => {
+    await using opened = await openPlants(3);
+    await using proxy = await startCuttingProxy(server.socketFolder);
+    const session = new Session(readServerUrl(opened.url.replace(server.socketFolder, proxy.socketFolder)));
+    const gone = new AbortController();
+    const context = { signal: gone.signal };
+    const { run, answers } = batchOf(
+      [1n, keyed("a", { context })],
+      [1n, deleteCall()],
+      [2n, deleteCall({ signal: gone.signal })],
+      [2n, keyed("b")],
+      [3n, keyed("c")],
+    );
+    const wasCut = proxy.cutNext("before-reply");
+    const ended = run(session);
+    await wasCut;
+    gone.abort("gone");
+    await ended;
+    const givenUp = { status: "rejected", reason: "gone" };
+    expect(await answers).toEqual([givenUp, missing, givenUp, missing, deleted]);
+    await session.close();
+    // The one that has gone comes back with its key.
+    await expect(opened.store.delete(1n, keyed("a"))).resolves.toBe(true);
+    expect(await column(opened.url, keysSql)).toEqual(["1 a", "2 -", "3 c"]);
+  });
+});

@@ -1,0 +1,169 @@
+import { Code, ConnectError } from "@connectrpc/connect";
+import { describe, expect, test } from "vitest";
+import type { Outcomes } from "../../../src/stores/delete-queue.ts";
+import { outcomeUnknown, plantKept, queueFull, storeAway } from "../../../src/service/errors.ts";
+import { inDoubt, type LockedDelete, LockedDeletes } from "../../../src/stores/postgres/delete/locked-deletes.ts";
+import { deleteCall } from "../../support/plants/delete-call.ts";
+
+const never = Number.POSITIVE_INFINITY;
+
+/** A deletion that is locked, and what its caller is told. */
+function lockedDelete(
+  id: bigint,
+  signal?: AbortSignal,
+): { readonly pending: LockedDelete; readonly outcome: Promise<boolean> } {
+  const { promise, resolve, reject } = Promise.withResolvers<boolean>();
+  promise.catch(() => undefined);
+  return { pending: { id, call: deleteCall(signal && { signal }), resolve, reject }, outcome: promise };
+}
+
+/** Those that wait for locks, and the batches in which they are attempted. */
+function openLocked(
+  commit: (batch: readonly LockedDelete[]) => Outcomes,
+  limits: { batchMax?: number; waitingMax?: number } = {},
+) {
+  const attempts: (readonly bigint[])[] = [];
+  const limitsMs: number[] = [];
+  let running = 0;
+  const locked: LockedDeletes = new LockedDeletes({
+    batchMax: 100,
+    waitingMax: 100,
+    workerOf: () => 0,
+    ...limits,
+    commit: async (batch, untilMs) => {
+      attempts.push(batch.map(({ id }) => id));
+      limitsMs.push(untilMs);
+      // One after the other, on one connection.
+      expect(++running).toBe(1);
+      await Promise.resolve();
+      running--;
+      return commit(batch);
+    },
+  });
+  return { locked, attempts, limitsMs };
+}
+
+describe("deletions of plants that are locked", () => {
+  test("are attempted together, in batches that are no longer than they may be, each with its own outcome", async () => {
+    const waiting: number[] = [];
+    const commit = (batch: readonly LockedDelete[]): Outcomes => {
+      waiting.push(locked.waiting);
+      return batch.map(({ id }) => id !== 2n);
+    };
+    const { locked, attempts } = openLocked(commit, { batchMax: 2 });
+    expect(locked).toMatchObject({ isEmpty: true, waiting: 0 });
+    const deletions = [1n, 2n, 3n].map((id) => lockedDelete(id));
+    for (const { pending } of deletions) locked.add(pending, never);
+    expect(locked.isEmpty).toBe(false);
+    await expect(Promise.all(deletions.map(({ outcome }) => outcome))).resolves.toEqual([true, false, true]);
+    expect(attempts).toEqual([[1n, 2n], [3n]]);
+    // Those that are being attempted still wait for a lock.
+    expect(waiting).toEqual([3, 3]);
+    await locked.close();
+    expect(locked).toMatchObject({ isEmpty: true, waiting: 0 });
+  });
+
+  test("are attempted apart from those that another batch may have done", async () => {
+    const { locked, attempts } = openLocked((batch) => batch.map(() => true));
+    const deletions = [1n, 2n, 3n, 4n].map((id) => lockedDelete(id));
+    const tokens = [undefined, "a", "b", "a"];
+    deletions.forEach(({ pending }, i) =>
+      locked.add(tokens[i] === undefined ? pending : inDoubt(pending, tokens[i]), never),
+    );
+    await locked.close();
+    expect(attempts).toEqual([[1n], [2n, 4n], [3n]]);
+  });
+
+  test("are refused where too many wait, and told when to come back", async () => {
+    const { locked, attempts } = openLocked((batch) => batch.map(() => true), { waitingMax: 1 });
+    const [first, second] = [lockedDelete(1n), lockedDelete(2n)];
+    locked.add(first.pending, never);
+    locked.add(second.pending, never);
+    await expect(second.outcome).rejects.toMatchObject({ code: Code.ResourceExhausted });
+    await expect(first.outcome).resolves.toBe(true);
+    expect(attempts).toEqual([[1n]]);
+  });
+
+  test("are given up after two seconds, however often they come back", async () => {
+    const { locked, attempts } = openLocked((batch) => {
+      batch.forEach((one) => locked.add(one, never));
+      return batch.map(() => undefined);
+    });
+    const { pending, outcome } = lockedDelete(1n);
+    const begunMs = performance.now();
+    locked.add(pending, never);
+    await expect(outcome).rejects.toMatchObject({
+      rawMessage: "the plant store cannot delete at the moment",
+      cause: "another transaction keeps the plant locked",
+    });
+    expect(performance.now() - begunMs).toBeGreaterThanOrEqual(2_000);
+    // Not one after the other without a pause.
+    expect(attempts.length).toBeLessThanOrEqual(40);
+    expect(attempts.length).toBeGreaterThan(0);
+    await locked.close();
+  });
+
+  test("are given up when their callers are to be told, and their attempts end by then", async () => {
+    const { locked, attempts, limitsMs } = openLocked((batch) => batch.map(() => true));
+    const [late, short, first, second] = [lockedDelete(1n), lockedDelete(4n), lockedDelete(2n), lockedDelete(3n)];
+    const untilMs = performance.now() + 60_000;
+    locked.add(late.pending, 0);
+    // Too short for an attempt, which would be given up in doubt, with all that share it.
+    locked.add(short.pending, performance.now() + 900);
+    locked.add(first.pending, untilMs + 1);
+    locked.add(second.pending, untilMs);
+    for (const { outcome } of [late, short])
+      await expect(outcome).rejects.toMatchObject({ cause: "another transaction keeps the plant locked" });
+    await locked.close();
+    expect(attempts).toEqual([[2n, 3n]]);
+    expect(limitsMs).toEqual([untilMs]);
+  });
+
+  test("are not attempted for a caller that has gone away, which learns why", async () => {
+    const { locked, attempts } = openLocked((batch) => batch.map(() => true));
+    const gone = lockedDelete(1n, AbortSignal.abort(new ConnectError("too late", Code.DeadlineExceeded)));
+    const here = lockedDelete(2n);
+    for (const { pending } of [gone, here]) locked.add(pending, never);
+    await expect(gone.outcome).rejects.toMatchObject({ code: Code.DeadlineExceeded });
+    await expect(here.outcome).resolves.toBe(true);
+    expect(attempts).toEqual([[2n]]);
+  });
+
+  test("are told what their attempt fails with, and the next ones are attempted", async () => {
+    const { locked } = openLocked(([first]) => {
+      if (first?.id === 1n) throw storeAway("gone");
+      return [true];
+    });
+    const first = lockedDelete(1n);
+    locked.add(first.pending, never);
+    await expect(first.outcome).rejects.toMatchObject({ cause: "gone" });
+    await locked.close();
+    const second = lockedDelete(2n);
+    locked.add(second.pending, never);
+    await expect(second.outcome).resolves.toBe(true);
+  });
+});
+
+describe("a deletion in doubt", () => {
+  const unknown = "the outcome of the deletion is unknown; repeating the request is safe";
+
+  test.each([
+    { reason: storeAway("away"), says: unknown },
+    { reason: queueFull(), says: unknown },
+    { reason: outcomeUnknown("lost"), says: unknown },
+    { reason: plantKept(1n), says: "the database keeps plant 1" },
+    { reason: new ConnectError("too late", Code.DeadlineExceeded), says: "too late" },
+  ])("is not told that nothing was done: $reason.message", async ({ reason, says }) => {
+    const { pending, outcome } = lockedDelete(1n);
+    inDoubt(pending, "token").reject(reason);
+    await expect(outcome).rejects.toMatchObject({ rawMessage: says });
+  });
+
+  test("is told its outcome, and stays the same when it comes back", async () => {
+    const { pending, outcome } = lockedDelete(1n);
+    const doubted = inDoubt(pending, "token");
+    expect(inDoubt(doubted, "token")).toBe(doubted);
+    doubted.resolve(true);
+    await expect(outcome).resolves.toBe(true);
+  });
+});

@@ -1,0 +1,320 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import {
+  checkPostgresDatabase,
+  migratePostgres,
+  openPostgresDatabase,
+} from "../../../src/stores/postgres/all-plants/plant-database.ts";
+import { openPostgresStore } from "../../../src/stores/postgres/store.ts";
+import { collect } from "../../../packages/testing/src/collect.ts";
+import { startPostgresProxy } from "../../support/plants/postgres-proxy.ts";
+import { describePlantDatabase } from "../../support/plants/describe-plant-database.ts";
+import {
+  cancelWaitsForStandby,
+  openClient,
+  type PostgresServer,
+  runSql,
+  startPostgres,
+  withoutStandby,
+  withStrictIsolation,
+} from "../../support/plants/postgres-server.ts";
+
+let server: PostgresServer;
+beforeAll(async () => {
+  server = await startPostgres();
+});
+afterAll(() => server[Symbol.asyncDispose]());
+
+const recordSql = `INSERT INTO deletions (plant_id, subject, request_id, batch) VALUES (1, '', '', gen_random_uuid())`;
+
+describePlantDatabase(async () => {
+  const url = await server.createPlants();
+  return { store: await openPostgresStore({ url }), database: await openPostgresDatabase(url) };
+});
+
+describe("importing into PostgreSQL", () => {
+  test.each([
+    { ids: [1n, 2n, 3n], present: 1 },
+    { ids: [1n, 3n], present: 0 },
+  ])("does not bring back a plant whose deletion is under way when the import of $ids comes to it", async (row) => {
+    const { ids, present } = row;
+    const url = await server.createPlants([1n, 2n]);
+    const deleting = await openClient(url, "BEGIN; DELETE FROM plants WHERE id = 1");
+    await deleting.query(
+      "INSERT INTO deletions (plant_id, subject, request_id, batch) VALUES (1, '', '', gen_random_uuid())",
+    );
+    await using database = await openPostgresDatabase(withStrictIsolation(url));
+    await using running = await database.startImport();
+    const counts = running.add(ids);
+    await expect
+      .poll(() => runSql(url, "SELECT FROM pg_locks WHERE NOT granted AND locktype = 'transactionid'"))
+      .not.toEqual([]);
+    await deleting.query("COMMIT");
+    await deleting.end();
+    await expect(counts).resolves.toEqual({ added: 1, present, deleted: 1 });
+    expect(await runSql(url, "SELECT id FROM plants ORDER BY id")).toEqual([{ id: "2" }, { id: "3" }]);
+  });
+
+  test("copies each batch as a whole, until one has something that is there or was deleted", async () => {
+    const url = await server.createPlants([2n]);
+    await runSql(url, recordSql.replaceAll("1", "7"));
+    let said = "";
+    await using proxy = await startPostgresProxy(server.socketFolder, (client, upstream) => {
+      client.on("data", (data) => (said += data.toString("latin1")));
+      client.pipe(upstream).pipe(client);
+    });
+    await using database = await openPostgresDatabase(url.replace(server.socketFolder, proxy.socketFolder));
+    await using running = await database.startImport();
+    const ways = async (ids: readonly bigint[]): Promise<unknown> => {
+      said = "";
+      return [await running.add(ids), ...(said.match(/\bCOPY|INSERT/g) ?? [])];
+    };
+    const copied = ["COPY"];
+    const tried = ["COPY", "INSERT"];
+    expect(await ways([1n])).toEqual([{ added: 1, present: 0, deleted: 0 }, ...copied]);
+    expect(await ways([4n, 2n, 3n])).toEqual([{ added: 2, present: 1, deleted: 0 }, ...tried]);
+    expect(await ways([5n])).toEqual([{ added: 1, present: 0, deleted: 0 }, "INSERT"]);
+    expect(await ways([6n])).toEqual([{ added: 1, present: 0, deleted: 0 }, ...copied]);
+    expect(await ways([7n, 8n])).toEqual([{ added: 1, present: 0, deleted: 1 }, ...tried]);
+    await using restoring = await database.startImport({ restore: true });
+    said = "";
+    await expect(restoring.add([7n])).resolves.toEqual({ added: 1, present: 0, deleted: 0 });
+    expect(said).not.toContain("INSERT");
+    expect(await runSql(url, "SELECT count(*) FROM plants")).toEqual([{ count: "8" }]);
+  });
+
+  test("counts no plant for added that a trigger drops silently", async () => {
+    const url = await server.createPlants();
+    await runSql(
+      url,
+      `CREATE FUNCTION drop() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$;
+       CREATE TRIGGER drop BEFORE INSERT ON plants FOR EACH ROW WHEN (NEW.id = 2) EXECUTE FUNCTION drop()`,
+    );
+    await using database = await openPostgresDatabase(url);
+    await using running = await database.startImport();
+    await expect(running.add([1n, 2n, 3n])).resolves.toEqual({ added: 2, present: 1, deleted: 0 });
+    expect(await runSql(url, "SELECT id FROM plants ORDER BY id")).toEqual([{ id: "1" }, { id: "3" }]);
+  });
+
+  test("stores a batch as a whole or not at all, and goes on with the next one", async () => {
+    const url = await server.createPlants();
+    await runSql(url, "ALTER TABLE plants ADD CONSTRAINT lucky CHECK (id <> 13)");
+    await using database = await openPostgresDatabase(url);
+    await using running = await database.startImport();
+    await expect(running.add([12n, 13n, 14n])).rejects.toThrow(/violates check constraint "lucky"$/);
+    expect(await runSql(url, "SELECT id FROM plants")).toEqual([]);
+    await expect(running.add([12n, 14n])).resolves.toEqual({ added: 2, present: 0, deleted: 0 });
+    expect(await runSql(url, "SELECT id FROM plants ORDER BY id")).toEqual([{ id: "12" }, { id: "14" }]);
+  });
+
+  test("says so when its connection is cut with a batch on its way, stores nothing of it, and is run again", async () => {
+    const url = await server.createPlants();
+    await using database = await openPostgresDatabase(url);
+    await using running = await database.startImport();
+    const locking = await openClient(url, "BEGIN; LOCK TABLE plants IN EXCLUSIVE MODE");
+    const cut = expect(running.add([1n, 2n])).rejects.toThrow(/cannot work with/);
+    const terminate =
+      "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE NOT granted AND relation = 'plants'::regclass";
+    await expect.poll(() => runSql(url, terminate)).not.toEqual([]);
+    await cut;
+    await locking.query("COMMIT");
+    await locking.end();
+    await expect(running.add([1n, 2n])).resolves.toEqual({ added: 2, present: 0, deleted: 0 });
+  });
+
+  test.each([
+    { how: "is lost", commitSql: "PERFORM pg_terminate_backend(pg_backend_pid())", restore: true },
+    { how: "is lost", commitSql: "PERFORM pg_terminate_backend(pg_backend_pid())", restore: false },
+    { how: "is refused", commitSql: "RAISE 'kept'", restore: true },
+  ])("of a COMMIT that $how it says, with restore: $restore, what is in doubt", async ({ how, commitSql, restore }) => {
+    const url = await server.createPlants();
+    await runSql(
+      url,
+      `CREATE FUNCTION at_commit() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN ${commitSql}; RETURN NULL; END$$;
+       CREATE CONSTRAINT TRIGGER at_commit AFTER INSERT ON plants DEFERRABLE INITIALLY DEFERRED
+       FOR EACH ROW EXECUTE FUNCTION at_commit()`,
+    );
+    await using database = await openPostgresDatabase(url);
+    await using running = await database.startImport({ restore });
+    const doubt = /: it is not known whether the last plants were restored; see which are there$/;
+    const message = restore && how === "is lost" ? expect.stringMatching(doubt) : expect.not.stringMatching(doubt);
+    await expect(running.add([1n])).rejects.toMatchObject({ message, cause: expect.any(Error) });
+  });
+
+  test("counts for its own no plant that another has added while its COMMIT was refused", async () => {
+    const url = await server.createPlants();
+    await runSql(
+      url,
+      `CREATE SEQUENCE commits;
+       CREATE FUNCTION at_commit() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN
+         PERFORM pg_advisory_xact_lock(1);
+         IF nextval('commits') = 1 THEN RAISE 'again' USING ERRCODE = '40001'; END IF;
+         RETURN NULL;
+       END$$;
+       CREATE CONSTRAINT TRIGGER at_commit AFTER INSERT ON plants DEFERRABLE INITIALLY DEFERRED
+       FOR EACH ROW EXECUTE FUNCTION at_commit()`,
+    );
+    const holding = await openClient(url, "SELECT pg_advisory_lock(1)");
+    await using database = await openPostgresDatabase(url);
+    await using running = await database.startImport();
+    const counts = running.add([1n]);
+    const waiting = (type: string): Promise<unknown> =>
+      runSql(url, `SELECT FROM pg_locks WHERE NOT granted AND locktype = '${type}'`);
+    await expect.poll(() => waiting("advisory")).not.toEqual([]);
+    // It waits for the first one, and is done as soon as that is undone.
+    const other = runSql(url, "INSERT INTO plants VALUES (1)");
+    await expect.poll(() => waiting("transactionid")).not.toEqual([]);
+    await holding.end();
+    await expect(counts).resolves.toEqual({ added: 0, present: 1, deleted: 0 });
+    await other;
+  });
+
+  test("does not even try to add what was deleted before, which triggers and constraints would see", async () => {
+    const url = await server.createPlants();
+    await runSql(url, `ALTER TABLE plants ADD CONSTRAINT lucky CHECK (id <> 1); ${recordSql}`);
+    await using database = await openPostgresDatabase(url);
+    await using running = await database.startImport();
+    await expect(running.add([1n, 2n])).resolves.toEqual({ added: 1, present: 0, deleted: 1 });
+  });
+
+  test("adds plants in the order of their ids, so that two imports do not deadlock", async () => {
+    const url = await server.createPlants();
+    await runSql(
+      url,
+      `CREATE TABLE added (nth serial, id bigint);
+       CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN
+         INSERT INTO added (id) VALUES (NEW.id); RETURN NEW;
+       END$$;
+       CREATE TRIGGER note BEFORE INSERT ON plants FOR EACH ROW EXECUTE FUNCTION note()`,
+    );
+    await using database = await openPostgresDatabase(url);
+    await using running = await database.startImport();
+    await running.add([3n, -1n, 10n, 2n]);
+    const ids = (await runSql(url, "SELECT id FROM added ORDER BY nth")).map(({ id }) => id);
+    expect(ids).toEqual(["-1", "2", "3", "10"]);
+  });
+
+  test("does not pass for restored what its synchronous standbys do not have", async () => {
+    const url = await server.createPlants();
+    await withoutStandby(url, async () => {
+      await expect
+        .poll(() => runSql(url, "SHOW synchronous_standby_names"))
+        .toEqual([{ synchronous_standby_names: "nobody" }]);
+      await using database = await openPostgresDatabase(url);
+      await using running = await database.startImport({ restore: true });
+      const rejection = expect(running.add([1n])).rejects.toThrow(/standbys: it is not known whether the last plants/);
+      await expect.poll(() => cancelWaitsForStandby(url)).not.toEqual([]);
+      await rejection;
+    });
+  });
+
+  test("says what the user may not do, and needs no table but those of the store", async () => {
+    const url = await server.createPlants();
+    await runSql(url, "CREATE ROLE gardener LOGIN; REVOKE TEMPORARY ON DATABASE postgres FROM PUBLIC");
+    const { searchParams } = new URL(url);
+    const [schema] = (searchParams.get("options") ?? "").split("=").toReversed();
+    await runSql(
+      url,
+      `GRANT USAGE ON SCHEMA ${schema} TO gardener; GRANT SELECT ON ALL TABLES IN SCHEMA ${schema} TO gardener`,
+    );
+    await using database = await openPostgresDatabase(url.replace("user=tester", "user=gardener"));
+    await using running = await database.startImport();
+    await expect(running.add([1n])).rejects.toThrow(/permission denied for table plants$/);
+    await runSql(url, "GRANT INSERT ON plants TO gardener");
+    await expect(running.add([1n])).resolves.toEqual({ added: 1, present: 0, deleted: 0 });
+    await runSql(url, "GRANT TEMPORARY ON DATABASE postgres TO PUBLIC");
+  });
+
+  test("takes the same ids from two imports beside each other, and adds each once", async () => {
+    const url = await server.createPlants();
+    await using database = await openPostgresDatabase(url);
+    const ids = Array.from({ length: 4_000 }, (_, i) => BigInt(i));
+    const importAll = async (lines: readonly bigint[]): Promise<number> => {
+      await using running = await database.startImport();
+      return (await running.add(lines)).added;
+    };
+    const [first, second] = await Promise.all([importAll(ids), importAll(ids.toReversed())]);
+    expect((first ?? 0) + (second ?? 0)).toBe(ids.length);
+    expect(await runSql(url, "SELECT count(*) FROM plants")).toEqual([{ count: "4000" }]);
+  });
+
+  test("names the server and what is wrong when it goes away", async () => {
+    const url = await server.createPlants();
+    await using database = await openPostgresDatabase(url);
+    await runSql(url, "DROP TABLE plants");
+    await using running = await database.startImport();
+    await expect(running.add([1n])).rejects.toMatchObject({
+      message: expect.stringMatching(/cannot work with \S+: relation "plants_\d+\.plants" does not exist$/),
+      cause: { code: "42P01" },
+    });
+  });
+});
+
+test("an operator's view of PostgreSQL leaves no connection behind, also where its reader stops", async () => {
+  const url = `${await server.createSchema()}&application_name=operator`;
+  await migratePostgres(url);
+  {
+    await using database = await openPostgresDatabase(url);
+    {
+      await using running = await database.startImport();
+      await running.add(Array.from({ length: 10_001 }, (_, i) => BigInt(i)));
+    }
+    for await (const ids of database.exportPlants()) {
+      expect(ids).toHaveLength(10_000);
+      break;
+    }
+    await collect(database.exportPlants());
+    await collect(database.listDeletions());
+  }
+  const sessions = "SELECT query FROM pg_stat_activity WHERE application_name = 'operator'";
+  await expect.poll(() => runSql(url, sessions)).toEqual([]);
+});
+
+test("a database is checked once the connection for that is closed", async () => {
+  const url = await server.createPlants();
+  let connections = 0;
+  await using proxy = await startPostgresProxy(server.socketFolder, (client, upstream) => {
+    connections++;
+    client.on("close", () => connections--);
+    client.pipe(upstream).pipe(client);
+  });
+  let left: number | undefined;
+  // On a machine that has stalled, it was cut off: then once more.
+  for (let rounds = 0; left !== 0 && rounds < 5; rounds++) {
+    await checkPostgresDatabase(url.replace(server.socketFolder, proxy.socketFolder));
+    left = connections;
+  }
+  expect(left).toBe(0);
+});
+
+test("a database without a plant store in it is not opened", async () => {
+  const url = await server.createSchema();
+  await expect(openPostgresDatabase(url)).rejects.toThrow(/: there is no plant store in it yet: /);
+});
+
+test("a replica is read, and nothing is imported into it", async () => {
+  const url = await server.createPlants();
+  await runSql(
+    url,
+    `INSERT INTO plants VALUES (1), (2); INSERT INTO deletions (plant_id, subject, request_id, batch)
+    VALUES (3, 'ann', 'r', gen_random_uuid())`,
+  );
+  await runSql(url, "CREATE ROLE reader LOGIN SUPERUSER; ALTER ROLE reader SET default_transaction_read_only = on");
+  const replica = url.replace("user=tester", "user=reader");
+  await using database = await openPostgresDatabase(replica);
+  expect((await collect(database.exportPlants())).flat()).toEqual([1n, 2n]);
+  expect((await collect(database.listDeletions())).flat()).toMatchObject([{ plantId: 3n, subject: "ann" }]);
+  await expect(database.startImport()).rejects.toThrow(/^cannot use .*: the server is read-only$/);
+  await expect(checkPostgresDatabase(replica)).rejects.toThrow(/: the server is read-only$/);
+});
+
+test("a user without the rights that deleting needs is found before a server starts", async () => {
+  const url = await server.createPlants();
+  const [row] = await runSql(url, "SELECT current_schema() AS name");
+  await runSql(
+    url,
+    `CREATE ROLE watcher LOGIN; GRANT USAGE ON SCHEMA ${String(row?.["name"])} TO watcher;
+    GRANT SELECT ON ALL TABLES IN SCHEMA ${String(row?.["name"])} TO watcher`,
+  );
+  const refused = checkPostgresDatabase(url.replace("user=tester", "user=watcher"));
+  await expect(refused).rejects.toThrow(/: the user lacks UPDATE on plants, DELETE on plants, INSERT on deletions/);
+});

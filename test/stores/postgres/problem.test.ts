@@ -1,0 +1,34 @@
+import { expect, test } from "vitest";
+import { problemOf } from "../../../src/stores/postgres/delete/problem.ts";
+import { StoreOpenError } from "../../../src/stores/store-open-error.ts";
+
+/** What the client throws when the server refuses. */
+function refusal(sqlState: string): Error {
+  return Object.assign(new Error("refused"), { code: sqlState, severity: "ERROR" });
+}
+
+// A name with several addresses has a fault for each of them, and no message of its own.
+const addresses = new AggregateError([new Error("connect ECONNREFUSED ::1:1"), new Error("connect ETIMEDOUT")]);
+
+test.each([
+  { name: "a lost connection", fault: new Error("lost"), text: "lost", mayBeBrief: true },
+  { name: "a server that starts", fault: refusal("57P03"), text: "refused", mayBeBrief: true },
+  {
+    name: "a lock",
+    fault: refusal("55P03"),
+    text: "another transaction keeps a table or its rows locked: refused",
+    mayBeBrief: true,
+  },
+  {
+    name: "a cut",
+    fault: refusal("57014"),
+    text: "a statement took too long, and was ended: refused",
+    mayBeBrief: true,
+  },
+  { name: "a missing right", fault: refusal("42501"), text: "refused", mayBeBrief: false },
+  { name: "an older schema", fault: new StoreOpenError("run it"), text: "run it", mayBeBrief: false },
+  { name: "no address", fault: addresses, text: "connect ECONNREFUSED ::1:1; connect ETIMEDOUT", mayBeBrief: true },
+  { name: "anything else", fault: "odd", text: "odd", mayBeBrief: true },
+])("the problem of $name is described, passes, and may be brief: $mayBeBrief", ({ fault, text, mayBeBrief }) => {
+  expect(problemOf(fault)).toEqual({ text, mayBeBrief, isTemporary: true });
+});

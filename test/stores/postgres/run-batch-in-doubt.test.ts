@@ -1,0 +1,246 @@
+import { randomUUID } from "node:crypto";
+import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
+import type { PendingDelete } from "../../../src/stores/delete-queue.ts";
+import type { LockedDelete } from "../../../src/stores/postgres/delete/locked-deletes.ts";
+import { readServerUrl } from "../../../src/stores/postgres/server/server-url.ts";
+import { Session } from "../../../src/stores/postgres/server/session.ts";
+import { startCuttingProxy } from "../../support/plants/cutting-proxy.ts";
+import { countTries, failAlways, failTries } from "../../support/plants/failing-tries.ts";
+import { openClient, type PostgresServer, runSql, startPostgres } from "../../support/plants/postgres-server.ts";
+import { schemaOf } from "../../support/plants/schema-of.ts";
+import {
+  runBatchWith,
+  runBatch,
+  failToSetAside,
+  callersOf,
+  callerWith,
+  listenersOf,
+  plantsOf,
+} from "../../support/plants/run-batch.ts";
+
+const minuteMs = 60_000;
+const lockTimeouts = { lockTimeoutMs: 50, statementTimeoutMs: minuteMs, answerTimeoutMs: minuteMs };
+const unknown = "the outcome of the deletion is unknown; repeating the request is safe";
+
+let server: PostgresServer;
+beforeAll(async () => {
+  server = await startPostgres(["-c", "deadlock_timeout=50ms"]);
+});
+// Some tests stop it.
+afterEach(() => server.start());
+afterAll(() => server[Symbol.asyncDispose]());
+
+/** The URL of a new schema with plants from 1 on. */
+function createPlants(count: number): Promise<string> {
+  return server.createPlants(Array.from({ length: count }, (_, i) => BigInt(i + 1)));
+}
+
+describe("a batch that is committed and whose answer is lost", () => {
+  test.each([
+    { name: "nothing else fails", sqlStates: [] },
+    { name: "the look does nothing, because of others at the same rows", sqlStates: ["40001", "55P03"] },
+    { name: "the look meets a server that lacks something and one that stops", sqlStates: ["53100", "57P03"] },
+    { name: "the look may have been committed, too", sqlStates: ["XX000", "40001"] },
+  ])("has its callers told what it has done, and not what other batches did: $name", async ({ sqlStates }) => {
+    const url = await createPlants(4);
+    await using proxy = await startCuttingProxy(server.socketFolder);
+    const session = new Session(readServerUrl(url.replace(server.socketFolder, proxy.socketFolder)));
+    // Somebody has deleted plant 4 before.
+    await expect(runBatch(session, callersOf(4n))).resolves.toEqual([true]);
+    await failTries(url, "UPDATE ON deletions", sqlStates);
+    // A look writes to no record but its own.
+    await runSql(
+      url,
+      `CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'not this one'; END $$;
+       CREATE TRIGGER refuse BEFORE UPDATE ON deletions FOR EACH ROW WHEN (OLD.plant_id = 4) EXECUTE FUNCTION refuse()`,
+    );
+    const wasCut = proxy.cutNext("before-reply");
+    const outcomes = runBatch(session, callersOf(1n, 2n, 4n, 9n, 1n));
+    await wasCut;
+    await expect(outcomes).resolves.toEqual([true, true, false, false, false]);
+    await session.close();
+    expect(await countTries(url)).toBe(sqlStates.length + 1);
+    expect(await plantsOf(url)).toEqual(["3"]);
+    expect(await runSql(url, "SELECT plant_id FROM deletions ORDER BY plant_id")).toEqual([
+      { plant_id: "1" },
+      { plant_id: "2" },
+      { plant_id: "4" },
+    ]);
+  });
+});
+
+describe("a batch that is committed, whose answer is lost, and which is refused when it is run again", () => {
+  test("has its callers told what it has done, one by one", async () => {
+    const url = await createPlants(3);
+    await using proxy = await startCuttingProxy(server.socketFolder);
+    // The first statement passes; refused are the second, its first half, and plant 1 by itself.
+    await failTries(url, "DELETE ON plants", ["", "P0001", "P0001", "P0001"]);
+    const session = new Session(readServerUrl(url.replace(server.socketFolder, proxy.socketFolder)));
+    void proxy.cutNext("before-reply");
+    const setAside: PendingDelete[] = [];
+    const callers = callersOf(1n, 2n, 4n, 1n);
+    const outcomes = await runBatchWith(session, callers, { setAside: (one) => setAside.push(one) });
+    // The second caller for plant 1 begins anew: the record is that of the first.
+    expect(outcomes).toEqual([true, true, false, undefined]);
+    expect(setAside).toEqual([callers[3]]);
+    await expect(runBatch(session, setAside)).resolves.toEqual([false]);
+    await session.close();
+    expect(await plantsOf(url)).toEqual(["3"]);
+    expect(await runSql(url, "SELECT plant_id FROM deletions ORDER BY plant_id")).toEqual([
+      { plant_id: "1" },
+      { plant_id: "2" },
+    ]);
+  });
+
+  test("has nobody told that a plant was not there, if a trigger keeps its record from being looked at", async () => {
+    const url = await createPlants(2);
+    await using proxy = await startCuttingProxy(server.socketFolder);
+    await runSql(
+      url,
+      `CREATE FUNCTION silence() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$;
+       CREATE TRIGGER silence BEFORE UPDATE ON deletions FOR EACH ROW EXECUTE FUNCTION silence()`,
+    );
+    const session = new Session(readServerUrl(url.replace(server.socketFolder, proxy.socketFolder)));
+    void proxy.cutNext("before-reply");
+    const { taken, answers } = listenersOf(1n, 2n);
+    await expect(runBatch(session, taken)).resolves.toEqual([undefined, undefined]);
+    await session.close();
+    expect(answers).toEqual([unknown, unknown]);
+    expect(await plantsOf(url)).toEqual([]);
+  });
+});
+
+describe("a deletion that may be done, and is refused when it is run again", () => {
+  test.each([
+    { sqlState: "P0001", taken: callersOf(1n), server: "well" },
+    // Of two, as soon as it fails for the first.
+    { sqlState: "XX000", taken: callersOf(1n, 2n), server: "away" },
+  ])("is in doubt where the look at its record fails with $sqlState", async ({ sqlState, taken, ...givenUp }) => {
+    const url = await createPlants(2);
+    await failTries(url, "DELETE ON plants", ["P0001", "P0001"]);
+    await failAlways(url, "UPDATE ON deletions", sqlState);
+    const session = new Session(readServerUrl(url));
+    const [before] = await session.query("SELECT pg_backend_pid()");
+    const ended = runBatchWith(session, taken, { setAside: failToSetAside, token: randomUUID() });
+    await expect(ended).rejects.toMatchObject({ reason: { rawMessage: unknown }, ...givenUp });
+    // Another connection may find what this one does not.
+    await expect(session.query("SELECT pg_backend_pid()")).resolves.not.toEqual([before]);
+    await session.close();
+  });
+
+  test.each([
+    { name: "its plant", arrange: "SELECT", lock: "SELECT FROM plants FOR UPDATE", sqlStates: ["P0001"] },
+    {
+      name: "a row that would go with its plant",
+      arrange: "CREATE TABLE beds (plant bigint REFERENCES plants ON DELETE CASCADE); INSERT INTO beds VALUES (1)",
+      lock: "SELECT FROM beds FOR UPDATE",
+      sqlStates: [],
+    },
+  ])("is set aside, in doubt, where $name is locked", async ({ arrange, lock, sqlStates }) => {
+    const url = await createPlants(1);
+    await runSql(url, arrange);
+    await failTries(url, "DELETE ON plants", sqlStates);
+    const other = await openClient(url, `BEGIN; ${lock}`);
+    const token = randomUUID();
+    const setAside: LockedDelete[] = [];
+    const options = { setAside: (one: LockedDelete) => void setAside.push(one), token };
+    const session = new Session(readServerUrl(url), lockTimeouts);
+    const [before] = await session.query("SELECT pg_backend_pid()");
+    await expect(runBatchWith(session, callersOf(1n), options)).resolves.toEqual([undefined]);
+    expect(setAside).toMatchObject([{ id: 1n, token }]);
+    // Its host is well.
+    await expect(session.query("SELECT pg_backend_pid()")).resolves.toEqual([before]);
+    await session.close();
+    await other.end();
+  });
+
+  test("has its caller told what the attempt that was lost comes to, though that is still running", async () => {
+    const url = await createPlants(1);
+    // The first statement is that of the lost attempt.
+    await failTries(url, "DELETE ON plants", ["", "P0001"]);
+    const token = randomUUID();
+    const lost = await openClient(url, "BEGIN; DELETE FROM plants");
+    await lost.query(`INSERT INTO deletions (plant_id, subject, request_id, batch) VALUES (1, '', '', '${token}')`);
+    const session = new Session(readServerUrl(url));
+    const outcomes = runBatchWith(session, callersOf(1n), { setAside: failToSetAside, token });
+    await expect
+      .poll(() => runSql(url, "SELECT FROM pg_locks WHERE NOT granted AND locktype = 'transactionid'"))
+      .not.toEqual([]);
+    await lost.query("COMMIT");
+    await lost.end();
+    await expect(outcomes).resolves.toEqual([true]);
+    await session.close();
+  });
+
+  test("has deleted the plant if its record says so, though the plant is there again", async () => {
+    const url = await createPlants(1);
+    await failTries(url, "DELETE ON plants", ["P0001"]);
+    const token = randomUUID();
+    await runSql(
+      url,
+      `INSERT INTO deletions (plant_id, subject, request_id, batch) VALUES (1, 'tester', 'r', '${token}')`,
+    );
+    const session = new Session(readServerUrl(url));
+    const outcomes = runBatchWith(session, callersOf(1n), { setAside: failToSetAside, token });
+    await expect(outcomes).resolves.toEqual([true]);
+    await session.close();
+    expect(await plantsOf(url)).toEqual(["1"]);
+  });
+
+  test("is looked for neither by its key nor on standbys once its plant is found there", async () => {
+    const url = await createPlants(1);
+    await runSql(
+      url,
+      `CREATE TABLE beds (plant bigint REFERENCES plants);
+       INSERT INTO beds VALUES (1)`,
+    );
+    await failTries(url, "UPDATE ON deletions", []);
+    const session = new Session(readServerUrl(url));
+    const asked = vi.spyOn(session, "query");
+    const options = { setAside: failToSetAside, token: randomUUID() };
+    await expect(runBatchWith(session, [callerWith(1n, "key")], options)).resolves.toEqual([undefined]);
+    await session.close();
+    expect(JSON.stringify(asked.mock.calls)).not.toContain("synchronous_standby_names");
+    // By its key before it was run again, and by its record.
+    expect(await countTries(url)).toBe(2);
+  });
+});
+
+describe("a batch that has deleted a plant", () => {
+  /** The URL of a plant, for a user whom the server refuses whatever it asks after that. */
+  async function createLastPlant(): Promise<string> {
+    const url = await createPlants(1);
+    const schema = schemaOf(new Session(readServerUrl(url))).quoted;
+    await runSql(
+      url,
+      `CREATE ROLE stripped LOGIN; GRANT USAGE ON SCHEMA ${schema} TO stripped;
+       GRANT ALL ON plants, deletions TO stripped;
+       CREATE FUNCTION strip() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS
+         $$ BEGIN REVOKE ALL ON ${schema}.plants, ${schema}.deletions FROM stripped; RETURN NULL; END $$;
+       CREATE TRIGGER strip AFTER DELETE ON plants EXECUTE FUNCTION strip()`,
+    );
+    onTestFinished(async () => void (await runSql(url, "DROP OWNED BY stripped; DROP ROLE stripped")));
+    return url.replace("user=tester", "user=stripped");
+  }
+
+  test("asks nothing more in an attempt that skips locked plants, since its commit has waited for the standbys", async () => {
+    const session = new Session(readServerUrl(await createLastPlant()));
+    const options = { setAside: failToSetAside, skipsLocked: true };
+    await expect(runBatchWith(session, callersOf(1n, 9n), options)).resolves.toEqual([true, false]);
+    await session.close();
+  });
+
+  test.each([
+    { name: "a plant that is not there", taken: callersOf(1n, 9n) },
+    { name: "the key of another caller", taken: ["a", "b"].map((key) => callerWith(1n, key)) },
+  ])("is in doubt where the look for $name fails", async ({ taken }) => {
+    const url = await createLastPlant();
+    const session = new Session(readServerUrl(url));
+    await expect(runBatch(session, taken)).rejects.toMatchObject({
+      reason: { rawMessage: unknown },
+      server: "refusing",
+    });
+    await session.close();
+    expect(await plantsOf(url.replace("user=stripped", "user=tester"))).toEqual([]);
+  });
+});

@@ -1,0 +1,204 @@
+import { randomUUID } from "node:crypto";
+import { ConnectError } from "@connectrpc/connect";
+import { Client } from "pg";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { storeAway } from "../../../src/service/errors.ts";
+import type { LockedDelete } from "../../../src/stores/postgres/delete/locked-deletes.ts";
+import { readServerUrl } from "../../../src/stores/postgres/server/server-url.ts";
+import { Session } from "../../../src/stores/postgres/server/session.ts";
+import { deleteCall } from "../../support/plants/delete-call.ts";
+import { countTries, failTries } from "../../support/plants/failing-tries.ts";
+import {
+  configOf,
+  openClient,
+  type PostgresServer,
+  runSql,
+  startPostgres,
+} from "../../support/plants/postgres-server.ts";
+import {
+  runBatchWith,
+  runBatch,
+  failToSetAside,
+  callersOf,
+  listenersOf,
+  plantsOf,
+} from "../../support/plants/run-batch.ts";
+
+const minuteMs = 60_000;
+const lockTimeouts = { lockTimeoutMs: 50, statementTimeoutMs: minuteMs, answerTimeoutMs: minuteMs };
+const away = "the plant store cannot delete at the moment";
+const unknown = "the outcome of the deletion is unknown; repeating the request is safe";
+
+let server: PostgresServer;
+beforeAll(async () => {
+  server = await startPostgres(["-c", "deadlock_timeout=50ms"]);
+});
+// Some tests stop it.
+afterEach(() => server.start());
+afterAll(() => server[Symbol.asyncDispose]());
+
+/** The URL of a new schema with plants from 1 on. */
+function createPlants(count: number): Promise<string> {
+  return server.createPlants(Array.from({ length: count }, (_, i) => BigInt(i + 1)));
+}
+
+describe("a batch with plants that another transaction keeps locked", () => {
+  test.each([
+    { name: "is done but for these", arrange: "SELECT", lock: "SELECT FROM plants WHERE id IN (2, 5) FOR UPDATE" },
+    {
+      name: "is done but for those whose rows in another table are locked",
+      arrange: `CREATE TABLE beds (plant bigint REFERENCES plants ON DELETE CASCADE);
+                INSERT INTO beds SELECT generate_series(1, 6)`,
+      lock: "SELECT FROM beds WHERE plant IN (2, 5) FOR UPDATE",
+    },
+    {
+      name: "is done but for these in its parts, none of which waits again",
+      arrange: "SELECT",
+      lock: "SELECT FROM plants WHERE id IN (2, 5) FOR UPDATE",
+      sqlStates: ["", "P0001"],
+      tries: 4,
+    },
+  ])("$name, while the lock is held", async ({ arrange, lock, sqlStates, tries }) => {
+    const url = await createPlants(6);
+    await runSql(url, arrange);
+    if (sqlStates !== undefined) await failTries(url, "DELETE ON plants", sqlStates);
+    const other = await openClient(url, `BEGIN; ${lock}`);
+    const session = new Session(readServerUrl(url), lockTimeouts);
+    const { taken, answers } = listenersOf(1n, 2n, 3n, 2n, 9n, 5n, 6n, 6n);
+    const setAside: bigint[] = [];
+    // Which of the callers have been told by the batch itself.
+    const outcomes = await runBatchWith(session, taken, { setAside: ({ id }) => setAside.push(id) });
+    taken.forEach(({ resolve }, i) => outcomes[i] !== undefined && resolve(outcomes[i]));
+    expect(answers).toEqual([true, undefined, true, undefined, false, undefined, true, false]);
+    expect(setAside).toEqual([2n, 2n, 5n]);
+    expect(await plantsOf(url)).toEqual(["2", "4", "5"]);
+    if (tries !== undefined) expect(await countTries(url)).toBe(tries);
+    await other.end();
+    await session.close();
+  });
+
+  test.each([
+    { name: "by its own record", recordedBy: "this batch", isDeleted: true },
+    { name: "and not by that of another", recordedBy: "another", isDeleted: false },
+  ])("that may be done knows afterwards what it has deleted, $name", async ({ recordedBy, isDeleted }) => {
+    const url = await createPlants(3);
+    await runSql(url, "DELETE FROM plants WHERE id = 3");
+    const token = randomUUID();
+    const recorded = recordedBy === "this batch" ? token : randomUUID();
+    // The attempt that was lost is still running.
+    const lost = await openClient(url, "BEGIN; DELETE FROM plants WHERE id = 1");
+    await lost.query(`INSERT INTO deletions (plant_id, subject, request_id, batch) VALUES (1, '', '', '${recorded}')`);
+    const session = new Session(readServerUrl(url), lockTimeouts);
+    const { taken, answers } = listenersOf(1n, 1n, 3n, 2n);
+    const setAside: LockedDelete[] = [];
+    const options = { setAside: (one: LockedDelete) => void setAside.push(one), token };
+    await expect(runBatchWith(session, taken, options)).resolves.toEqual([undefined, undefined, false, true]);
+    // Whatever becomes of the first, its caller is not told that nothing was done.
+    setAside.forEach(({ reject }) => reject(storeAway()));
+    expect(answers).toEqual([unknown, away, undefined, undefined]);
+    await lost.query("COMMIT");
+    await lost.end();
+    const [first] = setAside;
+    await expect(runBatchWith(session, setAside.slice(0, 1), { ...options, token: first?.token })).resolves.toEqual([
+      isDeleted,
+    ]);
+    await session.close();
+  });
+
+  test("waits for a whole table that is locked, and takes no plant for locked", async () => {
+    const url = await createPlants(2);
+    const other = await openClient(url, "BEGIN; LOCK TABLE plants IN SHARE MODE");
+    const session = new Session(readServerUrl(url), lockTimeouts);
+    const outcomes = runBatch(session, callersOf(1n, 2n));
+    const timedOut = (): string[] => server.log.filter((line) => line.includes("lock timeout"));
+    const before = timedOut().length;
+    // It has tried both with and without waiting for plants.
+    await expect.poll(() => timedOut().length).toBeGreaterThan(before + 2);
+    await other.end();
+    await expect(outcomes).resolves.toEqual([true, true]);
+    await session.close();
+  });
+});
+
+test("a batch that is the victim of a deadlock is repeated", async () => {
+  const url = await createPlants(3);
+  const first = new Client(configOf(url));
+  const other = new Client(configOf(url));
+  await Promise.all([first.connect(), other.connect()]);
+  const otherPid = String((await other.query("SELECT pg_backend_pid() AS pid")).rows[0].pid);
+  const isWaiting = (pid: string): Promise<unknown> =>
+    runSql(url, `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND pid ${pid}`);
+
+  // The batch takes plant 1 and waits for plant 2 …
+  await first.query("BEGIN");
+  await first.query("SELECT FROM plants WHERE id = 2 FOR UPDATE");
+  await other.query("SET deadlock_timeout = '60s'");
+  await other.query("BEGIN");
+  await other.query("SELECT FROM plants WHERE id = 3 FOR UPDATE");
+  const timeouts = { lockTimeoutMs: minuteMs, statementTimeoutMs: minuteMs, answerTimeoutMs: minuteMs };
+  const session = new Session(readServerUrl(url), timeouts);
+  const outcomes = runBatch(session, callersOf(1n, 2n, 3n));
+  await expect.poll(() => isWaiting(`<> ${otherPid}`)).not.toEqual([]);
+  // … the other transaction, which holds plant 3, waits for plant 1 …
+  const locked = other.query("SELECT FROM plants WHERE id = 1 FOR UPDATE");
+  await expect.poll(() => isWaiting(`= ${otherPid}`)).not.toEqual([]);
+  // … and the batch goes on to plant 3, where it closes the circle and is the one to notice.
+  await first.query("COMMIT");
+  await locked;
+  expect(server.log.filter((line) => line.includes("deadlock detected"))).not.toEqual([]);
+  await other.query("COMMIT");
+  await Promise.all([first.end(), other.end()]);
+
+  await expect(outcomes).resolves.toEqual([true, true, true]);
+  await session.close();
+  expect(await runSql(url, "SELECT count(*) FROM deletions")).toEqual([{ count: "3" }]);
+});
+
+test.each([
+  { name: "", token: undefined, refusal: away },
+  { name: ", and is in doubt", token: randomUUID(), refusal: unknown },
+])("a divided batch$name begins no other part once its time is over", async ({ token, refusal }) => {
+  const url = await createPlants(8);
+  await runSql(url, "CREATE TABLE beds (plant bigint REFERENCES plants (id))");
+  await runSql(url, "INSERT INTO beds VALUES (2), (7)");
+  const session = new Session(readServerUrl(url));
+  const { taken, answers } = listenersOf(1n, 2n, 3n, 4n, 5n, 6n, 7n, 8n);
+  const impatient = taken.map((one) => ({
+    ...one,
+    reject: (reason: unknown) => {
+      one.reject(reason);
+      // While the first quarter is under way, in its second half.
+      session.untilMs = 0;
+    },
+  }));
+  const options = { setAside: failToSetAside, token };
+  await expect(runBatchWith(session, impatient, options)).resolves.toEqual([
+    true,
+    ...Array.from({ length: 7 }, () => undefined),
+  ]);
+  await session.close();
+  expect(answers).toEqual([true, "the database keeps plant 2", ...Array<string>(6).fill(refusal)]);
+  expect(await runSql(url, "SELECT plant_id FROM deletions")).toEqual([{ plant_id: "1" }]);
+  expect(await runSql(url, "SELECT count(*) FROM plants")).toEqual([{ count: "7" }]);
+});
+
+test("a divided batch leaves callers that give up out of its other parts", async () => {
+  const url = await createPlants(4);
+  await runSql(url, "CREATE TABLE beds (plant bigint REFERENCES plants (id)); INSERT INTO beds VALUES (1)");
+  const session = new Session(readServerUrl(url));
+  const controller = new AbortController();
+  const answers: unknown[] = [];
+  const taken = [1n, 2n, 3n, 4n].map((id) => ({
+    id,
+    call: deleteCall(id === 4n ? { signal: controller.signal } : {}),
+    resolve: () => {},
+    reject: (reason: unknown) => {
+      answers.push(ConnectError.from(reason).rawMessage);
+      controller.abort("too late");
+    },
+  }));
+  await expect(runBatch(session, taken)).resolves.toEqual([undefined, true, true, false]);
+  await session.close();
+  expect(answers).toEqual(["the database keeps plant 1", "too late"]);
+  expect(await plantsOf(url)).toEqual(["1", "4"]);
+});

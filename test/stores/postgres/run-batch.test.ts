@@ -1,0 +1,367 @@
+import { randomUUID } from "node:crypto";
+import { Code } from "@connectrpc/connect";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { BatchGivenUp } from "../../../src/stores/postgres/delete/run-batch.ts";
+import { backoffMs } from "../../../src/stores/postgres/server/backoff.ts";
+import { readServerUrl } from "../../../src/stores/postgres/server/server-url.ts";
+import { Session } from "../../../src/stores/postgres/server/session.ts";
+import { AnsweredByKey } from "../../../src/stores/postgres/delete/answered-by-key.ts";
+import { deleteCall } from "../../support/plants/delete-call.ts";
+import { countTries, failTries } from "../../support/plants/failing-tries.ts";
+import { type PostgresServer, runSql, startPostgres, withoutStandby } from "../../support/plants/postgres-server.ts";
+import {
+  runBatchWith,
+  runBatch,
+  failToSetAside,
+  callersOf,
+  callerWith,
+  listenersOf,
+  plantsOf,
+} from "../../support/plants/run-batch.ts";
+
+const away = "the plant store cannot delete at the moment";
+const unknown = "the outcome of the deletion is unknown; repeating the request is safe";
+
+let server: PostgresServer;
+beforeAll(async () => {
+  server = await startPostgres(["-c", "deadlock_timeout=50ms"]);
+});
+// Some tests stop it.
+afterEach(() => server.start());
+afterAll(() => server[Symbol.asyncDispose]());
+
+/** The URL of a new schema with plants from 1 on. */
+function createPlants(count: number): Promise<string> {
+  return server.createPlants(Array.from({ length: count }, (_, i) => BigInt(i + 1)));
+}
+
+describe("a batch that fails", () => {
+  test.each([
+    { sqlStates: ["40001", "40P01", "55P03"], connection: "its connection" },
+    { sqlStates: ["57014"], connection: "its connection" },
+    { sqlStates: ["53100", "53200"], connection: "its connection" },
+    { sqlStates: ["57P03"], connection: "a new connection" },
+    { sqlStates: ["53300", "25006"], connection: "a new connection" },
+    { sqlStates: ["XX000"], connection: "a new connection" },
+    { sqlStates: ["08006", "57P01"], connection: "a new connection" },
+    { sqlStates: ["40003"], connection: "a new connection" },
+  ])("with $sqlStates is run again until it is done, on $connection", async ({ sqlStates, connection }) => {
+    const url = await createPlants(3);
+    await failTries(url, "DELETE ON plants", sqlStates);
+    const session = new Session(readServerUrl(url));
+    const [before] = await session.query("SELECT pg_backend_pid()");
+    await expect(runBatch(session, callersOf(1n, 2n, 9n))).resolves.toEqual([true, true, false]);
+    const [after] = await session.query("SELECT pg_backend_pid()");
+    await session.close();
+    expect(after?.[0] === before?.[0]).toBe(connection === "its connection");
+    expect(await countTries(url)).toBe(sqlStates.length + 1);
+    expect(await plantsOf(url)).toEqual(["3"]);
+  });
+
+  // A caller may rely on being told that nothing was done; whether the server is well decides about readiness.
+  test.each([
+    { sqlStates: ["42P01"], answers: away, server: "refusing" },
+    { sqlStates: ["57014", "42P01"], answers: away, server: "refusing" },
+    { sqlStates: ["XX000", "42P01"], answers: unknown, server: "refusing" },
+    { sqlStates: ["XX000", "40001", "53100", "42P01"], answers: unknown, server: "refusing" },
+  ])("with $sqlStates is given up: $answers", async ({ sqlStates, ...givenUp }) => {
+    const url = await createPlants(2);
+    await failTries(url, "DELETE ON plants", sqlStates);
+    const session = new Session(readServerUrl(url));
+    await expect(runBatch(session, callersOf(1n, 2n))).rejects.toMatchObject({
+      reason: { rawMessage: givenUp.answers, code: Code.Unavailable },
+      server: givenUp.server,
+    });
+    await session.close();
+    expect(await countTries(url)).toBe(sqlStates.length);
+    expect(await plantsOf(url)).toEqual(["1", "2"]);
+  });
+
+  test.each([
+    { sqlState: "40001", answers: away, server: "busy" },
+    { sqlState: "53100", answers: away, server: "away" },
+    { sqlState: "57P03", answers: away, server: "away" },
+    { sqlState: "XX000", answers: unknown, server: "away" },
+  ])("with $sqlState for as long as there is time is given up: $answers", async ({ sqlState, ...givenUp }) => {
+    const url = await createPlants(2);
+    await failTries(url, "DELETE ON plants", Array<string>(1_000).fill(sqlState));
+    const session = new Session(readServerUrl(url));
+    const ended = expect(runBatch(session, callersOf(1n, 2n))).rejects.toMatchObject({
+      reason: { rawMessage: givenUp.answers, code: Code.Unavailable },
+      server: givenUp.server,
+    });
+    await expect.poll(() => countTries(url)).toBeGreaterThan(0);
+    session.untilMs = 0;
+    await ended;
+    await session.close();
+    expect(await plantsOf(url)).toEqual(["1", "2"]);
+  });
+
+  test.each([
+    { name: "the server is not there", arrange: () => server.stop("fast"), user: "tester" },
+    { name: "the server does not let the user in", arrange: () => Promise.resolve(), user: "nobody" },
+  ])("because $name has done nothing", async ({ arrange, user }) => {
+    const url = await createPlants(1);
+    await arrange();
+    const session = new Session(readServerUrl(url.replace("user=tester", `user=${user}`)));
+    // A user that the server does not let in is told so at once, however long the caller would wait.
+    if (user === "tester") session.untilMs = 0;
+    await expect(runBatch(session, callersOf(1n))).rejects.toMatchObject({
+      reason: { rawMessage: away },
+      server: user === "tester" ? "away" : "refusing",
+    });
+  });
+
+  // While there are plants that others keep locked, a batch waits for none.
+  test.each([
+    { sqlStates: ["40001"], ended: [true, true], tries: 2 },
+    { sqlStates: ["53100"], ended: [true, true], tries: 2 },
+    { sqlStates: ["XX000"], ended: [true, true], tries: 2 },
+    { sqlStates: ["P0001"], ended: [true, true], tries: 3 },
+    { sqlStates: ["42P01"], ended: "refusing", tries: 1 },
+  ])(
+    "with $sqlStates in an attempt that skips locked plants ends as any other: $ended",
+    async ({ sqlStates, ended, tries }) => {
+      const url = await createPlants(2);
+      await failTries(url, "DELETE ON plants", sqlStates);
+      const session = new Session(readServerUrl(url));
+      const options = { setAside: failToSetAside, skipsLocked: true, afterFault: true };
+      const running = runBatchWith(session, callersOf(1n, 2n), options);
+      await expect(running.catch((fault: unknown) => fault instanceof BatchGivenUp && fault.server)).resolves.toEqual(
+        ended,
+      );
+      await session.close();
+      expect(await countTries(url)).toBe(tries);
+    },
+  );
+
+  test("has done nothing if the lookup of its keys fails, which comes first after a fault", async () => {
+    const url = await createPlants(1);
+    await failTries(url, "UPDATE ON deletions", ["XX000", "42P01"]);
+    const session = new Session(readServerUrl(url));
+    const options = { setAside: failToSetAside, afterFault: true };
+    await expect(runBatchWith(session, [callerWith(1n, "key")], options)).rejects.toMatchObject({
+      reason: { rawMessage: away },
+      server: "refusing",
+    });
+    await session.close();
+    expect(await plantsOf(url)).toEqual(["1"]);
+  });
+
+  test("is not tried again once all its callers have given up", async () => {
+    const url = await createPlants(1);
+    await failTries(url, "DELETE ON plants", ["40001"]);
+    const session = new Session(readServerUrl(url));
+    const controller = new AbortController();
+    const call = deleteCall({ signal: controller.signal });
+    const taken = [{ id: 1n, call, resolve: () => {}, reject: () => {} }];
+    const outcomes = runBatch(session, taken);
+    // Its parameters are written by now.
+    controller.abort("too late");
+    await expect(outcomes).rejects.toMatchObject({ server: "well" });
+    await session.close();
+    expect(await countTries(url)).toBe(1);
+  });
+
+  test("is repeated with pauses that grow", async () => {
+    const url = await createPlants(1);
+    await failTries(url, "DELETE ON plants", Array<string>(1_000).fill("40001"));
+    const session = new Session(readServerUrl(url));
+    // Of this, a second is for the last try, and to end it.
+    session.untilMs = performance.now() + 1_300;
+    await expect(runBatch(session, callersOf(1n))).rejects.toMatchObject({ server: "busy" });
+    await session.close();
+    // With pauses that double from 5 ms to a second there are ten or so; as fast as the server answers, hundreds.
+    expect(await countTries(url)).toBeLessThan(16);
+  });
+
+  test.each([
+    { tries: 0, pauseMsMax: 5 },
+    { tries: 3, pauseMsMax: 40 },
+    { tries: 100, pauseMsMax: 1_000 },
+  ])("pauses at random, for up to $pauseMsMax ms after $tries other tries", ({ tries, pauseMsMax }) => {
+    const pauses = Array.from({ length: 100 }, () => backoffMs(tries));
+    expect(Math.max(...pauses)).toBeLessThan(pauseMsMax);
+    expect(Math.max(...pauses)).toBeGreaterThan(pauseMsMax / 2);
+    expect(Math.min(...pauses)).toBeLessThan(pauseMsMax / 2);
+  });
+});
+
+describe("a batch of which the server refuses something", () => {
+  // The first statement is the whole batch, the next one its first half.
+  test.each([
+    {
+      sqlStates: ["P0001", "42P01"],
+      result: "given up",
+      answers: [undefined, undefined, undefined, undefined],
+      tries: 2,
+    },
+    { sqlStates: ["P0001", "XX000", "P0001"], result: "done", answers: [true, true, true, true], tries: 6 },
+    // A part that may have been done, and is refused, is looked for among what is there and what is recorded.
+    {
+      sqlStates: ["XX000", "23503", "23503", "23503"],
+      result: "done",
+      answers: ["the database keeps plant 1", true, true, true],
+      tries: 6,
+    },
+    { sqlStates: ["XX000", "P0001", "42P01"], result: "given up", answers: Array(4).fill(undefined), tries: 3 },
+    {
+      sqlStates: ["23503", "23503", "23503"],
+      result: "done",
+      answers: ["the database keeps plant 1", true, true, true],
+      tries: 5,
+    },
+  ])(
+    "is $result in its parts, and each caller told the truth: $sqlStates",
+    async ({ sqlStates, result, answers, tries }) => {
+      const url = await createPlants(4);
+      await failTries(url, "DELETE ON plants", sqlStates);
+      const session = new Session(readServerUrl(url));
+      const listeners = listenersOf(1n, 2n, 3n, 4n);
+      const ended = await runBatch(session, listeners.taken).then(
+        () => "done",
+        () => "given up",
+      );
+      await session.close();
+      expect(ended).toBe(result);
+      expect(listeners.answers).toEqual(answers);
+      expect(await countTries(url)).toBe(tries);
+      // What was told is what is there.
+      expect(await plantsOf(url)).toEqual(["1", "2", "3", "4"].filter((_, i) => answers[i] !== true));
+    },
+  );
+});
+
+test("a batch deletes a plant for the first of the callers that name it, and records no other", async () => {
+  const url = await createPlants(3);
+  const session = new Session(readServerUrl(url));
+  const taken = [1n, 2n, 1n, 1n].map((id, i) => ({
+    id,
+    call: deleteCall({ subject: `caller-${i}` }),
+    resolve: () => {},
+    reject: () => {},
+  }));
+  await expect(runBatch(session, taken)).resolves.toEqual([true, true, false, false]);
+  await session.close();
+  expect(await runSql(url, "SELECT plant_id, subject FROM deletions ORDER BY plant_id")).toEqual([
+    { plant_id: "1", subject: "caller-0" },
+    { plant_id: "2", subject: "caller-1" },
+  ]);
+});
+
+// A look is a write, which may fail although the deletion is done.
+test.each(["RETURN NULL", "RAISE 'no'", "RAISE 'no' USING ERRCODE = '55P03'"])(
+  "a batch that was answered looks at no record, and for no key: %s",
+  async (statement) => {
+    const url = await createPlants(2);
+    await runSql(
+      url,
+      `CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN ${statement}; END $$;
+       CREATE TRIGGER refuse BEFORE UPDATE ON deletions FOR EACH ROW EXECUTE FUNCTION refuse();
+       CREATE TRIGGER refuse_all BEFORE UPDATE ON deletions EXECUTE FUNCTION refuse()`,
+    );
+    const session = new Session(readServerUrl(url));
+    const batch = [...callersOf(1n), callerWith(2n, "a")];
+    await expect(runBatch(session, batch)).resolves.toEqual([true, true]);
+    await session.close();
+  },
+);
+
+test("a batch tells nobody that a plant is missing which a trigger keeps, although its first caller has gone", async () => {
+  const url = await createPlants(1);
+  await runSql(
+    url,
+    `CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$;
+     CREATE TRIGGER keep BEFORE DELETE ON plants FOR EACH ROW EXECUTE FUNCTION keep()`,
+  );
+  const session = new Session(readServerUrl(url));
+  const call = deleteCall({ signal: AbortSignal.abort("gone") });
+  const { taken, answers } = listenersOf(1n);
+  const batch = [{ id: 1n, call, resolve: () => {}, reject: () => {} }, ...taken];
+  await expect(runBatch(session, batch)).resolves.toEqual([undefined, undefined]);
+  await session.close();
+  expect(answers).toEqual(["the database keeps plant 1"]);
+});
+
+test("a batch says without a write that a plant is not there, where there are no standbys", async () => {
+  const url = await createPlants(1);
+  await runSql(
+    url,
+    `CREATE FUNCTION pg_logical_emit_message(boolean, text, text) RETURNS text LANGUAGE plpgsql AS
+       $$ BEGIN RAISE 'No space left on device' USING ERRCODE = '53100'; END $$`,
+  );
+  // Its own functions come before those of the server.
+  const session = new Session(readServerUrl(`${url}%2Cpg_catalog`));
+  await expect(runBatch(session, callersOf(9n))).resolves.toEqual([false]);
+  await session.close();
+});
+
+// It may be gone only here, by a deletion that they do not have.
+test.each([
+  { name: "locks are waited for", options: {} },
+  { name: "locks are left alone", options: { skipsLocked: true } },
+  { name: "it may be done, and is refused when it is run again", options: { token: randomUUID() }, refusal: "P0001" },
+])("a batch says that a plant is not there once its standbys know it, where $name", async ({ options, refusal }) => {
+  const url = await createPlants(1);
+  if (refusal !== undefined) await failTries(url, "DELETE ON plants", [refusal]);
+  const session = new Session(readServerUrl(url));
+  let outcomes: ReturnType<typeof runBatch> | undefined;
+  await withoutStandby(url, async () => {
+    await expect.poll(() => session.query("SHOW synchronous_standby_names")).toEqual([["nobody"]]);
+    outcomes = runBatchWith(session, callersOf(9n), { setAside: failToSetAside, ...options });
+    const isTold = outcomes.then(() => true);
+    const waits = expect
+      .poll(() => runSql(url, "SELECT FROM pg_stat_activity WHERE wait_event = 'SyncRep'"))
+      .toHaveLength(1);
+    expect(await Promise.race([isTold, waits.then(() => false)])).toBe(false);
+  });
+  await expect(outcomes).resolves.toEqual([false]);
+  await session.close();
+});
+
+test("a batch leaves callers that give up out of its next tries, and tells them why", async () => {
+  const url = await createPlants(3);
+  await server.stop("fast");
+  const session = new Session(readServerUrl(url));
+  const controller = new AbortController();
+  const answers: unknown[] = [];
+  const calls = [deleteCall(), deleteCall({ signal: controller.signal }), deleteCall()];
+  const taken = calls.map((call, i) => ({
+    id: BigInt(i + 1),
+    call,
+    resolve: () => {},
+    reject: (reason: unknown) => answers.push(reason),
+  }));
+  const outcomes = runBatch(session, taken);
+  // The server takes longer to start than a connection to a socket without a listener takes to fail.
+  controller.abort("too late");
+  await server.start();
+  await expect(outcomes).resolves.toEqual([true, false, true]);
+  expect(new Set(answers)).toEqual(new Set(["too late"]));
+  await session.close();
+  expect(await plantsOf(url)).toEqual(["2"]);
+});
+
+test.each([
+  { name: "was told by its key", isTold: true, signal: new AbortController().signal },
+  { name: "is gone", isTold: false, signal: AbortSignal.abort() },
+])("a part of a batch of which every caller $name asks nothing of the server", async ({ isTold, signal }) => {
+  const one = callerWith(1n, "key");
+  const pending = [{ ...one, call: { ...one.call, context: { ...one.call.context, signal } } }];
+  const nowhere = new Session(readServerUrl("postgres://nobody@127.0.0.1:1/nothing"));
+  const options = { setAside: failToSetAside, afterFault: true, answered: new AnsweredByKey(isTold ? pending : []) };
+  await expect(runBatchWith(nowhere, pending, options)).resolves.toEqual([undefined]);
+});
+
+test("a batch that meets no fault reads no signal, which would create it", async () => {
+  const url = await createPlants(1);
+  const session = new Session(readServerUrl(url));
+  const context = {
+    get signal(): AbortSignal {
+      throw new Error("the signal was read");
+    },
+  };
+  const pending = [{ id: 1n, call: { ...deleteCall(), context }, resolve: () => {}, reject: () => {} }];
+  await expect(runBatch(session, pending)).resolves.toEqual([true]);
+  await session.close();
+});

@@ -1,0 +1,255 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import type { ClientConfig } from "pg";
+import { describe, expect, test } from "vitest";
+import { StoreOpenError } from "../../../src/stores/store-open-error.ts";
+import { readServerUrl } from "../../../src/stores/postgres/server/server-url.ts";
+import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
+
+describe("reading the URL of a server", () => {
+  test.each([
+    {
+      url: "postgres://ann:s%40cret@db.example:6543/plants",
+      name: "db.example:6543/plants",
+      way: { host: "db.example", port: 6543, user: "ann", password: "s@cret", database: "plants" },
+    },
+    { url: "postgresql://db/plants", name: "db:5432/plants", way: { host: "db", port: 5432, database: "plants" } },
+    { url: "postgres://[::1]:1/p", name: "[::1]:1/p", way: { host: "::1", port: 1 } },
+    {
+      url: "postgres:///p?host=/run/pg&port=7&user=u&password=w",
+      name: "/run/pg:7/p",
+      way: { host: "/run/pg", port: 7, user: "u", password: "w" },
+    },
+    { url: "postgres://ann@/p?host=/run/pg", name: "/run/pg:5432/p", way: { host: "/run/pg", user: "ann" } },
+    { url: "postgres://%2Frun%2Fpg/p", name: "/run/pg:5432/p", way: { host: "/run/pg" } },
+    { url: "postgres://:7/p", name: "localhost:7/p", way: { host: "localhost", port: 7 } },
+    { url: "postgres://db:65535/p", name: "db:65535/p", way: { port: 65_535 } },
+    { url: "postgres://ann:a+b%2B?@db", name: "db:5432/", way: { user: "ann", password: "a+b+?" } },
+    { url: "postgres://db/p?dbname=q&port=6&port=7", name: "db:7/q", way: { database: "q", port: 7 } },
+    { url: "postgres://db/p?channel_binding=prefer", name: "db:5432/p", way: { enableChannelBinding: true } },
+    { url: "postgres://db/p?channel_binding=disable", name: "db:5432/p", way: { enableChannelBinding: false } },
+    {
+      url: "postgres://db/p?application_name=a&options=-c%20x=1",
+      name: "db:5432/p",
+      way: { application_name: "a", options: "-c x=1" },
+    },
+    // A server that has vanished is noticed without waiting for the system's two hours.
+    { url: "postgres://db/p", name: "db:5432/p", way: { keepAlive: true, keepAliveInitialDelayMillis: 10_000 } },
+    { url: "postgres://ann:secret@db/p", name: "db:5432/p", way: { enableChannelBinding: false } },
+  ])("takes $url", ({ url, name, way }) => {
+    const server = readServerUrl(url);
+    expect(server.name).toBe(name);
+    expect(server.hosts[0]?.ways[0]).toMatchObject(way);
+  });
+
+  test.each([
+    ...["mysql://db/p", "a postgres://db/p"].map((url) => ({
+      url,
+      says: "the database URL must be postgres://user:password@host:port/database",
+    })),
+    { url: "db/p", says: "the database URL must be postgres://user:password@host:port/database" },
+    {
+      url: "postgres://ann:secret@db@b/p",
+      says: "the database URL must be postgres://user:password@host:port/database",
+    },
+    {
+      url: "postgres://ann:sec/ret@db/p",
+      says: "the database URL must be postgres://user:password@host:port/database",
+    },
+    {
+      url: "postgres://ann:1/secret@db",
+      says: "the database URL must be postgres://user:password@host:port/database",
+    },
+    ...["db:99999/p", "db:65536/p", "db:0/p", "db:1e3/p", "db:abc/p", "db/p?port=abc", "a,b/p?port=1,x"].map(
+      (rest) => ({
+        url: `postgres://ann:secret@${rest}`,
+        says: "in the database URL, a port must be a number from 1 to 65535",
+      }),
+    ),
+    ...["a:1,b:2,c/p?port=1,2", "a,b/p?port=1,2,3", "a/p?port=1,2"].map((rest) => ({
+      url: `postgres://ann:secret@${rest}`,
+      says: "in the database URL, there must be one port, or as many as hosts",
+    })),
+    ...["[::1]x", "x[::1]", "[::1]x:1"].map((host) => ({
+      url: `postgres://ann:secret@${host}/p`,
+      says: "the database URL must be postgres://user:password@host:port/database",
+    })),
+    ...["0", "61", "5s", "-1", "1.5", ""].map((seconds) => ({
+      url: `postgres://ann:secret@db/p?connect_timeout=${seconds}`,
+      says: "connect_timeout in the database URL must be whole seconds from 1 to 60",
+    })),
+    {
+      url: "postgres://ann:secret@db/p?channel_binding=require",
+      says: "channel_binding in the database URL must be disable or prefer",
+    },
+    ...["sslmode", "=1"].map((parameter) => ({
+      url: `postgres://ann:secret@db/p?${parameter}`,
+      says: "in the database URL, each parameter must be name=value",
+    })),
+    { url: "postgres://ann:secret%zz@db/p", says: "the database URL has a bad percent escape" },
+    { url: "postgres://ann:secret@db/p?sslmod=require", says: "not supported in the database URL: sslmod" },
+    { url: "postgres://ann:secret@db/p?sslmod=require&x=1", says: "not supported in the database URL: sslmod, x" },
+    {
+      url: "postgres://ann:secret@a,b/p?target_session_attrs=standby",
+      says: "target_session_attrs in the database URL must be any, read-write or primary",
+    },
+    { url: "postgres://ann:secret@db/p?sslmode=yes", says: 'sslmode in the database URL must not be "yes"' },
+    { url: "postgres://ann:secret@db/p?sslmode=allow", says: 'sslmode in the database URL must not be "allow"' },
+    {
+      url: "postgres://ann:secret@db/p?sslmode=verify-ca&sslrootcert=/nowhere/ca.pem",
+      says: "cannot read /nowhere/ca.pem, which the database URL names",
+    },
+  ])("refuses $url, and says nothing of the password", ({ url, says }) => {
+    expect(() => readServerUrl(url)).toThrow(StoreOpenError);
+    expect(() => readServerUrl(url)).toThrow(new StoreOpenError(says));
+  });
+
+  test.each([
+    {
+      url: "postgres://a,b/p?port=7&target_session_attrs=primary",
+      hosts: ["a", "b"],
+      ports: [7, 7],
+      name: "a:7,b:7/p",
+    },
+    { url: "postgres://a:7,[::1]:8,c/p", hosts: ["a", "::1", "c"], ports: [7, 8, 5432], name: "a:7,[::1]:8,c:5432/p" },
+    { url: "postgres://a,b/p?port=7,8", hosts: ["a", "b"], ports: [7, 8], name: "a:7,b:8/p" },
+    {
+      url: "postgres:///p?host=/run/a,/run/b&target_session_attrs=read-write",
+      hosts: ["/run/a", "/run/b"],
+      ports: [5432, 5432],
+      name: "/run/a:5432,/run/b:5432/p",
+    },
+  ])("takes several hosts in $url, of which one can be written", ({ url, hosts, ports, name }) => {
+    const server = readServerUrl(url);
+    expect(server).toMatchObject({ name, mustBeWritable: true });
+    expect(server.hosts.map(({ ways }) => ways[0])).toMatchObject(hosts.map((host, i) => ({ host, port: ports[i] })));
+  });
+
+  test.each([
+    { url: "postgres://a/p", mustBeWritable: false },
+    { url: "postgres://a/p?target_session_attrs=any", mustBeWritable: false },
+    { url: "postgres://a,b/p", mustBeWritable: true },
+    { url: "postgres://a,b/p?target_session_attrs=any", mustBeWritable: false },
+    { url: "postgres://a/p?target_session_attrs=read-write", mustBeWritable: true },
+  ])("demands of the hosts of $url what it says", ({ url, mustBeWritable }) => {
+    expect(readServerUrl(url).mustBeWritable).toBe(mustBeWritable);
+  });
+
+  test.each([
+    { url: "postgres://a/p", connectTimeoutMs: 5_000 },
+    { url: "postgres://a/p?connect_timeout=1", connectTimeoutMs: 1_000 },
+    { url: "postgres://a/p?connect_timeout=60", connectTimeoutMs: 60_000 },
+  ])("connects to $url within $connectTimeoutMs ms", ({ url, connectTimeoutMs }) => {
+    expect(readServerUrl(url).hosts).toMatchObject([{ connectTimeoutMs }]);
+  });
+
+  // postgresql.org/docs/current/libpq-ssl.html, table 34.1.
+  test.each([
+    { mode: "disable", ways: ["cleartext"] },
+    { mode: "prefer", ways: ["any certificate", "cleartext"] },
+    { mode: undefined, ways: ["any certificate", "cleartext"] },
+    { mode: "require", ways: ["any certificate"] },
+    { mode: "verify-ca", ways: ["a certificate of the authority"] },
+    { mode: "verify-full", ways: ["the host's certificate"] },
+  ])("connects as libpq does with sslmode=$mode", ({ mode, ways }) => {
+    const url = mode === undefined ? "postgres://db/p" : `postgres://db/p?sslmode=${mode}`;
+    expect(waysOf(url).map(({ ssl }) => tlsWords(ssl))).toEqual(ways);
+  });
+
+  test("takes ssl=true for sslmode=require, as in URLs for Java", () => {
+    expect(waysOf("postgres://db/p?ssl=true").map(({ ssl }) => tlsWords(ssl))).toEqual(["any certificate"]);
+  });
+
+  test("asks for the authority's signature when require is given one", () => {
+    using folder = createTempFolder();
+    writeFileSync(folder.file("ca.pem"), "pem");
+    const url = `postgres://db/p?sslmode=require&sslrootcert=${folder.file("ca.pem")}`;
+    const [way] = waysOf(url);
+    expect(tlsWords(way?.ssl)).toBe("a certificate of the authority");
+    expect(way?.ssl).toMatchObject({ ca: "pem" });
+  });
+
+  test("takes sslrootcert=system for the authorities of the system, and reads no file of that name", () => {
+    const [way] = waysOf("postgres://db/p?sslmode=verify-full&sslrootcert=system");
+    expect(way?.ssl).not.toHaveProperty("ca");
+  });
+
+  test.each([
+    { name: "a file cannot be read", rest: "?sslrootcert=/nowhere/ca.pem", cause: { code: "ENOENT" } },
+    { name: "an escape is bad", rest: "%zz", cause: { name: "URIError" } },
+  ])("says why $name to whoever looks for the cause", ({ rest, cause }) => {
+    expect(() => readServerUrl(`postgres://db/p${rest}`)).toThrow(
+      expect.objectContaining({ cause: expect.objectContaining(cause) }),
+    );
+  });
+
+  test("shows the server the certificate that it is given, and its key", () => {
+    using folder = createTempFolder();
+    for (const name of ["sslcert", "sslkey"]) writeFileSync(folder.file(name), name);
+    const [way] = waysOf(`postgres://db/p?sslcert=${folder.file("sslcert")}&sslkey=${folder.file("sslkey")}`);
+    expect(way?.ssl).toMatchObject({ cert: "sslcert", key: "sslkey" });
+  });
+
+  test("speaks cleartext over a Unix socket, where a server offers nothing else", () => {
+    const ways = waysOf("postgres:///p?host=/run/pg&sslmode=require");
+    expect(ways.map(({ ssl }) => tlsWords(ssl))).toEqual(["cleartext"]);
+  });
+});
+
+/** The ways to the one host of a URL. */
+function waysOf(url: string): readonly ClientConfig[] {
+  const { hosts } = readServerUrl(url);
+  expect(hosts).toHaveLength(1);
+  return hosts.flatMap(({ ways }) => ways);
+}
+
+function tlsWords(ssl: unknown): string {
+  if (ssl === false) return "cleartext";
+  const { rejectUnauthorized, checkServerIdentity } = Object(ssl);
+  if (rejectUnauthorized === false) return "any certificate";
+  // Said in any case, or the variable NODE_TLS_REJECT_UNAUTHORIZED would decide.
+  expect(rejectUnauthorized).toBe(true);
+  const problem = checkServerIdentity("db", { subject: { CN: "other" }, subjectaltname: "DNS:other" });
+  return problem === undefined ? "a certificate of the authority" : "the host's certificate";
+}
+
+// postgresql.org/docs/18/libpq-connect.html#LIBPQ-PARAMKEYWORDS, and `ssl` of URLs for Java.
+const parametersOfLibpq = `
+  host hostaddr port dbname user password passfile require_auth channel_binding connect_timeout client_encoding options
+  application_name fallback_application_name keepalives keepalives_idle keepalives_interval keepalives_count
+  tcp_user_timeout replication gssencmode sslmode ssl requiressl sslnegotiation sslcompression sslcert sslkey
+  sslkeylogfile sslpassword sslcertmode sslrootcert sslcrl sslcrldir sslsni requirepeer ssl_min_protocol_version
+  ssl_max_protocol_version min_protocol_version max_protocol_version krbsrvname gsslib gssdelegation scram_client_key
+  scram_server_key service servicefile target_session_attrs load_balance_hosts oauth_issuer oauth_client_id
+  oauth_client_secret oauth_scope`;
+
+/** The parameters in the table of docs/storage.md. */
+function documentedParameters(): readonly string[] {
+  const page = readFileSync(new URL("../../../docs/storage.md", import.meta.url), "utf8");
+  const [, table = ""] = /^\| parameter \| value \|\n\|---\|---\|\n((?:\|.*\n)+)/m.exec(page) ?? [];
+  // Those in the second column are values, except for the other spelling of sslmode.
+  return [...table.split("\n").flatMap((row) => row.split("|")[1]?.match(/\w+/g) ?? []), "ssl"];
+}
+
+test("lists no parameter in docs/storage.md that libpq does not have", () => {
+  expect(documentedParameters()).toHaveLength(15);
+  expect(parametersOfLibpq.match(/\w+/g)).toEqual(expect.arrayContaining([...documentedParameters()]));
+});
+
+test.each(parametersOfLibpq.match(/\w+/g) ?? [])(
+  "%s is in the table of docs/storage.md, or refused by name",
+  (name) => {
+    // A value that none of them takes, so that each of them has something to say, unless it takes any text.
+    const refusal = refusalOf(`postgres://db/p?${name}=%20`);
+    const isDocumented = documentedParameters().includes(name);
+    expect(refusal.includes(`not supported in the database URL: ${name}`)).toBe(!isDocumented);
+  },
+);
+
+function refusalOf(url: string): string {
+  try {
+    readServerUrl(url);
+    return "";
+  } catch (fault) {
+    return String(fault);
+  }
+}

@@ -1,0 +1,543 @@
+import { randomUUID } from "node:crypto";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { PendingDelete } from "../../../src/stores/delete-queue.ts";
+import { startImport } from "../../../src/stores/postgres/all-plants/import.ts";
+import { Citus } from "../../../src/stores/postgres/citus/citus.ts";
+import { migratePostgres, openPostgresDatabase } from "../../../src/stores/postgres/all-plants/plant-database.ts";
+import { findRefused } from "../../../src/stores/postgres/delete/attempt-batch.ts";
+import { toDeleteBatch } from "../../../src/stores/postgres/delete/delete-batch.ts";
+import { oneServer, oneServerByDay } from "../../../src/stores/postgres/delete/one-server.ts";
+import type { Placement } from "../../../src/stores/postgres/delete/placement.ts";
+import { runBatch, type RunBatchOptions } from "../../../src/stores/postgres/delete/run-batch.ts";
+import { runLocking } from "../../../src/stores/postgres/schema/beside-servers.ts";
+import { makeDays } from "../../../src/stores/postgres/schema/by-day.ts";
+import { followRenamedSchema } from "../../../src/stores/postgres/schema/renamed-schema.ts";
+import type { StoreSchema } from "../../../src/stores/postgres/schema/store-schema.ts";
+import { readServerUrl } from "../../../src/stores/postgres/server/server-url.ts";
+import { Session } from "../../../src/stores/postgres/server/session.ts";
+import { openPostgresStore } from "../../../src/stores/postgres/store.ts";
+import { addDay } from "../../support/plants/days.ts";
+import { deleteCall } from "../../support/plants/delete-call.ts";
+import { describePlantDatabase } from "../../support/plants/describe-plant-database.ts";
+import { describePlantStore } from "../../support/plants/describe-plant-store.ts";
+import {
+  cancelWaitsForStandby,
+  type PostgresServer,
+  runSql,
+  startPostgres,
+  withoutStandby,
+} from "../../support/plants/postgres-server.ts";
+import { schemaOf } from "../../support/plants/schema-of.ts";
+
+// A session has settings of its database and role and, behind a pooler, what other clients have set on its connection.
+// docs/storage.md lists those that a promise of the store would depend on, and names these tests.
+
+let server: PostgresServer;
+beforeAll(async () => {
+  server = await startPostgres();
+});
+afterAll(() => server[Symbol.asyncDispose]());
+
+function pendingOf(id: bigint, idempotencyKey?: string): PendingDelete {
+  return { id, call: deleteCall({ idempotencyKey }), resolve: () => {}, reject: () => {} };
+}
+
+function failToSetAside({ id }: PendingDelete): never {
+  throw new Error(`plant ${id} was set aside`);
+}
+
+/**
+ * Runs a batch of which nothing is set aside.
+ *
+ * @param options - `beginsAsUsual` unless something is configured for the role
+ */
+async function runOn(
+  session: Session,
+  pending: readonly PendingDelete[],
+  { beginsAsUsual = true, ...options }: Partial<RunBatchOptions> & { readonly beginsAsUsual?: boolean } = {},
+): Promise<unknown> {
+  const placement = oneServer(schemaOf(session), beginsAsUsual);
+  return await runBatch(session, pending, { placement, setAside: failToSetAside, ...options });
+}
+
+const token = randomUUID();
+
+const recordSql = (id: number, key: string): string =>
+  `INSERT INTO deletions (plant_id, subject, request_id, batch, idempotency_key)
+   VALUES (${id}, 'tester', 'r', '${token}', ${key})`;
+
+/** Everything that is acknowledged once its commit is durable. */
+const acknowledged: readonly { name: string; work: (session: Session) => Promise<unknown> }[] = [
+  { name: "a lone deletion", work: (session) => runOn(session, [pendingOf(1n)]) },
+  { name: "a batch of deletions", work: (session) => runOn(session, [pendingOf(1n), pendingOf(2n)]) },
+  { name: "deletions with a key", work: (session) => runOn(session, [pendingOf(1n, "a"), pendingOf(2n)]) },
+  {
+    name: "deletions that skip locked plants",
+    work: (session) => runOn(session, [pendingOf(1n)], { skipsLocked: true }),
+  },
+  {
+    name: "a deletion by a key that was used",
+    work: (session) => runOn(session, [pendingOf(8n, "used")], { afterFault: true }),
+  },
+  { name: "a deletion that was done before", work: (session) => runOn(session, [pendingOf(9n)], { token }) },
+  { name: "a plant that is not there", work: (session) => runOn(session, [pendingOf(7n)]) },
+  { name: "an import", work: (session) => startImport(session, schemaOf(session), {}).add([5n]) },
+  { name: "an import of what is there", work: (session) => startImport(session, schemaOf(session), {}).add([1n, 6n]) },
+  { name: "a check by a write", work: (session) => oneServer(schemaOf(session)).checkWrite(session) },
+];
+
+async function createRecorded(): Promise<string> {
+  const url = await server.createPlants([1n, 2n, 3n]);
+  await runSql(url, `${recordSql(8, "'used'")}; ${recordSql(9, "NULL")}`);
+  return url;
+}
+
+/** Commits of this session that wait for a standby. */
+const waitingSql = (session: Session): string =>
+  `SELECT FROM pg_stat_activity WHERE pid = ${session.processId} AND wait_event = 'SyncRep'`;
+
+describe.each(["off", "local", "remote_write", "on"])("with synchronous_commit = %s", (value) => {
+  test.each(acknowledged)("$name is acknowledged once its synchronous standby has it", async ({ work }) => {
+    const url = await createRecorded();
+    const session = new Session(readServerUrl(url));
+    await session.run(`SET synchronous_commit = ${value}`);
+    let isDone = false;
+    const working = await withoutStandby(url, async () => {
+      await expect.poll(() => session.query("SHOW synchronous_standby_names")).toEqual([["nobody"]]);
+      const running = work(session).then(() => (isDone = true));
+      await expect.poll(() => runSql(url, waitingSql(session))).toHaveLength(1);
+      expect(isDone).toBe(false);
+      return { running };
+    });
+    await expect(working.running).resolves.toBe(true);
+    await session.close();
+  });
+});
+
+/** What servers and `migrate` do to the tables themselves, on a server with work for each. */
+const upkeep: readonly {
+  readonly name: string;
+  /** SQL that makes work for it. */
+  readonly before?: string;
+  readonly work: (session: Session, schema: StoreSchema) => Promise<unknown>;
+}[] = [
+  { name: "a step of migrate", work: (session, schema) => runLocking(session, schema, "CREATE TABLE step (id int)") },
+  { name: "making partitions of days", work: makeDays },
+  {
+    name: "functions that follow a renamed schema",
+    before: "ALTER FUNCTION plantstore_make_days SET search_path = elsewhere, pg_temp",
+    work: followRenamedSchema,
+  },
+  {
+    name: "dropping a day",
+    work: async (session, schema) => await oneServerByDay(schema).days?.dropOld(session, 86_400_000),
+  },
+  {
+    name: "dropping records of other days",
+    work: (session, schema) => oneServerByDay(schema).dropOldRecords(session, 1, { max: 10 }),
+  },
+  {
+    name: "dropping records of a table that is not divided",
+    work: (session, schema) => oneServer(schema).dropOldRecords(session, 1, { max: 10 }),
+  },
+];
+
+async function createNeglected(before = ""): Promise<string> {
+  const url = await createRecorded();
+  await addDay(url, -3, 1);
+  await runSql(url, before);
+  return url;
+}
+
+describe("what another client of a pooler has set", () => {
+  test.each(upkeep)(
+    "lets the commit of $name wait for its synchronous standby all the same",
+    async ({ before, work }) => {
+      const url = await createNeglected(before);
+      const session = new Session(readServerUrl(url));
+      await session.run("SET synchronous_commit = off");
+      const working = await withoutStandby(url, async () => {
+        await expect.poll(() => session.query("SHOW synchronous_standby_names")).toEqual([["nobody"]]);
+        const running = work(session, schemaOf(session));
+        await expect.poll(() => runSql(url, waitingSql(session))).toHaveLength(1);
+        return { running };
+      });
+      await working.running;
+      await session.close();
+    },
+  );
+
+  test.each(upkeep)("does not keep $name from being done", async ({ before, work }) => {
+    const url = await createNeglected(before);
+    const role = `other_${randomUUID().replaceAll("-", "")}`;
+    await runSql(url, `CREATE ROLE ${role}`);
+    const session = new Session(readServerUrl(url));
+    await session.run(`SET default_transaction_read_only = on; SET row_security = off; SET ROLE ${role}`);
+    await work(session, schemaOf(session));
+    await session.close();
+  });
+});
+
+test("migrate is done once its synchronous standby has the new schema, with synchronous_commit = off", async () => {
+  const url = await server.createSchema();
+  const role = "migrates_softly";
+  await runSql(url, `CREATE ROLE ${role} LOGIN SUPERUSER; ALTER ROLE ${role} SET synchronous_commit = off`);
+  const waiting = `SELECT FROM pg_stat_activity WHERE usename = '${role}' AND wait_event = 'SyncRep'`;
+  const migrating = await withoutStandby(url, async () => {
+    const running = migratePostgres(url.replace("user=tester", `user=${role}`));
+    await expect.poll(() => runSql(url, waiting)).toHaveLength(1);
+    return { running };
+  });
+  await expect(migrating.running).resolves.toMatchObject({ from: 0 });
+});
+
+describe("at the moment of its commit", () => {
+  test.each([
+    { configured: "on", set: "off", want: "on" },
+    { configured: "off", set: "off", want: "on" },
+    { configured: "local", set: "remote_write", want: "on" },
+    { configured: "on", set: "remote_apply", want: "on" },
+    { configured: "remote_apply", set: "off", want: "remote_apply" },
+    { configured: "remote_apply", set: "on", want: "remote_apply" },
+  ])(
+    "a deletion has synchronous_commit = $want where the role has $configured and another client has set $set",
+    async ({ configured, set, want }) => {
+      const url = await server.createPlants([1n, 2n, 3n]);
+      // A deferred trigger is run by the commit.
+      await runSql(
+        url,
+        `CREATE TABLE seen (place serial, value text);
+         CREATE FUNCTION see() RETURNS trigger LANGUAGE plpgsql AS
+           $$ BEGIN INSERT INTO seen (value) VALUES (current_setting('synchronous_commit')); RETURN NULL; END $$;
+         CREATE CONSTRAINT TRIGGER see AFTER DELETE ON plants DEFERRABLE INITIALLY DEFERRED
+           FOR EACH ROW EXECUTE FUNCTION see()`,
+      );
+      const role = `commits_${configured}_${set}`;
+      await runSql(
+        url,
+        `CREATE ROLE ${role} LOGIN SUPERUSER; ALTER ROLE ${role} SET synchronous_commit = ${configured}`,
+      );
+      const session = new Session(readServerUrl(url.replace("user=tester", `user=${role}`)));
+      await session.run(`SET synchronous_commit = ${set}`);
+      await runOn(session, [pendingOf(1n)], { beginsAsUsual: configured === "on" });
+      await runOn(session, [pendingOf(2n)], { skipsLocked: true });
+      await runOn(session, [pendingOf(3n), pendingOf(9n)]);
+      // What the other client has set is its own again.
+      await expect(session.query("SHOW synchronous_commit")).resolves.toEqual([[set]]);
+      await session.close();
+      expect(await runSql(url, "SELECT value FROM seen ORDER BY place")).toEqual([
+        { value: want },
+        { value: want },
+        { value: want },
+      ]);
+    },
+  );
+});
+
+test.each([
+  { configured: "role = tester", set: "SET ROLE none" },
+  { configured: "synchronous_commit = remote_apply", set: "SET synchronous_commit = on" },
+])(
+  "a store notices that new connections begin with $configured, and not what another client has set",
+  async ({ configured, set }) => {
+    const url = await server.createPlants();
+    const role = `usual_${randomUUID().replaceAll("-", "")}`;
+    await runSql(url, `CREATE ROLE ${role} LOGIN SUPERUSER`);
+    const session = new Session(readServerUrl(url.replace("user=tester", `user=${role}`)));
+    const citus = new Citus();
+    const usual = await citus.placementOn(session);
+    await session.run("SET ROLE tester; SET synchronous_commit = off");
+    await citus.learn(session);
+    expect(citus.placement).toBe(usual);
+    await runSql(url, `ALTER ROLE ${role} SET ${configured}`);
+    session.discard();
+    await citus.learn(session);
+    const unusual = citus.placement;
+    expect(unusual).not.toBe(usual);
+    await session.run(set);
+    await citus.learn(session);
+    expect(citus.placement).toBe(unusual);
+    await session.close();
+  },
+);
+
+test("two calls with one key for a plant that was left alone at first are one deletion", async () => {
+  const session = new Session(readServerUrl(await server.createPlants([1n])));
+  await session.run("SET synchronous_commit = off");
+  const answer = Promise.withResolvers<boolean>();
+  const pending = [pendingOf(1n, "one"), { ...pendingOf(1n, "one"), ...answer }];
+  await expect(runOn(session, pending)).resolves.toEqual([true, undefined]);
+  await expect(answer.promise).resolves.toBe(true);
+  await session.close();
+});
+
+test("a deletion that was left alone finds the record of its key, which another process has used meanwhile", async () => {
+  const url = await server.createPlants([8n]);
+  const session = new Session(readServerUrl(url));
+  // So that it is left alone at first.
+  await session.run("SET synchronous_commit = off");
+  const usual = oneServer(schemaOf(session), true);
+  const placement: Placement = {
+    ...usual,
+    deleteUnlockedPlants: async (...given) => {
+      await runSql(url, `DELETE FROM plants WHERE id = 8; ${recordSql(8, "'used'")}`);
+      return await usual.deleteUnlockedPlants(...given);
+    },
+  };
+  const answer = Promise.withResolvers<boolean>();
+  const pending = [{ ...pendingOf(8n, "used"), ...answer }];
+  // Answered by its key, and not by what was deleted.
+  await expect(runOn(session, pending, { placement })).resolves.toEqual([undefined]);
+  await expect(answer.promise).resolves.toBe(true);
+  await session.close();
+});
+
+test.each(acknowledged.slice(0, -1))(
+  "$name is in doubt after a cancelled wait for its standby, with client_min_messages = error",
+  async ({ work }) => {
+    const url = await createRecorded();
+    const session = new Session(readServerUrl(url));
+    session.untilMs = performance.now() + 3_000;
+    await session.run("SET client_min_messages = error");
+    await withoutStandby(url, async () => {
+      await expect.poll(() => session.query("SHOW synchronous_standby_names")).toEqual([["nobody"]]);
+      const working = work(session).then(
+        () => "acknowledged",
+        () => "in doubt",
+      );
+      await expect.poll(() => cancelWaitsForStandby(url)).toHaveLength(1);
+      await expect(working).resolves.toBe("in doubt");
+    });
+    await session.close();
+  },
+);
+
+describe("with session_replication_role = replica", () => {
+  test.each([
+    { name: "a foreign key", sql: "CREATE TABLE beds (plant bigint REFERENCES plants); INSERT INTO beds VALUES (1)" },
+    {
+      name: "a trigger",
+      sql: `CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'kept'; END $$;
+        CREATE TRIGGER keep BEFORE DELETE ON plants FOR EACH ROW EXECUTE FUNCTION keep()`,
+    },
+  ])("$name keeps a plant all the same", async ({ sql }) => {
+    const url = await server.createPlants([1n, 2n]);
+    await runSql(url, sql);
+    const session = new Session(readServerUrl(url));
+    await session.run("SET session_replication_role = replica");
+    for (const skipsLocked of [false, true]) {
+      const kept = Promise.withResolvers<boolean>();
+      const pending = [{ ...pendingOf(1n), resolve: kept.resolve, reject: kept.reject }];
+      await runOn(session, pending, { skipsLocked });
+      await expect(kept.promise).rejects.toThrow(/keeps plant 1|may not be deleted|refuses/);
+    }
+    await session.close();
+    expect(await runSql(url, "SELECT id FROM plants ORDER BY id")).toEqual([{ id: "1" }, { id: "2" }]);
+  });
+});
+
+describe("what has the server refuse a statement", () => {
+  /** The URL of plants that row security hides from no one but the role in it, except for plant 9. */
+  async function createGuarded(): Promise<string> {
+    const url = await server.createPlants([1n, 2n, 9n]);
+    const [row] = await runSql(url, "SELECT current_schema() AS name");
+    const role = `guarded_${String(row?.["name"])}`;
+    await runSql(
+      url,
+      `CREATE ROLE ${role} LOGIN; CREATE ROLE ${role}_other; GRANT ${role}_other TO ${role};
+       GRANT USAGE ON SCHEMA ${String(row?.["name"])} TO ${role};
+       GRANT ALL ON plants, deletions TO ${role}; GRANT SELECT ON plantstore_schema TO ${role};
+       ALTER TABLE plants ENABLE ROW LEVEL SECURITY; CREATE POLICY mine ON plants TO ${role} USING (id <> 9)`,
+    );
+    return url.replace("user=tester", `user=${role}`);
+  }
+
+  test.each([
+    { name: "row_security", sql: () => "SET row_security = off" },
+    { name: "default_transaction_read_only", sql: () => "SET default_transaction_read_only = on" },
+    { name: "role", sql: (role: string) => `SET ROLE ${role}_other` },
+  ])("does not reach a deletion: $name that another client has set", async ({ sql }) => {
+    const url = await createGuarded();
+    const role = new URL(url).searchParams.get("user") ?? "";
+    const session = new Session(readServerUrl(url));
+    await session.run(sql(role));
+    // A pooler would hand out a connection like this one again.
+    const { processId } = session;
+    await expect(runOn(session, [pendingOf(1n), pendingOf(7n), pendingOf(9n)])).resolves.toEqual([true, false, false]);
+    await expect(runOn(session, [pendingOf(2n, "key")])).resolves.toEqual([true]);
+    await expect(runOn(session, [pendingOf(2n)], { skipsLocked: true })).resolves.toEqual([false]);
+    await oneServer(schemaOf(session)).checkWrite(session);
+    expect(session.processId).toBe(processId);
+    await session.close();
+    expect(await runSql(url.replace(role, "tester"), "SELECT id FROM plants")).toEqual([{ id: "9" }]);
+  });
+
+  describe("is checked where the server does not refuse it: a role of other rights that another client has set", () => {
+    /** A URL of plants, of which row security shows plant 9 to another role alone, and the others to that of the URL. */
+    async function createHidden(): Promise<{ readonly url: string; readonly role: string }> {
+      const url = await server.createPlants([1n, 2n, 3n, 4n, 9n]);
+      const [row] = await runSql(url, "SELECT current_schema() AS name");
+      const [schema, role] = [String(row?.["name"]), `hidden_${String(row?.["name"])}`];
+      await runSql(
+        url,
+        `CREATE ROLE ${role} LOGIN NOINHERIT; CREATE ROLE ${role}_other; GRANT ${role}_other TO ${role};
+         GRANT USAGE ON SCHEMA ${schema} TO ${role}, ${role}_other;
+         GRANT ALL ON plants, deletions TO ${role}, ${role}_other; GRANT SELECT ON plantstore_schema TO ${role};
+         ALTER TABLE plants ENABLE ROW LEVEL SECURITY;
+         CREATE POLICY mine ON plants TO ${role} USING (id <> 9);
+         CREATE POLICY others ON plants TO ${role}_other USING (id = 9)`,
+      );
+      return { url: url.replace("user=tester", `user=${role}`), role };
+    }
+
+    test.each([
+      { name: "a lone deletion", ids: [1n], want: [true] },
+      { name: "a batch", ids: [1n, 2n, 9n], want: [true, true, false] },
+      { name: "a lone deletion of a hidden plant", ids: [9n], want: [false] },
+      { name: "a lone deletion with a key", ids: [3n], key: "key", want: [true] },
+      { name: "deletions that skip locked plants", ids: [1n, 9n], options: { skipsLocked: true }, want: [true, false] },
+      { name: "a deletion that was done before", ids: [8n], options: { token }, want: [true] },
+    ])("$name is done by the role of the URL", async ({ ids, key, options, want }) => {
+      const { url, role } = await createHidden();
+      await runSql(url.replace(role, "tester"), recordSql(8, "NULL"));
+      const session = new Session(readServerUrl(url));
+      await session.run(`SET ROLE ${role}_other`);
+      const pending = ids.map((id) => pendingOf(id, key));
+      await expect(runOn(session, pending, options)).resolves.toEqual(want);
+      await session.close();
+      const left = await runSql(url.replace(role, "tester"), "SELECT id FROM plants WHERE id = 9");
+      expect(left).toEqual([{ id: "9" }]);
+    });
+
+    // What has been run before may have reset the role, but behind a pooler on another connection.
+    test.each<{ name: string; look: (session: Session) => Promise<unknown>; want: unknown }>([
+      {
+        name: "which plants are there",
+        look: (session) => oneServer(schemaOf(session)).findPlants(session, [1n, 9n]),
+        want: [1n],
+      },
+      {
+        name: "what became of a plant that the server refuses to delete",
+        look: (session) => findRefused(session, oneServer(schemaOf(session)), toDeleteBatch(token, [pendingOf(1n)])),
+        want: "kept",
+      },
+    ])("the role of the URL looks up $name", async ({ look, want }) => {
+      const { url, role } = await createHidden();
+      const session = new Session(readServerUrl(url));
+      await session.run(`SET ROLE ${role}_other`);
+      await expect(look(session)).resolves.toEqual(want);
+      await session.close();
+    });
+
+    test("a role that is configured is kept, and none instead of it is refused", async () => {
+      const { url, role } = await createHidden();
+      await runSql(url.replace(role, "tester"), `ALTER ROLE ${role} SET role = ${role}_other`);
+      const session = new Session(readServerUrl(url));
+      await session.run("SET ROLE none");
+      const beginsAsUsual = false;
+      await expect(runOn(session, [pendingOf(1n)], { beginsAsUsual })).resolves.toEqual([false]);
+      await expect(runOn(session, [pendingOf(9n)], { beginsAsUsual })).resolves.toEqual([true]);
+      await session.close();
+    });
+  });
+
+  test("is reported where the user may not change it: triggers that are off for the role", async () => {
+    const url = await server.createPlants([1n]);
+    const [row] = await runSql(url, "SELECT current_schema() AS name");
+    const role = `replica_${String(row?.["name"])}`;
+    await runSql(
+      url,
+      `CREATE ROLE ${role} LOGIN; GRANT USAGE ON SCHEMA ${String(row?.["name"])} TO ${role};
+       GRANT ALL ON plants, deletions TO ${role}; GRANT SELECT ON plantstore_schema TO ${role};
+       ALTER ROLE ${role} SET session_replication_role = replica`,
+    );
+    const ofRole = url.replace("user=tester", `user=${role}`);
+    await expect(openPostgresStore({ url: ofRole })).rejects.toThrow(
+      `permission denied to set parameter "session_replication_role", without which triggers and foreign keys would ` +
+        `not protect plants: run ALTER ROLE … RESET session_replication_role`,
+    );
+    const session = new Session(readServerUrl(ofRole));
+    const deleting = runOn(session, [pendingOf(1n)], { beginsAsUsual: false });
+    await expect(deleting).rejects.toMatchObject({ fault: { code: "42501" } });
+    const left = `SELECT state FROM pg_stat_activity WHERE usename = '${role}' AND state LIKE '%transaction%'`;
+    await expect.poll(() => runSql(url, left)).toEqual([]);
+    await session.close();
+    expect(await runSql(url, "SELECT id FROM plants")).toEqual([{ id: "1" }]);
+  });
+
+  test("is kept where it is configured: a role whose transactions are read-only deletes nothing", async () => {
+    const url = await server.createPlants([1n]);
+    await runSql(url, "CREATE ROLE reads LOGIN SUPERUSER; ALTER ROLE reads SET default_transaction_read_only = on");
+    const session = new Session(readServerUrl(url.replace("user=tester", "user=reads")));
+    session.untilMs = performance.now() + 2_000;
+    await expect(runOn(session, [pendingOf(1n)])).rejects.toMatchObject({ fault: { code: "25006" } });
+    await session.close();
+    expect(await runSql(url, "SELECT id FROM plants")).toEqual([{ id: "1" }]);
+  });
+});
+
+test("time-outs that are too short set a deletion aside like that of a locked plant, which stays", async () => {
+  const url = await server.createPlants([1n]);
+  await runSql(
+    url,
+    `CREATE FUNCTION linger() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(1); RETURN OLD; END $$;
+     CREATE TRIGGER linger BEFORE DELETE ON plants FOR EACH ROW EXECUTE FUNCTION linger()`,
+  );
+  const session = new Session(readServerUrl(url));
+  await session.run("SET statement_timeout = 50; SET lock_timeout = 1");
+  const aside: bigint[] = [];
+  await runOn(session, [pendingOf(1n)], { setAside: ({ id }) => void aside.push(id) });
+  expect(aside).toEqual([1n]);
+  await session.close();
+  expect(await runSql(url, "SELECT id FROM plants")).toEqual([{ id: "1" }]);
+});
+
+describe("a database and a role with other settings of how SQL is read and written", () => {
+  /** The URL of a database of its own, for a role, both of which have settings. */
+  async function createOdd(): Promise<string> {
+    const base = await server.createSchema();
+    const name = `odd_${randomUUID().replaceAll("-", "")}`;
+    await runSql(base, `CREATE DATABASE ${name}`);
+    await runSql(
+      base,
+      `ALTER DATABASE ${name} SET standard_conforming_strings = off; ALTER DATABASE ${name} SET DateStyle = 'SQL, DMY';
+       ALTER DATABASE ${name} SET TimeZone = 'Asia/Kolkata'; ALTER DATABASE ${name} SET array_nulls = off;
+       ALTER DATABASE ${name} SET IntervalStyle = sql_standard; ALTER DATABASE ${name} SET quote_all_identifiers = on;
+       CREATE ROLE ${name} LOGIN SUPERUSER; ALTER ROLE ${name} SET default_transaction_isolation = serializable;
+       ALTER ROLE ${name} SET client_min_messages = error; ALTER ROLE ${name} SET row_security = off;
+       ALTER ROLE ${name} SET synchronous_commit = off; ALTER ROLE ${name} SET session_replication_role = replica;
+       ALTER ROLE ${name} SET extra_float_digits = 0; ALTER ROLE ${name} SET transform_null_equals = on`,
+    );
+    const url = base.replace("/postgres?", `/${name}?`).replace(/&options=.*/, "");
+    return url.replace("user=tester", `user=${name}`);
+  }
+
+  let url: string;
+  beforeAll(async () => {
+    url = await createOdd();
+    await migratePostgres(url);
+  });
+  const openEmpty = async () => {
+    await runSql(url, "TRUNCATE plants, deletions");
+    return await openPostgresStore({ url });
+  };
+
+  describePlantStore(async (ids) => {
+    const store = await openEmpty();
+    await runSql(url, `INSERT INTO plants SELECT unnest('{${ids.join()}}'::bigint[])`);
+    return {
+      store,
+      plants: async () => (await runSql(url, "SELECT id FROM plants ORDER BY id")).map(({ id }) => BigInt(String(id))),
+      [Symbol.asyncDispose]: () => store.close(),
+    };
+  });
+
+  describePlantDatabase(async () => ({ store: await openEmpty(), database: await openPostgresDatabase(url) }));
+
+  test("have their deletion records divided by day", async () => {
+    const days = "SELECT count(*)::integer AS count FROM pg_inherits WHERE inhparent = 'deletions_by_day'::regclass";
+    // Today, the three days ahead, and that of other days.
+    expect(await runSql(url, days)).toEqual([{ count: 5 }]);
+    await expect(migratePostgres(url)).resolves.toMatchObject({ from: 1 });
+  });
+});

@@ -1,0 +1,870 @@
+import { once } from "node:events";
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { connect, createServer, type Server, type Socket } from "node:net";
+import { join } from "node:path";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { Citus } from "../../../src/stores/postgres/citus/citus.ts";
+import { demandSameDatabase, followServerUrl } from "../../../src/stores/postgres/server/follow-server-url.ts";
+import { readCommitted } from "../../../src/stores/postgres/server/pinned-settings.ts";
+import { readServerUrl } from "../../../src/stores/postgres/server/server-url.ts";
+import { Session } from "../../../src/stores/postgres/server/session.ts";
+import { StoreOpenError } from "../../../src/stores/store-open-error.ts";
+import { createCertificate } from "../../../packages/testing/src/carriers/certificate.ts";
+import { within } from "../../../packages/testing/src/deadline.ts";
+import { startCuttingProxy } from "../../support/plants/cutting-proxy.ts";
+import { startPostgresProxy } from "../../support/plants/postgres-proxy.ts";
+import {
+  cancelWaitsForStandby,
+  type PostgresServer,
+  runSql,
+  startPostgres,
+  withoutStandby,
+} from "../../support/plants/postgres-server.ts";
+import { freePort } from "../../../packages/testing/src/process/free-port.ts";
+import { createTempFolder, type TempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
+
+const timeouts = { lockTimeoutMs: 123, statementTimeoutMs: 4_567, answerTimeoutMs: 60_000 };
+const certificate = createCertificate("PostgreSQL");
+
+const silentMessage = "the server is silent: it neither answers nor takes a request to end what it was asked for";
+const goesOnMessage =
+  "the server does not end what it was asked to end, as when its disk or a standby does not respond";
+
+/** Whether the server has answered too late for what it should have said. */
+function isLate(said: unknown, should: { readonly message?: string }): boolean {
+  if (!(said instanceof Error) || said.message === should.message) return false;
+  return said.message === silentMessage || (said.message === goesOnMessage && should.message !== silentMessage);
+}
+
+let port: number;
+let server: PostgresServer;
+let folder: TempFolder;
+beforeAll(async () => {
+  folder = createTempFolder();
+  writeFileSync(folder.file("ca.pem"), certificate.cert);
+  writeFileSync(folder.file("other.pem"), createCertificate("PostgreSQL").cert);
+  port = await freePort();
+  server = await startPostgres([], { tls: { certificate, port } });
+});
+afterAll(async () => {
+  await server[Symbol.asyncDispose]();
+  folder[Symbol.dispose]();
+});
+
+function portOf(listening: Server): number {
+  const address = listening.address();
+  if (address === null || typeof address === "string") throw new Error("not listening on a port");
+  return address.port;
+}
+
+async function isEncrypted(parameters: string, host = "localhost"): Promise<string | null | undefined> {
+  const session = new Session(readServerUrl(`postgres://tester@${host}:${port}/postgres?${parameters}`), timeouts);
+  try {
+    const [row] = await session.query("SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()");
+    return row?.[0];
+  } finally {
+    await session.close();
+  }
+}
+
+// Certificates are for localhost and 127.0.0.1; 127.1 is a name that leads there, too.
+describe("a session", () => {
+  test.each([
+    { mode: "disable", encrypted: "f" },
+    { mode: "prefer", encrypted: "t" },
+    { mode: "require", encrypted: "t" },
+  ])("is encrypted or not as sslmode=$mode says", async ({ mode, encrypted }) => {
+    await expect(isEncrypted(`sslmode=${mode}`)).resolves.toBe(encrypted);
+  });
+
+  test("falls back to cleartext with sslmode=prefer only, where the server has no TLS", async () => {
+    await using plain = await startCleartextProxy();
+    const connectTo = (mode: string): Promise<unknown> => {
+      const url = `postgres://tester@127.0.0.1:${plain.port}/postgres?sslmode=${mode}`;
+      const session = new Session(readServerUrl(url));
+      return session.query("SELECT 1").finally(() => void session.close());
+    };
+    await expect(connectTo("prefer")).resolves.toEqual([["1"]]);
+    await expect(connectTo("require")).rejects.toThrow("The server does not support SSL connections");
+  });
+
+  test("falls back to cleartext with sslmode=prefer where what the server calls TLS is none", async () => {
+    await using broken = await startBrokenTlsProxy();
+    const session = new Session(readServerUrl(`postgres://tester@127.0.0.1:${broken.port}/postgres`));
+    await expect(session.query("SELECT 1")).resolves.toEqual([["1"]]);
+    await session.close();
+  });
+
+  test.each([
+    { what: "verify-full with its authority", parameters: "sslmode=verify-full&sslrootcert=ca.pem", host: "127.0.0.1" },
+    { what: "verify-ca by another name", parameters: "sslmode=verify-ca&sslrootcert=ca.pem", host: "127.1" },
+  ])("is made with $what", async ({ parameters, host }) => {
+    await expect(isEncrypted(parameters.replace("ca.pem", folder.file("ca.pem")), host)).resolves.toBe("t");
+  });
+
+  test.each([
+    { what: "verify-full by another name", parameters: "sslmode=verify-full&sslrootcert=ca.pem", host: "127.1" },
+    {
+      what: "verify-full with another authority",
+      parameters: "sslmode=verify-full&sslrootcert=other.pem",
+      host: "localhost",
+    },
+    {
+      what: "verify-ca with another authority",
+      parameters: "sslmode=verify-ca&sslrootcert=other.pem",
+      host: "localhost",
+    },
+    { what: "verify-full without an authority", parameters: "sslmode=verify-full", host: "127.0.0.1" },
+  ])("is refused with $what", async ({ parameters, host }) => {
+    const withFiles = parameters.replace(/sslrootcert=(.*)/, (_, name) => `sslrootcert=${folder.file(String(name))}`);
+    await expect(isEncrypted(withFiles, host)).rejects.toThrow(/certificate/i);
+  });
+
+  test("tells the server how long things may take", async () => {
+    const session = new Session(readServerUrl(await server.createSchema()), timeouts);
+    const rows = await session.query("SELECT current_setting('lock_timeout'), current_setting('statement_timeout')");
+    expect(rows).toEqual([["123ms", "4567ms"]]);
+    await session.close();
+  });
+
+  test("does without that where a pooler in front of the server refuses it", async () => {
+    await using pooler = await startPoolerLike();
+    const session = new Session(
+      readServerUrl(`postgres://tester@127.0.0.1:${pooler.port}/postgres?sslmode=disable`),
+      timeouts,
+    );
+    await expect(session.query("SELECT current_setting('lock_timeout')")).resolves.toEqual([["0"]]);
+    await session.close();
+  });
+
+  test.each([
+    { name: "closed", letGo: (session: Session) => session.connect().then(() => session.close()) },
+    { name: "discarded", letGo: (session: Session) => session.connect().then(() => session.discard()) },
+    {
+      name: "closed while it connects",
+      letGo: (session: Session) => Promise.allSettled([session.connect(), session.close()]),
+    },
+    {
+      name: "discarded while a statement runs",
+      letGo: async (session: Session) => {
+        await session.connect();
+        const lost = expect(session.query("SELECT pg_sleep(60)")).rejects.toThrow();
+        session.discard();
+        await lost;
+      },
+    },
+  ])("leaves no connection behind when it is $name", async ({ name, letGo }) => {
+    const url = await server.createSchema();
+    const application = name.replaceAll(" ", "-");
+    await letGo(new Session(readServerUrl(`${url}&application_name=${application}`)));
+    const left = `SELECT FROM pg_stat_activity WHERE application_name = '${application}'`;
+    // A statement goes on when its caller waits no more.
+    const running = `SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE application_name = '${application}'`;
+    await expect.poll(() => runSql(url, running).then(() => runSql(url, left))).toEqual([]);
+  });
+
+  test("tries no host any more once it is closed, also while one of them keeps it waiting", async () => {
+    const { promise: asked, resolve: onAsked } = Promise.withResolvers<Socket>();
+    let times = 0;
+    const mute = createServer((socket) => {
+      times++;
+      socket.on("error", () => undefined);
+      onAsked(socket);
+    });
+    await once(mute.listen(0, "127.0.0.1"), "listening");
+    const address = mute.address();
+    if (address === null || typeof address === "string") throw new Error("no port");
+    const host = `127.0.0.1:${address.port}`;
+    const session = new Session(readServerUrl(`postgres://tester@${host},${host}/plants?connect_timeout=60`));
+    const connecting = expect(session.connect()).rejects.toThrow("the session is closed");
+    const socket = await asked;
+    await session.close();
+    await connecting;
+    await expect(session.connect()).rejects.toThrow("the session is closed");
+    expect(times).toBe(1);
+    socket.destroy();
+    mute.close();
+  });
+
+  test("tries a host that resets its connection in no other way", async () => {
+    let connections = 0;
+    await using way = await listenOnPort(createServer((socket) => (connections++, socket.resetAndDestroy())));
+    const session = new Session(readServerUrl(`postgres://tester@127.0.0.1:${way.port}/postgres?sslmode=disable`));
+    await expect(session.connect()).rejects.toMatchObject({ code: "ECONNRESET" });
+    expect(connections).toBe(1);
+  });
+
+  test("is closed when its connection is, and not before", async () => {
+    const reports: string[] = [];
+    await using way = await listenOnPort(
+      createServer((client) => {
+        const upstream = connect(socketOf(server.socketFolder));
+        upstream.pipe(client);
+        client.on("close", () => upstream.destroy());
+        client.on("data", (data: Buffer) => {
+          // Terminate (postgresql.org/docs/current/protocol-message-formats.html).
+          if (data.length === 5 && data.toString("latin1", 0, 1) === "X") reports.push("asked to end");
+          upstream.write(data);
+        });
+      }),
+    );
+    const session = new Session(readServerUrl(`postgres://tester@127.0.0.1:${way.port}/postgres?sslmode=disable`));
+    await session.connect();
+    await session.close().then(() => reports.push("closed"));
+    expect(reports).toEqual(["asked to end", "closed"]);
+  });
+
+  test("does nothing of a transaction whose beginning was lost", async () => {
+    const url = await server.createSchema();
+    await runSql(url, "CREATE TABLE t (x int)");
+    const session = new Session(readServerUrl(url));
+    await session.begin(readCommitted);
+    const [row] = await session.query("SELECT pg_backend_pid()");
+    await runSql(url, `SELECT pg_terminate_backend(${row?.[0]}, 10000)`);
+    await expect(session.query("INSERT INTO t VALUES (1)")).rejects.toThrow(/connection|terminat/i);
+    await expect(session.query("INSERT INTO t VALUES (2)")).rejects.toThrow("the connection was lost in a transaction");
+    await expect(session.commit()).rejects.toThrow("the connection was lost in a transaction");
+    await expect(session.rollBack()).rejects.toThrow("the connection was lost in a transaction");
+    session.discard();
+    await session.query("INSERT INTO t VALUES (3)");
+    await session.close();
+    expect(await runSql(url, "SELECT x FROM t")).toEqual([{ x: 3 }]);
+  });
+
+  test("connects again after a transaction that is committed", async () => {
+    const url = await server.createSchema();
+    const session = new Session(readServerUrl(url));
+    await session.begin(readCommitted);
+    const [row] = await session.query("SELECT pg_backend_pid()");
+    await session.commit();
+    await runSql(url, `SELECT pg_terminate_backend(${row?.[0]}, 10000)`);
+    await expect.poll(() => session.query("SELECT 1").catch(() => "lost")).toEqual([["1"]]);
+    await session.close();
+  });
+
+  test("asks a server that refuses the password once, whatever other ways there are", async () => {
+    let asked = 0;
+    await using refusing = await forward(() => {
+      asked++;
+      return { answer: errorMessage("SFATAL\0C28P01\0Mpassword authentication failed\0\0"), isOver: true };
+    });
+    const session = new Session(readServerUrl(`postgres://t@127.0.0.1:${refusing.port}/p?sslmode=disable`), timeouts);
+    await expect(session.connect()).rejects.toMatchObject({ code: "28P01" });
+    expect(asked).toBe(1);
+  });
+
+  test("ends a statement that takes too long, and connects again", async () => {
+    const url = await server.createSchema();
+    const session = new Session(readServerUrl(`${url}&application_name=silent`), {
+      lockTimeoutMs: 0,
+      statementTimeoutMs: 0,
+      answerTimeoutMs: 1_000,
+    });
+    const [before] = await session.query("SELECT pg_backend_pid()");
+    await expect(session.query("SELECT pg_sleep(60)")).rejects.toMatchObject({ code: "57014" });
+    // The request to end it, if it comes late, ends nothing else.
+    await expect(session.query("SELECT pg_backend_pid()")).resolves.not.toEqual([before]);
+    // It runs on for nobody, over a Unix socket either.
+    const running = "SELECT FROM pg_stat_activity WHERE application_name = 'silent' AND query LIKE '%sleep%'";
+    await expect.poll(() => runSql(url, running)).toEqual([]);
+    await session.close();
+  });
+
+  // What has become of a statement is said by its own answer, if there is one.
+  test.each([
+    { name: "the server ends it", sql: "SELECT pg_sleep(60)", says: { code: "57014" } },
+    {
+      name: "its synchronous standby does not confirm it",
+      sql: "SELECT pg_logical_emit_message(true, 'waits', '')",
+      says: { message: "committed, but not confirmed by its synchronous standbys" },
+      isAlone: true,
+    },
+    {
+      name: "the server does not end it",
+      // PostgreSQL signals the process and its group, so one request may arrive as two.
+      sql: `DO $$ DECLARE until timestamptz := clock_timestamp() + interval '3 seconds'; BEGIN
+              WHILE clock_timestamp() < until LOOP
+                BEGIN PERFORM pg_sleep(3); EXCEPTION WHEN query_canceled THEN NULL; END;
+              END LOOP; END $$`,
+      says: { message: goesOnMessage },
+    },
+    { name: "the network is silent", sql: "SELECT pg_sleep(60)", says: { message: silentMessage }, isSilent: true },
+  ])("says by its deadline what has become of a statement: $name", async ({ sql, says, isAlone, isSilent }) => {
+    const url = await server.createSchema();
+    await using proxy = await startCuttingProxy(server.socketFolder, port);
+    const session = new Session(readServerUrl(url.replace(server.socketFolder, proxy.socketFolder)), timeouts);
+    const ask = async (): Promise<unknown> => {
+      session.untilMs = Number.POSITIVE_INFINITY;
+      await session.connect();
+      using waits = vi.spyOn(globalThis, "setTimeout");
+      session.untilMs = performance.now() + 1_000;
+      const outcome = session.query(sql).then(
+        () => ({}),
+        (fault: unknown) => fault,
+      );
+      if (isSilent === true) proxy.freeze();
+      const said = await outcome;
+      // It waits for the statement, and then for its end. A busy machine makes neither longer.
+      const [forStatement = NaN, forEnd = NaN] = waits.mock.calls.map(([, ms]) => ms);
+      expect(forStatement + forEnd).toBeLessThanOrEqual(1_000);
+      return said;
+    };
+    const askUntilInTime = async (): Promise<void> => {
+      let said = await ask();
+      // On a busy machine a server, too, may take more than half a second to end a statement.
+      for (let tries = 1; tries < 5 && isLate(said, says); tries++) said = await ask();
+      expect(said).toMatchObject(says);
+    };
+    await (isAlone === true ? withoutStandby(url, askUntilInTime) : askUntilInTime());
+    await session.close();
+  });
+
+  test("is closed although the network is silent", async () => {
+    const url = await server.createSchema();
+    await using proxy = await startCuttingProxy(server.socketFolder, port);
+    const session = new Session(readServerUrl(url.replace(server.socketFolder, proxy.socketFolder)), timeouts);
+    await session.connect();
+    proxy.freeze();
+    await within(session.close(), "the end of the connection");
+  });
+
+  test.each(["SELECT 1", "SELECT 1 / 0"])("stops the timer of a statement with its answer: %s", async (sql) => {
+    const limitMs = 54_321;
+    const session = new Session(readServerUrl(await server.createSchema()), { ...timeouts, answerTimeoutMs: limitMs });
+    await session.connect();
+    using started = vi.spyOn(globalThis, "setTimeout");
+    using stopped = vi.spyOn(globalThis, "clearTimeout");
+    await session.query(sql).catch(() => undefined);
+    const timers = started.mock.results.filter((_, i) => started.mock.calls[i]?.[1] === limitMs);
+    expect(timers).toHaveLength(1);
+    expect(stopped.mock.calls.map(([timer]) => timer)).toContain(timers[0]?.value);
+    await session.close();
+  });
+
+  test.each([
+    { what: "anything", says: [] },
+    // AuthenticationOk and ReadyForQuery.
+    { what: "a question", says: ["R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I"] },
+  ])("says by its deadline that a host does not answer $what, however long its URL would wait", async ({ says }) => {
+    const left = [...says];
+    await using mute = await forward(() => ({ answer: Buffer.from(left.shift() ?? ""), isOver: false }));
+    // For the second one there is no time left, so it is not blamed.
+    const hosts = `127.0.0.1:${mute.port},localhost:${mute.port}`;
+    const url = `postgres://tester@${hosts}/plants?connect_timeout=60&sslmode=disable`;
+    const session = new Session(readServerUrl(url), timeouts);
+    session.untilMs = performance.now() + 200;
+    await expect(session.connect()).rejects.toThrow("127.0.0.1 does not answer");
+    await session.close();
+  });
+
+  test("sends nothing once its time is over, and begins nothing that it could not end", async () => {
+    const url = await server.createPlants([1n]);
+    const session = new Session(readServerUrl(url), timeouts);
+    session.untilMs = performance.now() + 900;
+    await expect(session.connect()).rejects.toThrow("it took too long to connect");
+    session.untilMs = 0;
+    await expect(session.query("DELETE FROM plants")).rejects.toThrow("the time is over");
+    await session.close();
+    expect(await runSql(url, "SELECT id FROM plants")).toEqual([{ id: "1" }]);
+  });
+
+  test("begins nothing where its time was over while it connected", async () => {
+    let session: Session | undefined;
+    await using slow = await forward((first) => {
+      if (session !== undefined) session.untilMs = 0;
+      return first;
+    });
+    session = new Session(readServerUrl(`postgres://tester@127.0.0.1:${slow.port}/postgres?sslmode=disable`), timeouts);
+    await expect(session.connect()).rejects.toThrow("it took too long to connect");
+    await session.close();
+  });
+
+  test("asks for the end of nothing that has ended, which would be that of the next statement", async () => {
+    let connections = 0;
+    await using way = await forward((first) => {
+      connections++;
+      return first;
+    });
+    const url = `postgres://tester@127.0.0.1:${way.port}/postgres?sslmode=disable`;
+    const [used, unused] = [new Session(readServerUrl(url)), new Session(readServerUrl(url))];
+    await expect(used.query("SELECT 1 / 0")).rejects.toMatchObject({ code: "22012" });
+    await used.query("SELECT 1");
+    await used.close();
+    await unused.connect();
+    await unused.close();
+    expect(connections).toBe(2);
+  });
+
+  test("gives up a server that does not answer where nobody takes its request to end the statement", async () => {
+    const way = await forward((first) => first);
+    const session = new Session(readServerUrl(`postgres://tester@127.0.0.1:${way.port}/postgres?sslmode=disable`), {
+      lockTimeoutMs: 0,
+      statementTimeoutMs: 5_000,
+      answerTimeoutMs: 200,
+    });
+    await session.connect();
+    // It takes no further connection from now on.
+    const closed = way[Symbol.asyncDispose]();
+    await expect(session.query("SELECT pg_sleep(60)")).rejects.toThrow("the server is silent");
+    session.discard();
+    await closed;
+  });
+
+  test("gives up a server that does not answer where its request to end the statement is never answered", async () => {
+    const url = await server.createSchema();
+    await using silent = await forward((first) =>
+      first.readInt32BE(4) === cancelCode ? { answer: Buffer.alloc(0), isOver: false } : first,
+    );
+    const session = new Session(
+      readServerUrl(`postgres://tester@127.0.0.1:${silent.port}/postgres?sslmode=disable&application_name=unheard`),
+      { lockTimeoutMs: 0, statementTimeoutMs: 0, answerTimeoutMs: 200 },
+    );
+    await expect(session.query("SELECT pg_sleep(60)")).rejects.toThrow("the server is silent");
+    session.discard();
+    await runSql(url, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'unheard'");
+  });
+
+  test("asks once for the end of what is running when it is closed, also where that is never answered", async () => {
+    const url = await server.createSchema();
+    let asked = 0;
+    await using silent = await forward((first) => {
+      if (first.readInt32BE(4) !== cancelCode) return first;
+      asked++;
+      return { answer: Buffer.alloc(0), isOver: false };
+    });
+    const session = new Session(
+      readServerUrl(`postgres://tester@127.0.0.1:${silent.port}/postgres?sslmode=disable&application_name=asked-once`),
+    );
+    await session.connect();
+    const lost = expect(session.query("SELECT pg_sleep(60)")).rejects.toThrow("Connection terminated");
+    const running = "SELECT FROM pg_stat_activity WHERE application_name = 'asked-once' AND wait_event = 'PgSleep'";
+    await expect.poll(() => runSql(url, running)).toHaveLength(1);
+    await session.close();
+    await lost;
+    expect(asked).toBe(1);
+    await runSql(url, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'asked-once'");
+  });
+
+  test("has what it gives up ended before its connection is closed, on which a pooler depends", async () => {
+    const url = await server.createSchema();
+    await using pooler = await startForgetfulPooler();
+    const session = new Session(
+      readServerUrl(`postgres://tester@127.0.0.1:${pooler.port}/postgres?sslmode=disable&application_name=given-up`),
+      { lockTimeoutMs: 0, statementTimeoutMs: 0, answerTimeoutMs: 1_000 },
+    );
+    await expect(session.query("SELECT pg_sleep(60)")).rejects.toMatchObject({ code: "57014" });
+    session.discard();
+    const running = "SELECT FROM pg_stat_activity WHERE application_name = 'given-up'";
+    await expect.poll(() => runSql(url, running)).toEqual([]);
+    await session.close();
+  });
+
+  test("keeps a connection until its request to end the statement is taken, which could end another's", async () => {
+    const ended: string[] = [];
+    const asked = Promise.withResolvers<void>();
+    await using way = await listenOnPort(
+      createServer((client) => {
+        const upstream = connect(socketOf(server.socketFolder));
+        for (const socket of [client, upstream]) socket.on("error", () => undefined);
+        client.once("data", (first: Buffer) => {
+          if (first.readInt32BE(4) === cancelCode) {
+            asked.resolve();
+            const take = (): void => void (ended.push("request"), client.end());
+            // A while after the answer.
+            return void setTimeout(take, 50);
+          }
+          client.once("close", () => void (ended.push("connection"), upstream.destroy()));
+          // The answer comes although the server was asked to end the statement.
+          upstream.on("data", (data: Buffer) => {
+            const until = data.includes("late") ? asked.promise : Promise.resolve();
+            void until.then(() => client.write(data));
+          });
+          upstream.write(first);
+          client.pipe(upstream);
+        });
+      }),
+    );
+    const session = new Session(readServerUrl(`postgres://tester@127.0.0.1:${way.port}/postgres?sslmode=disable`), {
+      lockTimeoutMs: 0,
+      statementTimeoutMs: 0,
+      answerTimeoutMs: 50,
+    });
+    expect(await session.query("SELECT 'late'")).toEqual([["late"]]);
+    await expect.poll(() => ended).toEqual(["request", "connection"]);
+    await session.close();
+  });
+
+  test("has what is running ended when it is closed, before its connection is, on which a pooler depends", async () => {
+    const url = await server.createSchema();
+    await using pooler = await startForgetfulPooler();
+    const session = new Session(
+      readServerUrl(`postgres://tester@127.0.0.1:${pooler.port}/postgres?sslmode=disable&application_name=closed`),
+    );
+    const running = "SELECT FROM pg_stat_activity WHERE application_name = 'closed'";
+    const ended = expect(session.query("SELECT pg_sleep(60)")).rejects.toThrow();
+    await expect.poll(() => runSql(url, `${running} AND wait_event = 'PgSleep'`)).toHaveLength(1);
+    await session.close();
+    await ended;
+    await expect.poll(() => runSql(url, running)).toEqual([]);
+  });
+
+  // The fields of a notice: its severity in any language, SQLSTATE, message, and the routine that sent it.
+  test.each([
+    {
+      notice: ["WARNUNG", "01000", "m", "SyncRepWaitForLSN"],
+      says: "committed, but not confirmed by its synchronous standbys",
+    },
+    { notice: ["WARNUNG", "01000", "m", "DefaultCitusNoticeReceiver"], says: "a worker warned, maybe that a commit" },
+    { notice: ["DEBUG", "57P01", "m", "DefaultCitusNoticeReceiver"], says: "a worker warned, maybe that a commit" },
+    { notice: ["DEBUG", "00000", "m", "DefaultCitusNoticeReceiver"] },
+    { notice: ["WARNUNG", "01000", "ALTER DATABASE p REFRESH COLLATION VERSION", "DefaultCitusNoticeReceiver"] },
+    { notice: ["WARNUNG", "01000", "m", "exec_stmt_raise"] },
+    { notice: ["WARNUNG", "57P01", "m", "exec_stmt_raise"] },
+  ])("takes a statement for done unless its server warns that it may not be durable: $notice", async (row) => {
+    const [severity, sqlState, message, routine] = row.notice;
+    const fields = `S${severity}\0VWARNING\0C${sqlState}\0M${message}\0R${routine}\0\0`;
+    await using warning = await startWarningProxy(messageOf("N", fields));
+    const through = readServerUrl(`postgres://tester@127.0.0.1:${warning.port}/postgres?sslmode=disable`);
+    const session = new Session(through, undefined, new Citus());
+    const running = session.query("SELECT 1").finally(() => void session.close());
+    if (row.says === undefined) await expect(running).resolves.toEqual([["1"]]);
+    else await expect(running).rejects.toThrow(row.says);
+  });
+
+  test.each<{ name: string; commit: (session: Session) => Promise<void> }>([
+    { name: "script", commit: (session) => session.run("BEGIN; CREATE TABLE t (x int); COMMIT") },
+    {
+      name: "transaction",
+      commit: async (session) => {
+        await session.begin("ISOLATION LEVEL READ COMMITTED; CREATE TABLE t (x int)");
+        await session.commit();
+      },
+    },
+  ])("takes no $name for committed that its synchronous standbys do not have", async ({ commit }) => {
+    const url = await server.createSchema();
+    const session = new Session(readServerUrl(`${url}&application_name=alone`), timeouts);
+    await withoutStandby(url, async () => {
+      await expect.poll(() => session.query("SHOW synchronous_standby_names")).toEqual([["nobody"]]);
+      const rejection = expect(commit(session)).rejects.toThrow(
+        "committed, but not confirmed by its synchronous standbys",
+      );
+      await Promise.all([rejection, expect.poll(() => cancelWaitsForStandby(url)).not.toEqual([])]);
+    });
+    // There is no doubt about what comes next.
+    await expect(session.query("SELECT 1")).resolves.toEqual([["1"]]);
+    await session.close();
+  });
+});
+
+/**
+ * A way to the server that, as PgBouncer does, ends a statement only for a connection that is still open. It takes its
+ * time, in which a client that does not wait has closed it.
+ */
+async function startForgetfulPooler(): Promise<Forwarding> {
+  const open = new Set<Socket>();
+  const pooler = createServer((client) => {
+    const upstream = connect(socketOf(server.socketFolder));
+    for (const socket of [client, upstream]) socket.on("error", () => undefined);
+    const cancel = async (request: Buffer): Promise<void> => {
+      for (let turns = 0; turns < 50 && open.size > 0; turns++) await nextTurn();
+      if (open.size > 0) upstream.write(request);
+      client.destroy();
+    };
+    client.once("data", (first: Buffer) => {
+      if (first.readInt32BE(4) === cancelCode) return void cancel(first);
+      open.add(client);
+      // A connection may be closed with bytes in it that nobody has read, and then it ends without an end of file.
+      client.once("close", () => {
+        open.delete(client);
+        upstream.destroy();
+      });
+      upstream.write(first);
+      client.pipe(upstream).pipe(client);
+    });
+  });
+  return await listenOnPort(pooler);
+}
+
+/** A way to the server on which each statement is answered by this message first. */
+async function startWarningProxy(notice: Buffer): Promise<Forwarding> {
+  const proxy = createServer((client) => {
+    const upstream = connect(socketOf(server.socketFolder));
+    for (const socket of [client, upstream]) socket.on("error", () => undefined);
+    client.on("data", (data: Buffer) => {
+      if (data.includes("SELECT")) client.write(notice);
+      upstream.write(data);
+    });
+    client.on("close", () => upstream.destroy());
+    upstream.pipe(client);
+  });
+  return await listenOnPort(proxy);
+}
+
+async function listenOnPort(proxy: Server): Promise<Forwarding> {
+  proxy.listen(0, "127.0.0.1");
+  await once(proxy, "listening");
+  return {
+    port: portOf(proxy),
+    [Symbol.asyncDispose]: async () => {
+      proxy.close();
+      await once(proxy, "close");
+    },
+  };
+}
+
+// CancelRequest (postgresql.org/docs/current/protocol-message-formats.html).
+const cancelCode = 80_877_102;
+
+/** A way to the server on which nothing is encrypted: to a request for TLS it answers N. */
+function startCleartextProxy(): Promise<Forwarding> {
+  return forward((first) => (first.equals(sslRequest) ? { answer: Buffer.from("N"), isOver: false } : first));
+}
+
+/** A way to the server that says it speaks TLS, and does not. */
+function startBrokenTlsProxy(): Promise<Forwarding> {
+  return forward((first) => {
+    if (first.equals(sslRequest)) return { answer: Buffer.from("S"), isOver: false };
+    // A TLS handshake record (RFC 8446 §5.1).
+    return first[0] === 22 ? { answer: Buffer.from("HTTP/1.1 400 Bad Request"), isOver: true } : first;
+  });
+}
+
+// SSLRequest (postgresql.org/docs/current/protocol-message-formats.html).
+const sslRequest = Buffer.from("0000000804d2162f", "hex");
+
+/** A way to the server that takes start-up parameters as PgBouncer does. */
+function startPoolerLike(): Promise<Forwarding> {
+  const answer = errorMessage("SFATAL\0C08P01\0Munsupported startup parameter: statement_timeout\0\0");
+  return forward((first) => (first.includes("_timeout") ? { answer, isOver: true } : first));
+}
+
+/** An ErrorResponse with these fields. */
+function errorMessage(fields: string): Buffer {
+  return messageOf("E", fields);
+}
+
+/** An ErrorResponse or NoticeResponse (postgresql.org/docs/current/protocol-error-fields.html). */
+function messageOf(type: "E" | "N", fields: string): Buffer {
+  const message = Buffer.from(`${type}\0\0\0\0${fields}`);
+  message.writeInt32BE(4 + fields.length, 1);
+  return message;
+}
+
+/** A host that is read-only, as a standby is: the user "tester" becomes "reader" there. */
+function startReadOnlyHost(socketFolder: string): Promise<Forwarding> {
+  return forward(asUser("reader"), socketOf(socketFolder));
+}
+
+/** Lets "tester" in as another user, whose name has as many letters. */
+function asUser(name: string): (startup: Buffer) => Buffer {
+  return (startup) => Buffer.from(startup.toString("latin1").replace("tester", name), "latin1");
+}
+
+function socketOf(socketFolder: string): string {
+  return join(socketFolder, `.s.PGSQL.${port}`);
+}
+
+interface Forwarding extends AsyncDisposable {
+  readonly port: number;
+}
+
+/**
+ * Forwards connections to the server's Unix socket, unless `judge` answers the first message itself.
+ *
+ * @param judge - the answer, or what is passed on in place of the first message
+ * @param path - where to listen; a TCP port when it is left out
+ */
+async function forward(
+  judge: (first: Buffer) => Buffer | { readonly answer: Buffer; readonly isOver: boolean },
+  path?: string,
+): Promise<Forwarding> {
+  const proxy = createServer((client) => {
+    client.on("error", () => undefined);
+    const onFirst = (first: Buffer): void => {
+      const judged = judge(first);
+      if (!Buffer.isBuffer(judged)) {
+        if (judged.isOver) return void client.end(judged.answer);
+        client.write(judged.answer);
+        return void client.once("data", onFirst);
+      }
+      const upstream = connect(socketOf(server.socketFolder));
+      upstream.on("error", () => client.destroy());
+      upstream.write(judged);
+      client.pipe(upstream).pipe(client);
+    };
+    client.once("data", onFirst);
+  });
+  if (path === undefined) proxy.listen(0, "127.0.0.1");
+  else proxy.listen(path);
+  await once(proxy, "listening");
+  return {
+    port: path === undefined ? portOf(proxy) : port,
+    [Symbol.asyncDispose]: async () => {
+      proxy.close();
+      await once(proxy, "close");
+    },
+  };
+}
+
+describe("of several hosts", () => {
+  test("a fault in a transaction leads to the next host once, and not past it", async () => {
+    await using proxy = await startPostgresProxy(
+      server.socketFolder,
+      (client, upstream) => void client.pipe(upstream).pipe(client),
+      port,
+    );
+    const folders = `${server.socketFolder},${proxy.socketFolder}`;
+    for (const work of [
+      (session: Session) => session.runInTransaction(readCommitted, "SELECT 1 / 0"),
+      (session: Session) => session.begin(`${readCommitted}; SELECT 1 / 0`),
+    ]) {
+      const url = `postgres:///postgres?host=${folders}&port=${port}&user=tester&target_session_attrs=any`;
+      const session = new Session(readServerUrl(url));
+      await expect(work(session)).rejects.toThrow(/division by zero/);
+      expect(proxy.sockets.size).toBe(0);
+      session.discard();
+      await session.connect();
+      expect(proxy.sockets.size).toBe(2);
+      await session.close();
+      await expect.poll(() => proxy.sockets.size).toBe(0);
+    }
+  });
+
+  let url: string;
+  let standby: Forwarding;
+  beforeAll(async () => {
+    url = await server.createSchema();
+    await runSql(url, "CREATE ROLE reader LOGIN SUPERUSER; ALTER ROLE reader SET default_transaction_read_only = on");
+    mkdirSync(folder.file("standby"));
+    standby = await startReadOnlyHost(folder.file("standby"));
+  });
+  afterAll(() => standby[Symbol.asyncDispose]());
+
+  /** A session with hosts: a folder without a socket, a standby, the server. */
+  function sessionOf(hosts: readonly ("nobody" | "standby" | "primary")[], parameters = ""): Session {
+    const folders = { nobody: folder.path, standby: folder.file("standby"), primary: server.socketFolder };
+    const names = hosts.map((host) => folders[host]).join();
+    return new Session(readServerUrl(url.replace(server.socketFolder, names) + parameters));
+  }
+
+  test.each([
+    { hosts: ["primary", "nobody"] },
+    { hosts: ["nobody", "primary"] },
+    { hosts: ["standby", "primary"] },
+    { hosts: ["standby", "nobody", "standby", "primary"] },
+  ] as const)("the one that can be written is used, and nothing is left open to another: $hosts", async ({ hosts }) => {
+    const session = sessionOf(hosts);
+    const [first] = await session.query("SELECT current_user, pg_backend_pid()");
+    expect(first?.[0]).toBe("tester");
+    await expect.poll(() => runSql(url, "SELECT FROM pg_stat_activity WHERE usename = 'reader'")).toEqual([]);
+    // After a loss, too.
+    await runSql(url, `SELECT pg_terminate_backend(${first?.[1]}, 10000)`);
+    await expect.poll(() => session.query("SELECT current_user").catch(() => "lost")).toEqual([["tester"]]);
+    await session.close();
+  });
+
+  test("the first that answers is used where any will do", async () => {
+    const session = sessionOf(["nobody", "standby", "primary"], "&target_session_attrs=any");
+    await expect(session.query("SELECT current_user")).resolves.toEqual([["reader"]]);
+    await session.close();
+  });
+
+  test("the other one is used after a statement in vain: a primary that was replaced may not know it", async () => {
+    await runSql(url, "CREATE ROLE second LOGIN SUPERUSER");
+    mkdirSync(folder.file("second"));
+    const second = await forward(asUser("second"), socketOf(folder.file("second")));
+    const hosts = `${server.socketFolder},${folder.file("second")}`;
+    const session = new Session(readServerUrl(url.replace(server.socketFolder, hosts)));
+    const userAfterwards = async (): Promise<unknown> => {
+      session.discard();
+      return await session.query("SELECT current_user");
+    };
+    await expect(session.query("SELECT current_user")).resolves.toEqual([["tester"]]);
+    await expect(userAfterwards()).resolves.toEqual([["second"]]);
+    await expect(userAfterwards()).resolves.toEqual([["tester"]]);
+    await session.close();
+    await second[Symbol.asyncDispose]();
+  });
+
+  test.each([
+    { hosts: ["nobody", "standby"], says: /^the server is read-only$/ },
+    { hosts: ["standby", "nobody"], says: /^connect ENOENT/ },
+  ] as const)("none is used when none can be written: $hosts", async ({ hosts, says }) => {
+    const session = sessionOf(hosts);
+    await expect(session.query("SELECT 1")).rejects.toThrow(says);
+    await expect.poll(() => runSql(url, "SELECT FROM pg_stat_activity WHERE usename = 'reader'")).toEqual([]);
+    await session.close();
+  });
+});
+
+test("a URL is read for each connection as it is then", async () => {
+  const url = await server.createSchema();
+  await runSql(url, "CREATE ROLE rotated LOGIN SUPERUSER");
+  let current = url;
+  const session = new Session(followServerUrl(url, () => current));
+  await expect(session.query("SELECT current_user")).resolves.toEqual([["tester"]]);
+  current = url.replace("user=tester", "user=rotated");
+  session.discard();
+  await expect(session.query("SELECT current_user")).resolves.toEqual([["rotated"]]);
+  await session.close();
+});
+
+test("a certificate that a URL names may be missing for a moment: the last one stays", () => {
+  const authority = folder.file("replaced.pem");
+  const url = `postgres://old:word@a/p?sslmode=verify-full&sslrootcert=${authority}`;
+  writeFileSync(authority, "first");
+  const followed = followServerUrl(url, () => url);
+  writeFileSync(authority, "second");
+  const ca = (): unknown => followed.hosts[0]?.ways[0]?.ssl;
+  expect(ca()).toMatchObject({ ca: "second" });
+  rmSync(authority);
+  expect(ca()).toMatchObject({ ca: "second" });
+  // That is no other database.
+  expect(() => demandSameDatabase(url, url.replace("old:word", "new:word"))).not.toThrow();
+});
+
+test.each([
+  { name: "user and password", text: "postgres://new:word@a:1,b:2/plants_staging?options=-cx%3D1&sslmode=disable" },
+  { name: "a shorter database", text: "postgres://new:word@a:1,b:2/plants", refused: true },
+  { name: "no parameters", text: "postgres://new:word@a:1,b:2/plants_staging", refused: true },
+  { name: "no sslmode", text: "postgres://new:word@a:1,b:2/plants_staging?options=-cx%3D1", refused: true },
+  {
+    name: "other options",
+    text: "postgres://new:word@a:1,b:2/plants_staging?options=-cx&sslmode=disable",
+    refused: true,
+  },
+  { name: "one host", text: "postgres://new:word@a:1/plants_staging?options=-cx%3D1&sslmode=disable", refused: true },
+  {
+    name: "another port",
+    text: "postgres://new:word@a:1,b/plants_staging?options=-cx%3D1&sslmode=disable",
+    refused: true,
+  },
+  {
+    name: "user and password as parameters",
+    first: "postgres://a/p?user=old&password=one",
+    text: "postgres://a/p?user=new&password=two",
+  },
+  { name: "a password of no database", first: "postgres://old:word@a", text: "postgres://old:new@a" },
+  {
+    name: "a user, where a parameter names the database",
+    first: "postgres://old@a?dbname=p",
+    text: "postgres://new@a?dbname=p",
+  },
+  {
+    name: "a parameter for the user whose database it is",
+    first: "postgres://a?user=o",
+    text: "postgres://a?user=n",
+    refused: true,
+  },
+  { name: "a user whose database it is", first: "postgres://old:word@a", text: "postgres://new:word@a", refused: true },
+  { name: "half of it", text: "postgres://half:wri", refused: true },
+  { name: "no URL of PostgreSQL", text: "https://a/", refused: true },
+])("of a URL, only user and password may change: $name", ({ first, text, refused }) => {
+  const url = first ?? "postgres://old:word@a:1,b:2/plants_staging?options=-cx%3D1&sslmode=disable";
+  const renew = (): void => demandSameDatabase(url, text);
+  if (refused === true) expect(renew).toThrow(StoreOpenError);
+  else expect(renew).not.toThrow();
+  const followed = followServerUrl(url, () => (refused === true ? url : text));
+  expect({ ...followed }).toEqual(readServerUrl(refused === true ? url : text));
+});

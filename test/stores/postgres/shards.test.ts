@@ -1,0 +1,42 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { hashOf, Shards } from "../../../src/stores/postgres/citus/shards.ts";
+import { type PostgresServer, runSql, startPostgres } from "../../support/plants/postgres-server.ts";
+
+let server: PostgresServer;
+beforeAll(async () => {
+  server = await startPostgres();
+});
+afterAll(() => server[Symbol.asyncDispose]());
+
+const hashMax = 2 ** 31 - 1;
+
+test("the hash by which a distributed table chooses a shard is that of the server", async () => {
+  const ids = [0n, 1n, -1n, 42n, 2n ** 31n, 2n ** 32n, -(2n ** 32n), 2n ** 53n + 1n, 2n ** 63n - 1n, -(2n ** 63n)];
+  const url = await server.createSchema();
+  const rows = await runSql(url, `SELECT hashint8(id) AS hash FROM unnest('{${ids.join()}}'::bigint[]) AS id`);
+  expect(ids.map(hashOf)).toEqual(rows.map(({ hash }) => hash));
+});
+
+test("a plant is on the worker of the shard whose range has its hash", () => {
+  const hashes = [0n, 1n, 2n, 3n].map((id) => ({ id, hash: hashOf(id) })).toSorted((a, b) => a.hash - b.hash);
+  const shards = new Shards(
+    hashes.map(({ hash }) => hash),
+    [0, 1, 0, 2],
+  );
+  expect(hashes.map(({ id }) => shards.workerOf(id))).toEqual([0, 1, 0, 2]);
+});
+
+test("each worker is checked by the first plant of its shards", () => {
+  const shards = new Shards([-(2 ** 30), 0, 2 ** 30, hashMax], [0, 1, 2, 0]);
+  const workers = shards.oneOfEach.map((id) => shards.workerOf(id));
+  expect(workers.toSorted((a, b) => a - b)).toEqual([0, 1, 2]);
+  const [last = 0n] = shards.oneOfEach.slice(-1);
+  expect(last).toBeLessThan(20n);
+});
+
+test("a worker with a single hash is not searched for by the hour", () => {
+  const hash = hashOf(2n ** 31n);
+  const shards = new Shards([hash - 1, hash, hashMax], [0, 1, 0]);
+  expect(shards.oneOfEach).toEqual([0n]);
+  expect(shards.workerOf(2n ** 31n)).toBe(1);
+});

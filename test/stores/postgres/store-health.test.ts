@@ -1,0 +1,203 @@
+import { Code } from "@connectrpc/connect";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { oneServer } from "../../../src/stores/postgres/delete/one-server.ts";
+import { readServerUrl } from "../../../src/stores/postgres/server/server-url.ts";
+import { Session } from "../../../src/stores/postgres/server/session.ts";
+import { openPostgresStore } from "../../../src/stores/postgres/store.ts";
+import { deleteCall } from "../../support/plants/delete-call.ts";
+import { failAlways, failTries } from "../../support/plants/failing-tries.ts";
+import { startPostgresProxy } from "../../support/plants/postgres-proxy.ts";
+import { refusalOf } from "../../support/plants/refusal.ts";
+import {
+  createPlantsFor,
+  type PostgresServer,
+  runSql,
+  startPostgres,
+  withoutStandby,
+} from "../../support/plants/postgres-server.ts";
+import { schemaOf } from "../../support/plants/schema-of.ts";
+
+let server: PostgresServer;
+beforeAll(async () => {
+  server = await startPostgres();
+});
+// Some tests stop it.
+afterEach(() => server.start());
+afterAll(() => server[Symbol.asyncDispose]());
+
+async function plantsOf(url: string): Promise<bigint[]> {
+  return (await runSql(url, "SELECT id FROM plants ORDER BY id")).map(({ id }) => BigInt(String(id)));
+}
+
+/** A database with these plants, and the store of it. */
+async function openWith(plants: readonly bigint[]) {
+  const url = await server.createPlants(plants);
+  const store = await openPostgresStore({ url });
+  return { url, store, plants: () => plantsOf(url), [Symbol.asyncDispose]: () => store.close() };
+}
+
+/** A trigger that does this for plants 5 and 12. */
+function keeping(statement: string): string {
+  return `CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS
+            $$ BEGIN IF OLD.id IN (5, 12) THEN ${statement}; END IF; RETURN OLD; END $$;
+          CREATE TRIGGER keep BEFORE DELETE ON plants FOR EACH ROW EXECUTE FUNCTION keep()`;
+}
+
+describe("a PostgreSQL store whose server is away, or refuses", () => {
+  test("is well although a batch is given up, if another one has succeeded meanwhile", async () => {
+    await using opened = await openWith([1n, 2n]);
+    // It may be done, is refused when it is run again, and cannot be looked up once the gate is open.
+    await failTries(opened.url, "DELETE ON plants", ["XX000", "P0001"], 1n);
+    await runSql(
+      opened.url,
+      `CREATE TABLE gate ();
+       INSERT INTO gate DEFAULT VALUES;
+       CREATE FUNCTION fail_look() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+         WHILE EXISTS (SELECT FROM gate) LOOP
+           BEGIN PERFORM pg_sleep(0.005); EXCEPTION WHEN query_canceled THEN END;
+         END LOOP;
+         RAISE 'no' USING ERRCODE = 'XX000';
+       END $$;
+       CREATE TRIGGER fail_look BEFORE UPDATE ON deletions EXECUTE FUNCTION fail_look()`,
+    );
+    const refused = refusalOf(opened.store.delete(1n, deleteCall()));
+    await expect(opened.store.delete(2n, deleteCall())).resolves.toBe(true);
+    await runSql(opened.url, "DELETE FROM gate");
+    expect((await refused).rawMessage).toBe("the outcome of the deletion is unknown; repeating the request is safe");
+    expect(opened.store.problem).toBeUndefined();
+  });
+
+  test("is not well where the server refuses a batch, although another one has succeeded meanwhile", async () => {
+    const url = await createPlantsFor(server, "gardener", [1n, 5n]);
+    await runSql(
+      url,
+      `CREATE TABLE gate ();
+       INSERT INTO gate DEFAULT VALUES;
+       ${keeping("WHILE EXISTS (SELECT FROM gate) LOOP PERFORM pg_sleep(0.02); END LOOP")}`,
+    );
+    const owner = url.replace("user=gardener", "user=tester");
+    let connected = Promise.resolve();
+    await using proxy = await startPostgresProxy(server.socketFolder, (client, upstream) => {
+      void connected.then(() => client.pipe(upstream).pipe(client));
+    });
+    const store = await openPostgresStore({ url: url.replace(server.socketFolder, proxy.socketFolder) });
+    const deleted = store.delete(5n, deleteCall());
+    const sleeping = "SELECT FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND usename = 'gardener'";
+    await expect.poll(() => runSql(owner, sleeping)).not.toEqual([]);
+    const gate = Promise.withResolvers<void>();
+    connected = gate.promise;
+    const refused = refusalOf(store.delete(1n, deleteCall()));
+    await runSql(owner, "ALTER ROLE gardener NOLOGIN");
+    await runSql(owner, "DELETE FROM gate");
+    await expect(deleted).resolves.toBe(true);
+    gate.resolve();
+    expect((await refused).code).toBe(Code.Unavailable);
+    expect(store.problem).toContain("gardener");
+    await store.close();
+  });
+
+  test("waits for a server that is read-only, whether it is open already or opened now", async () => {
+    await using opened = await openWith([1n]);
+    await runSql(opened.url, "CREATE ROLE writer LOGIN SUPERUSER");
+    const url = opened.url.replace("user=tester", "user=writer");
+    const store = await openPostgresStore({ url });
+    await store.delete(9n, deleteCall());
+    await runSql(opened.url, "ALTER ROLE writer SET default_transaction_read_only = on");
+    await runSql(opened.url, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'writer'");
+    const answer = store.delete(1n, deleteCall());
+    const other = await openPostgresStore({ url });
+    expect(other.problem).toMatch(/: the server is read-only$/);
+    await expect(other.delete(1n, deleteCall())).rejects.toMatchObject({ code: Code.Unavailable });
+    await runSql(opened.url, "ALTER ROLE writer RESET default_transaction_read_only");
+    await expect(answer).resolves.toBe(true);
+    await expect.poll(() => other.problem).toBeUndefined();
+    await other.close();
+    await store.close();
+  });
+
+  test.each([
+    { name: "nothing is wrong", sqlState: undefined, isWell: true },
+    { name: "a trigger refuses a record", sqlState: "P0001", isWell: true },
+    { name: "the disk is full", sqlState: "53100", isWell: false },
+    { name: "a table cannot be written", sqlState: "25006", isWell: false },
+    { name: "it is read-only", options: "%20-cdefault_transaction_read_only%3Don", fails: "25006", isWell: false },
+  ])(
+    "finds out whether it could delete where $name, and leaves nothing of it",
+    async ({ sqlState, options = "", fails = sqlState, isWell }) => {
+      const url = await server.createPlants([0n]);
+      if (sqlState !== undefined) await failAlways(url, "INSERT ON deletions", sqlState);
+      const session = new Session(readServerUrl(`${url}${options}`));
+      const checked = oneServer(schemaOf(session)).checkWrite(session);
+      if (isWell) await checked;
+      else await expect(checked).rejects.toMatchObject({ code: fails });
+      // What was begun in vain is over.
+      expect(session.processId === undefined).toBe(!isWell || sqlState !== undefined);
+      // One that was refused is of no use.
+      if (isWell) await expect(session.query("SELECT id FROM plants")).resolves.toEqual([["0"]]);
+      await session.close();
+      expect(await runSql(url, "SELECT FROM deletions")).toEqual([]);
+    },
+  );
+
+  test("waits for no other look, nor does a deletion wait for one", async () => {
+    const url = await server.createPlants([0n]);
+    const open = (): Session => new Session(readServerUrl(`${url}&application_name=looks`));
+    const [first, second, third] = [open(), open(), open()];
+    const { answers } = await withoutStandby(url, async () => {
+      const untold = [
+        oneServer(schemaOf(first)).checkWrite(first),
+        oneServer(schemaOf(second)).checkWrite(second),
+        third.run("DELETE FROM plants WHERE id = 0"),
+      ];
+      const waiting = "SELECT wait_event FROM pg_stat_activity WHERE application_name = 'looks' AND state = 'active'";
+      // Each has done all that it does before its commit.
+      await expect.poll(() => runSql(url, waiting)).toEqual(untold.map(() => ({ wait_event: "SyncRep" })));
+      return { answers: Promise.all(untold) };
+    });
+    await answers;
+    for (const session of [first, second, third]) await session.close();
+  });
+
+  test("looks at a new server once the old one can no longer be written", async () => {
+    const url = await server.createPlants([1n]);
+    await runSql(url, "CREATE ROLE demoted LOGIN SUPERUSER; ALTER ROLE demoted SET default_transaction_read_only = on");
+    let connections = 0;
+    await using proxy = await startPostgresProxy(server.socketFolder, (client, upstream) => {
+      connections++;
+      client.pipe(upstream).pipe(client);
+    });
+    const throughProxy = url.replace(server.socketFolder, proxy.socketFolder).replace("user=tester", "user=demoted");
+    const store = await openPostgresStore({ url: throughProxy });
+    // The one that opens it, and that of the retention; each look has one of its own.
+    await expect.poll(() => connections).toBeGreaterThan(3);
+    await runSql(url, "ALTER ROLE demoted RESET default_transaction_read_only");
+    await expect.poll(() => store.problem).toBeUndefined();
+    await store.close();
+  });
+
+  test("is not well where a batch is given up, and another one has only missed", async () => {
+    await using opened = await openWith([1n]);
+    // The batch of plant 1 has met its first fault, and is given up once the gate is open.
+    await runSql(
+      opened.url,
+      `CREATE SEQUENCE faults;
+       CREATE TABLE gate ();
+       INSERT INTO gate DEFAULT VALUES;
+       CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+         PERFORM nextval('faults');
+         WHILE EXISTS (SELECT FROM gate) LOOP
+           BEGIN PERFORM pg_sleep(0.005); EXCEPTION WHEN query_canceled THEN END;
+         END LOOP;
+         RAISE 'no' USING ERRCODE = 'XX000';
+       END $$;
+       CREATE TRIGGER fail BEFORE UPDATE ON deletions EXECUTE FUNCTION fail()`,
+    );
+    await failTries(opened.url, "DELETE ON plants", ["XX000", "P0001"], 1n);
+    const refused = refusalOf(opened.store.delete(1n, deleteCall()));
+    await expect.poll(() => runSql(opened.url, "SELECT is_called FROM faults")).toEqual([{ is_called: true }]);
+    await expect(opened.store.delete(9n, deleteCall())).resolves.toBe(false);
+    await runSql(opened.url, "DELETE FROM gate");
+    await refused;
+    expect(opened.store.problem).toBeDefined();
+  });
+});

@@ -1,0 +1,218 @@
+import { isDeepStrictEqual } from "node:util";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import type { PlantStore } from "../../../src/service/plant-store.ts";
+import { openPostgresStore, watchIntervalMs } from "../../../src/stores/postgres/store.ts";
+import { deleteCall } from "../../support/plants/delete-call.ts";
+import { countTries, failTries } from "../../support/plants/failing-tries.ts";
+import { startPostgresProxy } from "../../support/plants/postgres-proxy.ts";
+import { refusalOf } from "../../support/plants/refusal.ts";
+import { openClient, type PostgresServer, runSql, startPostgres } from "../../support/plants/postgres-server.ts";
+
+let server: PostgresServer;
+beforeAll(async () => {
+  server = await startPostgres();
+});
+// Some tests stop it.
+afterEach(() => server.start());
+afterAll(() => server[Symbol.asyncDispose]());
+
+async function plantsOf(url: string): Promise<bigint[]> {
+  return (await runSql(url, "SELECT id FROM plants ORDER BY id")).map(({ id }) => BigInt(String(id)));
+}
+
+/** A database with these plants, and the store of it. */
+async function openWith(plants: readonly bigint[]) {
+  const url = await server.createPlants(plants);
+  const store = await openPostgresStore({ url });
+  return { url, store, plants: () => plantsOf(url), [Symbol.asyncDispose]: () => store.close() };
+}
+
+describe("a PostgreSQL store with plants that others keep locked", () => {
+  test("lets nobody wait for a plant that another transaction keeps locked", async () => {
+    await using opened = await openWith([1n, 2n, 3n, 4n, 5n]);
+    const other = await openClient(opened.url, "BEGIN; SELECT FROM plants WHERE id IN (1, 2) FOR UPDATE");
+    const order: string[] = [];
+    const ask = (id: bigint): Promise<void> =>
+      opened.store.delete(id, deleteCall()).then(
+        (deleted) => void order.push(`${id}: ${deleted}`),
+        ({ code }) => void order.push(`${id}: ${Code[code]}`),
+      );
+    // Each is asked for twice: once by itself, once beside others.
+    const locked = [1n, 2n, 1n, 2n].map(ask);
+    await Promise.all([3n, 4n, 9n].map(ask));
+    await ask(5n);
+    expect(order.toSorted()).toEqual(["3: true", "4: true", "5: true", "9: false"]);
+    await Promise.all(locked);
+    expect(order.slice(4).toSorted()).toEqual(["1: Unavailable", "1: Unavailable", "2: Unavailable", "2: Unavailable"]);
+    expect(opened.store.problem).toBeUndefined();
+    // On a machine that has stalled for long, a caller is told to come back: nothing was done.
+    const askUntilTold = (id: bigint): Promise<boolean> =>
+      opened.store.delete(id, deleteCall()).catch(() => askUntilTold(id));
+    const again = [1n, 2n, 1n].map(askUntilTold);
+    await expect(opened.store.delete(9n, deleteCall())).resolves.toBe(false);
+    await expect.poll(() => opened.store.waiting?.forLock).toBe(3);
+    await other.query("COMMIT");
+    // One of the two callers for plant 1 has deleted it.
+    expect((await Promise.all(again)).filter(Boolean)).toHaveLength(2);
+    await expect.poll(() => opened.store.waiting).toEqual({ forBatch: 0, forBatchMax: 16_384, forLock: 0 });
+    expect(await opened.plants()).toEqual([]);
+    expect(await runSql(opened.url, "SELECT count(*) FROM deletions")).toEqual([{ count: "5" }]);
+    await other.end();
+  });
+
+  test("waits for the lock of a plant once, and for none while there are plants that are locked", async () => {
+    await using opened = await openWith([1n, 2n, 3n]);
+    const other = await openClient(opened.url, "BEGIN; SELECT FROM plants WHERE id IN (1, 2) FOR UPDATE");
+    const timedOut = (): number => server.log.filter((line) => line.includes("lock timeout")).length;
+    const before = timedOut();
+    const answers = [1n, 2n].map((id) => refusalOf(opened.store.delete(id, deleteCall())));
+    // Each leaves as a batch of its own, and waits by itself.
+    await expect.poll(timedOut).toBe(before + 2);
+    await expect(opened.store.delete(3n, deleteCall())).resolves.toBe(true);
+    expect((await Promise.all(answers)).map(({ code }) => code)).toEqual([Code.Unavailable, Code.Unavailable]);
+    expect(timedOut()).toBe(before + 2);
+    await other.end();
+  });
+
+  test("leaves a plant alone that was locked, if its batch is given up, whose callers are told so", async () => {
+    await using opened = await openWith([1n, 2n, 3n, 4n]);
+    const other = await openClient(opened.url, "BEGIN; SELECT FROM plants WHERE id = 1 FOR UPDATE");
+    // The batch is divided, and its second half fails for a while, then for good.
+    const busy = Array<string>(8).fill("40001");
+    await failTries(opened.url, "DELETE ON plants", ["P0001", ...busy, "42P01"], 3n);
+    // Plants 7 and 8 are batches of their own, and the others wait.
+    const answers = [7n, 8n, 1n, 2n, 3n, 4n].map((id) =>
+      opened.store.delete(id, deleteCall()).catch((fault: unknown) => ConnectError.from(fault).rawMessage),
+    );
+    // Plant 1 is set aside by now, and free.
+    await expect(answers[3]).resolves.toBe(true);
+    await other.query("COMMIT");
+    const away = "the plant store cannot delete at the moment";
+    await expect(Promise.all(answers)).resolves.toEqual([false, false, away, true, away, away]);
+    expect(await opened.plants()).toEqual([1n, 3n, 4n]);
+    expect(await countTries(opened.url)).toBe(10);
+    await other.end();
+  });
+
+  test("leaves a caller in doubt whose plant is locked, if the other part of its batch is refused", async () => {
+    await using opened = await openWith([1n, 2n]);
+    // Two batches of one, and one of two that is divided: its first half is lost, waits for the lock in vain, and skips
+    // it; the second one is refused.
+    await failTries(opened.url, "DELETE ON plants", ["", "", "P0001", "XX000", "", "", "42P01"]);
+    await runSql(
+      opened.url,
+      `CREATE TABLE gate ();
+       INSERT INTO gate DEFAULT VALUES;
+       CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+         WHILE EXISTS (SELECT FROM gate) LOOP PERFORM pg_sleep(0.005); END LOOP;
+         RETURN NULL;
+       END $$;
+       CREATE TRIGGER wait AFTER DELETE ON plants EXECUTE FUNCTION wait()`,
+    );
+    const other = await openClient(opened.url, "BEGIN; SELECT FROM plants WHERE id = 1 FOR UPDATE");
+    const answers = [7n, 8n, 1n, 2n].map((id) =>
+      opened.store.delete(id, deleteCall()).catch((fault: unknown) => ConnectError.from(fault).rawMessage),
+    );
+    await expect.poll(() => countTries(opened.url)).toBe(2);
+    await runSql(opened.url, "DELETE FROM gate");
+    await expect(Promise.all(answers)).resolves.toEqual([
+      false,
+      false,
+      "the outcome of the deletion is unknown; repeating the request is safe",
+      "the plant store cannot delete at the moment",
+    ]);
+    expect(await countTries(opened.url)).toBe(7);
+    await other.end();
+  });
+
+  test("uses few connections, however many deletions it has done, and tells of each batch", async () => {
+    const batches: unknown[] = [];
+    await using opened = await openWith(Array.from({ length: 20 }, (_, i) => BigInt(i)));
+    const onBatch = (calls: readonly unknown[]) => {
+      batches.push(calls.length);
+      return (error?: unknown) => batches.push(error);
+    };
+    const begunMs = performance.now();
+    const store = await openPostgresStore({ url: `${opened.url}&application_name=few`, onBatch });
+    for (let id = 0n; id < 20n; id++) await expect(store.delete(id, deleteCall())).resolves.toBe(true);
+    // That of the deletions, and on a slow machine one that has looked at the server meanwhile. One that has looked for
+    // old records is closed soon.
+    const most = performance.now() - begunMs < watchIntervalMs ? 1 : 2;
+    const connections = "SELECT FROM pg_stat_activity WHERE application_name = 'few'";
+    await expect.poll(async () => (await runSql(opened.url, connections)).length).toBeLessThanOrEqual(most);
+    expect(batches).toEqual(Array.from({ length: 20 }, () => [1, undefined]).flat());
+    await store.close();
+  });
+
+  test("tells a caller for a locked plant the truth when it is closed", async () => {
+    await using opened = await openWith([1n]);
+    const other = await openClient(opened.url, "BEGIN; SELECT FROM plants FOR UPDATE");
+    const codes: unknown[] = [];
+    const answer = opened.store.delete(1n, deleteCall()).catch(({ code }) => void codes.push(code));
+    await opened.store.close();
+    // It is told by then.
+    expect(codes).toEqual([Code.Unavailable]);
+    await answer;
+    await other.end();
+    expect(await opened.plants()).toEqual([1n]);
+  });
+
+  /** What a caller is told whose plant becomes free while the store is being closed, and what that leaves open. */
+  async function closeWhileLocked(): Promise<unknown> {
+    await using opened = await openWith([1n]);
+    let connections = 0;
+    let store: PlantStore | undefined;
+    let problem: string | undefined;
+    await using proxy = await startPostgresProxy(server.socketFolder, (client, upstream) => {
+      connections++;
+      client.on("close", () => {
+        connections--;
+        problem = store?.problem?.replace(/.*: /, "");
+      });
+      client.pipe(upstream).pipe(client);
+    });
+    store = await openPostgresStore({ url: opened.url.replace(server.socketFolder, proxy.socketFolder) });
+    const other = await openClient(opened.url, "BEGIN; SELECT FROM plants FOR UPDATE");
+    const answer = store.delete(1n, deleteCall()).catch(({ code }) => code);
+    const closed = store.close();
+    await expect.poll(() => store.waiting?.forLock).toBe(1);
+    await other.query("COMMIT");
+    await closed;
+    const left = connections;
+    await other.end();
+    return { answer: await answer, left, problem };
+  }
+
+  test("is closed once it has deleted what became free meanwhile, and its connections are closed", async () => {
+    // Once it says so, no look at the server makes another connection.
+    const ended = { answer: true, left: 0, problem: "the store is closed" };
+    // On a machine that has stalled, the plant was free too late, or a connection was cut off: then once more.
+    let found: unknown;
+    for (let rounds = 0; !isDeepStrictEqual(found, ended) && rounds < 5; rounds++) found = await closeWhileLocked();
+    expect(found).toEqual(ended);
+  });
+
+  test.each([
+    { lacking: "DELETE on plants", sql: "REVOKE DELETE ON plants FROM clerk" },
+    { lacking: "UPDATE on deletions", sql: "REVOKE UPDATE ON deletions FROM clerk" },
+    { lacking: "INSERT on deletions", sql: "REVOKE INSERT ON deletions FROM clerk" },
+  ])("is not opened by a user who lacks $lacking, and says so if it is open", async ({ lacking, sql }) => {
+    await using opened = await openWith([1n]);
+    const schema = /plants_\d+/.exec(opened.url)?.[0];
+    await runSql(
+      opened.url,
+      `DROP ROLE IF EXISTS clerk; CREATE ROLE clerk LOGIN; GRANT USAGE ON SCHEMA ${schema} TO clerk;
+       GRANT ALL ON ALL TABLES IN SCHEMA ${schema} TO clerk`,
+    );
+    const url = opened.url.replace("user=tester", "user=clerk");
+    const store = await openPostgresStore({ url });
+    await runSql(opened.url, sql);
+    await expect(openPostgresStore({ url })).rejects.toThrow(new RegExp(`: the user lacks ${lacking}$`));
+    await runSql(opened.url, "REVOKE DELETE ON plants FROM clerk");
+    await expect(store.delete(1n, deleteCall())).rejects.toMatchObject({ code: Code.Unavailable });
+    await expect.poll(() => store.problem).toMatch(new RegExp(`: the user lacks .*${lacking}$`));
+    await store.close();
+    await runSql(opened.url, "DROP OWNED BY clerk; DROP ROLE clerk");
+  });
+});

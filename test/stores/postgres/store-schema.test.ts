@@ -1,0 +1,286 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { migratePostgres, openPostgresDatabase } from "../../../src/stores/postgres/all-plants/plant-database.ts";
+import { Citus } from "../../../src/stores/postgres/citus/citus.ts";
+import { findSchema } from "../../../src/stores/postgres/schema/store-schema.ts";
+import { readServerUrl } from "../../../src/stores/postgres/server/server-url.ts";
+import { Session } from "../../../src/stores/postgres/server/session.ts";
+import { openPostgresStore } from "../../../src/stores/postgres/store.ts";
+import { collect } from "../../../packages/testing/src/collect.ts";
+import { deleteCall } from "../../support/plants/delete-call.ts";
+import { describePlantDatabase } from "../../support/plants/describe-plant-database.ts";
+import { describePlantStore } from "../../support/plants/describe-plant-store.ts";
+import { startPostgresProxy } from "../../support/plants/postgres-proxy.ts";
+import { type PostgresServer, runSql, startPostgres } from "../../support/plants/postgres-server.ts";
+import { runCommand } from "../../support/process/run-command.ts";
+
+let server: PostgresServer;
+beforeAll(async () => {
+  server = await startPostgres();
+  await runSql(await server.createSchema(), decoySql);
+});
+afterAll(() => server[Symbol.asyncDispose]());
+
+/** Makes a schema with a table for each of a store's and a function for each of the server's, which fail if they are used. */
+const decoySql = `
+  CREATE SCHEMA decoy;
+  CREATE VIEW decoy.plants AS SELECT 1::bigint AS id;
+  CREATE VIEW decoy.deletions AS SELECT 1::bigint AS plant_id;
+  DO $do$ DECLARE one record; BEGIN
+    FOR one IN
+      SELECT proname, pg_get_function_identity_arguments(oid) AS arguments, prorettype::regtype AS result FROM pg_proc
+      WHERE pronamespace = 'pg_catalog'::regnamespace AND prokind <> 'p'
+    LOOP
+      BEGIN
+        EXECUTE format('CREATE FUNCTION decoy.%I(%s) RETURNS %s LANGUAGE plpgsql AS $$ BEGIN RAISE %L; END $$',
+          one.proname, one.arguments, one.result, 'the decoy of ' || one.proname || ' was used');
+      EXCEPTION WHEN OTHERS THEN
+        -- What only the server itself can call or create.
+      END;
+    END LOOP;
+  END $do$`;
+
+/** The URL with another `search_path`, separated by commas. */
+function withSearchPath(url: string, searchPath: string): string {
+  return url.replace(/search_path%3D\w+/, `search_path%3D${encodeURIComponent(searchPath)}`);
+}
+
+function nameOf(url: string): string {
+  return readServerUrl(url).settings.get("search_path") ?? "";
+}
+
+/** A store that every unqualified name in a statement misses. */
+async function createBehindDecoys(): Promise<{ readonly url: string; readonly through: string }> {
+  const url = await server.createPlants();
+  return { url, through: withSearchPath(url, `decoy,pg_catalog,${nameOf(url)}`) };
+}
+
+describe("where the search_path has other tables and functions first", () => {
+  describePlantStore(async (ids) => {
+    const { url, through } = await createBehindDecoys();
+    await runSql(url, `INSERT INTO plants SELECT unnest('{${ids.join()}}'::bigint[])`);
+    const store = await openPostgresStore({ url: through });
+    return {
+      store,
+      plants: async () => (await runSql(url, "SELECT id FROM plants ORDER BY id")).map(({ id }) => BigInt(String(id))),
+      [Symbol.asyncDispose]: () => store.close(),
+    };
+  });
+
+  describePlantDatabase(async () => {
+    const { through } = await createBehindDecoys();
+    return {
+      store: await openPostgresStore({ url: through }),
+      database: await openPostgresDatabase(through),
+    };
+  });
+
+  test("migrate makes the same tables and indexes as elsewhere", async () => {
+    const [url, other] = [await server.createSchema(), await server.createSchema()];
+    await migratePostgres(withSearchPath(url, `${nameOf(url)},decoy,pg_catalog`));
+    await migratePostgres(other);
+    const tables = `SELECT relname, relkind FROM pg_class WHERE relnamespace = current_schema()::regnamespace ORDER BY 1`;
+    expect(await runSql(url, tables)).toEqual(await runSql(other, tables));
+  });
+});
+
+test("a schema with any name is migrated, imported into, deleted from and exported", async () => {
+  const name = String.raw`We"ird \'schema' of Plants.deletions`;
+  const base = await server.createSchema();
+  await runSql(base, `CREATE SCHEMA "${name.replaceAll('"', '""')}"`);
+  const path = `"${name.replaceAll('"', '""')}"`.replaceAll(/[\\ ]/g, "\\$&");
+  const url = withSearchPath(base, path);
+  await migratePostgres(url);
+  await using database = await openPostgresDatabase(url);
+  await using running = await database.startImport();
+  await running.add([1n, 2n, 3n]);
+  const store = await openPostgresStore({ url });
+  const calls = [deleteCall(), deleteCall({ idempotencyKey: "a" }), deleteCall({ idempotencyKey: "a" })];
+  for (const call of calls) await expect(store.delete(1n, call)).resolves.toBe(call === calls[0]);
+  await expect(store.delete(2n, deleteCall({ idempotencyKey: "b" }))).resolves.toBe(true);
+  await expect(store.delete(2n, deleteCall({ idempotencyKey: "b" }))).resolves.toBe(true);
+  await store.close();
+  expect(await collect(database.exportPlants())).toEqual([[3n]]);
+  expect((await collect(database.listDeletions())).flat().map(({ plantId }) => plantId)).toEqual([1n, 2n]);
+});
+
+/** Finds the schema of a store on a connection on which SQL has run before. */
+async function find(url: string, sql = ""): Promise<string> {
+  const session = new Session(readServerUrl(url));
+  try {
+    await session.run(sql);
+    return (await findSchema(session)).name;
+  } finally {
+    await session.close();
+  }
+}
+
+describe("the schema of a store", () => {
+  test("is the first of the search_path that has a store, or else the first that is there", async () => {
+    const [empty, store, other] = [
+      await server.createSchema(),
+      await server.createPlants(),
+      await server.createPlants(),
+    ];
+    const path = (...urls: readonly string[]): string => withSearchPath(empty, urls.map(nameOf).join());
+    await expect(find(path(empty, store, other))).resolves.toBe(nameOf(store));
+    await expect(find(path(other, store))).resolves.toBe(nameOf(other));
+    await expect(find(withSearchPath(empty, `nowhere,${nameOf(empty)}`))).resolves.toBe(nameOf(empty));
+    await expect(find(withSearchPath(empty, "nowhere"))).rejects.toThrow(/^search_path names no schema/);
+  });
+
+  test("does not depend on what another client of a pooler has set or created on the connection", async () => {
+    const [url, other] = [await server.createPlants(), await server.createPlants()];
+    const role = `found_${nameOf(url)}`;
+    await runSql(url, `CREATE ROLE ${role} LOGIN SUPERUSER; ALTER ROLE ${role} SET search_path = ${nameOf(url)}`);
+    const byRole = url.replace("user=tester", `user=${role}`).replace(/&options=.*/, "");
+    await expect(find(byRole, `SET search_path = ${nameOf(other)}`)).resolves.toBe(nameOf(url));
+    await expect(find(byRole, "CREATE TEMP TABLE plantstore_schema (version integer)")).resolves.toBe(nameOf(url));
+  });
+
+  test("stays what it was when the server was started, whatever the role's search_path becomes", async () => {
+    const [url, other] = [await server.createPlants([1n]), await server.createPlants([1n])];
+    const role = `moved_${nameOf(url)}`;
+    await runSql(url, `CREATE ROLE ${role} LOGIN SUPERUSER; ALTER ROLE ${role} SET search_path = ${nameOf(url)}`);
+    const byRole = url.replace("user=tester", `user=${role}`).replace(/&options=.*/, "");
+    const store = await openPostgresStore({ url: byRole });
+    const citus = new Citus();
+    const [first, second] = [new Session(readServerUrl(byRole)), new Session(readServerUrl(byRole))];
+    const schema = await citus.schemaOn(first);
+    await runSql(url, `ALTER ROLE ${role} SET search_path = ${nameOf(other)}`);
+    await expect(citus.schemaOn(second)).resolves.toBe(schema);
+    await Promise.all([first.close(), second.close()]);
+    await runSql(url, `SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE usename = '${role}'`);
+    await expect(store.delete(1n, deleteCall())).resolves.toBe(true);
+    await store.close();
+    expect(await runSql(other, "SELECT id FROM plants")).toEqual([{ id: "1" }]);
+  });
+});
+
+describe("settings that options in the database URL ask for", () => {
+  /** A pooler that drops the `options` of its clients, which become spaces, or replaces them by others. */
+  const startDropping = (replace = (options: string): string => " ".repeat(options.length)) =>
+    startPostgresProxy(server.socketFolder, (client, upstream) => {
+      client.once("data", (startup) => {
+        const text = startup.toString("latin1").replace(/(?<=\0options\0)[^\0]*/, replace);
+        upstream.write(Buffer.from(text, "latin1"));
+        client.pipe(upstream);
+      });
+      upstream.pipe(client);
+    });
+
+  test.each(["check", "deletions", "export", "import", "migrate", "serve"])(
+    "are read back by %s, which refuses to start if one did not reach the server",
+    async (command) => {
+      const url = await server.createPlants([1n]);
+      await using pooler = await startDropping();
+      const through = url.replace(server.socketFolder, pooler.socketFolder);
+      const environment = { DATABASE_URL: through, PLANTSTORE_TOKENS: "a-token-of-a-test-0123456789", PORT: "0" };
+      const { exitCode, err } = await runCommand([command], environment, "7\n");
+      expect(exitCode).toBe(1);
+      expect(err.join("\n")).toContain("options in the database URL set search_path, which did not reach the server");
+      expect(await runSql(url, "SELECT id FROM plants")).toEqual([{ id: "1" }]);
+    },
+  );
+
+  test.each([
+    { options: "-c work_mem=5MB", name: "work_mem" },
+    { options: "-cwork_mem=5MB", name: "work_mem" },
+    { options: "--work-mem=5MB", name: "work_mem" },
+    { options: "-c DateStyle=SQL,DMY", name: "datestyle" },
+    { options: "-c log_connections=on", name: "log_connections" },
+    { options: "-c plants.color=green", name: "plants.color" },
+    { options: String.raw`-c search_path="$user",\ nowhere`, name: "search_path" },
+    { options: "-c no_such_setting=1", name: "no_such_setting" },
+    { options: "-c lock_timeout=5s", name: "lock_timeout" },
+    { options: "-c enable_seqscan=off", name: "enable_seqscan" },
+    // Each session sets this itself, after those of the URL.
+    { options: "-c client_min_messages=error", name: undefined },
+    { options: "-e", name: undefined },
+  ])("are told apart where a pooler drops them: $options", async ({ options, name }) => {
+    await using pooler = await startDropping();
+    const [url] = (await server.createPlants()).replace(server.socketFolder, pooler.socketFolder).split("&options=");
+    const session = new Session(readServerUrl(`${url}&options=${encodeURIComponent(options)}`));
+    const found = findSchema(session);
+    if (name === undefined) await expect(found).resolves.toMatchObject({ name: "public" });
+    else await expect(found).rejects.toThrow(`options in the database URL set ${name}, which did not reach`);
+    await session.close();
+  });
+
+  test.each([
+    { command: "check", isRefused: false },
+    { command: "deletions", isRefused: true },
+    { command: "export", isRefused: true },
+    { command: "import", isRefused: true },
+    { command: "migrate", isRefused: false },
+  ])("are read back by $command unless it sets its own: $isRefused", async ({ command, isRefused }) => {
+    const [base = ""] = (await server.createSchema()).split("&options=");
+    const name = `own_${command}`;
+    await runSql(base, `CREATE DATABASE ${name}`);
+    const url = base.replace("/postgres?", `/${name}?`);
+    await migratePostgres(url);
+    await using pooler = await startDropping();
+    const through = `${url.replace(server.socketFolder, pooler.socketFolder)}&options=-cstatement_timeout%3D9s`;
+    const { exitCode, err } = await runCommand([command], { DATABASE_URL: through }, "7\n");
+    const refusal = "options in the database URL set statement_timeout, which did not reach the server";
+    expect([exitCode, err.join("\n").includes(refusal)]).toEqual(isRefused ? [1, true] : [0, false]);
+  });
+
+  test("are told apart where a pooler begins its connections with other values", async () => {
+    await using pooler = await startDropping((options) => options.replace("work_mem=5MB", "work_mem=9MB"));
+    const [url] = (await server.createPlants()).replace(server.socketFolder, pooler.socketFolder).split("&options=");
+    const session = new Session(readServerUrl(`${url}&options=-cwork_mem%3D5MB`));
+    await expect(findSchema(session)).rejects.toThrow("options in the database URL set work_mem, which did not reach");
+    await session.close();
+  });
+
+  test("are read back while a store is served, which is not ready once a pooler drops them", async () => {
+    let drops = false;
+    await using pooler = await startDropping((options) => (drops ? " ".repeat(options.length) : options));
+    const url = (await server.createPlants([1n])).replace(server.socketFolder, pooler.socketFolder);
+    const store = await openPostgresStore({ url: `${url}%20-cwork_mem%3D5MB` });
+    drops = true;
+    for (const socket of pooler.sockets) socket.destroy();
+    await expect.poll(() => store.problem).toMatch(/options in the database URL set \w+, which did not reach/);
+    await store.close();
+  });
+
+  test.each([
+    "-c work_mem=5120kB",
+    "--work-mem=5120",
+    "-c DateStyle=sql,dmy",
+    "-c log_connections=true",
+    "-c plants.color=green",
+    String.raw`-c search_path="$user",\ public`,
+  ])("are accepted as the server has them: %s", async (options) => {
+    const [url] = (await server.createPlants()).split("&options=");
+    const session = new Session(readServerUrl(`${url}&options=${encodeURIComponent(options)}`));
+    await expect(findSchema(session)).resolves.toMatchObject({ name: "public" });
+    await session.close();
+  });
+
+  test("are accepted where a pooler sets them on the connection", async () => {
+    await using pooler = await startDropping();
+    const [url] = (await server.createPlants()).replace(server.socketFolder, pooler.socketFolder).split("&options=");
+    const session = new Session(readServerUrl(`${url}&options=-cIntervalStyle%3Dsql_standard`));
+    await session.run("SET IntervalStyle = sql_standard");
+    await expect(findSchema(session)).resolves.toMatchObject({ name: "public" });
+    await session.close();
+  });
+
+  test("are accepted where a pooler drops them and the role has the same", async () => {
+    const url = await server.createPlants();
+    const role = `same_${nameOf(url)}`;
+    await runSql(
+      url,
+      `CREATE ROLE ${role} LOGIN SUPERUSER; ALTER ROLE ${role} SET search_path = ${nameOf(url)};
+       ALTER ROLE ${role} SET work_mem = '5MB'`,
+    );
+    await using pooler = await startDropping();
+    const through = `${url.replace("user=tester", `user=${role}`)}%20-cwork_mem%3D5120kB`;
+    const session = new Session(readServerUrl(through.replace(server.socketFolder, pooler.socketFolder)));
+    // What another client has set on this connection does not matter.
+    await session.run("SET work_mem = '7MB'; SET search_path = public");
+    await expect(findSchema(session)).resolves.toMatchObject({ name: nameOf(url) });
+    await session.close();
+  });
+});

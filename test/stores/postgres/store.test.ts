@@ -1,0 +1,350 @@
+import { Code, ConnectError } from "@connectrpc/connect";
+import { Client } from "pg";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { openPostgresStore } from "../../../src/stores/postgres/store.ts";
+import { startCuttingProxy } from "../../support/plants/cutting-proxy.ts";
+import { deleteCall } from "../../support/plants/delete-call.ts";
+import { describePlantStore } from "../../support/plants/describe-plant-store.ts";
+import { countTries, failTries } from "../../support/plants/failing-tries.ts";
+import { refusalOf } from "../../support/plants/refusal.ts";
+import {
+  cancelWaitsForStandby,
+  configOf,
+  openClient,
+  type PostgresServer,
+  runSql,
+  startPostgres,
+  withoutStandby,
+} from "../../support/plants/postgres-server.ts";
+
+let server: PostgresServer;
+beforeAll(async () => {
+  server = await startPostgres();
+});
+// Some tests stop it.
+afterEach(() => server.start());
+afterAll(() => server[Symbol.asyncDispose]());
+
+async function plantsOf(url: string): Promise<bigint[]> {
+  return (await runSql(url, "SELECT id FROM plants ORDER BY id")).map(({ id }) => BigInt(String(id)));
+}
+
+/** A database with these plants, and the store of it. */
+async function openWith(plants: readonly bigint[]) {
+  const url = await server.createPlants(plants);
+  const store = await openPostgresStore({ url });
+  return { url, store, plants: () => plantsOf(url), [Symbol.asyncDispose]: () => store.close() };
+}
+
+/** A trigger that does this for plants 5 and 12. */
+function keeping(statement: string): string {
+  return `CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS
+            $$ BEGIN IF OLD.id IN (5, 12) THEN ${statement}; END IF; RETURN OLD; END $$;
+          CREATE TRIGGER keep BEFORE DELETE ON plants FOR EACH ROW EXECUTE FUNCTION keep()`;
+}
+
+describePlantStore(openWith);
+
+describe("a PostgreSQL store", () => {
+  test("tells exactly one of many processes' deletes of one plant that it deleted it", async () => {
+    const ids = Array.from({ length: 500 }, (_, i) => BigInt(i));
+    await using opened = await openWith(ids);
+    const others = await Promise.all([1, 2, 3].map(() => openPostgresStore({ url: opened.url })));
+    const answers = await Promise.all(
+      [opened.store, ...others].map((store) => Promise.all(ids.map((id) => store.delete(id, deleteCall())))),
+    );
+    for (const id of ids) expect(answers.map((outcomes) => outcomes[Number(id)]).filter(Boolean)).toHaveLength(1);
+    await Promise.all(others.map((store) => store.close()));
+  });
+
+  test("tells how many of its connections are used, and how many are idle", async () => {
+    await using opened = await openWith([1n]);
+    const keeper = await openClient(opened.url, "BEGIN; LOCK TABLE plants");
+    const deleted = opened.store.delete(1n, deleteCall());
+    await expect.poll(() => opened.store.connections).toMatchObject({ used: 1 });
+    await keeper.query("COMMIT");
+    expect(await deleted).toBe(true);
+    await expect.poll(() => opened.store.connections).toMatchObject({ used: 0 });
+    expect(opened.store.connections?.idle).toBeGreaterThan(0);
+    await keeper.end();
+  });
+
+  test("has room for all that may wait before the first deletion, and takes none once it is being closed", async () => {
+    const url = await server.createPlants([1n]);
+    let batches = 0;
+    const onBatch = (): (() => void) => {
+      batches++;
+      return () => undefined;
+    };
+    const store = await openPostgresStore({ url, onBatch });
+    expect(store.waiting).toEqual({ forBatch: 0, forBatchMax: 16_384, forLock: 0 });
+    const closed = store.close();
+    await expect(store.delete(1n, deleteCall())).rejects.toMatchObject({ code: Code.Unavailable });
+    await closed;
+    expect(batches).toBe(0);
+  });
+
+  test("records who deleted which plant", async () => {
+    await using opened = await openWith([1n, 2n]);
+    await opened.store.delete(1n, deleteCall({ subject: 'a"n\\n,{}\0', requestId: "r-1" }));
+    const rows = await runSql(opened.url, "SELECT * FROM deletions");
+    expect(rows).toMatchObject([{ plant_id: "1", subject: 'a"n\\n,{}\uFFFD', request_id: "r-1" }]);
+  });
+
+  test.each(["before-send", "after-send", "before-reply"] as const)(
+    "tells the truth about a deletion whose connection was cut %s",
+    async (cut) => {
+      await using opened = await openWith([1n, 2n, 3n]);
+      await using proxy = await startCuttingProxy(server.socketFolder);
+      const store = await openPostgresStore({ url: opened.url.replace(server.socketFolder, proxy.socketFolder) });
+      const wasCut = proxy.cutNext(cut);
+      const answers = [1n, 2n, 9n].map((id) => store.delete(id, deleteCall({ requestId: `request-${id}` })));
+      await wasCut;
+      await expect(Promise.all(answers)).resolves.toEqual([true, true, false]);
+      expect(proxy.cuts).toBe(1);
+      expect(await opened.plants()).toEqual([3n]);
+      // One record for each plant: the retry has deleted nothing twice.
+      const rows = await runSql(opened.url, "SELECT plant_id, request_id FROM deletions ORDER BY plant_id");
+      expect(rows).toEqual([
+        { plant_id: "1", request_id: "request-1" },
+        { plant_id: "2", request_id: "request-2" },
+      ]);
+      expect(store.problem).toBeUndefined();
+      await store.close();
+    },
+  );
+
+  test("tells the truth about a deletion whose connection was cut, beside plants that are locked or kept", async () => {
+    await using opened = await openWith([1n, 2n, 3n, 6n]);
+    await using proxy = await startCuttingProxy(server.socketFolder);
+    await runSql(opened.url, "CREATE TABLE beds (plant bigint REFERENCES plants); INSERT INTO beds VALUES (3)");
+    const store = await openPostgresStore({ url: opened.url.replace(server.socketFolder, proxy.socketFolder) });
+    const other = new Client(configOf(opened.url));
+    other.on("error", () => undefined);
+    await other.connect();
+    await other.query("BEGIN; SELECT FROM plants WHERE id = 2 FOR UPDATE");
+    const wasCut = proxy.cutNext("after-send", [1n, 2n, 3n, 6n]);
+    // The first two are batches of their own, and the others wait.
+    for (const id of [7n, 8n]) void store.delete(id, deleteCall());
+    const answers = [1n, 2n, 3n, 2n, 6n].map((id) =>
+      store.delete(id, deleteCall()).catch((fault: unknown) => ConnectError.from(fault).rawMessage),
+    );
+    await wasCut;
+    await expect(Promise.all(answers)).resolves.toEqual([
+      true,
+      // Its attempt may be running still, as far as can be known.
+      "the outcome of the deletion is unknown; repeating the request is safe",
+      "the database keeps plant 3",
+      // The other caller has begun anew.
+      "the plant store cannot delete at the moment",
+      true,
+    ]);
+    expect(await opened.plants()).toEqual([2n, 3n]);
+    expect(store.problem).toBeUndefined();
+    await store.close();
+    await other.end();
+  });
+
+  /** What a caller is told whose attempt was lost, and went on. */
+  async function tellOfLostAttempt(): Promise<unknown> {
+    await using opened = await openWith([1n]);
+    await using proxy = await startCuttingProxy(server.socketFolder);
+    // The first statement keeps its plant locked until the test lets it go on, whoever cancels it.
+    await runSql(
+      opened.url,
+      `CREATE SEQUENCE statements;
+       CREATE FUNCTION go_on() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+         IF nextval('statements') > 1 THEN RETURN NULL; END IF;
+         LOOP
+           BEGIN
+             PERFORM pg_advisory_lock(1);
+             RETURN NULL;
+           EXCEPTION WHEN query_canceled OR lock_not_available THEN
+           END;
+         END LOOP;
+       END $$;
+       CREATE TRIGGER go_on AFTER DELETE ON plants EXECUTE FUNCTION go_on()`,
+    );
+    const other = await openClient(opened.url, "SELECT pg_advisory_lock(1)");
+    const store = await openPostgresStore({ url: opened.url.replace(server.socketFolder, proxy.socketFolder) });
+    let isTold = false;
+    const answers = store
+      .delete(1n, deleteCall())
+      .catch((fault: unknown) => ConnectError.from(fault).rawMessage)
+      .finally(() => (isTold = true));
+    const waiting = "SELECT FROM pg_stat_activity WHERE wait_event = 'advisory'";
+    await expect.poll(() => runSql(opened.url, waiting)).toHaveLength(1);
+    for (const socket of proxy.sockets) socket.destroy();
+    await expect.poll(() => isTold || store.waiting?.forLock === 1).toBe(true);
+    await other.end();
+    await expect.poll(() => opened.plants()).toEqual([]);
+    await store.close();
+    return await answers;
+  }
+
+  test("tells a caller whose attempt was lost, and went on, that it has deleted the plant", async () => {
+    // On a machine that has stalled for long, it is told that nobody knows: then once more.
+    const unknown = "the outcome of the deletion is unknown; repeating the request is safe";
+    let answers: unknown = unknown;
+    for (let rounds = 0; answers === unknown && rounds < 5; rounds++) answers = await tellOfLostAttempt();
+    expect(answers).toBe(true);
+  });
+
+  test("is closed although its server has vanished without a word", async () => {
+    await using opened = await openWith([1n]);
+    await using proxy = await startCuttingProxy(server.socketFolder);
+    const store = await openPostgresStore({ url: opened.url.replace(server.socketFolder, proxy.socketFolder) });
+    await expect(store.delete(1n, deleteCall())).resolves.toBe(true);
+    proxy.freeze();
+    await store.close();
+  });
+
+  test("does not delete for a call that is given up while it waits", async () => {
+    await using opened = await openWith([1n, 2n, 3n]);
+    const controller = new AbortController();
+    // Two batches are in flight.
+    const sent = Promise.all([1n, 2n].map((id) => opened.store.delete(id, deleteCall())));
+    const givenUp = opened.store.delete(3n, deleteCall({ signal: controller.signal }));
+    expect(opened.store.waiting).toEqual({ forBatch: 1, forBatchMax: 16_384, forLock: 0 });
+    controller.abort(new ConnectError("too late", Code.DeadlineExceeded));
+    await expect(givenUp).rejects.toMatchObject({ code: Code.DeadlineExceeded });
+    await expect(sent).resolves.toEqual([true, true]);
+    expect(await opened.plants()).toEqual([3n]);
+  });
+
+  test("tells a caller that nobody knows what a fault of its own came to", async () => {
+    await using opened = await openWith([1n]);
+    await failTries(opened.url, "DELETE ON plants", ["40001"]);
+    const context = {
+      get signal(): AbortSignal {
+        throw new TypeError("there is no signal");
+      },
+    };
+    const refused = await refusalOf(opened.store.delete(1n, { ...deleteCall(), context }));
+    expect(refused).toMatchObject({ code: Code.Unavailable, cause: new TypeError("there is no signal") });
+    expect(refused.rawMessage).toBe("the outcome of the deletion is unknown; repeating the request is safe");
+    expect(opened.store.problem).toBeUndefined();
+  });
+
+  test("waits a restart of the server out", async () => {
+    await using opened = await openWith([1n, 2n, 3n]);
+    await opened.store.delete(1n, deleteCall());
+    await server.stop("fast");
+    const answers = Promise.all([1n, 2n, 3n].map((id) => opened.store.delete(id, deleteCall())));
+    await server.start();
+    await expect(answers).resolves.toEqual([false, true, true]);
+    expect(opened.store.problem).toBeUndefined();
+  });
+
+  test("drops a call that is given up while the server is away, and waits for others", async () => {
+    const url = await server.createPlants([1n]);
+    const { promise: ended, resolve: end } = Promise.withResolvers<void>();
+    const store = await openPostgresStore({ url, onBatch: () => () => end() });
+    await server.stop("immediate");
+    const controller = new AbortController();
+    const given = store.delete(1n, deleteCall({ signal: controller.signal }));
+    controller.abort(new ConnectError("too late", Code.DeadlineExceeded));
+    await expect(given).rejects.toMatchObject({ code: Code.DeadlineExceeded });
+    await ended;
+    // That a caller is gone says nothing about the server.
+    expect(store.problem).toBeUndefined();
+    const answer = store.delete(1n, deleteCall());
+    await server.start();
+    await expect(answer).resolves.toBe(true);
+    await store.close();
+  });
+
+  test("sends nothing of what waits behind a batch that was given up", async () => {
+    await using opened = await openWith([1n, 2n, 3n, 4n]);
+    await failTries(opened.url, "DELETE ON plants", ["42P01", "42P01"]);
+    // The first two are batches of their own, and the others wait.
+    const answers = await Promise.allSettled([1n, 2n, 3n, 4n].map((id) => opened.store.delete(id, deleteCall())));
+    const refused = {
+      status: "rejected",
+      reason: expect.objectContaining({ rawMessage: "the plant store cannot delete at the moment" }),
+    };
+    expect(answers).toEqual([refused, refused, refused, refused]);
+    expect(await countTries(opened.url)).toBe(2);
+    expect(await opened.plants()).toEqual([1n, 2n, 3n, 4n]);
+  });
+
+  test.each([
+    {
+      name: "a table is missing",
+      sql: "ALTER TABLE deletions RENAME TO gone",
+      undo: "ALTER TABLE gone RENAME TO deletions",
+    },
+  ])("gives up at once when $name, and deletes nothing", async ({ sql, undo }) => {
+    await using opened = await openWith([1n]);
+    const batches: unknown[] = [];
+    const onBatch = (calls: readonly unknown[]) => (error?: unknown) => batches.push(calls.length, error);
+    const store = await openPostgresStore({ url: opened.url, onBatch });
+    await runSql(opened.url, sql);
+    await expect(store.delete(1n, deleteCall())).rejects.toMatchObject({ code: Code.Unavailable });
+    expect(store.problem).toMatch(/relation "plants_\d+\.deletions" does not exist$/);
+    // What is refused from then on is no batch.
+    await expect(store.delete(1n, deleteCall())).rejects.toMatchObject({ code: Code.Unavailable });
+    expect(batches).toEqual([1, expect.any(ConnectError)]);
+    await store.close();
+    await runSql(opened.url, undo);
+    expect(await opened.plants()).toEqual([1n]);
+  });
+
+  test.each([
+    {
+      name: "another table refers to",
+      sql: "CREATE TABLE beds (plant bigint REFERENCES plants); INSERT INTO beds VALUES (5), (12)",
+    },
+    {
+      name: "a trigger keeps",
+      sql: `CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS
+              $$ BEGIN IF OLD.id IN (5, 12) THEN RAISE 'not this one'; END IF; RETURN OLD; END $$;
+            CREATE TRIGGER keep BEFORE DELETE ON plants FOR EACH ROW EXECUTE FUNCTION keep()`,
+    },
+    { name: "a trigger keeps with a SQLSTATE of its own", sql: keeping("RAISE 'no' USING ERRCODE = 'PLANT'") },
+    { name: "a trigger keeps because a right is missing", sql: keeping("RAISE 'no' USING ERRCODE = '42501'") },
+    { name: "a trigger keeps because of a table that is not there", sql: keeping("DELETE FROM nowhere") },
+    { name: "a trigger keeps without a word", sql: keeping("RETURN NULL") },
+    {
+      name: "would be gone without its record, which a trigger drops",
+      sql: `CREATE FUNCTION drop_record() RETURNS trigger LANGUAGE plpgsql AS
+              $$ BEGIN IF NEW.plant_id IN (5, 12) THEN RETURN NULL; END IF; RETURN NEW; END $$;
+            CREATE TRIGGER drop_record BEFORE INSERT ON deletions FOR EACH ROW EXECUTE FUNCTION drop_record()`,
+    },
+  ])("refuses a plant that $name, and no call for another one at the same time", async ({ sql }) => {
+    const ids = Array.from({ length: 20 }, (_, i) => BigInt(i));
+    await using opened = await openWith(ids);
+    await runSql(opened.url, sql);
+    const refused = { status: "rejected", reason: expect.objectContaining({ code: Code.FailedPrecondition }) };
+    expect(await Promise.allSettled([opened.store.delete(5n, deleteCall())])).toEqual([refused]);
+    const answers = await Promise.allSettled([...ids, 99n].map((id) => opened.store.delete(id, deleteCall())));
+    expect(answers).toEqual([
+      ...ids.map((id) => (id === 5n || id === 12n ? refused : { status: "fulfilled", value: true })),
+      { status: "fulfilled", value: false },
+    ]);
+    expect(opened.store.problem).toBeUndefined();
+    expect(await opened.plants()).toEqual([5n, 12n]);
+    expect(await runSql(opened.url, "SELECT count(*) FROM deletions")).toEqual([{ count: "18" }]);
+  });
+  test.each(["", "%20-cclient_min_messages%3Derror"])(
+    "acknowledges nothing that its synchronous standbys do not have, with options%s",
+    async (options) => {
+      await using opened = await openWith([1n]);
+      const store = await openPostgresStore({ url: `${opened.url}${options}` });
+      const waiting = (query: string): Promise<unknown> =>
+        runSql(opened.url, `SELECT FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND query LIKE '%${query}%'`);
+      const answers = await withoutStandby(opened.url, async () => {
+        await server.stop("fast");
+        await server.start();
+        const deleting = store.delete(1n, deleteCall());
+        await expect.poll(() => waiting("WITH deleted")).not.toEqual([]);
+        await cancelWaitsForStandby(opened.url);
+        await expect.poll(() => waiting("SET batch = batch")).not.toEqual([]);
+        return { deleting };
+      });
+      await expect(answers.deleting).resolves.toBe(true);
+      expect(await opened.plants()).toEqual([]);
+      await store.close();
+    },
+  );
+});

@@ -1,0 +1,125 @@
+import { array, assert, asyncProperty, bigInt, integer, oneof, stringMatching } from "fast-check";
+import { describe, expect, test } from "vitest";
+import { BadLine, readIds } from "../../src/stores/read-ids.ts";
+
+const batchMax = 10_000;
+
+/** Reads the text, cut after every `size` bytes. */
+async function read(text: string, size = Number.POSITIVE_INFINITY): Promise<bigint[]> {
+  const ids: bigint[] = [];
+  for await (const batch of readIds(chunksOf(Buffer.from(text), size), batchMax)) ids.push(...batch);
+  return ids;
+}
+
+async function* chunksOf(bytes: Uint8Array, size: number): AsyncGenerator<Uint8Array> {
+  for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size);
+}
+
+describe("reading ids", () => {
+  test.each([
+    { name: "one id per line", text: "1\n-2\n0\n", want: [1n, -2n, 0n] },
+    { name: "a last line without an end", text: "1\n2", want: [1n, 2n] },
+    { name: "CRLF", text: "1\r\n2\r\n", want: [1n, 2n] },
+    { name: "empty lines", text: "\n1\n\r\n\n2\n\n", want: [1n, 2n] },
+    { name: "nothing", text: "", want: [] },
+    {
+      name: "both edges of int64",
+      text: "-9223372036854775808\n9223372036854775807\n",
+      want: [-(2n ** 63n), 2n ** 63n - 1n],
+    },
+  ])("takes $name", async ({ text, want }) => {
+    await expect(read(text)).resolves.toEqual(want);
+  });
+
+  test.each([
+    { name: "a word", text: "1\n2\nrose\n", says: 'line 3 is not the id of a plant: "rose"' },
+    { name: "a letter behind digits", text: "12a\n", says: 'line 1 is not the id of a plant: "12a"' },
+    { name: "a sign behind digits", text: "12/\n", says: 'line 1 is not the id of a plant: "12/"' },
+    { name: "a leading zero", text: "01\n", says: 'line 1 is not the id of a plant: "01"' },
+    { name: "minus zero", text: "-0\n", says: 'line 1 is not the id of a plant: "-0"' },
+    { name: "a plus sign", text: "+1\n", says: 'line 1 is not the id of a plant: "+1"' },
+    { name: "a space before the id", text: " 1\n", says: 'line 1 is not the id of a plant: " 1"' },
+    { name: "a minus sign alone", text: "-\n", says: 'line 1 is not the id of a plant: "-"' },
+    { name: "a leading zero of a negative", text: "-01\n", says: 'line 1 is not the id of a plant: "-01"' },
+    { name: "two minus signs", text: "--1\n", says: 'line 1 is not the id of a plant: "--1"' },
+    { name: "two ids in a line", text: "1,2\n", says: 'line 1 is not the id of a plant: "1,2"' },
+    { name: "a fraction", text: "1.0\n", says: 'line 1 is not the id of a plant: "1.0"' },
+    { name: "more than int64 holds", text: "9223372036854775808\n", says: /^line 1 .*"9223372036854775808"$/ },
+    { name: "less than int64 holds", text: "-9223372036854775809\n", says: /^line 1 .*"-9223372036854775809"$/ },
+    { name: "digits of another script", text: "٧\n", says: /^line 1 is not/ },
+    {
+      name: "a byte order mark",
+      text: "\uFEFF1\n",
+      says: /^line 1 begins with a byte order mark; save the file as UTF-8 without one$/,
+    },
+    { name: "64 digits", text: `${"7".repeat(64)}\n`, says: /^line 1 is not the id of a plant: "7{64}"$/ },
+    { name: "an endless line", text: `1\n${"7".repeat(100_000)}`, says: /^line 2 is not the id of a plant: "7{64}…"$/ },
+  ])("refuses $name and says where it is", async ({ text, says }) => {
+    await expect(read(text)).rejects.toThrow(BadLine);
+    await expect(read(text)).rejects.toThrow(says);
+    await expect(read(text, 1)).rejects.toThrow(says);
+  });
+
+  test("yields no batch without an id", async () => {
+    await expect(readIds(chunksOf(Buffer.from("\n\r\n"), 1), batchMax).next()).resolves.toMatchObject({ done: true });
+  });
+
+  test("does not wait for the end of a line that has none", async () => {
+    let chunks = 0;
+    async function* endless(): AsyncGenerator<Uint8Array> {
+      // An end after all, for a reader that would go on.
+      while (chunks++ < 1_000) yield Buffer.alloc(64, "7");
+    }
+    const reading = (async () => {
+      for await (const ids of readIds(endless(), batchMax)) expect(ids).toEqual([]);
+    })();
+    await expect(reading).rejects.toThrow(/^line 1 is not the id of a plant: "7{64}…"$/);
+    expect(chunks).toBe(2);
+  });
+
+  test("yields nothing of the batch that the bad line is in", async () => {
+    const text = `${"5\n".repeat(10_000)}${"6\n".repeat(10)}x\n`;
+    const seen: bigint[] = [];
+    const reading = (async () => {
+      for await (const ids of readIds(chunksOf(Buffer.from(text), 1_000), batchMax)) seen.push(...ids);
+    })();
+    await expect(reading).rejects.toThrow("line 10011 is not the id of a plant");
+    expect(seen).toEqual(Array<bigint>(10_000).fill(5n));
+  });
+
+  test("reads what was written, wherever the text is cut", async () => {
+    await assert(
+      asyncProperty(array(anyId), integer({ min: 1, max: 30 }), async (ids, size) => {
+        expect(await read(ids.map((id) => `${id}\n`).join(""), size)).toEqual(ids);
+      }),
+    );
+  });
+
+  test("refuses the first line that BigInt would not write", async () => {
+    const line = oneof(
+      anyId.map(String),
+      stringMatching(/^-?[0-9]{1,20}$/),
+      stringMatching(/^[0-9]{0,12}[-/:x][0-9]{0,9}$/),
+    );
+    await assert(
+      asyncProperty(array(line, { maxLength: 5 }), async (lines) => {
+        const bad = lines.findIndex((text) => !isWrittenId(text));
+        const reading = read(lines.map((text) => `${text}\n`).join(""));
+        if (bad < 0) expect(await reading).toEqual(lines.map(BigInt));
+        else await expect(reading).rejects.toThrow(`line ${bad + 1} is not the id of a plant: "${lines[bad]}"`);
+      }),
+    );
+  });
+});
+
+/** Ids of all lengths, and such as are near where the way of reading them changes. */
+const anyId = oneof(
+  bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }),
+  bigInt({ min: -(10n ** 10n), max: 10n ** 10n }),
+  bigInt({ min: 9_223_372_035_999_999_990n, max: 9_223_372_036_000_000_009n }),
+  bigInt({ min: -20n, max: 200n }),
+);
+
+function isWrittenId(text: string): boolean {
+  return /^-?[0-9]+$/.test(text) && String(BigInt.asIntN(64, BigInt(text))) === text;
+}

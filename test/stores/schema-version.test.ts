@@ -1,0 +1,65 @@
+import { describe, expect, test } from "vitest";
+import { noSchema, schemaAfter, schemaProblem } from "../../src/stores/schema-version.ts";
+
+describe("the schema after a list of steps", () => {
+  test.each([
+    { name: "none", steps: [], schema: { version: 1, oldestServer: 1 } },
+    { name: "one that expands", steps: [{}], schema: { version: 2, oldestServer: 1 } },
+    { name: "one that breaks", steps: [{ breaking: true as const }], schema: { version: 2, oldestServer: 2 } },
+    { name: "two that expand", steps: [{}, {}], schema: { version: 3, oldestServer: 2 } },
+    {
+      name: "one that expands after one that breaks",
+      steps: [{ breaking: true as const }, {}],
+      schema: { version: 3, oldestServer: 2 },
+    },
+  ])("can be used by the releases that it records: $name", ({ steps, schema }) => {
+    expect(schemaAfter(steps)).toEqual(schema);
+  });
+});
+
+describe("a release of schema version 2", () => {
+  test.each([
+    { name: "its own schema", schema: { version: 2, oldestServer: 1 } },
+    { name: "its own schema, which breaks with the release before", schema: { version: 2, oldestServer: 2 } },
+    { name: "the next schema, which expands its own", schema: { version: 3, oldestServer: 2 } },
+  ])("uses $name", ({ schema }) => {
+    expect(schemaProblem(schema, 2)).toBeUndefined();
+  });
+
+  test.each([
+    {
+      name: "no schema",
+      schema: noSchema,
+      problem: "there is no plant store in it yet: run `plantstore migrate` to create it",
+    },
+    {
+      name: "the schema before",
+      schema: { version: 1, oldestServer: 1 },
+      problem:
+        "its schema has version 1, and this release accepts versions 2 and 3: run `plantstore migrate` of this release",
+    },
+    {
+      name: "the next schema, which breaks with its own",
+      schema: { version: 3, oldestServer: 3 },
+      problem:
+        "its schema has version 3, which requires a release of schema version 3 or newer, " +
+        "and this release has schema version 2: use a newer release",
+    },
+    {
+      name: "the schema after the next",
+      schema: { version: 4, oldestServer: 3 },
+      problem:
+        "its schema has version 4, which requires a release of schema version 3 or newer, " +
+        "and this release has schema version 2: use a newer release",
+    },
+    {
+      name: "the schema after the next, whatever it records",
+      schema: { version: 4, oldestServer: 1 },
+      problem:
+        "its schema has version 4, which requires a release of schema version 3 or newer, " +
+        "and this release has schema version 2: use a newer release",
+    },
+  ])("refuses $name, and says what to do", ({ schema, problem }) => {
+    expect(schemaProblem(schema, 2)).toBe(problem);
+  });
+});

@@ -1,0 +1,377 @@
+import { Code } from "@connectrpc/connect";
+import {
+  closeSync,
+  copyFileSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  truncateSync,
+  utimesSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
+import { DatabaseSync } from "node:sqlite";
+import { setTimeout as sleep } from "node:timers/promises";
+import { describe, expect, test } from "vitest";
+import { backUp } from "../../../src/stores/sqlite/backup.ts";
+import { ChangesInPlace } from "../../../src/stores/sqlite/changes-in-place.ts";
+import { openDatabase } from "../../../src/stores/sqlite/database.ts";
+import { type DeleteBatch, prepareDeleteBatch } from "../../../src/stores/sqlite/delete-batch.ts";
+import { FileIdentity, onlyWhileSameFile } from "../../../src/stores/sqlite/file-identity.ts";
+import { openSqliteDatabase } from "../../../src/stores/sqlite/plant-database.ts";
+import { openSqliteStore } from "../../../src/stores/sqlite/store.ts";
+import { deleteCall } from "../../support/plants/delete-call.ts";
+import { plantsIn, readSqlite } from "../../support/plants/sqlite-file.ts";
+import { createTempFolder, type TempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
+
+const written = "another program, such as cp, has written to the file; run plantstore restore with a backup";
+const cut =
+  "its write-ahead log was truncated or overwritten; a restart may bring back plants whose deletion was acknowledged";
+
+const plants = { first: 1n, last: 2_000n };
+
+/** Creates a store in a folder, and `other.db`, a copy of it. Returns the path of the store. */
+function createStore(folder: TempFolder): string {
+  const file = folder.file("plants.db");
+  openDatabase({ file, plantsWhenCreated: plants }).close();
+  copyFileSync(file, folder.file("other.db"));
+  return file;
+}
+
+/** What is done to a file, of which `other` is a copy of before, or to its log. All keep their inodes. */
+const changes: readonly { name: string; change: (file: string, other: string) => void; problem: string }[] = [
+  { name: "its log is truncated to nothing", change: (file) => truncateSync(`${file}-wal`), problem: cut },
+  {
+    name: "the end of its log is cut off",
+    change: (file) => truncateSync(`${file}-wal`, statSync(`${file}-wal`).size - 1),
+    problem: cut,
+  },
+  {
+    name: "another log is copied over its log",
+    change: (file, other) => {
+      using db = new DatabaseSync(other);
+      db.exec("PRAGMA journal_mode = WAL; CREATE TABLE other AS SELECT randomblob(1000000)");
+      copyFileSync(`${other}-wal`, `${file}-wal`);
+    },
+    problem: cut,
+  },
+  {
+    name: "a copy of before is copied over the file",
+    change: (file, other) => copyFileSync(other, file),
+    problem: written,
+  },
+  {
+    name: "a smaller store is copied over the file",
+    change: (file, other) => {
+      openDatabase({ file: `${other}.small`, plantsWhenCreated: { first: 1n, last: 3n } }).close();
+      copyFileSync(`${other}.small`, file);
+    },
+    problem: written,
+  },
+  { name: "the file is truncated to nothing", change: (file) => truncateSync(file), problem: written },
+];
+
+function batchOf(id: bigint): DeleteBatch {
+  return { ids: [id], subjects: ["tester"], requestIds: ["request-1"] };
+}
+
+describe("a store whose file is changed in place", () => {
+  test.each(changes)("acknowledges no further deletion once $name", async ({ change, problem }) => {
+    using folder = createTempFolder();
+    const file = createStore(folder);
+    const store = await openSqliteStore({ file });
+    await expect(store.delete(1n, deleteCall())).resolves.toBe(true);
+    change(file, folder.file("other.db"));
+    await expect(store.delete(2n, deleteCall())).rejects.toMatchObject({ code: Code.Unavailable });
+    expect(store.problem).toBe(`${file}: ${problem}`);
+    expect(store.needsRestart).toBe(false);
+    const [changed, log] = [readFileSync(file), readFileSync(`${file}-wal`)];
+    await store.close();
+    // A log that does not belong to the file would damage it.
+    expect(readFileSync(file).equals(changed)).toBe(true);
+    expect(readFileSync(`${file}-wal`).equals(log)).toBe(true);
+    expect(folder.open()).toEqual([]);
+  });
+
+  test.each(changes)("says that an outcome is unknown when $name between a commit and its answer", (row) => {
+    using folder = createTempFolder();
+    const file = createStore(folder);
+    const db = openDatabase({ file });
+    const identity = new FileIdentity(file, db);
+    const deleteWherever = prepareDeleteBatch(db);
+    let isChanged = false;
+    const deleteBatch = onlyWhileSameFile(identity, (batch) => {
+      const result = deleteWherever(batch);
+      if (isChanged) row.change(file, folder.file("other.db"));
+      return result;
+    });
+    expect(deleteBatch(batchOf(1n))).toMatchObject({ kind: "committed" });
+    isChanged = true;
+    expect(deleteBatch(batchOf(2n))).toMatchObject({ kind: "unknown", problem: { text: row.problem } });
+    expect(deleteBatch(batchOf(3n))).toMatchObject({ kind: "nothing-done", problem: { text: row.problem } });
+    identity.close();
+  });
+
+  test.each(["its log is truncated to nothing", "a copy of before is copied over the file"])(
+    "notices that $0 just before a commit",
+    (name) => {
+      using folder = createTempFolder();
+      const file = createStore(folder);
+      const db = openDatabase({ file });
+      const identity = new FileIdentity(file, db);
+      const deleteWherever = prepareDeleteBatch(db);
+      const deleteBatch = onlyWhileSameFile(identity, (batch) => {
+        if (batch.ids[0] === 2n) changes.find((row) => row.name === name)?.change(file, folder.file("other.db"));
+        return deleteWherever(batch);
+      });
+      expect(deleteBatch(batchOf(1n))).toMatchObject({ kind: "committed" });
+      // Its frames come behind the place of the old ones, so that the log is as long as it should be.
+      expect(deleteBatch(batchOf(2n))).toMatchObject({ kind: "unknown" });
+      identity.close();
+    },
+  );
+});
+
+/** A file that is open and watched, and another connection to it. */
+function watch(folder: TempFolder) {
+  const file = createStore(folder);
+  const db = openDatabase({ file });
+  const identity = new FileIdentity(file, db);
+  const other = new DatabaseSync(file);
+  return {
+    file,
+    find: () => identity.findProblem()?.text,
+    deletePlant: (id: bigint) => expect(prepareDeleteBatch(db)(batchOf(id))).toMatchObject({ outcomes: [true] }),
+    other,
+    /** Copies all of the log into the file. */
+    checkpoint: () => other.exec("PRAGMA wal_checkpoint(FULL)"),
+    copyOver: () => copyFileSync(folder.file("other.db"), file),
+    [Symbol.dispose]: () => {
+      other.close();
+      identity.close();
+    },
+  };
+}
+
+describe("the watch of a file", () => {
+  test("closes what it has opened, and leaves no log behind", () => {
+    using folder = createTempFolder();
+    {
+      using watched = watch(folder);
+      watched.deletePlant(1n);
+    }
+    expect(folder.open()).toEqual([]);
+    expect(readdirSync(folder.path).toSorted()).toEqual(["other.db", "plants.db"]);
+  });
+
+  test("notices a copy over a file whose log was left by a crash, before the first checkpoint", () => {
+    using folder = createTempFolder();
+    {
+      using watched = watch(folder);
+      watched.deletePlant(1n);
+      for (const end of ["", "-wal"]) copyFileSync(`${watched.file}${end}`, `${folder.file("left.db")}${end}`);
+    }
+    const file = folder.file("left.db");
+    const identity = new FileIdentity(file, openDatabase({ file }));
+    expect(identity.findProblem()).toBeUndefined();
+    copyFileSync(folder.file("other.db"), file);
+    expect(identity.findProblem()).toMatchObject({ text: written });
+    identity.close();
+  });
+
+  test("stays with what it has found", () => {
+    using folder = createTempFolder();
+    using watched = watch(folder);
+    watched.deletePlant(1n);
+    const log = readFileSync(`${watched.file}-wal`);
+    truncateSync(`${watched.file}-wal`);
+    expect(watched.find()).toBe(cut);
+    writeFileSync(`${watched.file}-wal`, log);
+    expect(watched.find()).toBe(cut);
+  });
+
+  test("notices a copy right after a checkpoint that it has seen", () => {
+    using folder = createTempFolder();
+    using watched = watch(folder);
+    watched.deletePlant(1n);
+    expect(watched.find()).toBeUndefined();
+    watched.checkpoint();
+    expect(watched.find()).toBeUndefined();
+    watched.copyOver();
+    expect(watched.find()).toBe(written);
+  });
+
+  test("notices by its length a copy right after a checkpoint that it has not seen", () => {
+    using folder = createTempFolder();
+    using watched = watch(folder);
+    watched.deletePlant(1n);
+    watched.checkpoint();
+    truncateSync(watched.file, statSync(watched.file).size - 4_096);
+    expect(watched.find()).toBe(written);
+  });
+
+  test("notices by its length a copy that has the time of before", () => {
+    using folder = createTempFolder();
+    using watched = watch(folder);
+    utimesSync(watched.file, 1, 1);
+    watched.deletePlant(1n);
+    watched.checkpoint();
+    expect(watched.find()).toBeUndefined();
+    utimesSync(watched.file, 1, 1);
+    watched.deletePlant(2n);
+    watched.checkpoint();
+    utimesSync(watched.file, 1, 1);
+    expect(watched.find()).toBeUndefined();
+    // The log is begun again, so that the index does not say how long the file is.
+    watched.deletePlant(3n);
+    truncateSync(watched.file, statSync(watched.file).size - 4_096);
+    utimesSync(watched.file, 1, 1);
+    expect(watched.find()).toBe(written);
+  });
+
+  test.each([
+    { name: "a commit that begins the log again, and a checkpoint", commits: 1, checkpoints: 1 },
+    { name: "a checkpoint of a log that was begun again since, and again", commits: 2, checkpoints: 1 },
+  ])("goes on after $name", ({ commits, checkpoints }) => {
+    using folder = createTempFolder();
+    using watched = watch(folder);
+    watched.deletePlant(1n);
+    watched.checkpoint();
+    for (let look = 0; look < 3; look++) expect(watched.find()).toBeUndefined();
+    for (let commit = 0; commit < commits; commit++) {
+      watched.other.exec(`DELETE FROM plants WHERE id = ${commit + 2}`);
+      if (commit < checkpoints) watched.checkpoint();
+    }
+    expect(watched.find()).toBeUndefined();
+  });
+
+  test("goes on after a commit that a reader keeps from beginning the log again, and a checkpoint that truncates it", () => {
+    using folder = createTempFolder();
+    using watched = watch(folder);
+    watched.deletePlant(1n);
+    using reader = new DatabaseSync(watched.file, { readOnly: true });
+    reader.exec("BEGIN; SELECT count(*) FROM plants");
+    watched.checkpoint();
+    for (let look = 0; look < 3; look++) expect(watched.find()).toBeUndefined();
+    watched.other.exec("DELETE FROM plants WHERE id = 2");
+    reader.exec("COMMIT");
+    watched.other.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+    expect(watched.find()).toBeUndefined();
+  });
+
+  test("goes on where SQLite has written between its stat and the index", () => {
+    using folder = createTempFolder();
+    using watched = watch(folder);
+    const look = new ChangesInPlace(watched.file, () => statSync(watched.file));
+    const bytesOfLog = (): number => statSync(`${watched.file}-wal`).size;
+    const [file, log] = [statSync(watched.file), bytesOfLog()];
+    watched.other.exec("CREATE TABLE other AS SELECT randomblob(100000)");
+    expect(look.find(file, log)).toBeUndefined();
+    const logAfter = bytesOfLog();
+    watched.checkpoint();
+    expect(look.find(file, logAfter)).toBeUndefined();
+    expect(look.find(statSync(watched.file), logAfter)).toBeUndefined();
+    look.close();
+  });
+
+  test("keeps old records from being dropped in a file that was changed", async () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    using db = openDatabase({ file, migrates: true });
+    db.exec(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 300000)
+             INSERT INTO deletions SELECT i, i, i, '', '', i FROM n`);
+    const store = await openSqliteStore({ file });
+    truncateSync(`${file}-wal`);
+    await expect(store.delete(2n, deleteCall())).rejects.toMatchObject({ code: Code.Unavailable });
+    expect(store.problem).toBe(`${file}: ${cut}`);
+    const log = readFileSync(`${file}-wal`);
+    // Time for many slices.
+    await sleep(200);
+    expect(readFileSync(`${file}-wal`).equals(log)).toBe(true);
+    await store.close();
+  });
+});
+
+describe("a store whose file other processes use by SQLite", () => {
+  const uses: readonly { name: string; use: (file: string, other: DatabaseSync) => void | Promise<void> }[] = [
+    { name: "checkpoint", use: (_file, other) => other.exec("PRAGMA wal_checkpoint(FULL)") },
+    { name: "begin the log again", use: (_file, other) => other.exec("PRAGMA wal_checkpoint(RESTART)") },
+    { name: "truncate the log", use: (_file, other) => other.exec("PRAGMA wal_checkpoint(TRUNCATE)") },
+    {
+      name: "write, checkpoint and truncate the log",
+      use: (_file, other) => {
+        other.exec("CREATE TABLE IF NOT EXISTS other (x); INSERT INTO other VALUES (randomblob(100000))");
+        other.exec("PRAGMA wal_checkpoint(TRUNCATE); INSERT INTO other VALUES (1)");
+      },
+    },
+    { name: "make the file smaller", use: (_file, other) => other.exec("VACUUM; PRAGMA wal_checkpoint(TRUNCATE)") },
+    {
+      name: "shorten a long log",
+      use: (_file, other) => {
+        other.exec("PRAGMA journal_size_limit = 4096; CREATE TABLE IF NOT EXISTS other (x)");
+        other.exec(
+          "INSERT INTO other VALUES (randomblob(10000000)); PRAGMA wal_checkpoint(RESTART); DELETE FROM other",
+        );
+      },
+    },
+    {
+      name: "import",
+      use: async (file) => {
+        await using database = await openSqliteDatabase(file);
+        await using running = await database.startImport();
+        await running.add(Array.from({ length: 20_000 }, (_, i) => BigInt(10_000 + i)));
+      },
+    },
+    { name: "back up", use: (file) => backUp(file, `${file}.${Math.random()}`) },
+    { name: "open and close", use: (file) => openDatabase({ file }).close() },
+    { name: "read", use: (_file, other) => void other.prepare("SELECT count(*) FROM plants").get() },
+  ];
+
+  test.each(uses)("goes on while these $name", async ({ use }) => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    const store = await openSqliteStore({ file, plantsWhenCreated: plants });
+    const other = new DatabaseSync(file);
+    for (let id = 1n; id <= 9n; id += 3n) {
+      for (const next of [id, id + 1n]) await expect(store.delete(next, deleteCall())).resolves.toBe(true);
+      await use(file, other);
+      await expect(store.delete(id + 2n, deleteCall())).resolves.toBe(true);
+    }
+    expect(store.problem).toBeUndefined();
+    other.close();
+    await store.close();
+    expect(plantsIn(file).filter((id) => id < 20n)[0]).toBe(10n);
+    expect(readSqlite(file, "PRAGMA integrity_check")).toEqual([{ integrity_check: "ok" }]);
+  });
+
+  test("goes on where checkpoints of its own follow each other", async () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    const store = await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: 20_000n } });
+    const writtenBefore = statSync(file).mtimeMs;
+    for (let first = 1n; first < 20_000n; first += 100n) {
+      const ids = Array.from({ length: 100 }, (_, i) => first + BigInt(i));
+      await expect(Promise.all(ids.map((id) => store.delete(id, deleteCall())))).resolves.not.toContain(false);
+    }
+    expect(statSync(file).mtimeMs).toBeGreaterThan(writtenBefore);
+    expect(store.problem).toBeUndefined();
+    await store.close();
+  });
+
+  test("is not stopped by a checkpoint that is still running", () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    openDatabase({ file, plantsWhenCreated: plants }).close();
+    const db = openDatabase({ file });
+    const identity = new FileIdentity(file, db);
+    expect(prepareDeleteBatch(db)(batchOf(1n))).toMatchObject({ kind: "committed" });
+    // What a checkpoint sets in the index before it writes to the file.
+    const index = openSync(`${file}-shm`, "r+");
+    writeSync(index, new Uint32Array([99]), 0, 4, 128);
+    closeSync(index);
+    utimesSync(file, 1, 1);
+    expect(identity.findProblem()).toBeUndefined();
+    identity.close();
+  });
+});

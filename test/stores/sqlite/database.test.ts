@@ -1,0 +1,295 @@
+import { chmodSync, existsSync, mkdirSync, statSync, writeFileSync } from "node:fs";
+import { constants, DatabaseSync } from "node:sqlite";
+import { describe, expect, test } from "vitest";
+import { StoreOpenError } from "../../../src/stores/store-open-error.ts";
+import { backUp } from "../../../src/stores/sqlite/backup.ts";
+import { checkDatabaseFile, demandFixedLog, makeDurable, openDatabase } from "../../../src/stores/sqlite/database.ts";
+import { migrate, versionOf } from "../../../src/stores/sqlite/migrate.ts";
+import { ownSchema } from "../../../src/stores/sqlite/migrations.ts";
+import { openSqliteStore } from "../../../src/stores/sqlite/store.ts";
+import { lockTimeoutMsDefault } from "../../../src/stores/sqlite/transaction.ts";
+import { waitLimitMs } from "../../../packages/testing/src/deadline.ts";
+import { plantsIn } from "../../support/plants/sqlite-file.ts";
+import { createTempFolder, type TempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
+
+function writeDatabase(file: string, sql: string): void {
+  const db = new DatabaseSync(file);
+  db.exec(sql);
+  db.close();
+}
+
+// Windows has no such modes.
+test.runIf(process.platform !== "win32")(
+  "a store, its log and its backup can be read by their owner alone",
+  async () => {
+    using folder = createTempFolder();
+    const modesOf = (...names: readonly string[]): string[] =>
+      names.map((name) => (statSync(folder.file(name)).mode & 0o777).toString(8));
+    using db = openDatabase({ file: folder.file("plants.db"), migrates: true });
+    db.exec("INSERT INTO plants VALUES (1)");
+    backUp(folder.file("plants.db"), folder.file("backup.db"));
+    expect(modesOf("plants.db", "plants.db-wal", "plants.db-shm", "backup.db")).toEqual(["600", "600", "600", "600"]);
+    chmodSync(folder.file("plants.db"), 0o640);
+    openDatabase({ file: folder.file("plants.db") }).close();
+    expect(modesOf("plants.db")).toEqual(["640"]);
+  },
+);
+
+describe("opening a database file", () => {
+  test("makes a commit wait for the disk", () => {
+    using folder = createTempFolder();
+    const db = openDatabase({ file: folder.file("plants.db"), migrates: true });
+    expect(db.prepare("PRAGMA journal_mode").get()).toEqual({ journal_mode: "wal" });
+    // 2 is FULL (sqlite.org/pragma.html#pragma_synchronous).
+    expect(db.prepare("PRAGMA synchronous").get()).toEqual({ synchronous: 2n });
+    // What macOS needs in addition.
+    expect(db.prepare("PRAGMA fullfsync").get()).toEqual({ fullfsync: 1n });
+    expect(db.prepare("PRAGMA checkpoint_fullfsync").get()).toEqual({ checkpoint_fullfsync: 1n });
+    db.close();
+  });
+
+  test("refuses a database for which SQLite cannot keep a write-ahead log", () => {
+    // What is in memory has a journal of its own.
+    using db = new DatabaseSync(":memory:", { readBigInts: true });
+    expect(() => makeDurable(db)).toThrow(/ cannot keep a write-ahead log, so commits would not be durable$/);
+  });
+
+  test("refuses a database whose commits SQLite would not sync", () => {
+    using folder = createTempFolder();
+    using db = new DatabaseSync(folder.file("plants.db"), { readBigInts: true });
+    db.exec("PRAGMA synchronous = NORMAL");
+    db.setAuthorizer((action, name, value) =>
+      action === constants.SQLITE_PRAGMA && name === "synchronous" && value !== null
+        ? constants.SQLITE_IGNORE
+        : constants.SQLITE_OK,
+    );
+    expect(() => makeDurable(db)).toThrow(/ so commits would not be durable$/);
+  });
+
+  test("asks for a lock again every two milliseconds, and not as seldom as SQLite does by itself", () => {
+    using folder = createTempFolder();
+    using db = openDatabase({ file: folder.file("plants.db"), migrates: true });
+    expect(db.prepare("PRAGMA busy_timeout").get()).toEqual({ timeout: 2n });
+  });
+
+  test("gives back what a long read has let the log grow by", () => {
+    using folder = createTempFolder();
+    using db = openDatabase({ file: folder.file("plants.db"), migrates: true });
+    expect(db.prepare("PRAGMA journal_size_limit").get()).toEqual({ journal_size_limit: 16n * 1024n * 1024n });
+  });
+
+  test.each([
+    { version: "3.51.3", isTaken: true },
+    { version: "3.51.10", isTaken: true },
+    { version: "3.52.0", isTaken: true },
+    { version: "4.0.0", isTaken: true },
+    { version: "3.51.2", isTaken: false },
+    { version: "3.50.7", isTaken: true },
+    { version: "3.50.6", isTaken: false },
+    { version: "3.49.9", isTaken: false },
+    { version: "3.44.6", isTaken: true },
+    { version: "3.44.5", isTaken: false },
+    { version: "3.6.23.1", isTaken: false },
+    { version: "2.99.99", isTaken: false },
+  ])("takes no SQLite whose log can lose commits: $version", ({ version, isTaken }) => {
+    using db = new DatabaseSync(":memory:");
+    db.function("sqlite_version", () => version);
+    const open = expect(() => demandFixedLog(db));
+    if (isTaken) open.not.toThrow();
+    else
+      open.toThrow(
+        `this Node has SQLite ${version}, which can lose commits; ` +
+          "3.51.3 or newer is needed, as Node 24.15 has it, or 3.50.7 or 3.44.6",
+      );
+  });
+
+  test("takes a name that SQLite itself would not take for a file", () => {
+    using folder = createTempFolder();
+    const cwd = process.cwd();
+    process.chdir(folder.path);
+    try {
+      openDatabase({ file: ":memory:", plantsWhenCreated: { first: 1n, last: 2n } }).close();
+      const again = openDatabase({ file: ":memory:" });
+      expect(again.prepare("SELECT count(*) AS plants FROM plants").get()).toEqual({ plants: 2n });
+      again.close();
+    } finally {
+      process.chdir(cwd);
+    }
+  });
+
+  const unopenable: readonly {
+    name: string;
+    prepare: (folder: TempFolder) => string;
+    says: RegExp;
+    onlyByWriting?: boolean;
+  }[] = [
+    {
+      name: "a folder that does not exist",
+      prepare: (folder) => folder.file("nowhere/plants.db"),
+      says: /cannot open .*nowhere\/plants\.db: the folder .*nowhere does not exist$/,
+    },
+    {
+      name: "a folder in place of the file",
+      prepare: (folder) => {
+        mkdirSync(folder.file("plants.db"));
+        return folder.file("plants.db");
+      },
+      says: /plants\.db: it is a folder$/,
+    },
+    {
+      name: "a file in place of the folder",
+      prepare: (folder) => {
+        writeFileSync(folder.file("file"), "");
+        return folder.file("file/plants.db");
+      },
+      says: /file is not a folder$/,
+    },
+    {
+      // Root is told so by SQLite, everybody else by the folder's permissions.
+      name: "a folder that takes no files",
+      onlyByWriting: true,
+      prepare: () => "/proc/plants.db",
+      says: /^cannot open \/proc\/plants\.db: (the folder \/proc cannot be written|the file cannot be opened)$/,
+    },
+    {
+      name: "a file that is no database",
+      prepare: (folder) => {
+        writeFileSync(folder.file("plants.db"), "not a database ".repeat(1_000));
+        return folder.file("plants.db");
+      },
+      says: /plants\.db: the file is not an SQLite database$/,
+    },
+    {
+      name: "another program's database",
+      prepare: (folder) => {
+        writeDatabase(folder.file("plants.db"), "CREATE TABLE plants (id INTEGER, name TEXT)");
+        return folder.file("plants.db");
+      },
+      says: /plants\.db: it is another program's SQLite database$/,
+    },
+    {
+      name: "a schema of a newer release",
+      prepare: (folder) => {
+        openDatabase({ file: folder.file("plants.db"), migrates: true }).close();
+        writeDatabase(folder.file("plants.db"), "PRAGMA user_version = 99");
+        return folder.file("plants.db");
+      },
+      says: /plants\.db: its schema has version 99, which requires a release of schema version 98 or newer, and this release has schema version 1: use a newer release$/,
+    },
+    {
+      name: "the next release's schema if that excludes this release",
+      prepare: (folder) => {
+        openDatabase({ file: folder.file("plants.db"), migrates: true }).close();
+        writeDatabase(
+          folder.file("plants.db"),
+          "PRAGMA user_version = 2; UPDATE plantstore_schema SET oldest_server = 2",
+        );
+        return folder.file("plants.db");
+      },
+      says: /plants\.db: its schema has version 2, which requires a release of schema version 2 or newer, and this release has schema version 1: use a newer release$/,
+    },
+    {
+      name: "a damaged database",
+      prepare: (folder) => {
+        openDatabase({ file: folder.file("plants.db"), migrates: true }).close();
+        const db = new DatabaseSync(folder.file("plants.db"), { defensive: false });
+        db.exec(
+          "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = 'CREATE TABLE nonsense(' WHERE name = 'plants'",
+        );
+        db.close();
+        return folder.file("plants.db");
+      },
+      says: /plants\.db: the file is damaged$/,
+    },
+  ];
+
+  test.each(unopenable)("says what is wrong with $name", ({ prepare, says, onlyByWriting }) => {
+    using folder = createTempFolder();
+    const file = prepare(folder);
+    const open = (): unknown => openDatabase({ file, migrates: onlyByWriting === true });
+    expect(open).toThrow(StoreOpenError);
+    expect(open).toThrow(says);
+    expect(open).toThrow(expect.objectContaining({ cause: expect.any(Error) }));
+    if (onlyByWriting !== true) expect(() => checkDatabaseFile(file)).toThrow(says);
+    // The last connection that closes takes the log away.
+    expect(existsSync(`${file}-wal`)).toBe(false);
+  });
+
+  test("says what is wrong in the same words where the storage thread opens it", async () => {
+    using folder = createTempFolder();
+    const opened = openSqliteStore({ file: folder.file("nowhere/plants.db") });
+    const says = /^cannot open .*nowhere\/plants\.db: the folder .*nowhere does not exist$/;
+    await expect(opened).rejects.toEqual(
+      expect.objectContaining({ name: "StoreOpenError", code: "ERR_STORE_OPEN", message: expect.stringMatching(says) }),
+    );
+  });
+
+  test("creates a store in a database without tables, whatever version that has", () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    writeDatabase(file, `PRAGMA user_version = ${ownSchema.version}`);
+    openDatabase({ file, plantsWhenCreated: { first: 1n, last: 2n } }).close();
+    expect(plantsIn(file)).toHaveLength(2);
+  });
+
+  test("takes only the steps that are left when another process has migrated it meanwhile", () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    using db = new DatabaseSync(file, { readBigInts: true });
+    let asked = 0;
+    // SQLite asks when it has the lock to take: the version has been read by then.
+    db.setAuthorizer((action) => {
+      if (action === constants.SQLITE_TRANSACTION && asked++ === 0) openDatabase({ file, migrates: true }).close();
+      return constants.SQLITE_OK;
+    });
+    migrate(db, { plantsWhenCreated: { first: 1n, last: 2n } });
+    expect(asked).toBeGreaterThan(0);
+    expect(versionOf(db)).toEqual(ownSchema);
+    // It was not this one that created the store.
+    expect(db.prepare("SELECT count(*) AS plants FROM plants").get()).toEqual({ plants: 0n });
+  });
+
+  test("creates it once where many open it at the same time", async () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    const options = { file, plantsWhenCreated: { first: 1n, last: 2_000n }, lockTimeoutMs: waitLimitMs };
+    const stores = await Promise.all([1, 2, 3, 4].map(() => openSqliteStore(options)));
+    await Promise.all(stores.map((store) => store.close()));
+    expect(plantsIn(file)).toHaveLength(2_000);
+  });
+
+  test("says that the file is locked", () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    const other = new DatabaseSync(file);
+    other.exec("BEGIN EXCLUSIVE");
+    const begunMs = performance.now();
+    expect(() => openDatabase({ file, migrates: true, lockTimeoutMs: 10 })).toThrow(
+      /another process holds the lock on the file$/,
+    );
+    expect(performance.now() - begunMs).toBeLessThan(lockTimeoutMsDefault);
+    other.close();
+  });
+
+  test("waits no longer for a reader of a file that has no write-ahead log yet", () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    openDatabase({ file, migrates: true }).close();
+    using reader = new DatabaseSync(file);
+    reader.exec("PRAGMA journal_mode = DELETE; BEGIN; SELECT count(*) FROM plants");
+    const begunMs = performance.now();
+    expect(() => openDatabase({ file, lockTimeoutMs: 10 })).toThrow(/another process holds the lock on the file$/);
+    expect(performance.now() - begunMs).toBeLessThan(lockTimeoutMsDefault);
+  });
+
+  test("leaves another program's database as it is", () => {
+    using folder = createTempFolder();
+    const file = folder.file("other.db");
+    writeDatabase(file, "CREATE TABLE t (x); INSERT INTO t VALUES (1)");
+    expect(() => openDatabase({ file })).toThrow(StoreOpenError);
+    const db = new DatabaseSync(file);
+    expect(db.prepare("PRAGMA journal_mode").get()).toEqual({ journal_mode: "delete" });
+    expect(db.prepare("SELECT name FROM sqlite_schema").all()).toEqual([{ name: "t" }]);
+    db.close();
+  });
+});

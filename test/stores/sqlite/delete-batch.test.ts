@@ -1,0 +1,291 @@
+import type { DatabaseSync } from "node:sqlite";
+import { describe, expect, test } from "vitest";
+import { openDatabase } from "../../../src/stores/sqlite/database.ts";
+import { type DeleteBatch, type OtherEnd, prepareDeleteBatch } from "../../../src/stores/sqlite/delete-batch.ts";
+import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
+
+function batchOf(...ids: bigint[]): DeleteBatch {
+  return {
+    ids,
+    // Long, so that a batch needs more pages than the database has.
+    subjects: ids.map(() => "s".repeat(2_000)),
+    requestIds: ids.map(() => "request"),
+  };
+}
+
+function keptAt(...indexes: readonly number[]): readonly OtherEnd[] {
+  return indexes.map((index) => ({ index, end: "kept" }));
+}
+
+function countOf(db: DatabaseSync, table: string): unknown {
+  return db.prepare(`SELECT count(*) AS rows FROM ${table}`).get();
+}
+
+describe("committing a batch", () => {
+  test("gives a plant that is named twice to the first caller that names it", () => {
+    using folder = createTempFolder();
+    const db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 3n } });
+    const deleteBatch = prepareDeleteBatch(db);
+    expect(deleteBatch(batchOf(2n, 2n, 9n, 3n))).toEqual({
+      kind: "committed",
+      outcomes: [true, false, false, true],
+      otherEnds: [],
+    });
+    db.close();
+  });
+
+  test("does nothing at all when the disk fills up half way, and works again when there is room", () => {
+    using folder = createTempFolder();
+    const db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 100n } });
+    const deleteBatch = prepareDeleteBatch(db);
+    const batch = batchOf(...Array.from({ length: 100 }, (_, i) => BigInt(i + 1)));
+    // SQLite answers a database at its size limit as it answers a full disk: SQLITE_FULL.
+    db.exec("PRAGMA max_page_count = 1");
+    expect(deleteBatch(batch)).toEqual({
+      kind: "nothing-done",
+      problem: { text: "the disk is full", isTemporary: true },
+      outcomes: [],
+      otherEnds: [],
+    });
+    expect([countOf(db, "plants"), countOf(db, "deletions")]).toEqual([{ rows: 100n }, { rows: 0n }]);
+    db.exec("PRAGMA max_page_count = 1000000");
+    expect(deleteBatch(batch)).toEqual({ kind: "committed", outcomes: batch.ids.map(() => true), otherEnds: [] });
+    expect([countOf(db, "plants"), countOf(db, "deletions")]).toEqual([{ rows: 0n }, { rows: 100n }]);
+    db.close();
+  });
+
+  test("tells calls whose key was used by their own end, and touches no plant for them", () => {
+    using folder = createTempFolder();
+    const db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 8n } });
+    const deleteBatch = prepareDeleteBatch(db);
+    deleteBatch({ ...batchOf(1n), keys: ["used"] });
+    // Restored, and plant 2 is kept.
+    db.exec(`
+      INSERT INTO plants VALUES (1);
+      CREATE TRIGGER keep BEFORE DELETE ON plants WHEN old.id IN (1, 2) BEGIN SELECT RAISE(ABORT, 'no'); END`);
+    const keys = ["used", "kept", "used", undefined, "new", "new", "new"];
+    expect(deleteBatch({ ...batchOf(1n, 2n, 3n, 4n, 5n, 5n, 6n), keys })).toEqual({
+      kind: "committed",
+      outcomes: [false, false, false, true, true, false, false],
+      otherEnds: [
+        { index: 0, end: "replayed" },
+        { index: 1, end: "kept" },
+        { index: 2, end: "key-taken" },
+        { index: 5, end: "replayed" },
+        { index: 6, end: "key-taken" },
+      ],
+    });
+    expect(idsIn(db, "SELECT id FROM plants ORDER BY id")).toEqual([1n, 2n, 3n, 6n, 7n, 8n]);
+    const keysKept =
+      "SELECT k.idempotency_key AS id FROM deletions LEFT JOIN idempotency_keys AS k USING (seq) ORDER BY seq";
+    expect(idsIn(db, keysKept)).toEqual(["used", null, "new"]);
+    db.close();
+  });
+
+  test.each([
+    {
+      name: "is new when its record is gone",
+      sql: "INSERT INTO idempotency_keys VALUES ('used', 7, 5)",
+    },
+    {
+      name: "is new when the number of its record is that of another one",
+      sql: `INSERT INTO deletions VALUES (7, 1, 6, '', '', 1); INSERT INTO idempotency_keys VALUES ('used', 7, 5)`,
+    },
+  ])("a key $name, and belongs to that plant from then on", ({ sql }) => {
+    using folder = createTempFolder();
+    const db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 2n } });
+    db.exec(sql);
+    const deleteBatch = prepareDeleteBatch(db);
+    const keys = ["used"];
+    expect(deleteBatch({ ...batchOf(1n), keys })).toEqual({ kind: "committed", outcomes: [true], otherEnds: [] });
+    expect(deleteBatch({ ...batchOf(1n), keys }).otherEnds).toEqual([{ index: 0, end: "replayed" }]);
+    expect(deleteBatch({ ...batchOf(2n), keys }).otherEnds).toEqual([{ index: 0, end: "key-taken" }]);
+    expect(idsIn(db, "SELECT id FROM plants")).toEqual([2n]);
+    db.close();
+  });
+
+  test("finds the key of a record to which a trigger gives another time", () => {
+    using folder = createTempFolder();
+    const db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 2n } });
+    db.exec(`CREATE TRIGGER seconds AFTER INSERT ON deletions
+             BEGIN UPDATE deletions SET deleted_at = 1000 * (deleted_at / 1000) - 1 WHERE seq = new.seq; END`);
+    const deleteBatch = prepareDeleteBatch(db);
+    expect(deleteBatch({ ...batchOf(1n), keys: ["k"] }).outcomes).toEqual([true]);
+    expect(deleteBatch({ ...batchOf(2n), keys: ["k"] }).otherEnds).toEqual([{ index: 0, end: "key-taken" }]);
+    db.close();
+  });
+
+  test("keeps a plant whose key a trigger silently skips", () => {
+    using folder = createTempFolder();
+    const db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 3n } });
+    db.exec(`CREATE TRIGGER keep BEFORE INSERT ON idempotency_keys WHEN new.idempotency_key = 'no'
+             BEGIN SELECT RAISE(IGNORE); END`);
+    expect(prepareDeleteBatch(db)({ ...batchOf(1n, 2n, 3n), keys: ["yes", "no", undefined] })).toEqual({
+      kind: "committed",
+      outcomes: [true, false, true],
+      otherEnds: keptAt(1),
+    });
+    expect(idsIn(db, "SELECT id FROM plants")).toEqual([2n]);
+    expect(idsIn(db, "SELECT plant_id AS id FROM deletions ORDER BY seq")).toEqual([1n, 3n]);
+    db.close();
+  });
+
+  test("numbers its batches on from those that are in the record", () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    const first = openDatabase({ file, plantsWhenCreated: { first: 1n, last: 4n } });
+    const deleteBatch = prepareDeleteBatch(first);
+    deleteBatch(batchOf(1n, 2n));
+    deleteBatch(batchOf(3n));
+    first.close();
+    const second = openDatabase({ file });
+    prepareDeleteBatch(second)(batchOf(4n));
+    expect(second.prepare("SELECT plant_id, batch FROM deletions ORDER BY seq").all()).toEqual([
+      { plant_id: 1n, batch: 1n },
+      { plant_id: 2n, batch: 1n },
+      { plant_id: 3n, batch: 2n },
+      { plant_id: 4n, batch: 3n },
+    ]);
+    second.close();
+  });
+});
+
+// What keeps plants 3 and 6 in a file with plants 1 to 8.
+const keepers: readonly { name: string; sql: string }[] = [
+  ...["BEFORE", "AFTER"].flatMap((time) =>
+    ["ABORT", "FAIL", "ROLLBACK"].map((kind) => ({
+      name: `a trigger ${time.toLowerCase()} it that raises ${kind}`,
+      sql: `CREATE TRIGGER keep ${time} DELETE ON plants WHEN old.id IN (3, 6) BEGIN SELECT RAISE(${kind}, 'no'); END`,
+    })),
+  ),
+  ...["ABORT", "FAIL", "ROLLBACK"].map((kind) => ({
+    name: `a trigger on its record that raises ${kind}`,
+    sql: `CREATE TRIGGER keep AFTER INSERT ON deletions WHEN new.plant_id IN (3, 6)
+            BEGIN SELECT RAISE(${kind}, 'no'); END`,
+  })),
+  {
+    name: "a trigger before it that raises IGNORE",
+    sql: "CREATE TRIGGER keep BEFORE DELETE ON plants WHEN old.id IN (3, 6) BEGIN SELECT RAISE(IGNORE); END",
+  },
+  {
+    name: "a trigger before it that raises IGNORE, and another one after it that has the batch divided",
+    sql: `CREATE TRIGGER keep BEFORE DELETE ON plants WHEN old.id = 3 BEGIN SELECT RAISE(IGNORE); END;
+          CREATE TRIGGER too AFTER DELETE ON plants WHEN old.id = 6 BEGIN SELECT RAISE(ABORT, 'no'); END`,
+  },
+  {
+    name: "a trigger before its record that raises IGNORE",
+    sql: `CREATE TRIGGER keep BEFORE INSERT ON deletions WHEN new.plant_id IN (3, 6)
+            BEGIN SELECT RAISE(IGNORE); END`,
+  },
+  {
+    name: "a foreign key",
+    sql: "CREATE TABLE beds (plant INTEGER REFERENCES plants (id)); INSERT INTO beds VALUES (3), (6)",
+  },
+  {
+    name: "a foreign key that is looked at when committing",
+    sql: `CREATE TABLE beds (plant INTEGER REFERENCES plants (id) DEFERRABLE INITIALLY DEFERRED);
+          INSERT INTO beds VALUES (3), (6)`,
+  },
+];
+
+const eight = [1n, 2n, 3n, 4n, 5n, 6n, 7n, 8n];
+
+describe("a batch of which the file keeps plants", () => {
+  test.each(keepers)("loses only the others, with plants and records that agree: $name", ({ sql }) => {
+    using folder = createTempFolder();
+    const db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 8n } });
+    db.exec(sql);
+    const deleteBatch = prepareDeleteBatch(db);
+    // The second call that names a plant comes too late, also when its batch is divided.
+    expect(deleteBatch(batchOf(...eight, 1n, 99n))).toEqual({
+      kind: "committed",
+      outcomes: [true, true, false, true, true, false, true, true, false, false],
+      otherEnds: keptAt(2, 5),
+    });
+    expect(db.isTransaction).toBe(false);
+    expect(idsIn(db, "SELECT id FROM plants ORDER BY id")).toEqual([3n, 6n]);
+    expect(idsIn(db, "SELECT plant_id AS id FROM deletions ORDER BY seq")).toEqual([1n, 2n, 4n, 5n, 7n, 8n]);
+    // A plant alone, and the batch after that.
+    expect(deleteBatch(batchOf(3n))).toEqual({ kind: "committed", outcomes: [false], otherEnds: keptAt(0) });
+    expect(deleteBatch(batchOf(6n, 3n))).toEqual({
+      kind: "committed",
+      outcomes: [false, false],
+      otherEnds: keptAt(0, 1),
+    });
+    expect(idsIn(db, "SELECT id FROM plants ORDER BY id")).toEqual([3n, 6n]);
+    expect(countOf(db, "deletions")).toEqual({ rows: 6n });
+    db.close();
+  });
+
+  test("keeps what it has committed when the disk fills up in a later part of it", () => {
+    using folder = createTempFolder();
+    const db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 100n } });
+    db.exec("CREATE TRIGGER keep BEFORE DELETE ON plants WHEN old.id = 3 BEGIN SELECT RAISE(ABORT, 'no'); END");
+    const pages = db.prepare("PRAGMA page_count").get()?.["page_count"];
+    // Room for a few records, and not for all.
+    db.exec(`PRAGMA max_page_count = ${Number(pages) + 2}`);
+    const ids = Array.from({ length: 100 }, (_, i) => BigInt(i + 1));
+    expect(prepareDeleteBatch(db)(batchOf(...ids))).toEqual({
+      kind: "nothing-done",
+      problem: { text: "the disk is full", isTemporary: true },
+      outcomes: [true, true, false],
+      otherEnds: keptAt(2),
+    });
+    expect(idsIn(db, "SELECT id FROM plants ORDER BY id")).toEqual(ids.filter((id) => id > 2n));
+    expect(idsIn(db, "SELECT plant_id AS id FROM deletions ORDER BY seq")).toEqual([1n, 2n]);
+    db.close();
+  });
+
+  test("tries each plant a few times at most when the file keeps all of them", () => {
+    using folder = createTempFolder();
+    const db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 1_000n } });
+    let asked = 0;
+    db.function("count_and_keep", () => {
+      asked++;
+      return 1;
+    });
+    db.exec(`CREATE TRIGGER keep BEFORE DELETE ON plants WHEN count_and_keep() BEGIN SELECT RAISE(ABORT, 'no'); END`);
+    const ids = Array.from({ length: 1_000 }, (_, i) => BigInt(i + 1));
+    expect(prepareDeleteBatch(db)(batchOf(...ids))).toEqual({
+      kind: "committed",
+      outcomes: ids.map(() => false),
+      otherEnds: keptAt(...ids.keys()),
+    });
+    expect(asked).toBeLessThanOrEqual(3 * ids.length);
+    expect([countOf(db, "plants"), countOf(db, "deletions")]).toEqual([{ rows: 1_000n }, { rows: 0n }]);
+    db.close();
+  });
+});
+
+test("a batch of which a commit refuses one plant is divided in the middle", () => {
+  using folder = createTempFolder();
+  const db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 256n } });
+  let asked = 0;
+  db.function("count", () => ++asked);
+  db.exec(`
+    CREATE TABLE beds (plant INTEGER REFERENCES plants (id) DEFERRABLE INITIALLY DEFERRED);
+    INSERT INTO beds VALUES (1);
+    CREATE TRIGGER count BEFORE DELETE ON plants BEGIN SELECT count(); END`);
+  const ids = Array.from({ length: 256 }, (_, i) => BigInt(i + 1));
+  expect(prepareDeleteBatch(db)(batchOf(...ids)).otherEnds).toEqual(keptAt(0));
+  // The whole, its halves, the halves of one of them …
+  expect(asked).toBeLessThanOrEqual(3 * ids.length);
+  db.close();
+});
+
+test("a batch of which a statement refuses one plant is divided there, into two commits", () => {
+  using folder = createTempFolder();
+  const db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 256n } });
+  db.exec("CREATE TRIGGER keep BEFORE DELETE ON plants WHEN old.id = 200 BEGIN SELECT RAISE(ABORT, 'no'); END");
+  const ids = Array.from({ length: 256 }, (_, i) => BigInt(i + 1));
+  expect(prepareDeleteBatch(db)(batchOf(...ids)).otherEnds).toEqual(keptAt(199));
+  expect(db.prepare("SELECT count(DISTINCT batch) AS batches FROM deletions").get()).toEqual({ batches: 2n });
+  db.close();
+});
+
+function idsIn(db: DatabaseSync, sql: string): unknown[] {
+  return db
+    .prepare(sql)
+    .all()
+    .map(({ id }) => id);
+}

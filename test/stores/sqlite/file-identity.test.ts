@@ -1,0 +1,201 @@
+import { Code } from "@connectrpc/connect";
+import { copyFileSync, existsSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { DatabaseSync } from "node:sqlite";
+import { describe, expect, test } from "vitest";
+import { openDatabase } from "../../../src/stores/sqlite/database.ts";
+import { type DeleteBatch, prepareDeleteBatch } from "../../../src/stores/sqlite/delete-batch.ts";
+import { FileIdentity, onlyWhileSameFile } from "../../../src/stores/sqlite/file-identity.ts";
+import { openSqliteStore } from "../../../src/stores/sqlite/store.ts";
+import { deleteCall } from "../../support/plants/delete-call.ts";
+import { plantsIn } from "../../support/plants/sqlite-file.ts";
+import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
+
+const logGone = "its write-ahead log was moved, replaced or deleted";
+const saved = `${logGone}; every acknowledged deletion is in the file`;
+const lost = `${logGone}; without it a restart may bring back plants whose deletion was acknowledged`;
+
+// What is done to the file, what the store says to it, and which plants of 1 to 4 a restart finds after 1 was deleted.
+const interferences: readonly {
+  name: string;
+  interfere: (file: string) => void;
+  problem: string;
+  left: readonly bigint[];
+}[] = [
+  { name: "deleted", interfere: (file) => rmSync(`${file}-wal`), problem: saved, left: [2n, 3n, 4n] },
+  {
+    name: "deleted together with its index",
+    interfere: (file) => {
+      rmSync(`${file}-wal`);
+      rmSync(`${file}-shm`);
+    },
+    problem: saved,
+    left: [2n, 3n, 4n],
+  },
+  {
+    name: "moved",
+    interfere: (file) => renameSync(`${file}-wal`, `${file}.moved`),
+    problem: saved,
+    left: [2n, 3n, 4n],
+  },
+  {
+    // Nothing is written while another log may be in use.
+    name: "replaced",
+    interfere: (file) => {
+      rmSync(`${file}-wal`);
+      writeFileSync(`${file}-wal`, "");
+    },
+    problem: lost,
+    left: [1n, 2n, 3n, 4n],
+  },
+  {
+    name: "replaced by a link that leads nowhere",
+    interfere: (file) => {
+      rmSync(`${file}-wal`);
+      symlinkSync(`${file}-wal`, `${file}-wal`);
+    },
+    problem: lost,
+    left: [1n, 2n, 3n, 4n],
+  },
+];
+
+/** Opens a copy of a file and its log as they are now, as a start after a sudden end would, and reads its plants. */
+function plantsAfterRestart(file: string): bigint[] {
+  const copy = `${file}.as-found`;
+  copyFileSync(file, copy);
+  try {
+    copyFileSync(`${file}-wal`, `${copy}-wal`);
+  } catch {
+    // There is no log, or nothing to be read by that name.
+  }
+  return plantsIn(copy);
+}
+
+/** A file of plants 1 to 4 that are all in the file itself, and a log that holds nothing. */
+function createFile(file: string): void {
+  openDatabase({ file, plantsWhenCreated: { first: 1n, last: 4n } }).close();
+}
+
+function batchOf(id: bigint): DeleteBatch {
+  return { ids: [id], subjects: ["tester"], requestIds: ["request-1"] };
+}
+
+describe("a file whose write-ahead log is taken away", () => {
+  test.each(interferences)("is written no more, and nobody is told otherwise: $name", async (row) => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    createFile(file);
+    const store = await openSqliteStore({ file });
+    await expect(store.delete(1n, deleteCall())).resolves.toBe(true);
+    row.interfere(file);
+    await expect(store.delete(2n, deleteCall())).rejects.toMatchObject({
+      code: Code.Unavailable,
+      rawMessage: "the plant store cannot delete at the moment",
+    });
+    expect(store.problem).toBe(`${file}: ${row.problem}`);
+    await expect(store.delete(3n, deleteCall())).rejects.toMatchObject({ code: Code.Unavailable });
+    expect(plantsAfterRestart(file)).toEqual(row.left);
+    await store.close();
+  });
+
+  test("is recognised beside the file itself when it was opened by a link", async () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    createFile(file);
+    symlinkSync(file, folder.file("link.db"));
+    const store = await openSqliteStore({ file: folder.file("link.db") });
+    await expect(store.delete(1n, deleteCall())).resolves.toBe(true);
+    expect(existsSync(folder.file("link.db-wal"))).toBe(false);
+    rmSync(`${file}-wal`);
+    await expect(store.delete(2n, deleteCall())).rejects.toMatchObject({ code: Code.Unavailable });
+    expect(plantsAfterRestart(file)).toEqual([2n, 3n, 4n]);
+    await store.close();
+  });
+
+  test.each([
+    { name: "deleted", take: (locks: string) => rmSync(locks) },
+    { name: "moved", take: (locks: string) => renameSync(locks, `${locks}.moved`) },
+    {
+      name: "replaced",
+      take: (locks: string) => {
+        rmSync(locks);
+        writeFileSync(locks, "");
+      },
+    },
+  ])("is not written to once its -shm file is $name, and nothing is lost", async ({ take }) => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    createFile(file);
+    const store = await openSqliteStore({ file });
+    await expect(store.delete(1n, deleteCall())).resolves.toBe(true);
+    take(`${file}-shm`);
+    await expect(store.delete(2n, deleteCall())).rejects.toMatchObject({ code: Code.Unavailable });
+    expect(store.problem).toBe(
+      `${file}: its -shm file, which holds the locks, was moved, replaced or deleted; restart the server`,
+    );
+    await store.close();
+    expect(plantsAfterRestart(file)).toEqual([2n, 3n, 4n]);
+  });
+
+  test("is saved once those who read what was before have ended", async () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    createFile(file);
+    const store = await openSqliteStore({ file });
+    const reader = new DatabaseSync(file);
+    reader.exec("BEGIN; SELECT count(*) FROM plants");
+    await expect(store.delete(1n, deleteCall())).resolves.toBe(true);
+    rmSync(`${file}-wal`);
+    const refused = expect(store.delete(2n, deleteCall())).rejects.toMatchObject({ code: Code.Unavailable });
+    const count =
+      "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000000) SELECT count(*) FROM n";
+    reader.prepare(count).get();
+    reader.close();
+    await refused;
+    expect(store.problem).toBe(`${file}: ${saved}`);
+    expect(plantsAfterRestart(file)).toEqual([2n, 3n, 4n]);
+    await store.close();
+  });
+
+  test("is not called saved while somebody reads what was before", () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    createFile(file);
+    const db = openDatabase({ file });
+    const identity = new FileIdentity(file, db, 50);
+    const deleteBatch = prepareDeleteBatch(db);
+    const reader = new DatabaseSync(file);
+    reader.exec("BEGIN; SELECT count(*) FROM plants");
+    expect(deleteBatch(batchOf(1n))).toMatchObject({ kind: "committed", outcomes: [true] });
+    rmSync(`${file}-wal`);
+    expect(identity.findProblem()).toEqual({ text: lost, isTemporary: false, needsOperator: true });
+    reader.close();
+    expect(identity.findProblem()).toEqual({ text: saved, isTemporary: false });
+    identity.close();
+  });
+
+  test.each([
+    { name: "its log", take: (file: string) => rmSync(`${file}-wal`), problem: { text: saved, isTemporary: false } },
+    {
+      name: "the file",
+      take: (file: string) => renameSync(file, `${file}.moved`),
+      problem: { text: "the file was moved, replaced or deleted", isTemporary: false, needsOperator: true },
+    },
+  ])("says that an outcome is unknown when $name goes between a commit and its answer", ({ take, problem }) => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    // A new file, which has no log yet.
+    const db = openDatabase({ file, plantsWhenCreated: { first: 1n, last: 4n } });
+    const identity = new FileIdentity(file, db);
+    const deleteWherever = prepareDeleteBatch(db);
+    const deleteBatch = onlyWhileSameFile(identity, (batch) => {
+      const result = deleteWherever(batch);
+      take(file);
+      return result;
+    });
+    expect(deleteBatch(batchOf(1n))).toEqual({ kind: "unknown", problem, outcomes: [], otherEnds: [] });
+    // The next one finds it before it writes.
+    expect(deleteBatch(batchOf(2n))).toEqual({ kind: "nothing-done", problem, outcomes: [], otherEnds: [] });
+    expect(db.prepare("SELECT id FROM plants").all()).toEqual([{ id: 2n }, { id: 3n }, { id: 4n }]);
+    identity.close();
+  });
+});

@@ -1,0 +1,179 @@
+import { Code } from "@connectrpc/connect";
+import { once } from "node:events";
+import { copyFileSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { DatabaseSync } from "node:sqlite";
+import { Worker } from "node:worker_threads";
+import { describe, expect, test, vi } from "vitest";
+import { openDatabase } from "../../../src/stores/sqlite/database.ts";
+import { repairLeftLog } from "../../../src/stores/sqlite/left-log.ts";
+import { openSqliteStore } from "../../../src/stores/sqlite/store.ts";
+import { lockTimeoutMsDefault } from "../../../src/stores/sqlite/transaction.ts";
+import { deleteCall } from "../../support/plants/delete-call.ts";
+import { plantsIn } from "../../support/plants/sqlite-file.ts";
+import { createTempFolder, type TempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
+
+const exclusive = "PRAGMA locking_mode = EXCLUSIVE; BEGIN IMMEDIATE; COMMIT";
+
+/** Leaves a file of two plants as a crash would: they are in its log alone, which has this many more bytes. */
+function leaveLog(file: string, bytes: number): void {
+  const crashing = `${file}.crashing`;
+  openDatabase({ file: crashing, migrates: true }).close();
+  using db = openDatabase({ file: crashing });
+  db.exec(`
+    PRAGMA wal_autocheckpoint = 0;
+    INSERT INTO plants VALUES (1), (2);
+    CREATE TABLE other AS SELECT randomblob(${bytes}) AS bytes`);
+  for (const end of ["", "-wal"]) copyFileSync(`${crashing}${end}`, `${file}${end}`);
+}
+
+/** Leaves a backup of a file next to the log that the file had later. */
+function leaveMixture(folder: TempFolder, file: string): void {
+  const crashing = folder.file("crashing.db");
+  openDatabase({ file: crashing, plantsWhenCreated: { first: 1n, last: 500n } }).close();
+  copyFileSync(crashing, file);
+  using db = openDatabase({ file: crashing });
+  const add = (first: number, last: number): void =>
+    db.exec(`WITH RECURSIVE n (i) AS (SELECT ${first} UNION ALL SELECT i + 1 FROM n WHERE i < ${last})
+             INSERT INTO plants SELECT -i FROM n`);
+  add(1, 5_000);
+  db.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+  add(5_001, 6_000);
+  copyFileSync(`${crashing}-wal`, `${file}-wal`);
+}
+
+// What a power loss leaves of such a log is in test/suites/crash/sqlite-power-loss.test.ts.
+describe("a log that an earlier process has left", () => {
+  test("is written again as it is, also when it is long", () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    leaveLog(file, 9 * 2 ** 20);
+    const log = readFileSync(`${file}-wal`);
+    repairLeftLog(file);
+    expect(readFileSync(`${file}-wal`).equals(log)).toBe(true);
+    expect(folder.open()).toEqual([]);
+    expect(plantsIn(file)).toEqual([1n, 2n]);
+  });
+
+  test.each([
+    { name: "opened by its name", path: "plants.db", lock: "BEGIN IMMEDIATE" },
+    { name: "opened by a link", path: "link.db", lock: "BEGIN IMMEDIATE" },
+    { name: "and nobody else may read", path: "plants.db", lock: exclusive },
+  ])("is not touched while another process may write to it: $name", ({ path, lock }) => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    leaveLog(file, 1);
+    symlinkSync(file, folder.file("link.db"));
+    const other = new DatabaseSync(file);
+    other.exec(lock);
+    const options = { file: folder.file(path), lockTimeoutMs: 10 };
+    const begunMs = performance.now();
+    expect(() => openDatabase(options)).toThrow(/another process holds the lock on the file$/);
+    expect(performance.now() - begunMs).toBeLessThan(lockTimeoutMsDefault);
+    other.close();
+    openDatabase(options).close();
+    expect(plantsIn(file)).toEqual([1n, 2n]);
+  });
+
+  test.each([
+    { name: "writes", lock: "BEGIN IMMEDIATE" },
+    { name: "keeps everybody out", lock: exclusive },
+  ])("waits for another process that $name", async ({ lock }) => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    leaveLog(file, 1);
+    // An opening waits without an event loop, so that the lock has to be another thread's.
+    const program = `
+      import { parentPort, workerData } from "node:worker_threads";
+      import { DatabaseSync } from "node:sqlite";
+      const db = new DatabaseSync(workerData);
+      db.exec("${lock}");
+      parentPort.postMessage("locked");
+      setTimeout(() => db.close(), 200);`;
+    const locking = new Worker(new URL(`data:text/javascript,${encodeURIComponent(program)}`), { workerData: file });
+    const ended = once(locking, "exit");
+    await once(locking, "message");
+    openDatabase({ file }).close();
+    await ended;
+    expect(plantsIn(file)).toEqual([1n, 2n]);
+  });
+
+  test("is not passed over when it cannot be read", () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    openDatabase({ file, migrates: true }).close();
+    mkdirSync(`${file}-wal`);
+    expect(() => openDatabase({ file })).toThrow(/^cannot open .*plants\.db: EISDIR/);
+  });
+
+  test.each([
+    { name: "left by a crash", isOpen: false, hasIndex: true, checks: 1 },
+    { name: "left by a crash, without its index", isOpen: false, hasIndex: false, checks: 1 },
+    { name: "in use by another connection", isOpen: true, hasIndex: true, checks: 0 },
+  ])("is checked with its file if it was $name: $checks times", ({ isOpen, hasIndex, checks }) => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    leaveLog(file, 1);
+    if (hasIndex) writeFileSync(`${file}-shm`, new Uint8Array(32_768));
+    using other = isOpen ? new DatabaseSync(file) : undefined;
+    other?.prepare("SELECT count(*) FROM plants").get();
+    let checked = 0;
+    repairLeftLog(file, { onCheck: () => checked++ });
+    expect(checked).toBe(checks);
+  });
+
+  test("is not checked when it is empty", () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    openDatabase({ file, migrates: true }).close();
+    writeFileSync(`${file}-wal`, "");
+    repairLeftLog(file, { onCheck: () => expect.unreachable() });
+  });
+
+  test("is not copied into another file, and its readers are told what to do", async () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    leaveMixture(folder, file);
+    const found = [readFileSync(file), readFileSync(`${file}-wal`)];
+    const problem =
+      /its write-ahead log belongs to another file, or the file is damaged \(.+\); run plantstore restore with a backup$/;
+    expect(() => openDatabase({ file })).toThrow(problem);
+    const store = await openSqliteStore({ file });
+    await expect(store.delete(1n, deleteCall())).rejects.toMatchObject({
+      code: Code.Unavailable,
+      rawMessage: "the plant store cannot delete at the moment",
+    });
+    expect([store.problem, store.isChecking, store.needsRestart]).toEqual([
+      expect.stringMatching(problem),
+      false,
+      false,
+    ]);
+    expect(store.problem).toMatch(/^\S+plants\.db: its write-ahead log/);
+    await store.close();
+    expect([readFileSync(file), readFileSync(`${file}-wal`)]).toEqual(found);
+  });
+
+  test("delays deletions until its file is checked", async () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    leaveLog(file, 1);
+    const store = await openSqliteStore({ file });
+    expect(store.isChecking).toBe(true);
+    await expect(store.delete(1n, deleteCall())).resolves.toBe(true);
+    expect([store.problem, store.isChecking]).toEqual([undefined, false]);
+    await store.close();
+    expect(plantsIn(file)).toEqual([2n]);
+  });
+
+  test("keeps others from writing while its file is checked", () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    leaveLog(file, 1);
+    using other = new DatabaseSync(file, { timeout: 0 });
+    using prepare = vi.spyOn(DatabaseSync.prototype, "prepare").mockImplementationOnce(() => {
+      expect(() => other.exec("BEGIN IMMEDIATE")).toThrow("database is locked");
+      return other.prepare("SELECT 'ok' AS quick_check");
+    });
+    repairLeftLog(file);
+    expect(prepare).toHaveBeenCalled();
+  });
+});

@@ -1,0 +1,101 @@
+import { constants, DatabaseSync } from "node:sqlite";
+import { describe, expect, test } from "vitest";
+import { migrate } from "../../../src/stores/sqlite/migrate.ts";
+import { type Migration, tablesSql } from "../../../src/stores/sqlite/migrations.ts";
+import { schemaAfter } from "../../../src/stores/schema-version.ts";
+import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
+
+const applicationId = 0x504c4e54;
+
+/** Steps as later releases may have them. */
+const steps: readonly Migration[] = [
+  { sql: "ALTER TABLE deletions ADD COLUMN note TEXT" },
+  { sql: "CREATE TABLE receipts (seq INTEGER PRIMARY KEY) STRICT" },
+];
+const { version: latest } = schemaAfter(steps);
+
+/** A database of a version up to that of {@link steps}. */
+function databaseOfVersion(version: number, file = ":memory:"): DatabaseSync {
+  const db = new DatabaseSync(file, { readBigInts: true });
+  for (const { sql } of [{ sql: tablesSql }, ...steps].slice(0, version)) db.exec(sql);
+  db.exec(`PRAGMA application_id = ${applicationId}; PRAGMA user_version = ${version};
+           UPDATE plantstore_schema SET oldest_server = ${Math.max(1, version - 1)}`);
+  return db;
+}
+
+function schemaOf(db: DatabaseSync): unknown[] {
+  return db.prepare("SELECT type, name, sql FROM sqlite_schema ORDER BY name").all();
+}
+
+describe("migrating a file", () => {
+  test.each([1, 2, 3])("takes the steps that are left from version %d and keeps its plants", (version) => {
+    const db = databaseOfVersion(version);
+    db.exec("INSERT INTO plants (id) VALUES (7)");
+    migrate(db, { plantsWhenCreated: { first: 1n, last: 3n }, steps });
+    expect(schemaOf(db)).toEqual(schemaOf(databaseOfVersion(latest)));
+    expect(db.prepare("PRAGMA user_version").get()).toEqual({ user_version: BigInt(latest) });
+    expect(db.prepare("SELECT id FROM plants").all()).toEqual([{ id: 7n }]);
+  });
+
+  test("takes all steps of a new file", () => {
+    using db = new DatabaseSync(":memory:", { readBigInts: true });
+    migrate(db, { plantsWhenCreated: { first: 1n, last: 3n }, steps });
+    expect(schemaOf(db)).toEqual(schemaOf(databaseOfVersion(latest)));
+    expect(db.prepare("PRAGMA application_id").get()).toEqual({ application_id: BigInt(applicationId) });
+    expect(db.prepare("SELECT id FROM plants").all()).toEqual([{ id: 1n }, { id: 2n }, { id: 3n }]);
+  });
+
+  test.each([
+    { name: "an expanding step, is the release before", last: {}, oldest: 2n },
+    { name: "a breaking step, is the release itself", last: { breaking: true as const }, oldest: 3n },
+  ])("records the oldest release that can use the schema, which after $name", ({ last, oldest }) => {
+    const db = databaseOfVersion(1);
+    migrate(db, { steps: steps.map((step, i) => (i === 1 ? { ...step, ...last } : step)) });
+    expect(db.prepare("SELECT oldest_server FROM plantstore_schema").all()).toEqual([{ oldest_server: oldest }]);
+  });
+
+  test("leaves a newer schema that the release can use as it is", () => {
+    const db = databaseOfVersion(3);
+    const before = schemaOf(db);
+    migrate(db, { steps: steps.slice(0, 1), onMigrated: () => expect.unreachable() });
+    expect(schemaOf(db)).toEqual(before);
+    expect(db.prepare("PRAGMA user_version").get()).toEqual({ user_version: 3n });
+    expect(() => migrate(db, { steps: [] })).toThrow(/^its schema has version 3, .*: use a newer release$/);
+  });
+
+  test("changes nothing when it fails half way", () => {
+    const db = databaseOfVersion(1);
+    // In the way of the second step.
+    db.exec("CREATE TABLE receipts (x)");
+    const before = schemaOf(db);
+    expect(() => migrate(db, { steps })).toThrow(/already exists/);
+    expect(schemaOf(db)).toEqual(before);
+    expect(db.prepare("PRAGMA user_version").get()).toEqual({ user_version: 1n });
+  });
+
+  test.each([
+    { name: "the same release", early: steps, late: steps, reports: ["early 1 3"] },
+    { name: "a newer release", early: steps, late: steps.slice(0, 1), reports: ["early 1 3"] },
+    { name: "an older release", early: steps.slice(0, 1), late: steps, reports: ["early 1 2", "late 2 3"] },
+  ])("continues from what a process of $name has done before it gets the lock", ({ early, late, reports }) => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    using lateDb = databaseOfVersion(1, file);
+    using earlyDb = new DatabaseSync(file, { readBigInts: true });
+    const reported: string[] = [];
+    let began = false;
+    // SQLite asks when it has the lock to take: the version has been read by then.
+    lateDb.setAuthorizer((action) => {
+      if (action === constants.SQLITE_TRANSACTION && !began) {
+        began = true;
+        migrate(earlyDb, { onMigrated: (from, to) => reported.push(`early ${from} ${to}`), steps: early });
+      }
+      return constants.SQLITE_OK;
+    });
+    migrate(lateDb, { onMigrated: (from, to) => reported.push(`late ${from} ${to}`), steps: late });
+    expect(reported).toEqual(reports);
+    expect(schemaOf(lateDb)).toEqual(schemaOf(databaseOfVersion(latest)));
+    const version = "SELECT user_version, oldest_server FROM pragma_user_version, plantstore_schema";
+    expect(lateDb.prepare(version).get()).toEqual({ user_version: 3n, oldest_server: 2n });
+  });
+});

@@ -1,0 +1,46 @@
+import { describe, expect, test } from "vitest";
+import { fileProblemOf, isLocked, isConstraintFault } from "../../../src/stores/sqlite/problem.ts";
+
+/** What `node:sqlite` throws. */
+function sqliteFault(errcode: number): Error {
+  return Object.assign(new Error("as SQLite says it"), { code: "ERR_SQLITE_ERROR", errcode });
+}
+
+// Extended result codes, whose low byte is the primary one (sqlite.org/rescode.html).
+const rows: readonly { name: string; errcode: number; text: string; isTemporary: boolean }[] = [
+  { name: "SQLITE_PERM", errcode: 3, text: "permission was denied", isTemporary: true },
+  { name: "SQLITE_BUSY", errcode: 5, text: "another process holds the lock on the file", isTemporary: true },
+  { name: "SQLITE_BUSY_SNAPSHOT", errcode: 517, text: "another process holds the lock on the file", isTemporary: true },
+  { name: "SQLITE_LOCKED", errcode: 6, text: "another process holds the lock on the file", isTemporary: true },
+  { name: "SQLITE_NOMEM", errcode: 7, text: "there is no memory left", isTemporary: true },
+  { name: "SQLITE_IOERR_NOMEM", errcode: 3082, text: "reading or writing the disk failed", isTemporary: false },
+  { name: "SQLITE_READONLY_DBMOVED", errcode: 1032, text: "the file cannot be written", isTemporary: true },
+  { name: "SQLITE_IOERR_WRITE", errcode: 778, text: "reading or writing the disk failed", isTemporary: false },
+  { name: "SQLITE_IOERR_FSYNC", errcode: 1034, text: "reading or writing the disk failed", isTemporary: false },
+  { name: "SQLITE_CORRUPT", errcode: 11, text: "the file is damaged", isTemporary: false },
+  { name: "SQLITE_CORRUPT_INDEX", errcode: 779, text: "the file is damaged", isTemporary: false },
+  { name: "SQLITE_FULL", errcode: 13, text: "the disk is full", isTemporary: true },
+  { name: "SQLITE_CANTOPEN_ISDIR", errcode: 526, text: "the file cannot be opened", isTemporary: true },
+  { name: "SQLITE_NOTADB", errcode: 26, text: "the file is not an SQLite database", isTemporary: false },
+  { name: "SQLITE_ERROR", errcode: 1, text: "as SQLite says it", isTemporary: false },
+];
+
+describe("what a fault of SQLite means to an operator", () => {
+  test.each(rows)("$name: $text, isTemporary: $isTemporary", ({ errcode, text, isTemporary }) => {
+    expect(fileProblemOf(sqliteFault(errcode))).toEqual({ text, isTemporary });
+    expect(isLocked(sqliteFault(errcode))).toBe(text.includes("holds the lock"));
+    expect(isConstraintFault(sqliteFault(errcode))).toBe(false);
+  });
+
+  test.each([
+    { name: "an error of ours", fault: new TypeError("no such thing"), text: "no such thing" },
+    { name: "no error at all", fault: "gone", text: "gone" },
+  ])("$name does not pass", ({ fault, text }) => {
+    expect(fileProblemOf(fault)).toEqual({ text, isTemporary: false });
+    expect(isLocked(fault)).toBe(false);
+  });
+
+  test("a constraint's is a refusal, whatever kind it is of", () => {
+    for (const errcode of [19, 787, 1811]) expect(isConstraintFault(sqliteFault(errcode))).toBe(true);
+  });
+});

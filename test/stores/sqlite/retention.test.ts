@@ -1,0 +1,266 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { describe, expect, test, vi } from "vitest";
+import { openDatabase } from "../../../src/stores/sqlite/database.ts";
+import { prepareDeleteBatch } from "../../../src/stores/sqlite/delete-batch.ts";
+import type { OnUpkeep, Upkeep } from "../../../src/stores/upkeep.ts";
+import { prepareRetention } from "../../../src/stores/sqlite/retention.ts";
+import { openSqliteStore } from "../../../src/stores/sqlite/store.ts";
+import { deleteCall } from "../../support/plants/delete-call.ts";
+import { readSqlite } from "../../support/plants/sqlite-file.ts";
+import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
+
+const hourMs = 3_600_000;
+
+/** Until a record is looked at again of which nothing is left to drop. */
+const intervalMs = 600_000;
+
+function databaseWith(file: string, deletedAt: readonly number[]): ReturnType<typeof openDatabase> {
+  const db = openDatabase({ file, migrates: true });
+  const record = db.prepare(
+    "INSERT INTO deletions (plant_id, deleted_at, subject, request_id, batch) VALUES (1, ?, '', '', 1)",
+  );
+  db.exec("BEGIN");
+  for (const time of deletedAt) record.run(time);
+  db.exec("COMMIT");
+  return db;
+}
+
+/** What was told of upkeep. */
+function recorded(): { readonly reports: readonly Upkeep[]; readonly record: OnUpkeep } {
+  const reports: Upkeep[] = [];
+  return { reports, record: (upkeep) => void reports.push(upkeep) };
+}
+
+describe("dropping old deletion records", () => {
+  test.each([
+    { name: "drops what is older than the moment", deletedAt: [10, 20, 30, 40], before: 30, left: [30, 40] },
+    { name: "keeps the newest record however old it is", deletedAt: [10, 20], before: 30, left: [20] },
+    { name: "has nothing to drop in an empty record", deletedAt: [], before: 30, left: [] },
+    { name: "drops by time when a clock was ahead", deletedAt: [10, 90, 20, 40], before: 30, left: [90, 40] },
+    { name: "drops by time when a clock was set back", deletedAt: [90, -10, 20, 91], before: 30, left: [90, 91] },
+  ])("$name, records and their keys", ({ deletedAt, before, left }) => {
+    using folder = createTempFolder();
+    const db = databaseWith(folder.file("plants.db"), deletedAt);
+    db.exec("INSERT INTO idempotency_keys SELECT 'key ' || seq, seq, deleted_at FROM deletions");
+    const upkeep = recorded();
+    const begunMs = performance.now();
+    expect(prepareRetention(db, 100, upkeep.record)(before + 100)).toBe(intervalMs);
+    const atMostMs = performance.now() - begunMs;
+    expect(upkeep.reports.every(({ lastedMs }) => lastedMs <= atMostMs + 1)).toBe(true);
+    const count = deletedAt.length - left.length;
+    expect(upkeep.reports).toEqual(
+      count === 0 ? [] : [{ kind: "records-dropped", count, lastedMs: expect.any(Number) }],
+    );
+    for (const table of ["deletions", "idempotency_keys"]) {
+      const rows = db.prepare(`SELECT deleted_at FROM ${table} ORDER BY seq`).all();
+      expect(rows).toEqual(left.map((time) => ({ deleted_at: BigInt(time) })));
+    }
+    db.close();
+  });
+
+  test("drops keys in their order, and goes on where a process before it has ended", () => {
+    using folder = createTempFolder();
+    const db = databaseWith(
+      folder.file("plants.db"),
+      Array.from({ length: 10_000 }, (_, i) => i),
+    );
+    db.exec(`INSERT INTO idempotency_keys
+             SELECT format('%05d', deleted_at * 7919 % 10000), seq, deleted_at FROM deletions`);
+    const keysOf = (which: string): number =>
+      Number(db.prepare(`SELECT count(*) AS keys FROM idempotency_keys WHERE ${which}`).get()?.["keys"]);
+    const left: number[] = [];
+    for (let slice = 1; slice <= 5; slice++) {
+      prepareRetention(db, 0, () => {})(5_000);
+      left.push(keysOf(`deleted_at < ${slice} * 1000`));
+    }
+    // Four keys are passed for each record: first four tenths of all, and always what has waited for longest.
+    expect(left[0]).toBeGreaterThan(500);
+    expect(Math.max(...left)).toBeLessThan(1_250);
+    expect(keysOf("deleted_at >= 5000")).toBe(5_000);
+    // Without a record to drop, nothing is written.
+    const written = db.prepare("SELECT total_changes() AS rows");
+    const before = written.get();
+    prepareRetention(db, 0, () => {})(5_000);
+    expect(written.get()).toEqual(before);
+    db.close();
+  });
+
+  test("gives a key back once its record is dropped, whatever the clock does until then", () => {
+    using folder = createTempFolder();
+    const db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 4n } });
+    const clock = vi.spyOn(Date, "now");
+    const deleteBatch = prepareDeleteBatch(db);
+    const drop = prepareRetention(db, hourMs, () => {});
+    const endAt = (nowMs: number, id: bigint, key: string): unknown => {
+      clock.mockReturnValue(nowMs);
+      drop(nowMs);
+      const { outcomes, otherEnds } = deleteBatch({ ids: [id], subjects: [""], requestIds: [""], keys: [key] });
+      return otherEnds[0]?.end ?? outcomes[0];
+    };
+    const firstMs = 10 * hourMs;
+    expect(endAt(firstMs, 1n, "key")).toBe(true);
+    expect(endAt(firstMs - 5 * hourMs, 2n, "early")).toBe(true);
+    expect(endAt(firstMs - 4 * hourMs, 3n, "key")).toBe("key-taken");
+    expect(endAt(firstMs + hourMs, 1n, "key")).toBe("replayed");
+    expect(endAt(firstMs + hourMs, 3n, "key")).toBe("key-taken");
+    expect(endAt(firstMs + hourMs, 3n, "newest")).toBe(true);
+    expect(endAt(firstMs + hourMs + 1, 4n, "key")).toBe(true);
+    expect(endAt(firstMs + hourMs + 1, 4n, "key")).toBe("replayed");
+    expect(endAt(firstMs - 5 * hourMs, 1n, "key")).toBe("key-taken");
+    clock.mockRestore();
+    db.close();
+  });
+
+  test("takes a short slice at a time, and is due again at once while there is more", async () => {
+    using folder = createTempFolder();
+    const db = databaseWith(
+      folder.file("plants.db"),
+      Array.from({ length: 2_500 }, (_, i) => i),
+    );
+    const upkeep = recorded();
+    const drop = prepareRetention(db, 0, upkeep.record);
+    const begunMs = performance.now();
+    expect(drop(hourMs)).toBe(0);
+    // From here on the drop is certainly under way, however late the machine let it begin.
+    const underWayMs = performance.now();
+    await delay(20);
+    expect(drop(hourMs)).toBe(0);
+    const atLeastMs = performance.now() - underWayMs;
+    expect(drop(hourMs)).toBe(intervalMs);
+    const atMostMs = performance.now() - begunMs;
+    // All slices together, and nothing of the next time when there is nothing to do.
+    expect(drop(hourMs)).toBe(intervalMs);
+    expect(upkeep.reports).toEqual([{ kind: "records-dropped", count: 2_499, lastedMs: expect.any(Number) }]);
+    const [{ lastedMs } = { lastedMs: 0 }] = upkeep.reports;
+    expect(lastedMs).toBeGreaterThanOrEqual(atLeastMs - 1);
+    expect(lastedMs).toBeLessThanOrEqual(atMostMs + 1);
+    expect(db.prepare("SELECT count(*) AS rows FROM deletions").get()).toEqual({ rows: 1n });
+    db.close();
+  });
+
+  test("is due again later where it cannot be done", () => {
+    using folder = createTempFolder();
+    const db = databaseWith(folder.file("plants.db"), [1, 2]);
+    const upkeep = recorded();
+    const drop = prepareRetention(db, 0, upkeep.record);
+    db.close();
+    expect(drop(hourMs)).toBe(intervalMs);
+    const problem = expect.stringContaining("not open");
+    expect(upkeep.reports).toEqual([{ kind: "retention-failed", problem, lastedMs: expect.any(Number) }]);
+  });
+
+  test("tells what was dropped before it could not go on", () => {
+    using folder = createTempFolder();
+    const db = databaseWith(
+      folder.file("plants.db"),
+      Array.from({ length: 2_500 }, (_, i) => i),
+    );
+    db.exec(`CREATE TRIGGER keep BEFORE DELETE ON deletions WHEN OLD.deleted_at = 2000
+             BEGIN SELECT RAISE(ABORT, 'no'); END`);
+    const upkeep = recorded();
+    const drop = prepareRetention(db, 0, upkeep.record);
+    expect([drop(hourMs), drop(hourMs), drop(hourMs)]).toEqual([0, 0, intervalMs]);
+    const lastedMs = expect.any(Number);
+    expect(upkeep.reports).toEqual([
+      { kind: "records-dropped", count: 2_000, lastedMs },
+      { kind: "retention-failed", problem: "no", lastedMs },
+    ]);
+    db.close();
+  });
+
+  test("is done by the store beside its deletions", async () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    const now = Date.now();
+    databaseWith(file, [now - 3 * hourMs, now - 3 * hourMs, now - hourMs]).close();
+    const upkeep = recorded();
+    const store = await openSqliteStore({ file, deletionsKeptMs: 2 * hourMs, onUpkeep: upkeep.record });
+    await store.close();
+    expect(readSqlite(file, "SELECT seq FROM deletions")).toEqual([{ seq: 3n }]);
+    expect(upkeep.reports).toEqual([{ kind: "records-dropped", count: 2, lastedMs: expect.any(Number) }]);
+  });
+
+  test("is done after 90 days where nothing else is said", async () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    const daysAgo = (days: number): number => Date.now() - days * 24 * hourMs;
+    databaseWith(file, [daysAgo(90.1), daysAgo(89.9), daysAgo(0)]).close();
+    await (await openSqliteStore({ file })).close();
+    expect(readSqlite(file, "SELECT seq FROM deletions")).toEqual([{ seq: 2n }, { seq: 3n }]);
+  });
+
+  test("is done slice by slice until nothing is too old, when nobody deletes", async () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    databaseWith(file, Array<number>(2_500).fill(Date.now() - 3 * hourMs)).close();
+    const store = await openSqliteStore({ file, deletionsKeptMs: 2 * hourMs });
+    await expect.poll(() => readSqlite(file, "SELECT seq FROM deletions")).toEqual([{ seq: 2_500n }]);
+    await store.close();
+  });
+
+  test("is done by the store with rests in which it only deletes", async () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    const db = databaseWith(file, Array<number>(100_000).fill(Date.now() - 3 * hourMs));
+    const left = (): unknown => db.prepare("SELECT count(*) AS rows FROM deletions").get()?.["rows"];
+    const store = await openSqliteStore({ file, deletionsKeptMs: 2 * hourMs });
+    // Without rests a slice comes in the pause between any two of them, until none is left.
+    const hasRested = async (): Promise<boolean> => {
+      await store.delete(1n, deleteCall());
+      const before = left();
+      for (const id of [2n, 3n, 4n, 5n]) {
+        await delay(2);
+        await store.delete(id, deleteCall());
+      }
+      return before === left();
+    };
+    let rested = false;
+    while (!rested && left() !== 1n) rested = await hasRested();
+    expect(left()).not.toBe(1n);
+    await store.close();
+    db.close();
+  });
+
+  test.each([
+    { name: "one slice", records: 2 },
+    { name: "several slices", records: 2_500 },
+  ])("is done again after ten minutes, and not all the time, when $name have been dropped", async ({ records }) => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    const longAgo = Date.now() - 3 * hourMs;
+    const db = databaseWith(file, Array<number>(records).fill(longAgo));
+    const store = await openSqliteStore({ file, deletionsKeptMs: 2 * hourMs });
+    const count = (): unknown => db.prepare("SELECT count(*) AS rows FROM deletions").get();
+    await expect.poll(count).toEqual({ rows: 1n });
+    for (const id of [1, 2]) {
+      db.exec(`INSERT INTO deletions (plant_id, deleted_at, subject, request_id, batch)
+               VALUES (${id}, ${longAgo}, '', '', 1)`);
+    }
+    // Its thread turns from one to the next.
+    for (const id of [1n, 2n, 3n, 4n]) await store.delete(id, deleteCall());
+    expect(count()).toEqual({ rows: 3n });
+    await store.close();
+    db.close();
+  });
+
+  test("keeps nobody from deleting where it cannot be done", async () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    const db = databaseWith(file, [1, 2, 3]);
+    db.exec("CREATE TRIGGER keep BEFORE DELETE ON deletions BEGIN SELECT RAISE(ABORT, 'no'); END");
+    db.exec("INSERT INTO plants VALUES (7)");
+    db.close();
+    const upkeep = recorded();
+    const store = await openSqliteStore({ file, onUpkeep: upkeep.record });
+    await expect(store.delete(7n, deleteCall())).resolves.toBe(true);
+    await store.close();
+    expect(upkeep.reports).toEqual([{ kind: "retention-failed", problem: "no", lastedMs: expect.any(Number) }]);
+    expect(readSqlite(file, "SELECT count(*) AS rows FROM deletions")).toEqual([{ rows: 4n }]);
+  });
+
+  test("is never done within the hour", async () => {
+    using folder = createTempFolder();
+    const opening = openSqliteStore({ file: folder.file("plants.db"), deletionsKeptMs: hourMs - 1 });
+    await expect(opening).rejects.toThrow(/for an hour at least/);
+  });
+});

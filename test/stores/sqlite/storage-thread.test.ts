@@ -1,0 +1,102 @@
+import { once } from "node:events";
+import { existsSync, readdirSync, renameSync, statSync, writeFileSync } from "node:fs";
+import { DatabaseSync } from "node:sqlite";
+import { fileURLToPath } from "node:url";
+import { describe, expect, test } from "vitest";
+import { StorageThread } from "../../../src/stores/sqlite/storage-thread.ts";
+import { startNode } from "../../../packages/testing/src/process/command-line.ts";
+import { plantsIn } from "../../support/plants/sqlite-file.ts";
+import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
+
+// It creates a file with plants 1 to 1,000, and deletes as many as it is told.
+const program = fileURLToPath(new URL("../../support/plants/delete-one-by-one.ts", import.meta.url));
+
+describe("the storage thread", () => {
+  test("finds out whether the file can be written", async () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    const thread = await StorageThread.start({ file, lockTimeoutMs: 20, migrates: true });
+    const { size } = statSync(`${file}-wal`);
+    await expect(thread.tryToWrite()).resolves.toBeUndefined();
+    // A commit that writes nothing would find room on a full disk.
+    expect(statSync(`${file}-wal`).size).toBeGreaterThan(size);
+    const other = new DatabaseSync(file);
+    other.exec("BEGIN IMMEDIATE");
+    const text = "another process holds the lock on the file";
+    await expect(thread.tryToWrite()).resolves.toEqual({ text, isTemporary: true });
+    other.close();
+    await expect(thread.tryToWrite()).resolves.toBeUndefined();
+    await thread.close();
+  });
+
+  test("has closed the file once it is closed: the last to leave takes the log along", async () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    const thread = await StorageThread.start({ file, migrates: true });
+    expect(existsSync(`${file}-wal`)).toBe(true);
+    await thread.close();
+    expect(existsSync(`${file}-wal`)).toBe(false);
+  });
+
+  test("finds out without a write of its own that the file is gone", async () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    const thread = await StorageThread.start({ file, migrates: true });
+    renameSync(file, `${file}.moved`);
+    const text = "the file was moved, replaced or deleted";
+    await expect(thread.tryToWrite()).resolves.toEqual({ text, isTemporary: false, needsOperator: true });
+    await thread.close();
+  });
+
+  test("gives each of several questions that are asked at once its own reply", async () => {
+    using folder = createTempFolder();
+    const options = { file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 2n } };
+    const thread = await StorageThread.start(options);
+    const deletionOf = (id: bigint) => thread.deleteBatch({ ids: [id], subjects: [""], requestIds: [""] });
+    const replies = Promise.all([deletionOf(1n), thread.tryToWrite(), deletionOf(3n)]);
+    await expect(replies).resolves.toMatchObject([{ outcomes: [true] }, undefined, { outcomes: [false] }]);
+    await thread.close();
+  });
+
+  test("rejects what it is asked when it is gone, and is closed all the same", async () => {
+    using folder = createTempFolder();
+    const started = once(process, "worker");
+    const thread = await StorageThread.start({ file: folder.file("plants.db"), migrates: true });
+    const [worker] = await started;
+    await worker.terminate();
+    await expect(thread.end).resolves.toBe("the storage thread has ended");
+    await expect(thread.tryToWrite()).rejects.toThrow("the storage thread has ended");
+    const batch = { ids: [1n], subjects: [""], requestIds: [""] };
+    await expect(thread.deleteBatch(batch)).rejects.toThrow("the storage thread has ended");
+    await thread.close();
+  });
+
+  test("keeps its compiled code where its process does", async () => {
+    using folder = createTempFolder();
+    const environment = { NODE_COMPILE_CACHE: folder.file("compiled") };
+    await using run = startNode([program, folder.file("plants.db"), "0"], folder.path, environment);
+    expect(await run.end()).toBe(0);
+    // Node makes a folder for its version: here one within that of the process.
+    const kept = readdirSync(folder.file("compiled"), { recursive: true, encoding: "utf8" });
+    expect(kept.filter((name) => name.split("/").length === 3)).not.toEqual([]);
+  });
+
+  test("works without what its process was started with: modules that are loaded first, and a profiler", async () => {
+    using folder = createTempFolder();
+    for (const name of ["flag", "variable"]) writeFileSync(folder.file(`${name}.mjs`), `process._rawDebug("${name}");`);
+    const file = folder.file("plants.db");
+    const flags = ["--import", "./flag.mjs", "--cpu-prof"];
+    const environment = { NODE_OPTIONS: "--import=./variable.mjs" };
+    await using run = startNode([...flags, program, file, "2"], folder.path, environment);
+    expect(await run.end()).toBe(0);
+    expect(plantsIn(file)).toHaveLength(998);
+    // Each was loaded by the process, and by nothing else.
+    expect(
+      run
+        .stderr()
+        .match(/^(?:flag|variable)$/gm)
+        ?.toSorted(),
+    ).toEqual(["flag", "variable"]);
+    expect(readdirSync(folder.path).filter((name) => name.endsWith(".cpuprofile"))).toHaveLength(1);
+  });
+});

@@ -1,0 +1,48 @@
+import { DatabaseSync } from "node:sqlite";
+import { expect, test } from "vitest";
+import { lockPollMs, runInTransaction, untilUnlocked } from "../../../src/stores/sqlite/transaction.ts";
+import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
+
+test.each([
+  { name: "", end: "" },
+  { name: ", also where SQLite has already rolled it back", end: "ROLLBACK" },
+])("a transaction whose work fails does nothing, and leaves the file to others$name", ({ end }) => {
+  using folder = createTempFolder();
+  using db = new DatabaseSync(folder.file("file"));
+  using other = new DatabaseSync(folder.file("file"));
+  db.exec("CREATE TABLE t (x)");
+  const work = (): never => {
+    db.exec(`INSERT INTO t VALUES (1); ${end}`);
+    throw new Error("a fault");
+  };
+  expect(() => runInTransaction(db, work)).toThrow("a fault");
+  expect(runInTransaction(other, () => other.prepare("SELECT * FROM t").all())).toEqual([]);
+});
+
+test("a connection that SQLite does not let wait waits all the same, and says then that the file is locked", () => {
+  using folder = createTempFolder();
+  using db = new DatabaseSync(folder.file("file"), { timeout: 0 });
+  using other = new DatabaseSync(folder.file("file"));
+  other.exec("BEGIN IMMEDIATE");
+  const begunMs = performance.now();
+  let tries = 0;
+  const begin = (): void => {
+    tries++;
+    db.exec("BEGIN IMMEDIATE");
+  };
+  expect(() => untilUnlocked(begin, 20)).toThrow("database is locked");
+  const waitedMs = performance.now() - begunMs;
+  expect(waitedMs).toBeGreaterThanOrEqual(20);
+  // It sleeps in between.
+  expect(tries).toBeLessThanOrEqual(2 + (2 * waitedMs) / lockPollMs);
+});
+
+test("what is no lock is thrown at the first try", () => {
+  let tries = 0;
+  const fail = (): never => {
+    tries++;
+    throw new Error("a fault");
+  };
+  expect(() => untilUnlocked(fail, 20)).toThrow("a fault");
+  expect(tries).toBe(1);
+});

@@ -1,0 +1,325 @@
+import { describe, expect, test } from "vitest";
+import { WaitingLimit } from "../../src/stores/waiting-limit.ts";
+
+/** A store as a queue sees it, in milliseconds. */
+interface ModelStore {
+  /** What a commit takes by itself. */
+  readonly commitMs: number;
+  /** What each deletion adds to it. */
+  readonly deletionMs: number;
+  readonly inFlightMax: number;
+  /** What is otherwise from {@link changesAtMs} on. */
+  readonly later?: { readonly commitMs?: number; readonly deletionMs?: number };
+  /** How much longer the first batches from then on take, as many as are committed at the same time. */
+  readonly pauseMs?: number;
+}
+
+/** What callers saw of a store. */
+interface Seen {
+  readonly deletedPerS: number;
+  readonly refusedPerS: number;
+  readonly p99Ms: number;
+  /** How long the refused had waited before they were told. */
+  readonly refusedP99Ms: number;
+}
+
+/** When what is counted came, in milliseconds. */
+interface Counted {
+  readonly fromMs: number;
+  readonly toMs: number;
+}
+
+const waitingMax = 16_384;
+const batchMax = 1_024;
+
+// The time of the model, in milliseconds. What counts is what comes after all has settled.
+const stepMs = 0.5;
+const changesAtMs = 2_000;
+const countedFromMs = 8_000;
+const endsAtMs = 12_000;
+
+/** A batch that is being committed, and when each of its deletions came. */
+interface Batch {
+  readonly sentMs: number;
+  readonly untilMs: number;
+  readonly came: readonly number[];
+}
+
+/** A queue before a store, in a time of its own. */
+class ModelQueue {
+  readonly refusedMs: number[] = [];
+  readonly latenciesMs: number[] = [];
+  readonly #store: ModelStore;
+  readonly #limit = new WaitingLimit(waitingMax);
+  readonly #waiting: number[] = [];
+  #inFlight: Batch[] = [];
+  #pausesLeft: number;
+  readonly #counted: Counted;
+
+  constructor(store: ModelStore, counted: Counted) {
+    this.#store = store;
+    this.#counted = counted;
+    this.#pausesLeft = store.inFlightMax;
+  }
+
+  get isBusy(): boolean {
+    return this.#inFlight.length > 0;
+  }
+
+  come(nowMs: number): void {
+    if (this.#inFlight.length < this.#store.inFlightMax) this.#send([nowMs], nowMs);
+    else if (this.#waiting.length < this.#limit.current) this.#waiting.push(nowMs);
+    else this.#refuse(nowMs, nowMs);
+  }
+
+  step(nowMs: number): void {
+    for (const batch of this.#inFlight.filter(({ untilMs }) => untilMs <= nowMs)) {
+      this.#end(batch, nowMs);
+      this.#inFlight = this.#inFlight.filter((other) => other !== batch);
+      if (this.#waiting.length > 0) this.#send(this.#waiting.splice(0, batchMax), nowMs);
+    }
+  }
+
+  #send(came: readonly number[], nowMs: number): void {
+    this.#inFlight.push({ sentMs: nowMs, untilMs: nowMs + this.#durationMs(came.length, nowMs), came });
+  }
+
+  #end({ sentMs, untilMs, came }: Batch, nowMs: number): void {
+    const ended = {
+      size: came.length,
+      durationMs: untilMs - sentMs,
+      isLast: this.#inFlight.length === 1 && this.#waiting.length === 0,
+    };
+    this.#limit.committed(ended, nowMs);
+    for (const cameMs of this.#waiting.splice(this.#limit.kept)) this.#refuse(cameMs, nowMs);
+    for (const cameMs of came) if (this.#counts(cameMs)) this.latenciesMs.push(nowMs - cameMs);
+  }
+
+  #refuse(cameMs: number, nowMs: number): void {
+    this.#limit.refused(nowMs);
+    if (this.#counts(cameMs)) this.refusedMs.push(nowMs - cameMs);
+  }
+
+  #counts(cameMs: number): boolean {
+    return cameMs >= this.#counted.fromMs && cameMs < this.#counted.toMs;
+  }
+
+  #durationMs(size: number, nowMs: number): number {
+    const { pauseMs = 0, later } = this.#store;
+    const hasChanged = nowMs >= changesAtMs;
+    const { commitMs, deletionMs } = hasChanged ? { ...this.#store, ...later } : this.#store;
+    const pausesNow = hasChanged && this.#pausesLeft > 0;
+    if (pausesNow) this.#pausesLeft -= 1;
+    return commitMs + size * deletionMs + (pausesNow ? pauseMs : 0);
+  }
+}
+
+const settled: Counted = { fromMs: countedFromMs, toMs: endsAtMs };
+
+/** Offers deletions at an even rate, and returns what became of those that came in the time that counts. */
+function offer(store: ModelStore, perSAt: (nowMs: number) => number, counted: Counted = settled): Seen {
+  const queue = new ModelQueue(store, counted);
+  let due = 0;
+  for (let nowMs = 0; nowMs < endsAtMs || queue.isBusy; nowMs += stepMs) {
+    if (nowMs < endsAtMs) due += (perSAt(nowMs) * stepMs) / 1_000;
+    for (; due >= 1; due -= 1) queue.come(nowMs);
+    queue.step(nowMs);
+  }
+  const { latenciesMs, refusedMs } = queue;
+  const seconds = (counted.toMs - counted.fromMs) / 1_000;
+  return {
+    deletedPerS: latenciesMs.length / seconds,
+    refusedPerS: refusedMs.length / seconds,
+    p99Ms: p99Of(latenciesMs),
+    refusedP99Ms: p99Of(refusedMs),
+  };
+}
+
+function p99Of(sample: readonly number[]): number {
+  return sample.toSorted((a, b) => a - b)[Math.floor(sample.length * 0.99)] ?? Number.NaN;
+}
+
+/** So many at once, again and again. */
+function inBursts(size: number, everyMs: number): (nowMs: number) => number {
+  return (nowMs) => (nowMs % everyMs === 0 ? (size * 1_000) / stepMs : 0);
+}
+
+describe("a store that is offered three times what it can do", () => {
+  const slow = { commitMs: 1.5, deletionMs: 0.5, inFlightMax: 1 };
+
+  test.each([
+    { name: "one batch at a time", store: slow },
+    { name: "two batches at a time", store: { commitMs: 1.5, deletionMs: 1, inFlightMax: 2 } },
+    { name: "commits of 5 ms", store: { ...slow, commitMs: 5 } },
+    { name: "commits of 20 ms", store: { ...slow, commitMs: 20 } },
+    { name: "5,000 deletions a second", store: { ...slow, deletionMs: 0.2 } },
+  ])("deletes nine tenths of that, each in three times as long as below it at most: $name", ({ store }) => {
+    const canDoPerS = (store.inFlightMax * 1_000) / store.deletionMs;
+    const below = offer(store, () => 0.9 * canDoPerS);
+    const above = offer(store, () => 3 * canDoPerS);
+    expect(below.refusedPerS).toBe(0);
+    expect(above.deletedPerS / canDoPerS).toBeGreaterThan(0.9);
+    expect(above.p99Ms / below.p99Ms).toBeLessThan(3);
+  });
+
+  test.each([
+    { name: "one batch at a time", store: slow, firstPerS: 1_700 },
+    { name: "two batches at a time", store: { commitMs: 1.5, deletionMs: 1, inFlightMax: 2 }, firstPerS: 1_700 },
+    { name: "from hardly any load", store: slow, firstPerS: 300 },
+  ])("tells at once whom it refuses, in the first two seconds too: $name", ({ store, firstPerS }) => {
+    const onset = { fromMs: changesAtMs, toMs: changesAtMs + 2_000 };
+    const seen = offer(store, (nowMs) => (nowMs < changesAtMs ? firstPerS : 6_000), onset);
+    expect(seen.refusedP99Ms).toBeLessThan(1);
+    expect(seen.p99Ms).toBeLessThan(1_000);
+  });
+
+  test.each([
+    { name: "it becomes slower still", store: { ...slow, later: { deletionMs: 2 } }, firstPerS: 6_000 },
+    { name: "its last lone batch had a pause", store: { ...slow, pauseMs: 300 }, firstPerS: 100 },
+  ])("makes nobody wait for long: $name", ({ store, firstPerS }) => {
+    expect(offer(store, (nowMs) => (nowMs < changesAtMs + 50 ? firstPerS : 6_000)).p99Ms).toBeLessThan(100);
+  });
+
+  test("deletes nine tenths of that again after a pause of three seconds", () => {
+    expect(offer({ ...slow, pauseMs: 3_000 }, () => 6_000).deletedPerS / 2_000).toBeGreaterThan(0.9);
+  });
+
+  const many = (nowMs: number): number => (nowMs === countedFromMs ? 400_000 : 1_500);
+  const slower = { ...slow, deletionMs: 2 };
+
+  test.each([
+    { name: "a load below what it can do, and many at once", store: slow, later: many },
+    { name: "silence, and many at once", store: slow, later: inBursts(600, countedFromMs) },
+    { name: "bursts, one batch at a time", store: slower, later: inBursts(60, 300) },
+    {
+      name: "bursts, two batches at a time",
+      store: { ...slower, deletionMs: 4, inFlightMax: 2 },
+      later: inBursts(60, 300),
+    },
+  ])("refuses nothing again, soon after that has ended: $name", ({ store, later }) => {
+    const endedMs = countedFromMs - 2_000;
+    expect(offer(store, (nowMs) => (nowMs < endedMs ? 6_000 : later(nowMs)))).toMatchObject({ refusedPerS: 0 });
+  });
+
+  const lone = { size: 1, durationMs: 1.5, isLast: false };
+
+  test("doubles its room after pauses until batches are large enough to judge by", () => {
+    const limit = new WaitingLimit(waitingMax);
+    const commit = (batch: { readonly size: number; readonly durationMs: number }, nowMs: number): number => {
+      limit.refused(nowMs);
+      limit.committed({ ...batch, isLast: false }, nowMs);
+      return limit.current;
+    };
+    limit.committed(lone, 0);
+    for (let s = 1; s < 4; s += 1) commit({ size: 200, durationMs: 100 }, s * 1_000);
+    for (let s = 4; s < 8; s += 1) commit({ size: 12, durationMs: 1_000 }, s * 1_000);
+    expect(limit.current).toBe(1);
+    const rooms = Array.from({ length: 8 }, (_, ms) => commit(lone, 8_000 + ms));
+    expect(rooms).toEqual([1, 2, 3, 5, 10, 20, 20, 20]);
+  });
+
+  test("is overloaded for a second after the last refusal, and again only once it has been late for another", () => {
+    const limit = new WaitingLimit(waitingMax);
+    const late = { size: 200, durationMs: 100, isLast: false };
+    const commit = (batch: typeof late, nowMs: number): number => {
+      limit.committed(batch, nowMs);
+      return limit.current;
+    };
+    // At two deletions a millisecond, 50 in the time that a batch may take, and 500 in a quarter of a second.
+    expect([
+      commit(lone, 0),
+      commit(late, 1_000),
+      commit(late, 2_000),
+      commit(late, 2_005),
+      commit(late, 3_010),
+      commit(late, 3_500),
+      commit(lone, 4_501),
+    ]).toEqual([waitingMax, waitingMax, 50, 50, 500, 500, waitingMax]);
+  });
+});
+
+describe("a store that keeps up refuses nothing", () => {
+  const quick = { commitMs: 1.5, deletionMs: 0.015, inFlightMax: 1 };
+
+  test.each([
+    { name: "large batches", store: quick, perS: 30_000 },
+    { name: "batches of more than 25 ms", store: { ...quick, deletionMs: 0.06 }, perS: 15_800 },
+    { name: "slow commits", store: { ...quick, commitMs: 40 }, perS: 5_000 },
+    {
+      name: "small commits, and almost more than it can do",
+      store: { ...quick, commitMs: 0.1, deletionMs: 0.11 },
+      perS: 8_900,
+    },
+    { name: "commits that take 40 ms from one moment on", store: { ...quick, later: { commitMs: 40 } }, perS: 5_000 },
+    { name: "commits that take 200 ms from one moment on", store: { ...quick, later: { commitMs: 200 } }, perS: 5_000 },
+    { name: "a pause of three seconds", store: { ...quick, commitMs: 4, pauseMs: 3_000 }, perS: 5_000 },
+  ])("$name", ({ store, perS }) => {
+    expect(offer(store, () => perS)).toMatchObject({ refusedPerS: 0 });
+  });
+
+  const always = { fromMs: 0, toMs: endsAtMs };
+
+  test.each([
+    { name: "a pause of three seconds", store: { ...quick, commitMs: 4, pauseMs: 3_000 }, perS: 5_000 },
+    { name: "a pause of two batches", store: { ...quick, commitMs: 4, pauseMs: 3_000, inFlightMax: 2 }, perS: 5_000 },
+    { name: "a pause of 200 ms of a slow store", store: { ...quick, deletionMs: 0.2, pauseMs: 200 }, perS: 4_000 },
+  ])("not even at first: $name", ({ store, perS }) => {
+    expect(offer(store, () => perS, always)).toMatchObject({ refusedPerS: 0 });
+  });
+
+  const slow = { ...quick, deletionMs: 0.5 };
+
+  test.each([
+    { name: "each second", store: slow, perSAt: inBursts(600, 1_000) },
+    { name: "each two seconds", store: slow, perSAt: inBursts(600, 2_000) },
+    { name: "two batches at a time", store: { ...slow, deletionMs: 1, inFlightMax: 2 }, perSAt: inBursts(600, 1_000) },
+    {
+      name: "from a store that becomes quick",
+      store: { ...quick, deletionMs: 1.5, later: { deletionMs: 0.015 } },
+      perSAt: inBursts(300, 500),
+    },
+  ])("hundreds at once, again and again: $name", ({ store, perSAt }) => {
+    expect(offer(store, perSAt, always)).toMatchObject({ refusedPerS: 0 });
+  });
+
+  test("a thousand at once, though it takes a quarter of a second for them", () => {
+    const store = { commitMs: 1.5, deletionMs: 0.25, inFlightMax: 1 };
+    const offeredPerS = (nowMs: number): number => (nowMs === changesAtMs ? 2_000_000 : 2_000);
+    expect(offer(store, offeredPerS, always)).toMatchObject({ refusedPerS: 0 });
+  });
+
+  const lone = { size: 1, durationMs: 1.5, isLast: false };
+  const late = { size: 200, durationMs: 100, isLast: false };
+
+  test.each([
+    { name: "quick ones", between: lone },
+    { name: "a pause, and nothing waiting", between: { ...lone, durationMs: 100, isLast: true } },
+  ])("two late batches, an hour apart with $name between", ({ between }) => {
+    const limit = new WaitingLimit(waitingMax);
+    for (let s = 0; s < 8; s += 1) limit.committed(lone, s * 1_000);
+    limit.committed(late, 8_000);
+    limit.committed(between, 9_000);
+    limit.committed(late, 3_600_000);
+    expect(limit.current).toBe(waitingMax);
+  });
+});
+
+test("deletions that wait already are kept when a late batch leaves less room for others", () => {
+  const limit = new WaitingLimit(waitingMax);
+  limit.committed({ size: 1, durationMs: 1, isLast: false }, 0);
+  const late = { size: 200, durationMs: 100, isLast: false };
+  for (let nowMs = 0; nowMs < 900; nowMs += 100) limit.committed(late, nowMs);
+  expect({ kept: limit.kept, current: limit.current }).toEqual({ kept: waitingMax, current: 500 });
+});
+
+test("a small batch that is late, too, is no sign that the store keeps up", () => {
+  const limit = new WaitingLimit(waitingMax);
+  const commit = (size: number, durationMs: number, nowMs: number): void =>
+    limit.committed({ size, durationMs, isLast: false }, nowMs);
+  commit(1, 2, 10_000);
+  for (let times = 0; times < 3; times++) commit(batchMax, 10, 10_000);
+  commit(100, 1_000, 11_000);
+  commit(1, 1_000, 11_500);
+  commit(100, 1_000, 12_100);
+  expect(limit.current).toBeLessThan(waitingMax);
+});

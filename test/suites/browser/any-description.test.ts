@@ -1,0 +1,316 @@
+import { once } from "node:events";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import type { Browser, Page, Request } from "playwright-core";
+import { create } from "@bufbuild/protobuf";
+import type { ConnectRouter, HandlerContext } from "@connectrpc/connect";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import {
+  GreenhouseService,
+  type Reading,
+  type WatchReadingsRequest,
+} from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import {
+  createGateway,
+  createOpenApi,
+  type Gateway,
+  type GatewayOptions,
+} from "../../../packages/gateway/src/index.ts";
+import { createDocsPage } from "../../../packages/docs-page/src/index.ts";
+import { FileService, UploadResponseSchema } from "../../../packages/testing/src/gen/files/v1/files_pb.ts";
+import { KitchenSink } from "../../../packages/testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { Shelves } from "../../../packages/testing/src/gen/kitchensink/v1/shelves_pb.ts";
+import { kitchenSinkOptions } from "../../../packages/testing/src/gateway/kitchen-sink.ts";
+import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
+import { auditAccess } from "./audit-access.ts";
+import { fillForm } from "./fill-form.ts";
+import { browserName, openBrowser } from "./open-browser.ts";
+
+// The page of an interface with every kind of parameter, body and stream.
+
+const services = [GreenhouseService, FileService, KitchenSink, Shelves];
+const rules = [
+  {
+    selector: `${GreenhouseService.typeName}.WatchReadings`,
+    pattern: { case: "get", value: "/sensors/{sensor}/readings" },
+  },
+  {
+    selector: `${GreenhouseService.typeName}.RecordReadings`,
+    pattern: { case: "post", value: "/readings" },
+    body: "*",
+  },
+] as const;
+
+const description = createOpenApi(services, {
+  info: { title: "Kitchen sink", version: "7" },
+  rest: { rules },
+  comments: new Map([
+    ["kitchensink.v1.KitchenSink.Query", "Asks <img src=x onerror=alert(1)> `<b>code</b>`. And more."],
+  ]),
+});
+
+/** Counts to a number; then it goes on for as long as somebody listens. */
+async function* watchReadings(
+  { sensor, count }: WatchReadingsRequest,
+  { signal }: HandlerContext,
+): AsyncGenerator<{ sensor: string; degreesCelsius: number }> {
+  for (let sent = 0; sent < Math.abs(count); sent += 1) yield { sensor, degreesCelsius: sent };
+  if (count < 0) await once(signal, "abort");
+}
+
+async function recordReadings(readings: AsyncIterable<Reading>): Promise<{ count: number }> {
+  let count = 0;
+  for await (const { degreesCelsius } of readings) count += degreesCelsius;
+  return { count };
+}
+
+const options: GatewayOptions = {
+  ...kitchenSinkOptions,
+  rest: { rules },
+  // Its root is an RPC, which leads nowhere else.
+  endpoints: createDocsPage({ document: () => JSON.stringify(description), open: true }).filter(
+    ({ path }) => path !== "/",
+  ),
+  routes: (router: ConnectRouter) => {
+    router.service(GreenhouseService, { watchReadings, recordReadings });
+    kitchenSinkOptions.routes(router);
+    router.service(FileService, {
+      getFile: ({ name }) => ({ contentType: "image/png", data: new TextEncoder().encode(`the bytes of ${name}`) }),
+      upload: async (pieces) => {
+        const response = create(UploadResponseSchema);
+        for await (const { name, file } of pieces) {
+          response.name ||= name;
+          response.contentType ||= file?.contentType ?? "";
+          response.length += BigInt(file?.data.length ?? 0);
+        }
+        return response;
+      },
+    });
+  },
+};
+
+const downloads = createTempFolder();
+let browser: Browser;
+let gateway: Gateway;
+let page: Page;
+let baseUrl: string;
+const complaints: string[] = [];
+
+beforeAll(async () => {
+  browser = await openBrowser({ downloadsPath: downloads.path });
+  gateway = createGateway(options);
+  const { port } = await gateway.listen({ host: "127.0.0.1", port: 0 });
+  baseUrl = `http://127.0.0.1:${port}`;
+});
+
+afterAll(async () => {
+  await browser.close();
+  await gateway.close();
+  downloads[Symbol.dispose]();
+});
+
+beforeEach(async () => {
+  page = await browser.newPage();
+  complaints.length = 0;
+  page.on("pageerror", (error) => complaints.push(error.message));
+  page.on("console", (message) => complaints.push(message.text()));
+});
+
+afterEach(async () => {
+  expect(complaints).toEqual([]);
+  await page.close();
+});
+
+async function open(view: string): Promise<void> {
+  await page.goto(`${baseUrl}/docs#/${view}`);
+  await page.locator("#view h1").waitFor();
+}
+
+/** Fills in the form of an operation by the names of its fields, sends it, and returns what was sent. */
+async function send(operation: string, fields: Readonly<Record<string, string>>): Promise<Request> {
+  await open(`operations/${operation}`);
+  await fillForm(page, fields);
+  const sent = page.waitForRequest((request) => !request.url().includes("/docs"));
+  await page.getByRole("button", { name: /^Send/ }).click();
+  await page.locator(".outcome", { hasText: "200" }).waitFor();
+  return await sent;
+}
+
+test.each([
+  ["text, escaped", "types_14", { f_string: "a b/ü?" }, "/v1/string/a%20b%2F%C3%BC%3F"],
+  ["segments, slashes between them", "segments_2", { f_string: "a/b c" }, "/v1/files/a/b%20c"],
+  ["a choice of a boolean", "types_13", { f_bool: "true" }, "/v1/bool/true"],
+  ["a choice of an enum", "types_16", { f_enum: "COLOR_RED" }, "/v1/enum/COLOR_RED"],
+  ["every digit of an integer", "types_4", { f_int64: "9007199254740993" }, "/v1/int64/9007199254740993"],
+  [
+    "query parameters that were filled in, a list line by line",
+    "query",
+    { fInt32: "-7", tags: "a&b\nc", "nested.text": "x" },
+    "/v1/query?fInt32=-7&tags=a%26b&tags=c&nested.text=x",
+  ],
+])("%s becomes part of the URL", async (_, operation, fields, want) => {
+  expect((await send(operation, fields)).url()).toBe(`${baseUrl}${want}`);
+});
+
+test("a part of a path variable takes no slash, and says which part it is", async () => {
+  await open("operations/segments");
+  await fillForm(page, { shelf: "1/2", book: "3" });
+  const wrong = page.locator("form input:invalid");
+  expect([await wrong.count(), await wrong.getAttribute("id")]).toEqual([1, "path-shelf"]);
+  await page.getByText("What follows shelves/ in").waitFor();
+});
+
+test("a body is sent as JSON, as it was typed, and the answer is shown with every digit", async () => {
+  const typed = '{"fInt64": 9007199254740993}';
+  const request = await send("create", { Body: typed });
+  expect([request.method(), request.headers()["content-type"]]).toEqual(["POST", "application/json"]);
+  // What drives Firefox does not tell of bodies.
+  expect(request.postData()).toBe(browserName === "chromium" ? typed : null);
+  expect(await page.locator(".details pre").first().innerText()).toBe(
+    '{\n  "rpc": "Create",\n  "sink": {\n    "fInt64": "9007199254740993"\n  }\n}',
+  );
+});
+
+test("a body starts as an example that the server takes, without what only answers have", async () => {
+  await send("create", {});
+  await open("operations/updateShelf");
+  const body = JSON.parse(await page.getByLabel("Body, JSON").inputValue());
+  expect(Object.keys(body)).toEqual(expect.arrayContaining(["theme", "key"]));
+  expect(Object.keys(body)).not.toContain("builtAt");
+});
+
+describe("a stream", () => {
+  test("is shown message by message, in the form that was chosen", async () => {
+    const request = await send("watchReadings", { sensor: "palm", count: "3", "Answer as": "text/event-stream" });
+    expect(request.headers()["accept"]).toBe("text/event-stream");
+    await page.locator(".outcome", { hasText: "3 messages" }).waitFor();
+    expect((await page.locator(".details pre").first().innerText()).match(/^data: \{"sensor"/gm)).toHaveLength(3);
+  });
+
+  test("is stopped when somebody has seen enough", async () => {
+    await open("operations/watchReadings");
+    await page.getByLabel(/^sensor/).fill("palm");
+    await page.getByLabel(/^count/).fill("-600");
+    await page.getByRole("button", { name: "Send GET" }).click();
+    await page.locator(".outcome", { hasText: "600 messages" }).waitFor();
+    // What is shown of a long stream is its end.
+    expect(await page.locator(".message").count()).toBe(500);
+    expect(await page.locator(".message").last().innerText()).toContain("599");
+    await page.getByRole("button", { name: "Stop" }).click();
+    await page.locator(".outcome", { hasText: "Stopped." }).waitFor();
+    expect(await page.getByRole("button", { name: "Send GET" }).isEnabled()).toBe(true);
+  });
+
+  test("of a client is a message on each line", async () => {
+    const lines = '{"sensor":"a","degreesCelsius":10}\n{"sensor":"a","degreesCelsius":20}';
+    const request = await send("recordReadings", { Body: lines });
+    expect(request.headers()["content-type"]).toBe("application/x-ndjson");
+    expect(await page.locator(".details pre").first().innerText()).toContain('"count": 30');
+  });
+});
+
+describe("bytes", () => {
+  test("are sent from a file, with its type", async () => {
+    using folder = createTempFolder();
+    writeFileSync(folder.file("leaf.txt"), "a leaf");
+    await open("operations/upload");
+    await page.getByLabel(/^name/).fill("leaf");
+    await page.getByLabel("Body, a file").setInputFiles(folder.file("leaf.txt"));
+    expect(await page.locator(".command").innerText()).toContain("--data-binary '@leaf.txt'");
+    await page.getByRole("button", { name: "Send PUT" }).click();
+    await page.locator(".outcome", { hasText: "200" }).waitFor();
+    expect(JSON.parse(await page.locator(".details pre").first().innerText())).toEqual({
+      name: "leaf",
+      contentType: "text/plain",
+      length: "6",
+    });
+  });
+
+  test("are saved, and not shown as text", async () => {
+    await send("getFile", { name: "leaf" });
+    await page.getByRole("link", { name: "Save the body" }).click();
+    const saved = (): string[] => readdirSync(downloads.path).map((name) => readFileSync(downloads.file(name), "utf8"));
+    await expect.poll(saved).toEqual(["the bytes of leaf"]);
+    await page.getByText("17 bytes, image/png").waitFor();
+  });
+});
+
+test("an error is told by its message and the name of its code", async () => {
+  await open("operations/fail");
+  await page.getByLabel(/^f_int32/).fill("5");
+  await page.getByRole("button", { name: "Send GET" }).click();
+  await page.locator(".outcome", { hasText: /404\s*NOT_FOUND\s*as asked/ }).waitFor();
+  // Chromium itself notes that the answer was 404.
+  expect(complaints.splice(0)).toEqual(browserName === "chromium" ? [expect.stringContaining("404")] : []);
+});
+
+test("the list finds operations by the words of their paths, names and comments", async () => {
+  await open("");
+  const links = page.locator("#list li:visible a");
+  const found = async (words: string): Promise<string[]> => {
+    await page.getByLabel("Search").fill(words);
+    return await links.allInnerTexts();
+  };
+  expect(await found("WATCH readings")).toEqual([expect.stringContaining("readings")]);
+  expect(await found("and more")).toEqual([expect.stringContaining("/v1/query")]);
+  expect(await found("google.rpc")).toEqual(["google.rpc.Status"]);
+  await page.getByText("1 found").waitFor();
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { level: 1, name: "google.rpc.Status" }).waitFor();
+  expect(page.url()).toBe(`${baseUrl}/docs#/schemas/google.rpc.Status`);
+});
+
+test("links lead to operations and schemas, back and forth, and the heading has the focus", async () => {
+  await open("");
+  const heading = page.locator("#view h1");
+  await page.locator("#view").getByRole("link", { name: "/v1/sinks", exact: false }).first().click();
+  await page.getByRole("heading", { level: 1, name: "Create" }).waitFor();
+  expect(await page.title()).toBe("Create · Kitchen sink");
+  await page.locator(".reading").getByRole("link", { name: "Sink", exact: true }).first().click();
+  await page.getByRole("heading", { level: 1, name: "Sink" }).waitFor();
+  expect(await heading.evaluate((element) => element === element.ownerDocument.activeElement)).toBe(true);
+  await page.goBack();
+  await page.getByRole("heading", { level: 1, name: "Create" }).waitFor();
+  expect(await page.locator('#list [aria-current="page"]').innerText()).toContain("/v1/sinks");
+});
+
+test("an interface without credentials asks for none", async () => {
+  await open("operations/query");
+  expect(await page.getByLabel("Bearer token").isVisible()).toBe(false);
+  expect(await page.locator(".command").innerText()).not.toContain("Authorization");
+});
+
+test("an RPC without a comment is named once, and one with a comment is described by it", async () => {
+  await open("operations/create");
+  expect(await page.getByText("kitchensink.v1.KitchenSink").count()).toBe(1);
+  await open("operations/query");
+  expect(await page.locator(".reading").innerText()).toMatch(/^And more\./);
+});
+
+test("text of a description is never read as HTML", async () => {
+  await open("operations/query");
+  await page.getByRole("heading", { level: 1, name: "Asks <img src=x onerror=alert(1)>" }).waitFor();
+  expect(await page.locator("main img, main b").count()).toBe(0);
+});
+
+test.each([
+  "",
+  "operations/query",
+  "operations/create",
+  "operations/upload",
+  "operations/watchReadings",
+  "schemas/Shelf",
+])(
+  "nothing is cut off and nothing keeps anybody out, at 320 pixels and with all that can be opened: %j",
+  async (view) => {
+    await page.setViewportSize({ width: 320, height: 640 });
+    await open(view);
+    await page.evaluate(() => {
+      for (const details of document.querySelectorAll("details")) details.open = true;
+    });
+    const overflow = await page.evaluate(
+      () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
+    );
+    expect(overflow).toBe(0);
+    expect((await auditAccess(page)).violations).toEqual([]);
+  },
+);

@@ -1,0 +1,109 @@
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { situations, openSituationStore } from "../../support/plants/situation-store.ts";
+import { startPlantServer, type TestPlantServer, tokens } from "../../support/server/plant-server.ts";
+import type { Call, Client } from "./connect-web-page.ts";
+import { type ModuleServer, startModuleServer } from "./module-server.ts";
+import { openBrowser } from "./open-browser.ts";
+
+// The Connect client in a page of another origin, with the stub that protoc-gen-es generates.
+
+const longId = 2n ** 53n + 1n;
+
+let browser: Browser;
+let shop: ModuleServer;
+let plants: Set<bigint>;
+let server: TestPlantServer;
+let page: Page;
+
+beforeAll(async () => {
+  browser = await openBrowser();
+  shop = await startModuleServer();
+  plants = new Set([1n, 2n, 3n]);
+  server = await startPlantServer({ store: openSituationStore(plants), corsOrigins: [shop.origin] });
+  page = await browser.newPage();
+  await page.goto(`${shop.origin}/`);
+});
+
+afterAll(async () => {
+  await browser.close();
+  await shop[Symbol.asyncDispose]();
+  await server[Symbol.asyncDispose]();
+});
+
+interface Caller {
+  readonly name: string;
+  readonly client: Client;
+  /** A plant that is there. */
+  readonly plant: bigint;
+}
+
+const callers: readonly Caller[] = [
+  { name: "Connect", client: { protocol: "connect", binary: false }, plant: 1n },
+  { name: "binary Connect", client: { protocol: "connect", binary: true }, plant: 2n },
+  { name: "gRPC-Web", client: { protocol: "grpc-web", binary: true }, plant: 3n },
+];
+
+/** Deletes a plant from inside of the page and resolves to "ok", or to what the client threw, as text. */
+async function deletePlant({ client }: Caller, call: Omit<Call, "baseUrl">): Promise<string> {
+  const whole: Call = { baseUrl: `http://127.0.0.1:${server.address.port}`, ...call };
+  // By a handle, since the compiler would resolve an import here for node.
+  const module = await page.evaluateHandle<typeof import("./connect-web-page.ts")>(
+    'import("/test/browser/connect-web-page.ts")',
+  );
+  return await module.evaluate(async (functions, args) => await functions.deletePlant(...args), [
+    client,
+    whole,
+  ] as const);
+}
+
+describe.each(callers)("connect-web, as $name, from a page of another origin", (caller) => {
+  const token = tokens.good;
+
+  test("deletes a plant once", async () => {
+    expect(await deletePlant(caller, { id: caller.plant, token })).toBe("ok");
+    expect(plants.has(caller.plant)).toBe(false);
+    expect(await deletePlant(caller, { id: caller.plant, token })).toBe(
+      `ConnectError: [not_found] plant ${caller.plant} not found`,
+    );
+  });
+
+  test.each([
+    { name: "no token", call: { id: 9n }, want: "ConnectError: [unauthenticated] a bearer token is required" },
+    {
+      name: "a wrong token",
+      call: { id: 9n, token: tokens.unknown },
+      want: "ConnectError: [unauthenticated] the token is not valid",
+    },
+    {
+      name: "an id with more digits than a double holds",
+      call: { id: longId, token },
+      want: `ConnectError: [not_found] plant ${longId} not found`,
+    },
+    {
+      name: "a deadline that passes",
+      call: { id: situations.slow, token, timeoutMs: 300 },
+      want: expect.stringMatching(/^ConnectError: \[deadline_exceeded\]/),
+    },
+  ])("is told of $name", async ({ call, want }) => {
+    expect(await deletePlant(caller, call)).toEqual(want);
+  });
+});
+
+test("a page of an origin that is not named cannot call", async () => {
+  await using other = await startModuleServer();
+  const stranger = await browser.newPage();
+  await stranger.goto(`${other.origin}/`);
+  const outcome = await stranger.evaluate(
+    async ([url, credential]) => {
+      const headers = { authorization: credential, "content-type": "application/json" };
+      const called = fetch(url, { method: "DELETE", headers });
+      return await called.then(
+        (response) => String(response.status),
+        () => "refused by the browser",
+      );
+    },
+    [`http://127.0.0.1:${server.address.port}/plants/9`, `Bearer ${tokens.good}`] as const,
+  );
+  expect(outcome).toBe("refused by the browser");
+});

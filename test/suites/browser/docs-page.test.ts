@@ -1,0 +1,300 @@
+import { join } from "node:path";
+import type { Browser, BrowserContextOptions, Page } from "playwright-core";
+import { afterAll, beforeAll, beforeEach, afterEach, describe, expect, test } from "vitest";
+import type { AdmitRequest } from "../../../packages/gateway/src/index.ts";
+import { openMemoryStore } from "../../../src/stores/index.ts";
+import { startPlantServer, type TestPlantServer, tokens } from "../../support/server/plant-server.ts";
+import { auditAccess } from "./audit-access.ts";
+import { openBrowser } from "./open-browser.ts";
+
+// A person reads the description, authorizes, deletes a plant and sees the result.
+
+/** Beyond what a double holds, so that a page that goes through one shows. */
+const longId = 2n ** 53n + 1n;
+
+/** Pictures of the page are left here, for a person to look at; nowhere unless it is set. */
+const screenshots = process.env["SCREENSHOT_FOLDER"];
+
+let browser: Browser;
+let plants: Set<bigint>;
+let server: TestPlantServer;
+let baseUrl: string;
+
+beforeAll(async () => {
+  browser = await openBrowser();
+});
+
+afterAll(() => browser.close());
+
+beforeEach(async () => {
+  plants = new Set([1n, longId]);
+  server = await startPlantServer({
+    store: openMemoryStore(plants),
+    publicUrl: new URL("https://plants.example/garden"),
+    docs: "open",
+  });
+  baseUrl = `http://127.0.0.1:${server.address.port}/garden`;
+});
+
+afterEach(() => server[Symbol.asyncDispose]());
+
+/** The page, opened, with everything that the browser has asked for and complained of. */
+interface Visit {
+  readonly page: Page;
+  readonly requests: string[];
+  readonly complaints: string[];
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+async function visit(
+  options: BrowserContextOptions = {},
+  url: string = baseUrl,
+  visitor: Browser = browser,
+): Promise<Visit> {
+  const context = await visitor.newContext(options);
+  const page = await context.newPage();
+  const requests: string[] = [];
+  const complaints: string[] = [];
+  page.on("request", (request) => requests.push(request.url()));
+  page.on("pageerror", (error) => complaints.push(error.message));
+  page.on("console", (message) => complaints.push(message.text()));
+  await page.goto(`${url}/`);
+  await page.getByRole("heading", { name: "Plant Store" }).waitFor();
+  return { page, requests, complaints, [Symbol.asyncDispose]: () => context.close() };
+}
+
+async function authorize(page: Page, token: string): Promise<void> {
+  await page.getByLabel("Bearer token").fill(token);
+  await page.getByRole("button", { name: "Authorize" }).click();
+}
+
+/** Sends a delete and resolves to what the page then says of it. */
+async function sendDelete(page: Page, id: string): Promise<{ outcome: string; details: string }> {
+  await page.getByLabel(/^id/).fill(id);
+  const answered = page.waitForResponse((response) => response.url().endsWith(`/plants/${id}`));
+  await page.getByRole("button", { name: "Send DELETE" }).click();
+  const { status } = await answered.then((response) => ({ status: response.status() }));
+  const outcome = page.locator(".outcome", { hasText: String(status) });
+  await page.getByRole("button", { name: "Send DELETE", disabled: false }).waitFor();
+  return { outcome: await outcome.innerText(), details: (await page.locator(".details").textContent()) ?? "" };
+}
+
+describe("a person with a token", () => {
+  test("deletes a plant, and is told the second time that it is gone", async () => {
+    await using visited = await visit();
+    const { page } = visited;
+    await authorize(page, tokens.good);
+    const first = await sendDelete(page, "1");
+    expect(first.outcome).toMatch(/^204\s+The plant is deleted\./);
+    expect(first.details).toContain("No body");
+    expect(plants.has(1n)).toBe(false);
+
+    const second = await sendDelete(page, "1");
+    expect(second.outcome).toMatch(/^400\s+NOT_FOUND\s+plant 1 not found/);
+    expect(second.details).toContain('{\n  "error": 5 NOT_FOUND,\n  "message": "plant 1 not found"\n}');
+    expect(second.details).toContain("content-type: application/json");
+  });
+
+  test("deletes the plant that was typed, to the last digit", async () => {
+    await using visited = await visit();
+    await authorize(visited.page, tokens.good);
+    const { outcome } = await sendDelete(visited.page, String(longId));
+    expect(outcome).toMatch(/^204/);
+    expect([...plants]).toEqual([1n]);
+  });
+
+  test("sends an idempotency key, with which a second delete is answered like the first", async () => {
+    await using visited = await visit();
+    const { page } = visited;
+    await authorize(page, tokens.good);
+    await page.getByLabel(/^Idempotency-Key/).fill('"once"');
+    expect(await page.locator(".command").innerText()).toContain(`-H 'Idempotency-Key: "once"'`);
+    expect((await sendDelete(page, "1")).outcome).toMatch(/^204/);
+    expect((await sendDelete(page, "1")).outcome).toMatch(/^204/);
+  });
+
+  test("may paste the whole header line that the server prints", async () => {
+    await using visited = await visit();
+    await authorize(visited.page, `Authorization: Bearer ${tokens.good}`);
+    expect((await sendDelete(visited.page, "1")).outcome).toMatch(/^204/);
+  });
+
+  test("is still authorized after a reload, and not after forgetting", async () => {
+    await using visited = await visit();
+    const { page } = visited;
+    await authorize(page, tokens.good);
+    await page.reload();
+    expect((await sendDelete(page, "1")).outcome).toMatch(/^204/);
+    await page.getByRole("button", { name: "Forget" }).click();
+    await page.getByText("Forgotten: requests go without a token now.").waitFor();
+    expect((await sendDelete(page, "1")).details).toContain('"error": 16');
+  });
+
+  test("gets through by keyboard alone", async () => {
+    await using visited = await visit();
+    const { page } = visited;
+    const press = async (...keys: string[]): Promise<void> => {
+      for (const key of keys) await page.keyboard.press(key);
+    };
+    // The skip link, and from where it leads the choice of a server and the field of the token.
+    await press("Tab", "Enter", "Tab", "Tab");
+    await page.keyboard.type(tokens.good);
+    await press("Enter");
+    // Authorize, Forget, and in the description of the error: itself, its schema, its names and its example.
+    await press(...Array.from({ length: 7 }, () => "Tab"));
+    await page.keyboard.type("1");
+    await press("Enter");
+    await page.locator(".outcome", { hasText: "204" }).waitFor();
+    expect(plants.has(1n)).toBe(false);
+  });
+});
+
+test("a person without a token reads the challenge", async () => {
+  await using visited = await visit();
+  const { details } = await sendDelete(visited.page, "1");
+  expect(details).toContain('"message": "a bearer token is required"');
+  expect(details).toContain('www-authenticate: Bearer realm="plantstore"');
+  expect(plants.has(1n)).toBe(true);
+});
+
+test.each(["", "007", "1e3", "1.0", "abc"])("an id of %j is not sent", async (id) => {
+  await using visited = await visit();
+  const { page, requests } = visited;
+  await authorize(page, tokens.good);
+  await page.getByLabel(/^id/).fill(id);
+  await page.getByRole("button", { name: "Send DELETE" }).click();
+  expect(await page.getByLabel(/^id/).evaluate((input: HTMLInputElement) => input.validity.valid)).toBe(false);
+  expect(requests.filter((url) => url.includes("/plants/"))).toEqual([]);
+});
+
+test("what was answered before is gone when an input is refused", async () => {
+  await using visited = await visit();
+  const { page } = visited;
+  await sendDelete(page, "1");
+  await page.getByLabel(/^id/).fill("007");
+  await page.getByRole("button", { name: "Send DELETE" }).click();
+  expect([await page.locator(".outcome").innerText(), await page.locator(".details").innerText()]).toEqual(["", ""]);
+});
+
+describe("Authorize", () => {
+  test("says which token goes where", async () => {
+    await using visited = await visit();
+    const { page } = visited;
+    await page.getByText("No token yet.").waitFor();
+    await authorize(page, tokens.good);
+    const note = `Authorized: the token that ends in 6789 goes with every request to ${baseUrl}, until this tab is closed.`;
+    await page.getByText(note).waitFor();
+  });
+
+  test("says that nothing was entered", async () => {
+    await using visited = await visit();
+    await authorize(visited.page, " ");
+    await visited.page.getByText("Nothing was entered, so nothing has changed.").waitFor();
+  });
+});
+
+test("another server of the description gets requests when it is chosen, and only its own token", async () => {
+  const seen: (string | null)[] = [];
+  const onRequest = ({ authorization, procedure }: AdmitRequest): void => {
+    if (procedure !== undefined) seen.push(authorization);
+  };
+  await using other = await startPlantServer({ corsOrigins: "*", onRequest });
+  const otherUrl = `http://127.0.0.1:${other.address.port}`;
+  await using own = await startPlantServer({ docs: "open", publicUrl: new URL(otherUrl) });
+  await using visited = await visit({}, `http://127.0.0.1:${own.address.port}`);
+  const { page } = visited;
+  await authorize(page, tokens.good);
+  await page.getByLabel("Server", { exact: true }).selectOption(otherUrl);
+  await page.getByText("No token yet.").waitFor();
+  expect((await sendDelete(page, "1")).outcome).toMatch(/^400\s+UNAUTHENTICATED/);
+  await authorize(page, tokens.narrow);
+  expect((await sendDelete(page, "1")).outcome).toMatch(/^400\s+PERMISSION_DENIED/);
+  expect(seen).toEqual([null, `Bearer ${tokens.narrow}`]);
+  expect(await page.locator(".command").innerText()).toContain(`'${otherUrl}/plants/1'`);
+});
+
+test("the line for a shell shows what the form still lacks", async () => {
+  await using visited = await visit();
+  expect(await visited.page.locator(".command").innerText()).toContain(`'${baseUrl}/plants/{id}'`);
+});
+
+test("the line for a shell follows the form and does not hold the token", async () => {
+  await using visited = await visit();
+  const { page } = visited;
+  await authorize(page, tokens.good);
+  await page.getByLabel(/^id/).fill("-7");
+  expect(await page.locator(".command").innerText()).toBe(
+    `curl -i \\\n  -X DELETE \\\n  -H "Authorization: Bearer $TOKEN" \\\n  '${baseUrl}/plants/-7'`,
+  );
+});
+
+test("everything comes from the server itself, and the browser complains of nothing", async () => {
+  await using visited = await visit();
+  const { page, requests, complaints } = visited;
+  await authorize(page, tokens.good);
+  await sendDelete(page, "1");
+  expect(requests.filter((url) => !url.startsWith(`${baseUrl}/`))).toEqual([]);
+  expect(complaints).toEqual([]);
+});
+
+test("a server that has gone away is told of", async () => {
+  await using visited = await visit();
+  const { page } = visited;
+  await page.route("**/plants/*", (route) => route.abort());
+  await page.getByLabel(/^id/).fill("1");
+  await page.getByRole("button", { name: "Send DELETE" }).click();
+  await page.locator(".outcome", { hasText: "The server could not be reached" }).waitFor();
+  expect(await page.locator(".details").innerText()).toBe("");
+});
+
+const looks: readonly { readonly name: string; readonly options: BrowserContextOptions }[] = [
+  { name: "light, on a desktop", options: { colorScheme: "light", viewport: { width: 1200, height: 900 } } },
+  { name: "dark, on a desktop", options: { colorScheme: "dark", viewport: { width: 1200, height: 900 } } },
+  {
+    name: "light, on a phone",
+    options: { colorScheme: "light", viewport: { width: 320, height: 640 }, isMobile: true },
+  },
+  { name: "dark, on a phone", options: { colorScheme: "dark", viewport: { width: 320, height: 640 }, isMobile: true } },
+  {
+    name: "light, in colours that the system forces",
+    options: { colorScheme: "light", forcedColors: "active", viewport: { width: 1200, height: 900 } },
+  },
+];
+
+describe.each(looks)("$name", ({ name, options }) => {
+  let visitor: Browser;
+  beforeAll(async () => {
+    visitor = await openBrowser({ look: options });
+  });
+  afterAll(() => visitor.close());
+
+  test("nothing is cut off and nothing keeps anybody out", async () => {
+    await using visited = await visit({ ...options, reducedMotion: "reduce" }, baseUrl, visitor);
+    const { page } = visited;
+    await authorize(page, tokens.good);
+    await sendDelete(page, "404");
+    const overflow = await page.evaluate(
+      () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
+    );
+    expect(overflow).toBe(0);
+    const command = page.locator(".command");
+    expect(await command.evaluate(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)).toBe(0);
+    const audit = await auditAccess(page);
+    expect(audit.violations).toEqual([]);
+    expect(audit.passes).toEqual(
+      expect.arrayContaining(["color-contrast", "label", "landmark-one-main", "heading-order"]),
+    );
+    if (screenshots !== undefined) {
+      await page.screenshot({ path: join(screenshots, `${name.replaceAll(/\W+/g, "-")}.png`), fullPage: true });
+    }
+  });
+
+  test("the ground is as bright as was asked for", async () => {
+    await using visited = await visit(options, baseUrl, visitor);
+    const isForced = await visited.page.evaluate(() => matchMedia("(forced-colors: active)").matches);
+    expect(isForced).toBe(options.forcedColors === "active");
+    const ground = await visited.page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+    const [red = 0] = (ground.match(/\d+/g) ?? []).map(Number);
+    expect(red > 128).toBe(options.colorScheme === "light");
+  });
+});

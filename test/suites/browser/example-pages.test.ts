@@ -1,0 +1,63 @@
+import { randomBytes } from "node:crypto";
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type ExampleServer, startExample } from "../../support/docs/example-server.ts";
+import { exchangeHttp1 } from "../../../packages/testing/src/carriers/http1-connection.ts";
+import { openBrowser } from "./open-browser.ts";
+
+// The pages of examples/streams.
+
+let browser: Browser;
+let server: ExampleServer;
+let page: Page;
+
+beforeAll(async () => {
+  server = await startExample("streams/main.ts");
+  browser = await openBrowser();
+});
+afterAll(async () => {
+  await browser.close();
+  await server[Symbol.asyncDispose]();
+});
+
+async function open(path: string): Promise<void> {
+  page = await browser.newPage();
+  await page.goto(`http://127.0.0.1:${String(server.address.port)}${path}`);
+}
+
+/** Waits until the page says what it has come to. */
+async function outcome(): Promise<string> {
+  return await page.locator("p:not(:text-is('under way'))").innerText();
+}
+
+test("readings are shown, up to the end of their stream", async () => {
+  await open("/readings.html");
+  expect(await outcome()).toBe("that was all");
+  expect(await page.locator("li").allInnerTexts()).toEqual(Array.from({ length: 5 }, () => "21 °C"));
+});
+
+test("a photo that is not there is said not to be there", async () => {
+  await open("/photo.html");
+  expect(await outcome()).toBe("there is no such photo");
+});
+
+test("a photo is downloaded in pieces, of which the page knows how many are left", async () => {
+  const body = randomBytes(5_000_000);
+  const put = { httpMethod: "PUT", path: "/photos/palm", header: [], body };
+  expect((await exchangeHttp1(server.address, put)).httpStatus).toBe(201);
+  page = await browser.newPage();
+  // What the page sets the bar to.
+  await page.addInitScript(() => {
+    const bars: number[] = [];
+    Object.assign(window, { bars });
+    new MutationObserver(() => {
+      const bar = document.querySelector("progress");
+      if (bar !== null && bar.max > 1) bars.push(bar.value / bar.max);
+    }).observe(document, { subtree: true, childList: true, attributes: true });
+  });
+  await page.goto(`http://127.0.0.1:${String(server.address.port)}/photo.html`);
+  expect(await outcome()).toBe("5000000 bytes");
+  const bars = await page.evaluate<readonly number[]>("bars");
+  expect(bars.some((value) => value > 0 && value < 1)).toBe(true);
+  expect(bars.at(-1)).toBe(1);
+});

@@ -1,0 +1,49 @@
+import { createServer } from "node:http";
+import { stripTypeScriptTypes } from "node:module";
+import { readFile } from "node:fs/promises";
+import { extname, join, normalize } from "node:path";
+import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";
+import { startOnLoopback } from "../../../packages/testing/src/carriers/listen-on-loopback.ts";
+
+/** A site of an origin of its own, whose pages import this project's modules and packages. */
+export interface ModuleServer {
+  readonly origin: string;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+// Where browsers find the packages that generated code and clients name; what a bundler would have resolved.
+const imports: Readonly<Record<string, string>> = {
+  "@bufbuild/protobuf": "/node_modules/@bufbuild/protobuf/dist/esm/index.js",
+  "@bufbuild/protobuf/codegenv2": "/node_modules/@bufbuild/protobuf/dist/esm/codegenv2/index.js",
+  "@bufbuild/protobuf/reflect": "/node_modules/@bufbuild/protobuf/dist/esm/reflect/index.js",
+  "@bufbuild/protobuf/wire": "/node_modules/@bufbuild/protobuf/dist/esm/wire/index.js",
+  "@bufbuild/protobuf/wkt": "/node_modules/@bufbuild/protobuf/dist/esm/wkt/index.js",
+  "@connectrpc/connect": "/node_modules/@connectrpc/connect/dist/esm/index.js",
+  "@connectrpc/connect/protocol": "/node_modules/@connectrpc/connect/dist/esm/protocol/index.js",
+  "@connectrpc/connect/protocol-connect": "/node_modules/@connectrpc/connect/dist/esm/protocol-connect/index.js",
+  "@connectrpc/connect/protocol-grpc": "/node_modules/@connectrpc/connect/dist/esm/protocol-grpc/index.js",
+  "@connectrpc/connect/protocol-grpc-web": "/node_modules/@connectrpc/connect/dist/esm/protocol-grpc-web/index.js",
+  "@connectrpc/connect-web": "/test/browser/node_modules/@connectrpc/connect-web/dist/esm/index.js",
+};
+
+const page = `<!doctype html><title>A shop</title><script type="importmap">${JSON.stringify({ imports })}</script>`;
+
+/** Serves an empty page at `/`, and the files of the project as modules, types stripped. Dispose of it with `await using`. */
+export async function startModuleServer(): Promise<ModuleServer> {
+  const server = createServer((request, response) => {
+    const { pathname } = new URL(request.url ?? "/", "http://localhost");
+    answer(pathname).then(
+      ({ contentType, body }) => response.setHeader("content-type", contentType).end(body),
+      () => response.writeHead(404).end(),
+    );
+  });
+  const { baseUrl: origin, [Symbol.asyncDispose]: close } = await startOnLoopback(server);
+  return { origin, [Symbol.asyncDispose]: close };
+}
+
+async function answer(pathname: string): Promise<{ contentType: string; body: string }> {
+  if (pathname === "/") return { contentType: "text/html", body: page };
+  const text = await readFile(join(projectFolder, normalize(pathname)), "utf8");
+  const body = extname(pathname) === ".ts" ? stripTypeScriptTypes(text) : text;
+  return { contentType: "text/javascript", body };
+}

@@ -1,0 +1,103 @@
+import { writeFileSync } from "node:fs";
+import { delimiter, join } from "node:path";
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createGateway, createOpenApi, type Gateway } from "../../../packages/gateway/src/index.ts";
+import { createDocsPage } from "../../../packages/docs-page/src/index.ts";
+import { createReflectionService, ServerReflection } from "../../../packages/gateway/src/reflection/index.ts";
+import { KitchenSink } from "../../../packages/testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { Shelves } from "../../../packages/testing/src/gen/kitchensink/v1/shelves_pb.ts";
+import { kitchenSinkOptions } from "../../../packages/testing/src/gateway/kitchen-sink.ts";
+import { buildLimitMs, buildStep } from "../../../packages/testing/src/process/build-step.ts";
+import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";
+import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
+import { fillForm } from "./fill-form.ts";
+import { openBrowser } from "./open-browser.ts";
+
+// The programs that the page shows, run as they are: each must send what the form would.
+
+/** A language, and the file and command that run its programs. */
+const languages: readonly { readonly name: string; readonly file: string; readonly command: readonly string[] }[] = [
+  { name: "curl", file: "program.sh", command: ["sh"] },
+  { name: "fetch", file: "program.mjs", command: [process.execPath] },
+  { name: "Python", file: "program.py", command: ["python3"] },
+  { name: "Go", file: "program.go", command: ["go", "run"] },
+  { name: "grpcurl", file: "program.sh", command: ["sh"] },
+  { name: "buf", file: "program.sh", command: ["sh"] },
+];
+
+// What shells, JSON and programs quote in different ways.
+const text = `it's "ü" \\ $HOME \`id\` %41`;
+
+const authorizations = new Set<string | null>();
+const services = [KitchenSink, Shelves];
+const description = createOpenApi(services, {
+  info: { title: "Kitchen sink", version: "7" },
+  security: { bearer: { type: "http", scheme: "bearer" } },
+});
+
+let browser: Browser;
+let gateway: Gateway;
+let page: Page;
+let port: number;
+
+beforeAll(async () => {
+  browser = await openBrowser();
+  gateway = createGateway({
+    ...kitchenSinkOptions,
+    routes: (router) => {
+      kitchenSinkOptions.routes(router);
+      router.service(ServerReflection, createReflectionService([...services, ServerReflection]));
+    },
+    // Its root is an RPC, which leads nowhere else.
+    endpoints: createDocsPage({ document: () => JSON.stringify(description), open: true }).filter(
+      ({ path }) => path !== "/",
+    ),
+    onRequest: ({ procedure, authorization }) => {
+      if (procedure !== undefined) authorizations.add(authorization);
+    },
+  });
+  ({ port } = await gateway.listen({ host: "127.0.0.1", port: 0 }));
+  page = await browser.newPage();
+});
+
+afterAll(async () => {
+  await browser.close();
+  await gateway.close();
+});
+
+async function runProgram({ name, file, command }: (typeof languages)[number]): Promise<string> {
+  using folder = createTempFolder();
+  await page.getByLabel("Language").selectOption(name);
+  writeFileSync(folder.file(file), await page.locator(".command").innerText());
+  const [program = "", ...args] = command;
+  const bin = join(projectFolder, "node_modules/.bin");
+  return await buildStep(program, [...args, folder.file(file)], {
+    environment: { TOKEN: "a token", PATH: `${bin}${delimiter}${process.env["PATH"]}` },
+  });
+}
+
+describe.each(languages)("the program in $name", (language) => {
+  test.each([
+    {
+      what: "a path, a query and no body",
+      operation: "segments",
+      fields: { shelf: "7", book: "8", fBool: "true", fInt64: "9007199254740993", tags: "a\nb" },
+      want: ["shelves/7/books/8", "9007199254740993", "fBool"],
+    },
+    {
+      what: "a body, and a field of it in the path",
+      operation: "update",
+      fields: { nested_text: "leaf", Body: JSON.stringify({ tags: [text], number: "9007199254740993" }) },
+      want: ["leaf", JSON.stringify(text).slice(1, -1), "9007199254740993"],
+    },
+  ])("sends $what, and the token", { timeout: buildLimitMs }, async ({ operation, fields, want }) => {
+    await page.goto(`http://127.0.0.1:${port}/docs#/operations/${operation}`);
+    await page.getByRole("heading", { level: 1, name: operation }).waitFor();
+    await fillForm(page, fields);
+    authorizations.clear();
+    const output = await runProgram(language);
+    for (const part of want) expect(output).toContain(part);
+    expect([...authorizations]).toEqual(["Bearer a token"]);
+  });
+});

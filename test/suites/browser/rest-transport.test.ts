@@ -1,0 +1,50 @@
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { startCatalog } from "../../../packages/testing/src/gateway/catalog.ts";
+import { startKitchenSink } from "../../../packages/testing/src/gateway/kitchen-sink.ts";
+import { type ModuleServer, startModuleServer } from "./module-server.ts";
+import { openBrowser } from "./open-browser.ts";
+
+// The transport for REST in a page, by the modules as they are.
+
+let browser: Browser;
+let site: ModuleServer;
+let page: Page;
+
+beforeAll(async () => {
+  browser = await openBrowser();
+  site = await startModuleServer();
+  page = await browser.newPage();
+  await page.goto(`${site.origin}/`);
+});
+
+afterAll(async () => {
+  await browser.close();
+  await site[Symbol.asyncDispose]();
+});
+
+/** What the page runs. By a handle, since the compiler would resolve an import here for node. */
+async function openModule() {
+  return await page.evaluateHandle<typeof import("../../../packages/testing/src/gateway/rest-page.ts")>(
+    'import("/test/support/gateway/rest-page.ts")',
+  );
+}
+
+test("a page of another origin calls, with a deadline that needs no header of its own", async () => {
+  await using gateway = await startKitchenSink({ cors: { origins: [site.origin] } });
+  const module = await openModule();
+  const baseUrl = `http://127.0.0.1:${gateway.address.port}`;
+  expect(await module.evaluate((functions, url) => functions.replaceSink(url), baseUrl)).toBe(
+    "Replace 9007199254740993 tree",
+  );
+  expect(await module.evaluate((functions, url) => functions.askForDots(url), baseUrl)).toBe(
+    '[invalid_argument] kitchensink.v1.KitchenSink.Any has no request for this: f_string: a path may lose a segment ".."',
+  );
+});
+
+test("a stream comes message by message", async () => {
+  await using gateway = await startCatalog({ cors: { origins: [site.origin] } });
+  const module = await openModule();
+  const baseUrl = `http://127.0.0.1:${gateway.address.port}`;
+  expect(await module.evaluate((functions, url) => functions.watchTitles(url), baseUrl)).toEqual(["one", "two"]);
+});

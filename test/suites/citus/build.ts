@@ -1,0 +1,50 @@
+import { execFileSync } from "node:child_process";
+import { cpSync, existsSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { toolsFolder } from "../../../packages/testing/src/process/tools-folder.ts";
+
+// `node test/suites/citus/build.ts [REPOSITORY]`: builds Citus from its source for Debian's PostgreSQL, in two minutes, and keeps
+// it beside a copy of the server's programs, outside of the checkout and of the system. Done once.
+
+const version = "v13.2.2";
+const postgres = "15";
+
+const root = join(toolsFolder("citus"), version);
+
+/** The folder with `initdb` and `postgres`, below that of a build. */
+export const programsFolder: string = join("usr/lib/postgresql", postgres, "bin");
+
+/** The folder of the build; `undefined` before there is one. */
+export function citusBuild(): string | undefined {
+  return existsSync(join(root, programsFolder)) ? root : undefined;
+}
+
+function build(): void {
+  const making = `${root}-making`;
+  rmSync(making, { recursive: true, force: true });
+  const source = join(making, "source");
+  const [repository = "https://github.com/citusdata/citus"] = process.argv.slice(2);
+  run(making, "git", ["clone", "-q", "--depth", "1", "-b", version, repository, source]);
+  // Some releases of PostgreSQL 15 have a function of this name.
+  for (const name of ["include/pg_version_compat.h", "backend/distributed/commands/serialize_distributed_ddls.c"]) {
+    const file = join(source, "src", name);
+    writeFileSync(file, readFileSync(file, "utf8").replaceAll(/\bhave_createdb_privilege\b/g, "citus_$&"));
+  }
+  // A clone writes its files in any order, and `make` would generate a script again that is older than its source.
+  run(source, "touch", ["configure"]);
+  run(source, "./configure", ["PG_CONFIG=/usr/bin/pg_config", "--without-libcurl"]);
+  run(source, "make", ["-j2", "with_llvm=no"]);
+  // The programs find their libraries by where they are themselves.
+  for (const part of ["usr/lib/postgresql", "usr/share/postgresql"])
+    cpSync(join("/", part, postgres), join(making, part, postgres), { recursive: true, verbatimSymlinks: true });
+  run(source, "make", ["install", "with_llvm=no", `DESTDIR=${making}`]);
+  rmSync(source, { recursive: true });
+  renameSync(making, root);
+}
+
+function run(folder: string, program: string, args: readonly string[]): void {
+  const cwd = existsSync(folder) ? folder : "/";
+  execFileSync(program, args, { cwd, stdio: ["ignore", "ignore", "inherit"] });
+}
+
+if (import.meta.main && citusBuild() === undefined) build();

@@ -1,0 +1,124 @@
+import { execFileSync, spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { setTimeout as sleep } from "node:timers/promises";
+import { runSql, serverOwner } from "../../support/plants/postgres-server.ts";
+import { freePort } from "../../../packages/testing/src/process/free-port.ts";
+
+/** Milliseconds between two looks at what is still running. */
+const lookIntervalMs = 10;
+
+/** A server of a cluster, on a port of 127.0.0.1. */
+export interface CitusNode {
+  readonly port: number;
+  /** Its first process, whose children the others are. */
+  readonly pid: number;
+  /** The URL of the server itself, for a look at what is on it. */
+  readonly url: string;
+  /** Resolves once it takes connections. */
+  start(): Promise<void>;
+  /** Ends each of its processes by SIGKILL. */
+  kill(): Promise<void>;
+  /** Sends a signal to each of its processes, as SIGSTOP and SIGCONT. */
+  signal(name: NodeJS.Signals): void;
+  /** Writes a setting into its configuration, and starts it again, so that nothing that runs has the old one. */
+  configure(setting: string): Promise<void>;
+}
+
+/** Makes a server in a folder and starts it. */
+export async function startNode(programs: string, folder: string, name: string): Promise<CitusNode> {
+  const data = join(folder, name);
+  const asOwner = { ...serverOwner(), cwd: folder, env: { ...process.env, LC_ALL: "C" } };
+  const args = ["-D", data, "-A", "trust", "-U", "tester", "-N", "-E", "UTF8"];
+  // PostgreSQL knows no version of the collation C.
+  args.push("--locale-provider=icu", "--icu-locale=und");
+  execFileSync(join(programs, "initdb"), args, { ...asOwner, stdio: "ignore" });
+  const port = await freePort();
+  const url = `postgres:///postgres?host=127.0.0.1&port=${port}&user=tester`;
+  const settings = [
+    "shared_preload_libraries=citus",
+    "listen_addresses=127.0.0.1",
+    "citus.node_conninfo=sslmode=disable",
+  ];
+  const limits = ["max_connections=100", "max_prepared_transactions=200", "shared_buffers=64MB", "max_wal_size=4GB"];
+  const options = [...settings, ...limits].flatMap((setting) => ["-c", setting]);
+  let server: ChildProcess;
+
+  const start = async (): Promise<void> => {
+    server = spawn(join(programs, "postgres"), ["-D", data, "-p", String(port), "-k", folder, ...options], {
+      ...asOwner,
+      stdio: ["ignore", "ignore", "pipe"],
+    });
+    await isReady(server);
+  };
+  const signal = (signalName: NodeJS.Signals): void => {
+    for (const pid of [...childrenOf(server.pid), server.pid]) send(pid, signalName);
+  };
+  const kill = async (): Promise<void> => {
+    if (server.exitCode !== null || server.signalCode !== null) return;
+    const ended = once(server, "exit");
+    // So that it starts no further process.
+    server.kill("SIGSTOP");
+    const children = childrenOf(server.pid);
+    signal("SIGKILL");
+    await ended;
+    // Those that are left keep the memory that they share, and the server from starting.
+    while (children.some(isRunning)) await sleep(lookIntervalMs);
+  };
+  const configure = async (setting: string): Promise<void> => {
+    await runSql(url, `ALTER SYSTEM ${setting}`);
+    await kill();
+    await start();
+  };
+  await start();
+  return {
+    port,
+    get pid() {
+      return server.pid ?? 0;
+    },
+    url,
+    start,
+    kill,
+    signal,
+    configure,
+  };
+}
+
+async function isReady(server: ChildProcess): Promise<void> {
+  const log: string[] = [];
+  await new Promise<void>((resolve, reject) => {
+    if (server.stderr === null) return reject(new Error("PostgreSQL has no log"));
+    const lines = createInterface(server.stderr);
+    lines.on("line", (line) => {
+      log.push(line);
+      if (line.includes("database system is ready to accept")) resolve();
+    });
+    lines.on("close", () => reject(new Error(`PostgreSQL did not start:\n${log.join("\n")}`)));
+  });
+}
+
+/** Returns the processes that a process has started, and that still run. */
+function childrenOf(pid: number | undefined): number[] {
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "latin1");
+  return children.split(" ").filter(Boolean).map(Number);
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    // Z: one that has ended, and has let go of its memory, stays until somebody has asked for its exit code.
+    const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+    return stat.at(stat.lastIndexOf(")") + 2) !== "Z";
+  } catch {
+    return false;
+  }
+}
+
+function send(pid: number | undefined, name: NodeJS.Signals): void {
+  try {
+    if (pid !== undefined) process.kill(pid, name);
+  } catch {
+    // It has ended by itself.
+  }
+}

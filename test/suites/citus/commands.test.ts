@@ -1,0 +1,198 @@
+import { Code, createClient } from "@connectrpc/connect";
+import { createGrpcTransport } from "@connectrpc/connect-node";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { PlantService } from "../../../src/gen/es/plantstore/v1/plant_service_pb.ts";
+import { runSql } from "../../support/plants/postgres-server.ts";
+import { runCommand } from "../../support/process/run-command.ts";
+import { baseUrlOf, serve, serveToken } from "../../support/process/serve-command.ts";
+import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
+import { type CitusCluster, startCitus } from "./citus-cluster.ts";
+
+let cluster: CitusCluster;
+let environment: { readonly DATABASE_URL: string };
+beforeAll(async () => {
+  cluster = await startCitus();
+  environment = { DATABASE_URL: await cluster.createSchema() };
+});
+afterAll(() => cluster?.[Symbol.asyncDispose]());
+
+const ids = Array.from({ length: 40 }, (_, i) => i + 1);
+
+async function statusOf(baseUrl: string, path: string): Promise<unknown> {
+  const response = await fetch(`${baseUrl}${path}`);
+  return { httpStatus: response.status, body: await response.json() };
+}
+
+/** Deletes a plant over REST, and returns the HTTP status and the code of the error. */
+async function deletePlant(baseUrl: string, id: number, key?: string): Promise<readonly [number, unknown]> {
+  const keyed = key === undefined ? {} : { "idempotency-key": `"${key}"` };
+  const headers = { authorization: `Bearer ${serveToken}`, connection: "close", ...keyed };
+  const response = await fetch(`${baseUrl}/plants/${id}`, { method: "DELETE", headers });
+  const text = await response.text();
+  return [response.status, text === "" ? undefined : JSON.parse(text).error];
+}
+
+const deleted = [204, undefined] as const;
+const notFound = [400, Code.NotFound] as const;
+const unavailable = [400, Code.Unavailable] as const;
+
+/** Returns plants of the first and of the second worker. */
+async function plantsByWorker(): Promise<readonly (readonly number[])[]> {
+  const rows = await runSql(
+    environment.DATABASE_URL,
+    `SELECT nodeport, array_agg(id ORDER BY id)::text[] AS ids FROM plants
+     JOIN citus_shards ON shardid = get_shard_id_for_distribution_column('plants', id) GROUP BY 1`,
+  );
+  const idsOf = (port: number): unknown => rows.find(({ nodeport }) => nodeport === port)?.["ids"];
+  return cluster.workers.map(({ port }) => [idsOf(port)].flat().map(Number));
+}
+
+describe("the commands on Citus, one after the other", () => {
+  test("check says that there is no store yet", async () => {
+    const { exitCode, err } = await runCommand(["check"], environment);
+    expect({ exitCode, err }).toEqual({ exitCode: 1, err: [expect.stringContaining("run `plantstore migrate`")] });
+  });
+
+  test("migrate makes the store, and finds it made", async () => {
+    const { exitCode, err } = await runCommand(["migrate"], environment);
+    expect({ exitCode, err }).toEqual({
+      exitCode: 0,
+      err: [expect.stringMatching(/^migrated the schema from version 0 to version 1 in /)],
+    });
+    expect(await runCommand(["migrate"], environment)).toMatchObject({
+      exitCode: 0,
+      err: ["nothing to migrate: the schema has version 1, which this release can use"],
+    });
+  });
+
+  test("import adds plants, and says which were there", async () => {
+    const { out } = await runCommand(["import"], environment, ids.join("\n"));
+    expect(out).toEqual(["40 added, 0 there already, 0 skipped as deleted"]);
+    const again = await runCommand(["import"], environment, "1\n41\n");
+    expect(again).toMatchObject({ exitCode: 0, out: ["1 added, 1 there already, 0 skipped as deleted"] });
+  });
+
+  test("check passes", async () => {
+    const { exitCode, err } = await runCommand(["check"], environment);
+    expect({ exitCode, err }).toEqual({ exitCode: 0, err: ["the configuration can be used"] });
+  });
+
+  test("serve deletes over REST and gRPC", async () => {
+    using folder = createTempFolder();
+    await using server = serve(folder, environment);
+    const baseUrl = await baseUrlOf(server);
+    expect(await statusOf(baseUrl, "/readyz")).toEqual({ httpStatus: 200, body: { status: "ready" } });
+    expect([await deletePlant(baseUrl, 41), await deletePlant(baseUrl, 41)]).toEqual([deleted, notFound]);
+    const client = createClient(PlantService, createGrpcTransport({ baseUrl }));
+    const headers = { authorization: `Bearer ${serveToken}` };
+    await client.deletePlant({ id: 1n }, { headers });
+    await expect(client.deletePlant({ id: 1n }, { headers })).rejects.toMatchObject({ code: Code.NotFound });
+    server.process.kill("SIGTERM");
+    expect(await server.end()).toBe(0);
+  });
+
+  test("import skips what was deleted, and export prints the others in order", async () => {
+    const { out } = await runCommand(["import"], environment, "1\n2\n");
+    expect(out).toEqual(["0 added, 1 there already, 1 skipped as deleted"]);
+    const exported = await runCommand(["export"], environment);
+    expect(exported).toEqual({ exitCode: 0, out: ids.slice(1).map(String), err: [] });
+  });
+
+  test("deletions prints who deleted what", async () => {
+    const { exitCode, out } = await runCommand(["deletions"], environment);
+    expect(exitCode).toBe(0);
+    expect(out.map((line) => JSON.parse(line).plantId)).toEqual(["41", "1"]);
+    expect((await runCommand(["deletions", "--plant", "1"], environment)).out).toHaveLength(1);
+  });
+});
+
+test("a coordinator that is away is no loss of a worker", async () => {
+  using folder = createTempFolder();
+  await using server = serve(folder, environment);
+  const baseUrl = await baseUrlOf(server);
+  const ofEach = (await plantsByWorker()).map((plants) => plants.at(-1) ?? 0);
+  await cluster.coordinator.kill();
+  const answers = await Promise.all(ofEach.map((id) => deletePlant(baseUrl, id)));
+  expect(answers).toEqual([unavailable, unavailable]);
+  await server.find(/"msg":"not ready"/);
+  await cluster.coordinator.start();
+  await server.find(/"msg":"ready again"/);
+  expect(await Promise.all(ofEach.map((id) => deletePlant(baseUrl, id)))).toEqual([deleted, deleted]);
+  expect(server.stderr()).not.toContain("worker away");
+});
+
+interface Trouble {
+  readonly name: string;
+  readonly begin: () => Promise<void> | void;
+  readonly end: () => Promise<void> | void;
+}
+
+const troubles: readonly Trouble[] = [
+  { name: "whose synchronous standby is gone", begin: () => setStandby("gone"), end: () => setStandby("") },
+  { name: "that is frozen", begin: () => signal("SIGSTOP"), end: () => signal("SIGCONT") },
+];
+
+/** Before a worker is blamed, the check that is under way ends, and a second one: ten seconds each. */
+const checksLimitMs = 120_000;
+
+const timeout = 2 * checksLimitMs;
+
+test.each(troubles)("a worker $name costs its own plants alone", { timeout }, async ({ begin, end }) => {
+  using folder = createTempFolder();
+  await using server = serve(folder, environment);
+  const baseUrl = await baseUrlOf(server);
+  const [[here = 0] = [], [waiting = 0] = []] = await plantsByWorker();
+  onTestFinished(end);
+  await begin();
+  expect(await deletePlant(baseUrl, waiting)).toEqual(unavailable);
+  expect(await deletePlant(baseUrl, here)).toEqual(deleted);
+  await server.find(/"msg":"worker away"/, checksLimitMs);
+  expect(await statusOf(baseUrl, "/readyz")).toEqual({ httpStatus: 200, body: { status: "ready" } });
+  expect(server.stderr()).not.toContain("not ready");
+});
+
+async function setStandby(name: string): Promise<void> {
+  await cluster.workers[1]?.configure(`SET synchronous_standby_names = '${name}'`);
+}
+
+function signal(name: NodeJS.Signals): void {
+  cluster.workers[1]?.signal(name);
+}
+
+test("a server that starts before its coordinator gets ready although a worker is away", async () => {
+  using folder = createTempFolder();
+  const [, second] = cluster.workers;
+  onTestFinished(() => second?.start());
+  await Promise.all([cluster.coordinator.kill(), second?.kill()]);
+  await using server = serve(folder, environment);
+  await server.find(/"msg":"not ready"/);
+  await cluster.coordinator.start();
+  await server.find(/"msg":"ready again"/);
+});
+
+test("a worker that is away costs its own plants alone, and all of them the readiness", { timeout }, async () => {
+  using folder = createTempFolder();
+  await using server = serve(folder, environment);
+  const baseUrl = await baseUrlOf(server);
+  const [[here = 0, there = 0, nowhere = 0] = [], [away = 0, back = 0] = []] = await plantsByWorker();
+  const [first, second] = cluster.workers;
+  await second?.kill();
+  expect(await deletePlant(baseUrl, here)).toEqual(deleted);
+  expect(await deletePlant(baseUrl, away)).toEqual(unavailable);
+  await server.find(new RegExp(`"problem":"[^"]*:${second?.port} failed [^"]*","msg":"worker away"`), checksLimitMs);
+  expect(await statusOf(baseUrl, "/readyz")).toEqual({ httpStatus: 200, body: { status: "ready" } });
+  const told = [await deletePlant(baseUrl, there, "key"), await deletePlant(baseUrl, there, "key")];
+  expect(told).toEqual([deleted, deleted]);
+  expect(server.stderr()).not.toContain("not ready");
+  await first?.kill();
+  await server.find(/"problem":"[^"]*remote node[^"]*","msg":"not ready"/);
+  expect(server.stderr()).not.toContain("worker back");
+  expect(await statusOf(baseUrl, "/readyz")).toEqual({
+    httpStatus: 503,
+    body: { status: "not ready", obstacles: ["store"] },
+  });
+  await Promise.all([first?.start(), second?.start()]);
+  await server.find(/"msg":"ready again"/);
+  expect([await deletePlant(baseUrl, nowhere), await deletePlant(baseUrl, back)]).toEqual([deleted, deleted]);
+  await server.find(/"lastedMs":\d+,"msg":"worker back"/);
+});

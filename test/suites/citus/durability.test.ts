@@ -1,0 +1,387 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { Code } from "@connectrpc/connect";
+import { Client } from "pg";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import type { PendingDelete } from "../../../src/stores/delete-queue.ts";
+import { attemptBatch, findRefused } from "../../../src/stores/postgres/delete/attempt-batch.ts";
+import { toDeleteBatch } from "../../../src/stores/postgres/delete/delete-batch.ts";
+import { checkPostgresDatabase, migratePostgres } from "../../../src/stores/postgres/all-plants/plant-database.ts";
+import type { Placement } from "../../../src/stores/postgres/delete/placement.ts";
+import type { Session } from "../../../src/stores/postgres/server/session.ts";
+import { AnsweredByKey } from "../../../src/stores/postgres/delete/answered-by-key.ts";
+import { openPostgresStore } from "../../../src/stores/postgres/store.ts";
+import { deleteCall } from "../../support/plants/delete-call.ts";
+import { configOf, runSql } from "../../support/plants/postgres-server.ts";
+import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
+import { citusBuild, programsFolder } from "./build.ts";
+import { type CitusCluster, startCitus } from "./citus-cluster.ts";
+import { openCitusSession } from "./open-session.ts";
+
+let cluster: CitusCluster;
+let url: string;
+beforeAll(async () => {
+  cluster = await startCitus();
+  url = await cluster.createSchema();
+  await migratePostgres(url);
+  await growPlants();
+  await runSql(
+    url,
+    `INSERT INTO deletions (plant_id, subject, request_id, batch) SELECT unnest('{${recorded.join()}}'::bigint[]), '', '', '${token}'`,
+  );
+});
+beforeEach(() => growPlants());
+afterAll(() => cluster?.[Symbol.asyncDispose]());
+
+const ids = Array.from({ length: 40 }, (_, i) => BigInt(i));
+const absent = Array.from({ length: 40 }, (_, i) => BigInt(i + 40));
+/** Plants that are not there any more, and were deleted with the token. */
+const recorded = Array.from({ length: 10 }, (_, i) => BigInt(i + 80));
+const token = "00000000-0000-4000-8000-000000000000";
+
+async function growPlants(): Promise<void> {
+  await runSql(url, `INSERT INTO plants SELECT unnest('{${ids.join()}}'::bigint[]) ON CONFLICT DO NOTHING`);
+}
+
+function openSession(): ReturnType<typeof openCitusSession> {
+  return openCitusSession(url);
+}
+
+/** The plants of each worker, in the order of the workers of the cluster. */
+async function plantsByWorker(among = ids): Promise<readonly (readonly bigint[])[]> {
+  const rows = await runSql(
+    url,
+    `SELECT nodeport, array_agg(id) AS ids FROM unnest('{${among.join()}}'::bigint[]) AS id
+     JOIN citus_shards ON shardid = get_shard_id_for_distribution_column('plants', id) GROUP BY 1`,
+  );
+  const ofPort = new Map(rows.map((row) => [row["nodeport"], row["ids"]]));
+  return cluster.workers.map(({ port }) => [ofPort.get(port)].flat().map((id) => BigInt(String(id))));
+}
+
+function pendingDeletes(of: readonly bigint[]): PendingDelete[] {
+  return of.map((id) => ({ id, call: deleteCall(), resolve: () => undefined, reject: () => undefined }));
+}
+
+/** Resolves once a statement on a worker waits for standbys, to what it is. */
+async function waiting(notPid = 0): Promise<number> {
+  const look = async (): Promise<number> => {
+    const [row] = await runSql(
+      worker(),
+      `SELECT pid FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND pid <> ${notPid}`,
+    );
+    return Number(row?.["pid"] ?? 0);
+  };
+  await expect.poll(look).not.toBe(0);
+  return await look();
+}
+
+/** Cancels every wait of a worker for its standbys until something has ended. */
+async function whileCancelling<End>(ending: Promise<End>): Promise<End> {
+  let isOver = false;
+  void ending.finally(() => (isOver = true));
+  await expect
+    .poll(async () => {
+      await cancelWaits();
+      return isOver;
+    })
+    .toBe(true);
+  return await ending;
+}
+
+/** The URL of the worker whose settings are changed. */
+function worker(): string {
+  return cluster.workers[1]?.url ?? "";
+}
+
+/** What an operator does: the worker then commits without its standbys. */
+async function cancelWaits(): Promise<void> {
+  await runSql(worker(), "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'");
+}
+
+/** Has the worker warn, until the end of the test, whenever it cancels a statement. */
+async function warnOfCancels(): Promise<void> {
+  const here = ["citus.enable_ddl_propagation = off", "citus.enable_alter_role_set_propagation = off"];
+  const alone = [...here, "synchronous_commit = local"].map((setting) => `SET ${setting};`).join(" ");
+  onTestFinished(async () => {
+    await runSql(worker(), `${alone} ALTER ROLE tester RESET search_path; DROP SCHEMA warning CASCADE`);
+  });
+  await runSql(
+    worker(),
+    `${alone} CREATE SCHEMA warning;
+     CREATE FUNCTION warning.pg_cancel_backend(pid integer) RETURNS boolean LANGUAGE plpgsql AS
+     $$ BEGIN RAISE WARNING 'cancelled'; RETURN pg_catalog.pg_cancel_backend(pid); END $$;
+     ALTER ROLE tester SET search_path = warning, pg_catalog, public`,
+  );
+}
+
+describe("a worker whose synchronous standby is gone", () => {
+  beforeEach(async () => {
+    await cluster.workers[1]?.configure("SET synchronous_standby_names = 'nobody'");
+  });
+  afterEach(async () => {
+    await cluster.workers[1]?.configure("RESET synchronous_standby_names");
+  });
+
+  test.each([
+    { answer: "deleted", among: ids, isThere: true },
+    { answer: "not found", among: absent, isThere: false },
+  ])("is no reason to say $answer when the wait for it is cancelled", async ({ among, isThere }) => {
+    const [, [id = 0n] = []] = await plantsByWorker(among);
+    const store = await openPostgresStore({ url });
+    onTestFinished(() => store.close());
+    let told: boolean | undefined;
+    const telling = store.delete(id, deleteCall()).then((outcome) => (told = outcome));
+    const first = await waiting();
+    await cancelWaits();
+    await expect.poll(async () => told ?? (await waiting(first))).not.toBe(0);
+    expect(told).toBeUndefined();
+    await runSql(worker(), "ALTER SYSTEM RESET synchronous_standby_names");
+    await runSql(worker(), "SELECT pg_reload_conf()");
+    await expect(telling).resolves.toBe(isThere);
+  });
+
+  test("is not taken to have what a batch for the wrong worker has deleted on it", async () => {
+    const [[one] = [], [, ...others] = []] = await plantsByWorker();
+    const { session } = await openSession();
+    const batch = `'{${others.slice(0, 2).join()}}', '{a,a}', '{r,r}', '${token}', NULL, false`;
+    const told = session.query(`SELECT deleted FROM plantstore_delete(${one}, ${batch})`).then(String, String);
+    expect(await whileCancelling(told)).toMatch(/a worker warned/);
+    await session.close();
+  });
+
+  describe("is not taken to have what others have deleted on it", () => {
+    type Plants = () => Promise<readonly bigint[]>;
+    const absentHere: Plants = async () => (await plantsByWorker(absent))[1] ?? [];
+    const absentOfBoth: Plants = async () => {
+      const [[elsewhere = 0n] = [], [here = 0n] = []] = await plantsByWorker(absent);
+      return [elsewhere, here];
+    };
+
+    test.each([
+      { name: "by a batch for another worker", plants: absentOfBoth, skipsLocked: false },
+      { name: "by one that waits for no lock", plants: absentOfBoth, skipsLocked: true },
+      {
+        name: "by a plant that Citus hands to no worker",
+        plants: async () => (await absentHere()).slice(0, 1),
+        skipsLocked: false,
+        isHandedOver: false,
+      },
+      {
+        name: "by a batch that Citus hands to no worker, and that waits for no lock",
+        plants: absentHere,
+        skipsLocked: true,
+        isHandedOver: false,
+      },
+      {
+        name: "by a batch for two workers that Citus hands to none",
+        plants: absentOfBoth,
+        skipsLocked: false,
+        isHandedOver: false,
+      },
+      {
+        name: "by a batch for two workers that Citus hands to none, and that waits for no lock",
+        plants: absentOfBoth,
+        skipsLocked: true,
+        isHandedOver: false,
+      },
+    ])("$name", async ({ plants, skipsLocked, isHandedOver = true }) => {
+      const { session, placement } = await openSession();
+      const pending = pendingDeletes(await plants());
+      await cluster.handOver(isHandedOver);
+      onTestFinished(() => cluster.handOver(true));
+      const mode = { placement, mayBeDone: false, skipsLocked, looksFirst: false, answered: new AnsweredByKey() };
+      const attempt = attemptBatch(session, toDeleteBatch(token, pending), pending, mode);
+      const fault = { message: expect.stringMatching(/a worker warned/) };
+      expect(await whileCancelling(attempt)).toMatchObject({ kind: "failed", fault });
+      await session.close();
+    });
+
+    test.each([
+      { name: "", isHandedOver: true },
+      { name: " that Citus hands to no worker", isHandedOver: false },
+    ])("by a look$name for what is refused", async ({ isHandedOver }) => {
+      const { session, placement } = await openSession();
+      await cluster.handOver(isHandedOver);
+      onTestFinished(() => cluster.handOver(true));
+      const batch = toDeleteBatch(token, pendingDeletes((await absentHere()).slice(0, 1)));
+      expect(await whileCancelling(findRefused(session, placement, batch).then(String, String))).toMatch(
+        /a worker warned/,
+      );
+      await session.close();
+    });
+  });
+
+  describe("keeps no connection of what is given up:", () => {
+    const timeouts = { lockTimeoutMs: 100, statementTimeoutMs: 5_000, answerTimeoutMs: 3_000 };
+    const deletionOf =
+      (count: number) =>
+      async (session: Session, placement: Placement): Promise<unknown> => {
+        const [, here = []] = await plantsByWorker(absent);
+        return await placement.deletePlants(session, toDeleteBatch(token, pendingDeletes(here.slice(0, count))));
+      };
+
+    test.each([
+      {
+        name: "a check of the server",
+        run: (session: Session, placement: Placement) => placement.checkWrite(session),
+        isHandedOver: true,
+      },
+      { name: "a deletion that Citus hands to no worker", run: deletionOf(1), isHandedOver: false },
+      { name: "a two-phase deletion that Citus hands to no worker", run: deletionOf(10), isHandedOver: false },
+      {
+        name: "a two-phase deletion that Citus hands to no worker, where ending a wait brings a warning",
+        run: deletionOf(10),
+        isHandedOver: false,
+        prepare: warnOfCancels,
+      },
+    ])("$name", async ({ run, isHandedOver, prepare }) => {
+      await prepare?.();
+      const { session, placement } = await openCitusSession(url, timeouts);
+      await cluster.handOver(isHandedOver);
+      onTestFinished(() => cluster.handOver(true));
+      await run(session, placement).catch(() => undefined);
+      const look = async (): Promise<unknown> => {
+        session.discard();
+        await session.connect();
+        const running = "application_name = 'plantstore' AND state = 'active'";
+        return await runSql(url, `SELECT FROM pg_stat_activity WHERE ${running}`);
+      };
+      await expect.poll(look).toEqual([]);
+      await session.close();
+    });
+
+    test.each([
+      { ended: "given up", limits: timeouts, first: "Error: the connection was lost" },
+      {
+        ended: "ended by the server",
+        limits: { ...timeouts, statementTimeoutMs: 1_000, answerTimeoutMs: 6_000 },
+        first: "connected",
+      },
+    ])(
+      "a worker that hangs meanwhile delays one connection, and not those after it: the look is $ended",
+      async ({ limits, first }) => {
+        const { session, placement } = await openCitusSession(url, limits);
+        await cluster.handOver(false);
+        onTestFinished(() => cluster.handOver(true));
+        await deletionOf(1)(session, placement).catch(() => session.discard());
+        const look = (): Promise<unknown> => session.query("SELECT 'connected'").then(String, String);
+        cluster.workers[1]?.signal("SIGSTOP");
+        const looks = [await look(), await look()];
+        cluster.workers[1]?.signal("SIGCONT");
+        expect(looks).toEqual([first, "connected"]);
+        await session.close();
+      },
+    );
+  });
+
+  test("has only the waits of plant stores ended", async () => {
+    const [, here = []] = await plantsByWorker();
+    const connect = async (name: string): Promise<Client> => {
+      const client = new Client({ ...configOf(url), application_name: name });
+      await client.connect();
+      return client;
+    };
+    const [stranger, store] = [await connect("stranger"), await connect("plantstore")];
+    const [strange, own] = [stranger, store].map((client, i) =>
+      client.query("DELETE FROM plants WHERE id = $1", [here[i]]),
+    );
+    const waits = "SELECT application_name FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
+    await expect.poll(() => runSql(worker(), waits)).toHaveLength(2);
+    const { session, citus } = await openSession();
+    for (const { processID } of [stranger, store]) citus.mayWait(processID);
+    await citus.endWaits(session);
+    await own;
+    expect(await runSql(worker(), waits)).toHaveLength(1);
+    await cancelWaits();
+    await strange;
+    await Promise.all([stranger.end(), store.end(), session.close()]);
+  });
+
+  test.each([
+    { name: "", left: "" },
+    // As behind a pooler.
+    { name: ", where another client has hidden warnings", left: "SET client_min_messages = error" },
+  ])("is not taken to have the record of a deletion that is looked up$name", async ({ left }) => {
+    const [, [here = 0n] = []] = await plantsByWorker(recorded);
+    const { session, placement } = await openSession();
+    await session.run(left);
+    const batch = toDeleteBatch(token, pendingDeletes([here]));
+    const found = findRefused(session, placement, batch).then(String, String);
+    expect(await whileCancelling(found)).toMatch(/a worker warned/);
+    await session.close();
+  });
+});
+
+test("a coordinator whose synchronous standby is gone keeps nobody waiting, nor the server from being ready", async () => {
+  await cluster.coordinator.configure("SET synchronous_standby_names = 'nobody'");
+  onTestFinished(() => cluster.coordinator.configure("RESET synchronous_standby_names"));
+  const store = await openPostgresStore({ url });
+  onTestFinished(() => store.close());
+  await expect(store.delete(ids[0] ?? 0n, deleteCall())).resolves.toBe(true);
+  await expect(store.delete(absent[0] ?? 0n, deleteCall())).resolves.toBe(false);
+  const { session, placement } = await openSession();
+  onTestFinished(() => session.close());
+  await expect(placement.checkWrite(session)).resolves.toBeUndefined();
+});
+
+test("a coordinator whose synchronous standby is gone keeps nobody waiting for a worker that has its own", async () => {
+  const [, [here = 0n] = []] = await plantsByWorker(absent);
+  await cluster.workers[1]?.configure("SET synchronous_standby_names = 'receiver'");
+  onTestFinished(() => cluster.workers[1]?.configure("RESET synchronous_standby_names"));
+  const folder = createTempFolder();
+  const { port, user } = configOf(worker());
+  const from = `host=127.0.0.1 port=${port} user=${user} application_name=receiver`;
+  // All that a synchronous standby needs to do is to write the log.
+  const program = join(citusBuild() ?? "", programsFolder, "pg_receivewal");
+  const receiver = spawn(program, ["--synchronous", "-D", folder.path, "-d", from], { stdio: "ignore" });
+  const ended = once(receiver, "exit");
+  onTestFinished(async () => {
+    receiver.kill();
+    await ended;
+    folder[Symbol.dispose]();
+  });
+  await cluster.coordinator.configure("SET synchronous_standby_names = 'nobody'");
+  onTestFinished(() => cluster.coordinator.configure("RESET synchronous_standby_names"));
+  const store = await openPostgresStore({ url });
+  await expect(store.delete(here, deleteCall())).resolves.toBe(false);
+  await store.close();
+});
+
+test.each(["fsync", "synchronous_commit"])("a worker with %s = off serves nobody, and says so", async (setting) => {
+  const [, [id = 0n] = []] = await plantsByWorker();
+  const store = await openPostgresStore({ url });
+  await cluster.workers[1]?.configure(`SET ${setting} = off`);
+  await expect(store.delete(id, deleteCall())).rejects.toMatchObject({ code: Code.Unavailable });
+  expect(store.problem).toMatch(/so commits would not be durable/);
+  await store.close();
+  const { session, placement } = await openSession();
+  await expect(placement.checkWrite(session)).rejects.toThrow(/so commits would not be durable/);
+  await session.close();
+  await expect(openPostgresStore({ url })).rejects.toThrow(/on the worker 127\.0\.0\.1/);
+  await expect(checkPostgresDatabase(url)).rejects.toThrow(/on the worker 127\.0\.0\.1/);
+  await cluster.workers[1]?.configure(`RESET ${setting}`);
+  await expect(checkPostgresDatabase(url)).resolves.toBeUndefined();
+});
+
+test("workers that warn of their collation at the start of every connection serve as any other", async () => {
+  const update = (version: string): Promise<unknown> =>
+    Promise.all(workers.map((one) => runSql(one, `UPDATE pg_database SET datcollversion = ${version}`)));
+  const workers = cluster.workers.map((node) => node.url);
+  const [[first = 0n] = [], [second = 0n] = []] = await plantsByWorker();
+  await update("'0'");
+  onTestFinished(async () => void (await update("pg_database_collation_actual_version(oid)")));
+  await expect(checkPostgresDatabase(url)).resolves.toBeUndefined();
+  const store = await openPostgresStore({ url });
+  onTestFinished(() => store.close());
+  expect(store.problem).toBeUndefined();
+  await expect(store.delete(first, deleteCall())).resolves.toBe(true);
+  await expect(store.delete(second, deleteCall())).resolves.toBe(true);
+});
+
+test("a store does not open where the warnings of workers would not arrive", async () => {
+  const { session, citus } = await openSession();
+  await session.run("SET citus.worker_min_messages = notice");
+  await expect(citus.learn(session)).rejects.toThrow(/to debug1 for the role, because .* from being set .* unnoticed$/);
+  await session.close();
+});

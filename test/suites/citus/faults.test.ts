@@ -1,0 +1,91 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { migratePostgres } from "../../../src/stores/postgres/all-plants/plant-database.ts";
+import { Callers, callerToken } from "../cluster/callers.ts";
+import { checkHistory, type FinalTables } from "../cluster/check-history.ts";
+import { Dice } from "../../../packages/testing/src/dice.ts";
+import { runSql } from "../../support/plants/postgres-server.ts";
+import { baseUrlOf, serve } from "../../support/process/serve-command.ts";
+import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
+import { testSeed } from "../../../packages/testing/src/test-seed.ts";
+import { type CitusCluster, startCitus } from "./citus-cluster.ts";
+
+/** More than the callers can delete meanwhile. */
+const plants = 40_000;
+
+/** Milliseconds that a server is away: less than the ten seconds for which callers only wait, and more. */
+const [brieflyMs, longMs] = [1_000, 12_000];
+
+/** Calls that end between two faults. */
+const callsBetween = 1_000;
+
+const timeout = 180_000;
+
+let cluster: CitusCluster;
+beforeAll(async () => {
+  cluster = await startCitus();
+});
+afterAll(() => cluster?.[Symbol.asyncDispose]());
+
+/** What is done to the servers, one after the other; each ends with a cluster that is whole. */
+const faults: readonly { readonly name: string; readonly inject: () => Promise<void> }[] = [
+  { name: "a worker is killed, and starts again", inject: () => killFor(cluster.workers[0], brieflyMs) },
+  { name: "a worker is frozen", inject: () => freezeFor(cluster.workers[1], longMs) },
+  { name: "the coordinator is killed, and starts again", inject: () => killFor(cluster.coordinator, brieflyMs) },
+];
+
+async function killFor(node: CitusCluster["coordinator"] | undefined, ms: number): Promise<void> {
+  await node?.kill();
+  await sleep(ms);
+  await node?.start();
+}
+
+async function freezeFor(node: CitusCluster["coordinator"] | undefined, ms: number): Promise<void> {
+  node?.signal("SIGSTOP");
+  await sleep(ms);
+  node?.signal("SIGCONT");
+}
+
+async function readTables(url: string): Promise<FinalTables> {
+  const left = await runSql(url, "SELECT id FROM plants");
+  const records = await runSql(url, "SELECT plant_id, request_id FROM deletions");
+  return {
+    plants: new Set(left.map(({ id }) => Number(id))),
+    records: records.map((row) => ({ plant: Number(row["plant_id"]), call: String(row["request_id"]) })),
+  };
+}
+
+test("no answer is false and no deletion lost while servers are killed and frozen", { timeout }, async () => {
+  const url = await cluster.createSchema(32);
+  await migratePostgres(url);
+  await runSql(url, `INSERT INTO plants SELECT unnest(ARRAY(SELECT generate_series(1, ${plants})::bigint))`);
+  using folder = createTempFolder();
+  await using one = serve(folder, { DATABASE_URL: url, PLANTSTORE_TOKENS: callerToken });
+  await using other = serve(folder, { DATABASE_URL: url, PLANTSTORE_TOKENS: callerToken });
+  const replicas = [
+    { machine: { name: "one" }, replicaUrl: await baseUrlOf(one) },
+    { machine: { name: "other" }, replicaUrl: await baseUrlOf(other) },
+  ];
+  const created = Array.from({ length: plants }, (_, i) => i + 1);
+  const callers = new Callers(replicas, new Dice(testSeed));
+  callers.offer(created);
+  callers.start();
+  await callers.untilAllDelete();
+  for (const { name, inject } of faults) {
+    const more = callers.calls.length + callsBetween;
+    await expect.poll(() => callers.calls.length, { timeout }).toBeGreaterThan(more);
+    const sinceMs = performance.now();
+    await inject();
+    await callers.untilAllDelete();
+    const pauses = replicas.map((replica) => (callers.longestPauseMs(replica, sinceMs) / 1_000).toFixed(1));
+    process.stdout.write(`${name}: longest time without a deletion ${pauses.join(" and ")} s\n`);
+  }
+  await callers.stop();
+  const { calls } = callers;
+  const history = { created: new Set(created), perhapsCreated: new Set<number>(), calls };
+  const counts = (["deleted", "not found", "refused", "unknown"] as const).map(
+    (outcome) => `${calls.filter((call) => call.outcome === outcome).length} ${outcome}`,
+  );
+  process.stdout.write(`${calls.length} calls: ${counts.join(", ")}\n`);
+  expect(checkHistory(history, await readTables(url))).toEqual({ lost: [], doubled: [], untrue: [] });
+});

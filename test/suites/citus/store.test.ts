@@ -1,0 +1,669 @@
+import { randomUUID } from "node:crypto";
+import { Code } from "@connectrpc/connect";
+import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { attemptBatch } from "../../../src/stores/postgres/delete/attempt-batch.ts";
+import { toDeleteBatch } from "../../../src/stores/postgres/delete/delete-batch.ts";
+import type { Placement, PlantFate } from "../../../src/stores/postgres/delete/placement.ts";
+import {
+  checkPostgresDatabase,
+  migratePostgres,
+  openPostgresDatabase,
+} from "../../../src/stores/postgres/all-plants/plant-database.ts";
+import { tablesSql } from "../../../src/stores/postgres/schema/tables.ts";
+import { AnsweredByKey } from "../../../src/stores/postgres/delete/answered-by-key.ts";
+import { deleteTimeouts, openPostgresStore } from "../../../src/stores/postgres/store.ts";
+import { collect } from "../../../packages/testing/src/collect.ts";
+import { deleteCall } from "../../support/plants/delete-call.ts";
+import { describePlantDatabase } from "../../support/plants/describe-plant-database.ts";
+import { describePlantStore } from "../../support/plants/describe-plant-store.ts";
+import { openClient, runSql, withStrictIsolation } from "../../support/plants/postgres-server.ts";
+import { type CitusCluster, startCitus } from "./citus-cluster.ts";
+import { openCitusSession } from "./open-session.ts";
+
+let cluster: CitusCluster;
+beforeAll(async () => {
+  cluster = await startCitus();
+});
+afterAll(() => cluster?.[Symbol.asyncDispose]());
+
+async function createStore(plants: readonly bigint[] = [], shards?: number): Promise<string> {
+  const url = await cluster.createSchema(shards);
+  await migratePostgres(url);
+  if (plants.length > 0) await runSql(url, `INSERT INTO plants SELECT unnest('{${plants.join()}}'::bigint[])`);
+  return url;
+}
+
+async function plantsIn(url: string): Promise<bigint[]> {
+  return (await runSql(url, "SELECT id FROM plants ORDER BY id")).map(({ id }) => BigInt(String(id)));
+}
+
+/** Makes the tables of a store that Citus has not spread yet. */
+async function makeTables(url: string): Promise<void> {
+  await runSql(url, tablesSql(false));
+}
+
+/** Deletes plants without waiting for any lock, and returns the fate of each that was there. */
+async function deleteUnlocked(url: string, plants: readonly bigint[]): Promise<Record<string, PlantFate>> {
+  const { session, placement } = await openCitusSession(url);
+  const pending = plants.map((id) => ({ id, call: deleteCall(), resolve: () => undefined, reject: () => undefined }));
+  const fates = await placement.deleteUnlockedPlants(session, toDeleteBatch(randomUUID(), pending));
+  await session.close();
+  return Object.fromEntries(fates);
+}
+
+interface Trigger {
+  readonly table: "plants" | "deletions";
+  readonly when: "DELETE" | "INSERT";
+  readonly sql: string;
+  /** Whether it acts before or after the row is in its indexes. Default BEFORE. */
+  readonly at?: "BEFORE" | "AFTER";
+  /** The plant that it is for. By default it is for all. */
+  readonly of?: bigint;
+  /** The index of the worker whose shards get it. By default all do. */
+  readonly on?: number;
+}
+
+/** Adds a trigger to the shards of a table, on the workers. */
+async function addTrigger(url: string, { table, when, sql, at = "BEFORE", of, on }: Trigger): Promise<void> {
+  const [row] = await runSql(url, "SELECT current_schema() AS schema");
+  const schema = String(row?.["schema"]);
+  const plant = table === "plants" ? "OLD.id" : "NEW.plant_id";
+  const condition = of === undefined ? "" : `WHEN (${plant} = ${of})`;
+  for (const { url: worker } of cluster.workers.filter((_, i) => on === undefined || i === on)) {
+    const shards = await runSql(
+      worker,
+      `SELECT shardid FROM citus_shards WHERE table_name = '${schema}.${table}'::regclass
+        AND nodeport = current_setting('port')::int`,
+    );
+    const triggers = shards.map(
+      ({ shardid }) => `CREATE TRIGGER added ${at} ${when} ON ${schema}.${table}_${String(shardid)}
+        FOR EACH ROW ${condition} EXECUTE FUNCTION ${schema}.added();`,
+    );
+    await runSql(
+      worker,
+      `SET citus.enable_ddl_propagation = off; SET citus.enable_manual_changes_to_shards = on;
+        CREATE FUNCTION ${schema}.added() RETURNS trigger LANGUAGE plpgsql AS
+        $$ BEGIN ${sql}; END $$; ${triggers.join("")}`,
+    );
+  }
+}
+
+/** Adds records of deletions in 2020, of plants from 1 on. */
+async function addOldRecords(url: string, count: number): Promise<void> {
+  await runSql(
+    url,
+    `INSERT INTO deletions (plant_id, deleted_at, subject, request_id, batch)
+     SELECT unnest(ARRAY(SELECT generate_series(1, ${count})::bigint)), '2020-01-01', '', '', gen_random_uuid()`,
+  );
+}
+
+/** Bounds the waits for locks on the workers, too, until the end of the test. */
+async function setLockTimeout(url: string): Promise<void> {
+  onTestFinished(() => runSql(url, "ALTER ROLE tester RESET lock_timeout").then(() => undefined));
+  await runSql(url, "ALTER ROLE tester SET lock_timeout = '100ms'");
+}
+
+/** Resolves once so many statements on a server wait for the lock of a row. */
+async function waitingForLocks(url: string, count: number): Promise<void> {
+  const look = (): Promise<unknown> =>
+    runSql(url, "SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND backend_type = 'client backend'");
+  await expect.poll(look).toHaveLength(count);
+}
+
+describePlantStore(
+  async (plants) => {
+    const url = await createStore(plants);
+    const store = await openPostgresStore({ url });
+    return { store, plants: () => plantsIn(url), [Symbol.asyncDispose]: () => store.close() };
+  },
+  { keyHoldsFor: "a plant" },
+);
+
+describePlantDatabase(async () => {
+  const url = await createStore();
+  return { store: await openPostgresStore({ url }), database: await openPostgresDatabase(url) };
+});
+
+/** A plant of each worker. */
+function oneOfEach(placement: Placement): readonly bigint[] {
+  const ids = Array.from({ length: 200 }, (_, i) => BigInt(i));
+  return [0, 1].map((worker) => ids.find((id) => placement.workerOf(id) === worker) ?? -1n);
+}
+
+const otherFunctionSql = `CREATE OR REPLACE FUNCTION plantstore_delete(
+    one bigint, ids bigint[], subjects text[], request_ids text[], token uuid, keys text[], skips boolean,
+    OUT deleted bigint[], OUT locked bigint[], OUT kept bigint[]
+  ) LANGUAGE plpgsql AS $$ BEGIN RAISE 'of another release'; END $$`;
+
+describe("on Citus", () => {
+  const ids = Array.from({ length: 200 }, (_, i) => BigInt(i));
+
+  test("migrate spreads the tables with what is in them, so that a plant and its record are together", async () => {
+    const url = await cluster.createSchema(32);
+    await Promise.all(Array.from({ length: 3 }, () => migratePostgres(url)));
+    await migratePostgres(url);
+    const placed = await runSql(
+      url,
+      `SELECT table_name::text, nodeport, count(*)::int AS shards, min(colocation_id) = max(colocation_id) AS together
+       FROM citus_shards WHERE table_name IN ('plants'::regclass, 'deletions'::regclass) GROUP BY 1, 2 ORDER BY 1, 2`,
+    );
+    expect(placed.map(({ shards }) => shards)).toEqual([16, 16, 16, 16]);
+  });
+
+  test("a migration that waited for another finds the tables spread, whatever isolation is the default", async () => {
+    const url = await cluster.createSchema();
+    await makeTables(url);
+    const strict = withStrictIsolation(url);
+    const lock = await openClient(url, "BEGIN; SELECT FROM plantstore_schema FOR UPDATE");
+    const migrating = Promise.all([migratePostgres(strict), migratePostgres(strict)]);
+    await waitingForLocks(cluster.coordinator.url, 2);
+    await lock.query("ROLLBACK");
+    await lock.end();
+    await expect(migrating).resolves.toHaveLength(2);
+  });
+
+  test("tables that an operator has distributed get what they lack from migrate, and serve nobody before", async () => {
+    const url = await cluster.createSchema();
+    await makeTables(url);
+    await runSql(url, "ALTER TABLE deletions DROP CONSTRAINT deletions_pkey, ADD PRIMARY KEY (plant_id, seq)");
+    await runSql(url, "DROP INDEX deletions_by_key");
+    await runSql(url, "SELECT create_distributed_table('plants', 'id')");
+    await runSql(url, "SELECT create_distributed_table('deletions', 'plant_id', colocate_with => 'plants')");
+    await runSql(url, "INSERT INTO plants VALUES (1)");
+    await runSql(
+      url,
+      `INSERT INTO deletions (plant_id, subject, request_id, batch, idempotency_key)
+       VALUES (2, 'subject', '', gen_random_uuid(), 'used')`,
+    );
+    await expect(openPostgresStore({ url })).rejects.toThrow(/not by `plantstore migrate`: run it$/);
+    await migratePostgres(url);
+    const store = await openPostgresStore({ url });
+    await expect(store.delete(1n, deleteCall({ idempotencyKey: "key" }))).resolves.toBe(true);
+    await expect(store.delete(2n, deleteCall({ subject: "subject", idempotencyKey: "used" }))).resolves.toBe(true);
+    await store.close();
+  });
+
+  test("a store whose function is of another release gets that of this one from migrate, on all workers", async () => {
+    const url = await createStore(ids);
+    await runSql(url, otherFunctionSql);
+    await migratePostgres(url);
+    const store = await openPostgresStore({ url });
+    expect(new Set(await Promise.all(ids.map((id) => store.delete(id, deleteCall()))))).toEqual(new Set([true]));
+    await store.close();
+    const handed = await runSql(
+      url,
+      "SELECT FROM pg_dist_object WHERE objid = 'plantstore_delete'::regproc AND distribution_argument_index = 0",
+    );
+    expect(handed).toHaveLength(1);
+  });
+
+  test("a store of a newer release keeps its function", async () => {
+    const url = await createStore(ids);
+    await runSql(url, `${otherFunctionSql}; UPDATE plantstore_schema SET version = 99`);
+    await expect(migratePostgres(url)).rejects.toThrow(/: use a newer release$/);
+    const [row] = await runSql(url, "SELECT prosrc FROM pg_proc WHERE oid = 'plantstore_delete'::regproc");
+    expect(row?.["prosrc"]).toContain("of another release");
+  });
+
+  test.each([
+    { name: "apart", column: "plant_id", primaryKey: "plant_id, seq", together: "none" },
+    { name: "by another column", column: "seq", primaryKey: "seq", together: "plants" },
+  ])("tables that an operator has distributed $name are refused by migrate", async (spread) => {
+    const url = await cluster.createSchema();
+    await makeTables(url);
+    const key = `DROP CONSTRAINT deletions_pkey, ADD PRIMARY KEY (${spread.primaryKey})`;
+    await runSql(url, `ALTER TABLE deletions ${key}; DROP INDEX deletions_by_key`);
+    await runSql(url, "SELECT create_distributed_table('plants', 'id')");
+    const how = `'${spread.column}', colocate_with => '${spread.together}'`;
+    await runSql(url, `SELECT create_distributed_table('deletions', ${how})`);
+    await expect(migratePostgres(url)).rejects.toThrow(/must be distributed together, by `id` and `plant_id`$/);
+  });
+
+  test("a schema that is on one worker as a whole is refused in clear words", async () => {
+    const refusal = /a schema that Citus keeps .* use another one, or bring it back by `SELECT .*`$/;
+    const url = await cluster.createSchema();
+    await runSql(url, "SELECT citus_schema_distribute(current_schema()::regnamespace)");
+    await expect(migratePostgres(url)).rejects.toThrow(refusal);
+    const other = await cluster.createSchema();
+    await makeTables(other);
+    await runSql(other, "SELECT citus_schema_distribute(current_schema()::regnamespace)");
+    await expect(migratePostgres(other)).rejects.toThrow(refusal);
+    await expect(openPostgresStore({ url: other })).rejects.toThrow(refusal);
+    await expect(checkPostgresDatabase(other)).rejects.toThrow(refusal);
+  });
+
+  test("batches are made for the worker that the engine chooses for a plant", async () => {
+    const url = await createStore();
+    const { session, citus, placement } = await openCitusSession(url);
+    await citus.learn(session);
+    // Where nothing was moved, none is looked for again.
+    expect(citus.placement).toBe(placement);
+    const asked = [...ids, -1n, 2n ** 63n - 1n, -(2n ** 63n), 2n ** 32n, -(2n ** 32n)];
+    const rows = await session.query(
+      `SELECT id, dense_rank() OVER (ORDER BY groupid) - 1 FROM unnest($1::bigint[]) AS id
+       JOIN pg_dist_placement ON shardid = get_shard_id_for_distribution_column('plants', id)`,
+      [`{${asked.join()}}`],
+    );
+    await session.close();
+    expect(rows).toHaveLength(asked.length);
+    expect(rows.map(([id]) => String(placement.workerOf(BigInt(id ?? ""))))).toEqual(rows.map(([, worker]) => worker));
+  });
+
+  test("deletions wait for their worker alone, and one that comes while the store is closed is refused", async () => {
+    const url = await createStore(ids);
+    const { session, placement } = await openCitusSession(url);
+    await session.close();
+    const plants = oneOfEach(placement);
+    const store = await openPostgresStore({ url });
+    const waitingMax: unknown[] = [];
+    for (const id of plants) {
+      await expect(store.delete(id, deleteCall())).resolves.toBe(true);
+      waitingMax.push(store.waiting);
+    }
+    await store.close();
+    expect(waitingMax).toEqual([16_384, 32_768].map((forBatchMax) => ({ forBatch: 0, forBatchMax, forLock: 0 })));
+    let batches = 0;
+    const onBatch = (): (() => void) => {
+      batches++;
+      return () => undefined;
+    };
+    const other = await openPostgresStore({ url, onBatch });
+    const closed = other.close();
+    const left = ids.find((id) => !plants.includes(id)) ?? -1n;
+    await expect(other.delete(left, deleteCall())).rejects.toMatchObject({ code: Code.Unavailable });
+    await closed;
+    expect(batches).toBe(0);
+    expect(await plantsIn(url)).toContain(left);
+  });
+
+  test("a store that is open while its tables are spread sends each worker one batch at a time from then on", async () => {
+    const url = await cluster.createSchema();
+    await makeTables(url);
+    await runSql(url, `INSERT INTO plants SELECT unnest('{${ids.join()}}'::bigint[])`);
+    let batches = 0;
+    const onBatch = (): (() => void) => {
+      batches++;
+      return () => undefined;
+    };
+    const store = await openPostgresStore({ url, onBatch });
+    onTestFinished(() => store.close());
+    await expect(store.delete(ids[0] ?? 0n, deleteCall())).resolves.toBe(true);
+    await migratePostgres(url);
+    const { session, placement } = await openCitusSession(url);
+    await session.close();
+    const roomOnceAsked = async (): Promise<number | undefined> => {
+      for (const id of oneOfEach(placement)) await store.delete(id, deleteCall()).catch(() => undefined);
+      return store.waiting?.forBatchMax;
+    };
+    // Two workers have twice the room.
+    await expect.poll(roomOnceAsked).toBe(32_768);
+    batches = 0;
+    const ofOne = ids.filter((id) => placement.workerOf(id) === 0).slice(-2);
+    const deleted = Promise.all(ofOne.map((id) => store.delete(id, deleteCall())));
+    expect(batches).toBe(1);
+    await expect(deleted).resolves.toEqual([true, true]);
+  });
+
+  test("no batch is for plants of two workers, not even of those that were locked", async () => {
+    const url = await createStore(ids);
+    await setLockTimeout(url);
+    const { session, placement } = await openCitusSession(url);
+    await session.close();
+    const locking = await openClient(url, "BEGIN; SET lock_timeout = 0");
+    for (const id of oneOfEach(placement)) await locking.query(`SELECT FROM plants WHERE id = ${id} FOR UPDATE`);
+    const store = await openPostgresStore({ url });
+    // On a machine that stalls for long, a caller is told to come back.
+    const askUntilTold = (id: bigint): Promise<boolean> => store.delete(id, deleteCall()).catch(() => askUntilTold(id));
+    const told = Promise.all(ids.map(askUntilTold));
+    await expect.poll(() => store.waiting).toMatchObject({ forBatch: 0, forLock: 2 });
+    await locking.query("ROLLBACK");
+    await locking.end();
+    expect(new Set(await told)).toEqual(new Set([true]));
+    await store.close();
+    const records = await runSql(url, "SELECT batch, plant_id FROM deletions");
+    const workerOfBatch = new Map(
+      records.map(({ batch, plant_id: id }) => [batch, placement.workerOf(BigInt(String(id)))]),
+    );
+    const strays = records.filter(
+      ({ batch, plant_id: id }) => placement.workerOf(BigInt(String(id))) !== workerOfBatch.get(batch),
+    );
+    expect(strays).toEqual([]);
+  });
+
+  test("a worker that has a single hash is not searched for by the hour", async () => {
+    // No smaller id has its hash.
+    const tenant = 2n ** 31n;
+    const url = await cluster.createSchema(1);
+    await migratePostgres(url);
+    const { session, citus } = await openCitusSession(url);
+    await runSql(url, `INSERT INTO plants VALUES (${tenant})`);
+    await runSql(url, `SELECT isolate_tenant_to_new_shard('plants', ${tenant}, 'CASCADE', 'block_writes')`);
+    const place = `shardid = get_shard_id_for_distribution_column('plants', ${tenant})`;
+    const [from] = await runSql(url, `SELECT nodeport FROM citus_shards WHERE ${place}`);
+    const to = cluster.workers.find(({ port }) => port !== from?.["nodeport"])?.port;
+    await runSql(
+      url,
+      `SELECT citus_move_shard_placement(shardid, nodename, nodeport, nodename, ${to}, 'block_writes')
+       FROM citus_shards WHERE ${place}`,
+    );
+    await citus.learn(session);
+    await session.close();
+    expect(citus.placement.workerOf(tenant)).not.toBe(citus.placement.workerOf(0n));
+    const store = await openPostgresStore({ url });
+    await expect(store.delete(tenant, deleteCall())).resolves.toBe(true);
+    await store.close();
+  });
+
+  test.each([
+    { name: "that is handed to the wrong worker", token: "'00000000-0000-4000-8000-000000000000'" },
+    // What is not constant keeps the coordinator from handing it over.
+    { name: "that is handed to no worker", token: "gen_random_uuid()" },
+  ])("a batch $name is done all the same", async ({ token }) => {
+    const url = await createStore(ids);
+    const { session, placement } = await openCitusSession(url);
+    const other = ids.find((id) => placement.workerOf(id) !== placement.workerOf(0n));
+    const [row] = await session.query(
+      `SELECT deleted FROM plantstore_delete(0, '{0,${other}}', '{a,a}', '{r,r}', ${token}, NULL, false)`,
+    );
+    await session.close();
+    expect(row?.[0]).toMatch(new RegExp(`^\\{(0,${other}|${other},0)\\}$`));
+    expect(await plantsIn(url)).toEqual(ids.filter((id) => id !== 0n && id !== other));
+  });
+
+  describe("while Citus hands deletions to no worker,", () => {
+    afterEach(() => cluster.handOver(true));
+
+    test("a plant that is not there keeps nobody waiting, and is recorded by nobody", async () => {
+      const url = await createStore(ids);
+      const store = await openPostgresStore({ url });
+      await cluster.handOver(false);
+      const asked = [...ids.map((id) => -1n - id), ...ids];
+      const told = await Promise.all(asked.map((id) => store.delete(id, deleteCall())));
+      expect(told).toEqual(asked.map((id) => id >= 0n));
+      expect(await Promise.all(asked.map((id) => store.delete(id, deleteCall())))).not.toContain(true);
+      expect(store.problem).toBeUndefined();
+      await store.close();
+      expect(await runSql(url, "SELECT FROM deletions")).toHaveLength(ids.length);
+    });
+
+    test("nothing is written of a plant that is there, and locked", async () => {
+      const url = await createStore(ids);
+      await addTrigger(url, { table: "deletions", when: "INSERT", sql: "RAISE 'no records'" });
+      await cluster.handOver(false);
+      const locking = await openClient(url, "BEGIN; SELECT FROM plants WHERE id = 7 FOR UPDATE");
+      expect(await deleteUnlocked(url, [7n])).toEqual({ 7: "locked" });
+      await locking.query("ROLLBACK");
+      await locking.end();
+    });
+
+    test.each([
+      { name: "refuses", sql: "RAISE 'no records'" },
+      { name: "drops", sql: "RETURN NULL" },
+    ])("nobody is told of a plant that is not there where a trigger $name records", async ({ sql }) => {
+      const url = await createStore();
+      await addTrigger(url, { table: "deletions", when: "INSERT", sql });
+      await cluster.handOver(false);
+      const look = deleteUnlocked(url, [1n]);
+      await expect(look).rejects.toMatchObject({
+        code: "40001",
+        message: expect.stringMatching(/cannot be waited for/),
+      });
+      await cluster.handOver(true);
+      expect(await deleteUnlocked(url, [1n])).toEqual({});
+    });
+  });
+
+  test("the same key for another plant is another deletion", async () => {
+    const url = await createStore([1n, 2n]);
+    const store = await openPostgresStore({ url });
+    const call = deleteCall({ idempotencyKey: "key" });
+    for (const id of [1n, 2n, 1n, 2n]) await expect(store.delete(id, call)).resolves.toBe(true);
+    await expect(store.delete(9n, call)).resolves.toBe(false);
+    await store.close();
+  });
+
+  test("a locked plant keeps nobody else from anything", async () => {
+    const url = await createStore(ids);
+    await setLockTimeout(url);
+    const locking = await openClient(url, "BEGIN; SET lock_timeout = 0; SELECT FROM plants WHERE id = 7 FOR UPDATE");
+    expect(await deleteUnlocked(url, [7n, 8n])).toEqual({ 7: "locked", 8: "deleted" });
+    const store = await openPostgresStore({ url });
+    const told = await Promise.allSettled(ids.map((id) => store.delete(id, deleteCall())));
+    expect(told.filter(({ status }) => status === "rejected")).toHaveLength(1);
+    expect(await plantsIn(url)).toEqual([7n]);
+    await locking.query("ROLLBACK");
+    await locking.end();
+    await expect(store.delete(7n, deleteCall())).resolves.toBe(true);
+    await store.close();
+  });
+
+  test("the record is shortened from its old end", async () => {
+    const url = await createStore(ids);
+    const store = await openPostgresStore({ url });
+    await Promise.all(ids.map((id) => store.delete(id, deleteCall({ idempotencyKey: `key-${id}` }))));
+    await store.close();
+    await runSql(url, "UPDATE deletions SET deleted_at = now() - interval '1 day' WHERE plant_id < 150");
+    // Plants that were restored, and deleted again.
+    await runSql(
+      url,
+      `INSERT INTO deletions (plant_id, subject, request_id, batch)
+       SELECT id, '', '', gen_random_uuid() FROM generate_series(0, 9) AS id`,
+    );
+    const { session, placement } = await openCitusSession(url);
+    await expect(placement.dropOldRecords(session, 3_600_000, { max: 1_000 })).resolves.toEqual({
+      count: 150,
+      isMore: false,
+    });
+    await expect(placement.dropOldRecords(session, 3_600_000, { max: 1_000 })).resolves.toEqual({
+      count: 0,
+      isMore: false,
+    });
+    await session.close();
+    await using database = await openPostgresDatabase(url);
+    expect((await collect(database.listDeletions())).flat()).toHaveLength(60);
+  });
+
+  test("the record is shortened slice by slice", async () => {
+    const url = await createStore();
+    await addOldRecords(url, 1_001);
+    const { session, placement } = await openCitusSession(url);
+    await expect(placement.dropOldRecords(session, 3_600_000, { max: 1_000 })).resolves.toEqual({
+      count: 1_000,
+      isMore: true,
+    });
+    await expect(placement.dropOldRecords(session, 3_600_000, { max: 1_000 })).resolves.toEqual({
+      count: 1,
+      isMore: false,
+    });
+    await session.close();
+  });
+
+  test("a slice of the record that triggers keep whole is not tried again at once", async () => {
+    const url = await createStore();
+    await addOldRecords(url, 1_001);
+    await addTrigger(url, { table: "deletions", when: "DELETE", sql: "RETURN NULL" });
+    const { session, placement } = await openCitusSession(url);
+    await expect(placement.dropOldRecords(session, 3_600_000, { max: 1_000 })).resolves.toEqual({
+      count: 0,
+      isMore: false,
+    });
+    await session.close();
+  });
+
+  test("of two processes that shorten the record at once, each counts what it has dropped", async () => {
+    const url = await createStore();
+    await runSql(
+      url,
+      `INSERT INTO deletions (plant_id, deleted_at, subject, request_id, batch)
+       VALUES (1, '2020-01-01', '', '', gen_random_uuid())`,
+    );
+    const lock = await openClient(url, "BEGIN; SELECT FROM deletions WHERE plant_id = 1 FOR UPDATE");
+    const drop = async (): Promise<number> => {
+      const { session, placement } = await openCitusSession(url);
+      const { count } = await placement.dropOldRecords(session, 3_600_000, { max: 1_000 });
+      await session.close();
+      return count;
+    };
+    const dropping = Promise.all([drop(), drop()]);
+    const [row] = await runSql(
+      url,
+      `SELECT nodeport FROM citus_shards WHERE table_name = 'deletions'::regclass
+       AND shardid = get_shard_id_for_distribution_column('deletions', 1)`,
+    );
+    const worker = cluster.workers.find(({ port }) => port === row?.["nodeport"]);
+    await waitingForLocks(worker?.url ?? "", 2);
+    await lock.query("ROLLBACK");
+    await lock.end();
+    expect(new Set(await dropping)).toEqual(new Set([0, 1]));
+  });
+
+  test.each([
+    { name: "refuses to delete", sql: "RAISE 'protected' USING ERRCODE = '23000'" },
+    { name: "silently keeps", sql: "RETURN NULL" },
+  ])("a plant that a trigger of a worker $name is kept alone, and its caller told so", async ({ sql }) => {
+    const url = await createStore(ids);
+    await addTrigger(url, { table: "plants", when: "DELETE", sql, of: 7n });
+    const store = await openPostgresStore({ url });
+    const told = await Promise.allSettled(ids.map((id) => store.delete(id, deleteCall())));
+    const kept = { status: "rejected", reason: { code: Code.FailedPrecondition } };
+    const deleted = { status: "fulfilled", value: true };
+    expect(told).toMatchObject(ids.map((id) => (id === 7n ? kept : deleted)));
+    expect(await plantsIn(url)).toEqual([7n]);
+    await store.close();
+  });
+
+  describe.each([
+    { way: "on its worker", isHandedOver: true },
+    { way: "by the coordinator", isHandedOver: false },
+  ])("a plant that is deleted $way", ({ isHandedOver }) => {
+    afterEach(() => cluster.handOver(true));
+
+    test("and whose record a trigger drops, stays, and costs nobody else anything", async () => {
+      const url = await createStore(ids);
+      await addTrigger(url, { table: "deletions", when: "INSERT", sql: "RETURN NULL", of: 7n });
+      await cluster.handOver(isHandedOver);
+      const store = await openPostgresStore({ url });
+      const told = await Promise.allSettled(ids.map((id) => store.delete(id, deleteCall())));
+      const refused = { status: "rejected", reason: { code: Code.FailedPrecondition } };
+      const deleted = { status: "fulfilled", value: true };
+      expect(told).toMatchObject(ids.map((id) => (id === 7n ? refused : deleted)));
+      expect(await plantsIn(url)).toEqual([7n]);
+      expect(await runSql(url, "SELECT FROM deletions")).toHaveLength(ids.length - 1);
+      await expect(deleteUnlocked(url, [7n])).rejects.toMatchObject({ code: "22P02" });
+      await store.close();
+    });
+
+    test("again, and whose second record a trigger drops, stays: the first record is of another deletion", async () => {
+      const url = await createStore(ids);
+      const store = await openPostgresStore({ url });
+      await Promise.all(ids.map((id) => store.delete(id, deleteCall())));
+      await runSql(url, "INSERT INTO plants VALUES (7)");
+      await addTrigger(url, { table: "deletions", when: "INSERT", sql: "RETURN NULL", of: 7n });
+      await cluster.handOver(isHandedOver);
+      await expect(store.delete(7n, deleteCall())).rejects.toMatchObject({ code: Code.FailedPrecondition });
+      await store.close();
+      expect(await plantsIn(url)).toEqual([7n]);
+    });
+
+    test("and whose record a trigger changes is deleted with it", async () => {
+      const url = await createStore(ids);
+      await addTrigger(url, {
+        table: "deletions",
+        when: "INSERT",
+        sql: "NEW.subject = upper(NEW.subject); RETURN NEW",
+      });
+      await cluster.handOver(isHandedOver);
+      const store = await openPostgresStore({ url });
+      await Promise.all(ids.map((id) => store.delete(id, deleteCall({ subject: "subject" }))));
+      await store.close();
+      expect(await runSql(url, "SELECT FROM deletions WHERE subject = 'SUBJECT'")).toHaveLength(ids.length);
+    });
+  });
+
+  test("a batch for the wrong worker deletes nothing where a trigger there drops a record", async () => {
+    const url = await createStore(ids);
+    const { session, placement } = await openCitusSession(url);
+    const here = placement.workerOf(0n);
+    const other = ids.find((id) => placement.workerOf(id) !== here) ?? 0n;
+    await addTrigger(url, { table: "deletions", when: "INSERT", sql: "RETURN NULL", on: placement.workerOf(other) });
+    const batch = `'{0,${other}}', '{a,a}', '{r,r}', '00000000-0000-4000-8000-000000000000', NULL, false`;
+    const deleting = session.query(`SELECT deleted FROM plantstore_delete(0, ${batch})`);
+    await expect(deleting).rejects.toMatchObject({ code: "22P02" });
+    await session.close();
+    expect(await plantsIn(url)).toEqual(ids);
+  });
+
+  describe("a look at the server", () => {
+    const full = "RAISE 'no room' USING ERRCODE = '53100'";
+
+    test.each([
+      { name: "passes while the first worker has no room", sql: full, on: 0, told: "well" },
+      { name: "passes while the second worker has no room", sql: full, on: 1, told: "well" },
+      { name: "passes where a trigger refuses its record", sql: "RAISE 'no records'", told: "well" },
+      { name: "fails where no worker has room", sql: full, told: "error: no room" },
+      { name: "fails where the only worker has no room", sql: full, shards: 1, told: "error: no room" },
+    ])("$name, and deletes nothing", async ({ sql, on, shards, told }) => {
+      const url = await createStore(ids, shards);
+      await addTrigger(url, { table: "deletions", when: "INSERT", sql, ...(on === undefined ? {} : { on }) });
+      const { session, placement } = await openCitusSession(url);
+      expect(await placement.checkWrite(session).then(() => "well", String)).toBe(told);
+      await session.close();
+      expect(await plantsIn(url)).toEqual(ids);
+      expect(await runSql(url, "SELECT FROM deletions")).toEqual([]);
+    });
+
+    test("passes while the look of another process has stalled with its record in place", async () => {
+      const url = await createStore([], 1);
+      const sql = "IF pg_try_advisory_xact_lock(1) THEN PERFORM pg_sleep(600); END IF; RETURN NULL";
+      await addTrigger(url, { table: "deletions", when: "INSERT", at: "AFTER", sql });
+      const { session: stalled, placement } = await openCitusSession(url);
+      const { session: other } = await openCitusSession(url, deleteTimeouts);
+      const stalling = placement.checkWrite(stalled).then(() => "well", String);
+      const asleep = "SELECT FROM pg_stat_activity WHERE wait_event = 'PgSleep'";
+      const sleepers = (): Promise<unknown[][]> =>
+        Promise.all(cluster.workers.map(({ url: on }) => runSql(on, asleep)));
+      await expect.poll(async () => (await sleepers()).flat()).toHaveLength(1);
+      expect(await placement.checkWrite(other).then(() => "well", String)).toBe("well");
+      await Promise.all([stalled.close(), other.close()]);
+      expect(await stalling).not.toBe("well");
+    });
+
+    test("fails where workers can do nothing at all", async () => {
+      const url = await createStore(ids);
+      await runSql(url, "ALTER TABLE deletions RENAME COLUMN subject TO author");
+      const { session, placement } = await openCitusSession(url);
+      await expect(placement.checkWrite(session)).rejects.toThrow(/column "subject" of relation/);
+      await session.close();
+    });
+  });
+
+  test("a deletion that was cancelled may be done by its worker all the same, and one that was refused is not", async () => {
+    const url = await createStore([7n, 8n]);
+    await addTrigger(url, { table: "plants", when: "DELETE", sql: "RAISE 'protected'", of: 8n });
+    const { session, placement } = await openCitusSession(url);
+    const attempt = async (id: bigint): Promise<unknown> => {
+      const pending = [{ id, call: deleteCall(), resolve: () => undefined, reject: () => undefined }];
+      const answered = new AnsweredByKey();
+      const mode = { placement, mayBeDone: false, skipsLocked: false, looksFirst: false, answered };
+      return await attemptBatch(session, toDeleteBatch(randomUUID(), pending), pending, mode);
+    };
+    const locking = await openClient(url, "BEGIN; SELECT FROM plants WHERE id = 7 FOR UPDATE");
+    await session.run("SET statement_timeout = '100ms'");
+    expect(await attempt(7n)).toMatchObject({ kind: "failed", verdict: "skip", mayBeDone: true });
+    await locking.query("ROLLBACK");
+    await locking.end();
+    await session.run("RESET statement_timeout");
+    expect(await attempt(8n)).toMatchObject({ kind: "failed", verdict: "divide", mayBeDone: false });
+    await session.close();
+  });
+
+  test("what a worker cannot do at all is a fault of the server, and no plant is protected by it", async () => {
+    const url = await createStore(ids);
+    const store = await openPostgresStore({ url });
+    await runSql(url, "ALTER TABLE deletions RENAME COLUMN subject TO author");
+    await expect(store.delete(1n, deleteCall())).rejects.toMatchObject({ code: Code.Unavailable });
+    expect(store.problem).toMatch(/column "subject" of relation/);
+    expect(await plantsIn(url)).toEqual(ids);
+    await store.close();
+  });
+});

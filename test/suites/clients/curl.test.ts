@@ -1,0 +1,52 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type ProgramResult, runProgram } from "../../../packages/testing/src/process/child-program.ts";
+import { startPlantServer, type TestPlantServer, tokens } from "../../support/server/plant-server.ts";
+import { openSituationStore, situations } from "../../support/plants/situation-store.ts";
+
+// What no table of documented commands shows: both versions of HTTP, a plant that is gone, and the end of curl's patience.
+
+// Status, content type, challenge and body, parted by bars; curl writes an absent field as nothing.
+const shown = "%{http_code}|%{http_version}|%header{content-type}|%header{www-authenticate}|";
+
+/** What curl ends with when its time is up. */
+const operationTimedOut = 28;
+
+const versions = [
+  { flag: "--http1.1", httpVersion: "1.1" },
+  { flag: "--http2-prior-knowledge", httpVersion: "2" },
+];
+
+describe.each(versions)("curl over HTTP/$httpVersion", ({ flag, httpVersion }) => {
+  let server: TestPlantServer;
+
+  beforeAll(async () => {
+    server = await startPlantServer({ store: openSituationStore(new Set([42n])) });
+  });
+  afterAll(() => server[Symbol.asyncDispose]());
+
+  function curl(url: string, args: readonly string[]): Promise<ProgramResult> {
+    return runProgram("curl", ["-sS", flag, "-X", "DELETE", "-w", `\n${shown}`, ...args, url]);
+  }
+
+  async function deletePlant(id: bigint, args: readonly string[]): Promise<string> {
+    const { stdout } = await curl(`http://127.0.0.1:${server.address.port}/plants/${id}`, args);
+    return stdout;
+  }
+
+  const refused = `400|${httpVersion}|application/json|`;
+
+  test("deletes a plant once", async () => {
+    expect(await deletePlant(42n, bearer(tokens.good))).toBe(`\n204|${httpVersion}|||`);
+    expect(await deletePlant(42n, bearer(tokens.good))).toBe(`{"error":5,"message":"plant 42 not found"}\n${refused}|`);
+  });
+
+  test("gives up when its time is up", async () => {
+    const url = `http://127.0.0.1:${server.address.port}/plants/${situations.slow}`;
+    const { exitCode } = await curl(url, ["--max-time", "0.4", ...bearer(tokens.good)]);
+    expect(exitCode).toBe(operationTimedOut);
+  });
+});
+
+function bearer(token: string): string[] {
+  return ["-H", `Authorization: Bearer ${token}`];
+}

@@ -1,0 +1,95 @@
+import { delimiter, join } from "node:path";
+import { spawnSync } from "node:child_process";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import packageJson from "../../../package.json" with { type: "json" };
+import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";
+import { type CommandLine, startNode } from "../../../packages/testing/src/process/command-line.ts";
+import { blocksRunBy } from "../../support/docs/page-blocks.ts";
+import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
+
+// The sessions with the demo that README.md and docs/demo.md show: each command is run against the server of `npm
+// start`, and its output is compared with the page. Replaced are the address, the token and its file, by those of this run.
+
+/** One command of a session, and the output that the page shows. */
+interface Step {
+  readonly command: string;
+  readonly shown: string;
+}
+
+/** What a page shows of a demo. */
+interface Session {
+  readonly page: string;
+  readonly steps: readonly Step[];
+}
+
+const sessions: readonly Session[] = blocksRunBy("test/suites/clients/demo.test.ts").map(({ page, text }) => ({
+  page,
+  steps: text
+    .split(/^\$ /m)
+    .slice(1)
+    .map((step) => ({ command: step.slice(0, step.indexOf("\n")), shown: step.slice(step.indexOf("\n") + 1).trim() })),
+}));
+
+/** The arguments that `npm start` gives to node, for any working directory. */
+const startArguments: readonly string[] = packageJson.scripts.start
+  .replace(/^.*\bnode /, "")
+  .split(" ")
+  .map((word) => (word.endsWith(".ts") ? join(projectFolder, word) : word));
+
+describe.each(sessions)("in the session of $page", ({ steps }) => {
+  const folder = createTempFolder();
+  /** The token of the page, with most of it left out. */
+  const [, shortened = "none"] = /Bearer (\S+…\S+)/.exec(steps.map(({ shown }) => shown).join("\n")) ?? [];
+  // What a shell keeps for the commands that follow.
+  const assignments = steps.filter(({ command }) => /^\w+=\S/.test(command)).map(({ command }) => `${command}; `);
+  let demo: CommandLine;
+  let authority = "";
+  let token = "";
+
+  beforeAll(async () => {
+    demo = startNode(startArguments, folder.path, { PORT: "0" });
+    await demo.find(/buf curl .*\n/);
+    [, authority = ""] = await demo.find(/http:\/\/(127\.0\.0\.1:\d+)/);
+    [, token = ""] = await demo.find(/Bearer (\S+)/);
+  });
+  afterAll(async () => {
+    await demo[Symbol.asyncDispose]();
+    folder[Symbol.dispose]();
+  });
+
+  /** Puts the address and the token of this run in the place of those of the page. */
+  function here(shown: string): string {
+    return shown
+      .replaceAll("127.0.0.1:8080", authority)
+      .replaceAll(shortened, token)
+      .replaceAll(".plantstore/token", folder.file(".plantstore/token"));
+  }
+
+  test.each(steps)("$command", ({ command, shown }) => {
+    if (command === "npm start") {
+      // Commands to paste come after what the page shows.
+      expect(demo.stdout().startsWith(here(shown))).toBe(true);
+      return;
+    }
+    // In the order of the page: a plant is deleted once.
+    const path = [join(projectFolder, "node_modules/.bin"), process.env["PATH"]].join(delimiter);
+    const script = assignments.join("") + command.replace(/^curl /, "curl -s ");
+    const { stdout, stderr } = spawnSync("bash", ["-c", here(script)], {
+      cwd: projectFolder,
+      env: { ...process.env, PATH: path },
+      encoding: "utf8",
+    });
+    // npx talks about its configuration on standard error.
+    const said = stderr.replaceAll(/^npm warn .*\n/gm, "");
+    expect(comparable(stdout + said)).toBe(comparable(here(shown)));
+  });
+});
+
+/** Dates and ids of requests differ from run to run. */
+function comparable(text: string): string {
+  return text
+    .replaceAll("\r", "")
+    .replaceAll(/^date: .*$/gm, "date: now")
+    .replaceAll(/^x-request-id: [0-9a-f]{16}-\d+$/gm, "x-request-id: some")
+    .trim();
+}

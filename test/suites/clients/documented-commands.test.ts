@@ -1,0 +1,136 @@
+import { createHash } from "node:crypto";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { request as requestHttps } from "node:https";
+import { once } from "node:events";
+import type { IncomingMessage } from "node:http";
+import { delimiter, join } from "node:path";
+import { json } from "node:stream/consumers";
+import { expect, test } from "vitest";
+import { createIssuedCertificate } from "../../../packages/testing/src/carriers/certificate.ts";
+import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";
+import { type CommandLine, startProgram } from "../../../packages/testing/src/process/command-line.ts";
+import { blocksRunBy } from "../../support/docs/page-blocks.ts";
+import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
+
+// Blocks of shell commands are run from the top in an empty folder that has a certificate, with `plantstore` on
+// PATH. Replaced are the port, by a free one, and the address 0.0.0.0, by that of the loopback; what is exported stays
+// for the commands behind it. What a page shows of the output must come; tokens and their hashes differ from run to
+// run. A server, which never ends by itself, is asked to delete a plant with the token that the block made.
+
+/** One command, and what the page shows that it prints. */
+interface Step {
+  readonly command: string;
+  readonly shown: string | undefined;
+}
+
+const token = /\bplantstore_[0-9a-z]{57}\b/;
+const tokenHash = /\bsha256:[0-9a-f]{64}\b/g;
+
+function stepsOf(language: string, text: string): Step[] {
+  if (language === "sh") return text.split("\n").map((command) => ({ command, shown: undefined }));
+  return text
+    .split(/^\$ /m)
+    .slice(1)
+    .map((step) => {
+      const [command = "", ...shown] = step.trimEnd().split("\n");
+      return { command, shown: shown.join("\n") };
+    });
+}
+
+/** What of an output is the same in every run. */
+function comparable(output: string): string {
+  return output
+    .trim()
+    .replaceAll(tokenHash, "sha256:HASH")
+    .replace(token, "TOKEN")
+    .replace(/ in \d+\.\d s$/, " in TIME s");
+}
+
+/** A folder to run commands in. Dispose of it with `using`. */
+interface Place extends Disposable {
+  /** The certificate of the authority that has issued the one in the folder. */
+  readonly authority: string;
+  start(command: string): CommandLine;
+  /** Sets variables of the commands that are started from now on: `A=1 B=2`. */
+  export(variables: string): void;
+}
+
+function openPlace(): Place {
+  const folder = createTempFolder();
+  const { authority, cert, key } = createIssuedCertificate("localhost");
+  writeFileSync(folder.file("cert.pem"), cert);
+  writeFileSync(folder.file("key.pem"), key);
+  mkdirSync(folder.file("bin"));
+  const program = [process.execPath, join(projectFolder, "src/command/main.ts")].map((part) => `"${part}"`).join(" ");
+  writeFileSync(folder.file("bin/plantstore"), `#!/bin/sh\nexec ${program} "$@"\n`, { mode: 0o755 });
+  const exported: Record<string, string> = {};
+  const path = [folder.file("bin"), process.env["PATH"]].join(delimiter);
+  return {
+    authority,
+    start: (command) => {
+      const here = command.replaceAll("0.0.0.0", "127.0.0.1");
+      return startProgram("sh", ["-c", `exec env ${here}`], folder.path, { ...exported, PATH: path, PORT: "0" });
+    },
+    export: (variables) => {
+      for (const [, name = "", value = ""] of variables.matchAll(/(\w+)=(\S*)/g)) exported[name] = value;
+    },
+    [Symbol.dispose]: () => folder[Symbol.dispose](),
+  };
+}
+
+/** Runs a command to its end and returns what it printed. */
+async function run(place: Place, { command, shown }: Step): Promise<string> {
+  await using running = place.start(command);
+  expect(await running.end(), command).toBe(0);
+  const output = running.stderr() + running.stdout();
+  if (shown !== undefined) expect(comparable(output), command).toBe(comparable(shown));
+  return output;
+}
+
+const blocks = blocksRunBy("test/suites/clients/documented-commands.test.ts");
+
+test.each(blocks)("the commands at line $line of $page do what is shown", async ({ language, text }) => {
+  using place = openPlace();
+  let printed = "";
+  for (const step of stepsOf(language, text)) {
+    if (step.command.startsWith("export ")) {
+      place.export(step.command);
+      continue;
+    }
+    if (!step.command.endsWith("plantstore serve")) {
+      printed += await run(place, step);
+      continue;
+    }
+    await using running = place.start(step.command);
+    const [, port = ""] = await running.find(/"port":(\d+)/);
+    const [credential = ""] = token.exec(printed) ?? [];
+    const authority = step.command.includes("TLS_CERT_FILE") ? place.authority : undefined;
+    expect(await deletePlant(authority, Number(port), credential)).toEqual({
+      error: 5,
+      message: "plant 4200 not found",
+    });
+  }
+  expect(printed).toMatch(token);
+});
+
+test.each(blocks.filter(({ text }) => text.includes("sha256:")))(
+  "the token at line $line of $page has the hash that is shown",
+  ({ text }) => {
+    const [shown = ""] = token.exec(text.replaceAll(tokenHash, "")) ?? [];
+    expect(text).toContain(`sha256:${createHash("sha256").update(shown).digest("hex")}`);
+  },
+);
+
+/** Deletes plant 4200, which is never there, over TLS where there is an authority to trust, and returns the record of the error. */
+async function deletePlant(authority: string | undefined, port: number, credential: string): Promise<unknown> {
+  const headers = { authorization: `Bearer ${credential}`, connection: "close" };
+  if (authority === undefined) {
+    const response = await fetch(`http://127.0.0.1:${String(port)}/plants/4200`, { method: "DELETE", headers });
+    return await response.json();
+  }
+  const url = `https://localhost:${String(port)}/plants/4200`;
+  const request = requestHttps(url, { method: "DELETE", headers, ca: authority, agent: false });
+  request.end();
+  const [response]: IncomingMessage[] = await once(request, "response");
+  return response === undefined ? undefined : await json(response);
+}

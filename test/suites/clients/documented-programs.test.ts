@@ -1,0 +1,376 @@
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { openMemoryStore } from "../../../src/stores/index.ts";
+import { createIssuedCertificate } from "../../../packages/testing/src/carriers/certificate.ts";
+import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";
+import { startNode } from "../../../packages/testing/src/process/command-line.ts";
+import {
+  createSigningKey,
+  type IdentityProvider,
+  startIdentityProvider,
+} from "../../../packages/testing/src/auth/identity-provider.ts";
+import { blocksRunBy, type PageBlock } from "../../support/docs/page-blocks.ts";
+import { startPlantServer, type TestPlantServer, tokens } from "../../support/server/plant-server.ts";
+import { deletePlantProcedure } from "../../../packages/testing/src/gateway/wire-format.ts";
+
+// Blocks of TypeScript are run as programs, each in a process of its own, with what the text around them says is
+// there before them and what shows their effect behind. Replaced are the hosts plants.example and id.example, by a
+// server over TLS with the plants 42 and 43 and by an identity provider, and the port, by a free one. A gateway
+// that a block makes and does not keep is kept.
+
+/** What stands around a block, and what it prints. */
+interface Program {
+  readonly page: string;
+  /** How the block begins. */
+  readonly start: string;
+  readonly before?: string;
+  readonly after?: string;
+  /** What it prints, run after run. */
+  readonly prints: readonly string[];
+}
+
+const token = 'const token = process.env["TOKEN"] ?? "";';
+const deleteOverTransport = `import { createClient } from "@connectrpc/connect";
+import { PlantService } from "plantstore/connect";
+const headers = { authorization: \`Bearer \${token}\` };
+await createClient(PlantService, transport).deletePlant({ id: 42n }, { headers });
+console.log("deleted");`;
+const routes = 'import routes from "./routes.js";';
+const listen = 'const { port } = await gateway.listen({ host: "127.0.0.1", port: 0 });';
+
+/** Asks a gateway of this process, prints the answer and closes the gateway. */
+function ask(path: string, method = "GET", print = "response.status, await response.text()"): string {
+  return [
+    `const response = await fetch(\`http://127.0.0.1:\${port}${path}\`, { method: "${method}" });`,
+    `console.log(${print});`,
+    "await gateway.close();",
+  ].join("\n");
+}
+
+const typeOfAnswer = 'response.status, response.headers.get("content-type")';
+const summaryOfDelete = '(await response.json()).paths["/plants/{id}"].delete.summary';
+
+/** What the blocks about the gateway's subpaths have around them. */
+const eliza = `import { createGateway } from "@plantstore/gateway";
+import { PlantService as ElizaService } from "plantstore/connect";
+const registered = [];
+const router = { service: (...one) => registered.push(one) };
+const database = {};
+const routes = (to) => registered.forEach((one) => to.service(...one));`;
+
+const programs: readonly Program[] = [
+  {
+    page: "packages/gateway/README.md",
+    start: "import { withOpenTelemetry }",
+    before: eliza,
+    after: `import { NodeSDK } from "@opentelemetry/sdk-node";
+import { InMemorySpanExporter, SimpleSpanProcessor } from "@opentelemetry/sdk-trace";
+const exporter = new InMemorySpanExporter();
+const spanProcessors = [new SimpleSpanProcessor({ exporter })];
+new NodeSDK({ autoDetectResources: false, metricReaders: [], logRecordProcessors: [], spanProcessors }).start();
+${listen}
+${ask("/nothing", "GET", "response.status")}
+console.log(exporter.getFinishedSpans().map(({ name, parentSpanContext }) => [name, parentSpanContext]));`,
+    prints: ["404\n[ [ 'GET', undefined ] ]"],
+  },
+  {
+    page: "packages/gateway/README.md",
+    start: "import { createHealthService",
+    before: eliza,
+    after: `const gateway = createGateway({ routes, endpoints });
+${listen}
+const transport = createGrpcTransport({ baseUrl: \`http://127.0.0.1:\${port}\` });
+console.log((await createClient(Health, transport).check({ service: ElizaService.typeName })).status);
+${ask("/readyz")}
+import { createClient } from "@connectrpc/connect";
+import { createGrpcTransport } from "@connectrpc/connect-node";`,
+    prints: ['1\n200 {"status":"ready"}'],
+  },
+  {
+    page: "packages/gateway/README.md",
+    start: "import { createReflectionService",
+    before: eliza,
+    after: `const gateway = createGateway({ routes });
+${listen}
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+for (const version of ["grpc-v1", "grpc-v1alpha"]) {
+  const buf = ["curl", "--reflect-protocol", version, "--list-services", \`http://127.0.0.1:\${port}\`];
+  console.log((await promisify(execFile)("buf", buf)).stdout.trim());
+}
+await gateway.close();`,
+    prints: ["plantstore.v1.PlantService\nplantstore.v1.PlantService"],
+  },
+  {
+    page: "packages/gateway/README.md",
+    start: "import { createOpenApi }",
+    before: eliza,
+    after: `const gateway = createGateway({ routes, endpoints });
+${listen}
+const page = await fetch(\`http://127.0.0.1:\${port}/docs\`);
+console.log(page.status, page.headers.get("content-type"));
+${ask("/openapi.json", "GET", `${typeOfAnswer}, (await response.json()).info.title`)}`,
+    prints: ["200 text/html; charset=utf-8\n200 application/json Eliza"],
+  },
+  {
+    page: "packages/gateway/README.md",
+    start: "import { createMetricsEndpoint",
+    before: eliza,
+    after: `const { port } = await gateway.listen({ host: "127.0.0.1", port: 0 });
+await (await fetch(\`http://127.0.0.1:\${port}/none\`)).text();
+const { port: adminPort } = await admin.listen({ host: "127.0.0.1", port: 0 });
+const response = await fetch(\`http://127.0.0.1:\${adminPort}/metrics\`);
+console.log(/http_server_request_duration_seconds_count.* 1$/m.test(await response.text()));
+await gateway.close();
+await admin.close();`,
+    prints: ["true"],
+  },
+  { page: "README.md", start: "import { createPlants }", before: token, prints: ["deleted", "not-found"] },
+  {
+    page: "docs/authentication.md",
+    start: "import { createPlantServer",
+    before: 'import { openMemoryStore } from "plantstore";\nconst store = openMemoryStore(new Set([42n]));',
+    after: `const gateway = server;\n${listen}
+const headers = { authorization: \`Bearer \${process.env["SIGNED_TOKEN"]}\` };
+const response = await fetch(\`http://127.0.0.1:\${port}/plants/42\`, { method: "DELETE", headers });
+console.log(response.status);
+await server.close();
+opened.value.close?.();`,
+    prints: ["{ issuer: 'https://id.example', keys: 1 } keys changed\n204"],
+  },
+  {
+    page: "docs/clients.md",
+    start: "import { createPlants, PlantsError }",
+    before: token,
+    prints: ["plant 42 is deleted", "there is no plant 42"],
+  },
+  {
+    page: "docs/clients.md",
+    start: 'import { createClient } from "@connectrpc/connect";\nimport { createConnectTransport',
+    before: token,
+    after: 'console.log("deleted");',
+    prints: ["deleted"],
+  },
+  {
+    page: "docs/transports.md",
+    start: 'import { createClient } from "@connectrpc/connect";\nimport { createGrpcTransport',
+    before: token,
+    after: 'console.log("deleted");',
+    prints: ["deleted"],
+  },
+  {
+    page: "docs/transports.md",
+    start: "import { MethodOptions_IdempotencyLevel as Level }",
+    before: token,
+    after: deleteOverTransport,
+    prints: ["deleted"],
+  },
+  {
+    page: "docs/transports.md",
+    start: "import { createGrpcTransport, createUpstream }",
+    before: token,
+    after: deleteOverTransport,
+    prints: ["deleted"],
+  },
+  {
+    page: "docs/transports.md",
+    start: 'import { createClient } from "@connectrpc/connect";\nimport { createRestTransport',
+    before: token,
+    after: 'console.log("deleted");',
+    prints: ["deleted"],
+  },
+  {
+    page: "docs/migration.md",
+    start: "const gateway = createGateway({\n  routes,\n  jsonOptions",
+    before: `import { createGateway } from "@plantstore/gateway";\n${routes}`,
+    after: `${listen}\n${ask("/plants/7?x=1&id=8", "DELETE")}`,
+    prints: ["the handler has 7\n200 {}"],
+  },
+  {
+    page: "docs/migration.md",
+    start: "const gateway = createGateway({\n  routes,\n  rest",
+    before: `import { createGateway } from "@plantstore/gateway";\n${routes}`,
+    after: `${listen}\n${ask("/plants/7?x=1&id=8", "DELETE")}`,
+    prints: ["the handler has 7\n200 {}"],
+  },
+  {
+    page: "docs/gateway.md",
+    start: 'import { Code, ConnectError } from "@connectrpc/connect"',
+    before: `import { createGateway } from "@plantstore/gateway";
+${routes}
+const isSigned = (event: Uint8Array, signature: string | null): boolean => signature === String(event.byteLength);`,
+    after: `const gateway = createGateway({ routes, endpoints: [hook] });
+${listen}
+const sent = { method: "POST", headers: { "x-signature": "3" }, body: "abc" };
+console.log((await fetch(\`http://127.0.0.1:\${port}/hooks/payment\`, sent)).status);
+${ask("/hooks/payment", "POST", "response.status")}`,
+    prints: ["204\n403"],
+  },
+  {
+    page: "docs/gateway.md",
+    start: "import { createGateway }",
+    after: ask("/plants/7", "DELETE"),
+    prints: ["the handler has 7\n200 {}"],
+  },
+  {
+    page: "docs/gateway.md",
+    start: "import { createHttpEngine }",
+    before: routes,
+    after: `${listen}\n${ask("/plants/7", "DELETE")}`,
+    prints: ["the handler has 7\n200 {}"],
+  },
+  {
+    page: "docs/gateway.md",
+    start: "import { connectNodeAdapter }",
+    before: `import { createServer } from "node:http";\n${routes}`,
+    after: `const server = createServer(connectNodeAdapter({ routes }));
+await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+const gateway = { close: () => server.close() };
+const { port } = server.address();
+${ask("/plants/7", "DELETE")}`,
+    prints: ["the handler has 7\n200 {}"],
+  },
+  {
+    page: "docs/rest-options.md",
+    start: "createGateway({\n  routes,\n  rest: {\n    service",
+    before: `import { createGateway } from "@plantstore/gateway";\n${routes}`,
+    after: `${listen}\n${ask("/plants/7", "DELETE")}`,
+    prints: ["the handler has 7\n200 {}"],
+  },
+  {
+    page: "docs/rest.md",
+    start: "createGateway({\n  routes,\n  rest: {\n    service",
+    before: `import { createGateway } from "@plantstore/gateway";\n${routes}`,
+    after: `${listen}\n${ask("/plants/7", "DELETE")}`,
+    prints: ["the handler has 7\n200 {}"],
+  },
+  {
+    page: "docs/rest.md",
+    start: "createGateway({\n  routes,\n  rest: {\n    errorRecord",
+    before: `import { createGateway } from "@plantstore/gateway";\n${routes}`,
+    after: `${listen}\n${ask("/plants/007", "DELETE", `${typeOfAnswer}, await response.text()`)}`,
+    prints: [
+      `400 application/problem+json ${JSON.stringify({
+        type: "about:blank",
+        status: 400,
+        title: 'id: "007" is not an int64',
+        instance: deletePlantProcedure,
+      })}`,
+    ],
+  },
+  {
+    page: "docs/gateway.md",
+    start: "import { createFetchGateway }",
+    after: `const response = await serve(new Request("http://plants/plants/7", { method: "DELETE" }));
+console.log(response.status, await response.text());`,
+    prints: ["the handler has 7\n200 {}"],
+  },
+  {
+    page: "docs/gateway.md",
+    start: "import { Code, ConnectError, createContextKey }",
+    before: `import { createGateway } from "@plantstore/gateway";
+import { PlantService } from "plantstore/connect";
+const callerOf = async (authorization) => (authorization === "Bearer good" ? "ada" : undefined);
+const deletePlant = (request, { values }) => (console.log(\`the caller is \${values.get(callerKey)}\`), {});
+const routes = (router) => router.service(PlantService, { deletePlant });`,
+    after: `${listen}
+for (const authorization of ["Bearer good", "Bearer bad"]) {
+  const response = await fetch(\`http://127.0.0.1:\${port}/plants/7\`, { method: "DELETE", headers: { authorization } });
+  console.log(response.status, response.headers.get("www-authenticate"), (await response.json()).message);
+}
+await gateway.close();`,
+    prints: ["the caller is ada\n200 null undefined\n401 Bearer who are you?"],
+  },
+  {
+    page: "docs/rest.md",
+    start: "import { createGateway, parseHttpRules }",
+    before: `import { Health } from "@plantstore/gateway/health";
+const routes = (router) => router.service(Health, { check: ({ service }) => ({ status: service === "plants" ? 1 : 2 }) });`,
+    after: `${listen}\n${ask("/health/plants")}`,
+    prints: ['200 {"status":"SERVING"}'],
+  },
+  {
+    page: "docs/openapi.md",
+    start: "import { readFileSync }",
+    before: routes,
+    after: `${listen}\n${ask("/openapi.json", "GET", `${typeOfAnswer}, ${summaryOfDelete}`)}`,
+    prints: ["200 application/json Deletes the single plant with the given identifier"],
+  },
+];
+
+const blocks = blocksRunBy("test/suites/clients/documented-programs.test.ts");
+let folder: string;
+let provider: IdentityProvider;
+let tls: ReturnType<typeof createIssuedCertificate>;
+
+beforeAll(async () => {
+  // Inside the project, so that "plantstore" and its dependencies are found as a user's program finds them.
+  folder = mkdtempSync(join(projectFolder, "test/code-blocks-"));
+  provider = await startIdentityProvider(await createSigningKey("ES256", "key"));
+  tls = createIssuedCertificate("localhost");
+  writeFileSync(join(folder, "authority.pem"), tls.authority);
+  writeFileSync(
+    join(folder, "routes.js"),
+    `import { PlantService } from "plantstore/connect";
+const deletePlant = ({ id }) => (console.log(\`the handler has \${id}\`), {});
+export default (router) => router.service(PlantService, { deletePlant });
+`,
+  );
+  execFileSync("buf", ["build", "-o", join(folder, "definition.binpb")], { cwd: projectFolder });
+});
+afterAll(() => {
+  provider.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+function programOf({ page, text }: PageBlock): Program {
+  const program = programs.find((each) => each.page === page && text.startsWith(each.start));
+  if (program === undefined) throw new Error("no row says what stands around this block");
+  return program;
+}
+
+/** Writes a block as a program and returns its file. */
+function writeProgram({ text, line }: PageBlock, { before = "", after = "" }: Program, port: number): string {
+  const replaced = text
+    .replaceAll("plants.example:443", `localhost:${String(port)}`)
+    .replaceAll("dns:plants:50051", `https://localhost:${String(port)}`)
+    .replaceAll("https://plants.example", `https://localhost:${String(port)}`)
+    .replaceAll("https://id.example", provider.issuer)
+    .replaceAll("port: 8080", "port: 0")
+    .replace(/^createGateway\(/m, "const gateway = createGateway(");
+  const file = join(folder, `program-${String(line)}.ts`);
+  writeFileSync(file, [before, replaced, after].join("\n"));
+  return file;
+}
+
+/** Runs a program once and returns what it printed. */
+async function run(file: string, signedToken: string): Promise<string> {
+  await using running = startNode([file], folder, {
+    TOKEN: tokens.good,
+    SIGNED_TOKEN: signedToken,
+    // What node takes for authorities of its own, and what grpc-js does.
+    NODE_EXTRA_CA_CERTS: join(folder, "authority.pem"),
+    GRPC_DEFAULT_SSL_ROOTS_FILE_PATH: join(folder, "authority.pem"),
+  });
+  const exitCode = await running.end();
+  expect(exitCode, running.stderr()).toBe(0);
+  return running.stdout().trim().replaceAll(provider.issuer, "https://id.example");
+}
+
+test.each(blocks)("the program at line $line of $page does what is said", async (block) => {
+  const program = programOf(block);
+  const store = openMemoryStore(new Set([42n, 43n]));
+  await using server: TestPlantServer = await startPlantServer({ store, tls });
+  const signedToken = await provider.sign({ aud: "plantstore" });
+  const file = writeProgram(block, program, server.address.port);
+  for (const prints of program.prints) expect(await run(file, signedToken)).toBe(prints);
+});
+
+test.each(programs.map((program) => ({ ...program, inOneLine: program.start.replaceAll(/\s+/g, " ") })))(
+  "$page has the block that begins with $inOneLine",
+  ({ page, start }) => {
+    expect(blocks.some((block) => block.page === page && block.text.startsWith(start))).toBe(true);
+  },
+);

@@ -1,0 +1,36 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { delimiter, join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { openMemoryStore } from "../../../src/stores/index.ts";
+import { createIssuedCertificate } from "../../../packages/testing/src/carriers/certificate.ts";
+import { buildStep } from "../../../packages/testing/src/process/build-step.ts";
+import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";
+import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
+import { startPlantServer, tokens } from "../../support/server/plant-server.ts";
+
+const page = readFileSync(join(projectFolder, "docs/clients.md"), "utf8");
+const commands = [...page.matchAll(/^(?:curl|grpcurl|buf curl) .*$/gm)].map(([command]) => command);
+const path = [join(projectFolder, "node_modules/.bin"), process.env["PATH"]].join(delimiter);
+
+describe("docs/clients.md, shell", () => {
+  test.each(commands)("%s", async (documented) => {
+    using folder = createTempFolder();
+    const authorityFile = folder.file("authority.pem");
+    const tls = createIssuedCertificate("localhost");
+    writeFileSync(authorityFile, tls.authority);
+    const plants = new Set([42n, 43n]);
+    await using server = await startPlantServer({ store: openMemoryStore(plants), tls });
+    // By the port of the test's server; the rest is run as it is shown.
+    const command = documented.replaceAll(/plants\.example(:443)?/g, `localhost:${server.address.port}`);
+    await buildStep("bash", ["-c", command], {
+      environment: {
+        PATH: path,
+        TOKEN: tokens.good,
+        // What Go takes for the authorities of the system, and what curl does.
+        SSL_CERT_FILE: authorityFile,
+        CURL_CA_BUNDLE: authorityFile,
+      },
+    });
+    expect([...plants]).toEqual([43n]);
+  });
+});

@@ -1,0 +1,47 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type ProgramResult, runProgram } from "../../../packages/testing/src/process/child-program.ts";
+import { startPlantServer, type TestPlantServer, tokens } from "../../support/server/plant-server.ts";
+import { openSituationStore, situations } from "../../support/plants/situation-store.ts";
+import { hasProgram } from "../../../packages/testing/src/process/tools-folder.ts";
+
+/** grpcurl ends with the number of the code above this. */
+const codeBase = 64;
+
+/** How grpcurl knows what the service takes. */
+const definitions = [
+  { name: "by reflection", flags: [] },
+  { name: "by the proto", flags: ["-import-path", "proto", "-proto", "plantstore/v1/plant_service.proto"] },
+];
+
+function bearer(token: string): string[] {
+  return ["-H", `Authorization: Bearer ${token}`];
+}
+
+describe.runIf(hasProgram("grpcurl")).each(definitions)("grpcurl, $name", ({ flags }) => {
+  let server: TestPlantServer;
+
+  beforeAll(async () => {
+    server = await startPlantServer({ store: openSituationStore(new Set([1n])) });
+  });
+  afterAll(() => server[Symbol.asyncDispose]());
+
+  function deletePlant(
+    id: bigint,
+    credential: readonly string[],
+    more: readonly string[] = [],
+  ): Promise<ProgramResult> {
+    const target = [`127.0.0.1:${server.address.port}`, "plantstore.v1.PlantService/DeletePlant"];
+    return runProgram("grpcurl", ["-plaintext", ...flags, ...credential, ...more, "-d", `{"id":"${id}"}`, ...target]);
+  }
+
+  test("deletes a plant once", async () => {
+    expect(await deletePlant(1n, bearer(tokens.good))).toMatchObject({ exitCode: 0, stdout: "{}\n" });
+    const again = await deletePlant(1n, bearer(tokens.good));
+    expect(again).toMatchObject({ exitCode: codeBase + 5, stderr: expect.stringContaining("plant 1 not found") });
+  });
+
+  test("gives up when its deadline passes", async () => {
+    const { exitCode } = await deletePlant(situations.slow, bearer(tokens.good), ["-max-time", "3"]);
+    expect(exitCode).toBe(codeBase + 4);
+  });
+});

@@ -1,0 +1,22 @@
+import { cpSync } from "node:fs";
+import { join } from "node:path";
+import { buildStep } from "../../../../packages/testing/src/process/build-step.ts";
+import type { ClientProgram } from "../../../support/clients/client-program.ts";
+import { layOutRecipe, openApiFile } from "../../../support/clients/client-recipe.ts";
+import { projectFolder } from "../../../../packages/testing/src/process/child-program.ts";
+import { describeClient } from "../../../support/clients/describe-client.ts";
+
+describeClient({ name: "openapi-typescript and openapi-fetch", build });
+
+async function build(): Promise<ClientProgram> {
+  const folder = layOutRecipe("openapi-fetch");
+  // The versions of the generators whose clients are tried in test/suites/openapi.
+  for (const file of ["package.json", "package-lock.json"]) {
+    cpSync(join(projectFolder, "test/suites/generators", file), join(folder, file));
+  }
+  await buildStep("npm", ["ci", "--no-audit", "--no-fund", "--ignore-scripts"], { folder });
+  await buildStep("node_modules/.bin/openapi-typescript", [openApiFile, "--output", "openapi.d.ts"], { folder });
+  const nodeTypes = ["--typeRoots", join(projectFolder, "node_modules/@types")];
+  await buildStep(join(projectFolder, "node_modules/.bin/tsc"), ["--project", folder, ...nodeTypes], { folder });
+  return { command: [process.execPath, "client.ts"], folder };
+}

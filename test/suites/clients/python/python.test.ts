@@ -1,0 +1,26 @@
+import { delimiter, join } from "node:path";
+import { describe } from "vitest";
+import { describeClient } from "../../../support/clients/describe-client.ts";
+import { describeExample } from "../../../support/clients/example-client.ts";
+import { buildPythonClient } from "../../../support/clients/built-clients.ts";
+import { projectFolder } from "../../../../packages/testing/src/process/child-program.ts";
+import { openPython } from "../../../../packages/testing/src/process/python.ts";
+import { hasProgram } from "../../../../packages/testing/src/process/tools-folder.ts";
+
+const clients = [
+  { name: "grpcio", program: "grpcio_client.py" },
+  { name: "connectrpc", program: "connect_client.py" },
+];
+
+describe.runIf(hasProgram("python3"))("Python", () => {
+  for (const { name, program } of clients) describeClient({ name, build: () => buildPythonClient(program) });
+  describeExample({
+    language: "python",
+    program: "main.py",
+    environment: async (authorityFile) => {
+      const programs = await openPython(join(projectFolder, "examples/clients/python/requirements.txt"));
+      const path = [programs, process.env["PATH"]].join(delimiter);
+      return { PATH: path, GRPC_DEFAULT_SSL_ROOTS_FILE_PATH: authorityFile };
+    },
+  });
+});

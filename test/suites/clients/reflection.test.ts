@@ -1,0 +1,74 @@
+import { join } from "node:path";
+import { beforeAll, describe, expect, test } from "vitest";
+import { startCatalog } from "../../../packages/testing/src/gateway/catalog.ts";
+import { buildLimitMs, buildStep } from "../../../packages/testing/src/process/build-step.ts";
+import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";
+import { openPython } from "../../../packages/testing/src/process/python.ts";
+import { hasProgram } from "../../../packages/testing/src/process/tools-folder.ts";
+
+// Programs that learn by reflection what they call, of either version of it, on a gateway of any service.
+
+const book = "shelves/green/books/moss";
+const data = JSON.stringify({ name: book });
+const buf = join(projectFolder, "node_modules/.bin/buf");
+
+const tools = [
+  {
+    tool: "grpcurl",
+    call: (at: string) => ["grpcurl", "-plaintext", "-d", data, at, "catalog.v1.Catalog/GetBook"],
+    answer: '"title": "Moss"',
+  },
+  ...["grpc-v1", "grpc-v1alpha"].map((protocol) => ({
+    tool: `buf curl by ${protocol}`,
+    call: (at: string) => [
+      buf,
+      "curl",
+      "--http2-prior-knowledge",
+      "--protocol=grpc",
+      `--reflect-protocol=${protocol}`,
+      `--data=${data}`,
+      `http://${at}/catalog.v1.Catalog/GetBook`,
+    ],
+    answer: '"title": "Moss"',
+  })),
+  {
+    tool: "ghz",
+    call: (at: string) => [
+      "ghz",
+      "--insecure",
+      "--call=catalog.v1.Catalog.GetBook",
+      "-n",
+      "20",
+      "-c",
+      "2",
+      "-d",
+      data,
+      at,
+    ],
+    answer: "[OK]   20 responses",
+  },
+  {
+    tool: "grpcio-reflection",
+    call: (at: string) => ["python", join(import.meta.dirname, "python/reflection_client.py"), at, book],
+    answer: "Moss",
+  },
+];
+
+describe.runIf(["grpcurl", "ghz", "python3"].every(hasProgram))("by reflection", () => {
+  let programs: string;
+
+  beforeAll(async () => {
+    programs = await openPython(join(projectFolder, "test/suites/generators/requirements.txt"));
+  }, buildLimitMs);
+
+  test.each(tools)("$tool calls a service that it does not know", async ({ call, answer }) => {
+    await using server = await startCatalog();
+    const at = `127.0.0.1:${server.address.port}`;
+    const header = { "content-type": "application/json" };
+    const created = { method: "POST", headers: header, body: JSON.stringify({ title: "Moss" }) };
+    expect((await fetch(`http://${at}/v1/shelves/green/books?bookId=moss`, created)).status).toBe(200);
+    const [program = "", ...args] = call(at);
+    const environment = { PATH: `${programs}:${process.env["PATH"]}` };
+    expect(await buildStep(program, args, { environment })).toContain(answer);
+  });
+});

@@ -1,0 +1,20 @@
+import { describe } from "vitest";
+import { describeClient } from "../../../support/clients/describe-client.ts";
+import { describeExample } from "../../../support/clients/example-client.ts";
+import { buildRustClient, cargoTarget } from "../../../support/clients/built-clients.ts";
+import { hasProgram } from "../../../../packages/testing/src/process/tools-folder.ts";
+
+describe.runIf(hasProgram("cargo"))("Rust", () => {
+  // tonic says CANCELLED of a deadline that it has watched itself. The server, which watches it
+  // too, may be the first to say so.
+  describeClient({
+    name: "tonic",
+    build: () => buildRustClient(),
+    onDeadline: /^(?:1 Timeout expired|4 the operation timed out)$/,
+  });
+  describeExample({
+    language: "rust",
+    program: "src/main.rs",
+    environment: async (authorityFile) => ({ SSL_CERT_FILE: authorityFile, CARGO_TARGET_DIR: cargoTarget }),
+  });
+});

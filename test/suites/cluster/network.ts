@@ -1,0 +1,121 @@
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
+import { readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { serverOwner } from "../../support/plants/postgres-server.ts";
+
+/** A machine: a network namespace of its own, and whatever runs in it. */
+export interface Machine {
+  /** Its name in /etc/hosts: node-1, node-2, node-3. */
+  readonly name: string;
+  /** Its address on the network that the databases share, and that can be cut. */
+  readonly clusterAddress: string;
+  /** Its address on the network of the callers. */
+  readonly callersAddress: string;
+  /** Starts a program on it. Its output goes to a file. */
+  start(command: readonly string[], options: StartOptions): ChildProcess;
+  /** Sends a signal to all of its programs of these names. */
+  signal(programs: readonly string[], signal: NodeJS.Signals): void;
+  /** Drops everything between it and the other machines, without a word to either side. */
+  cutOff(): void;
+  /** Undoes {@link cutOff}. */
+  connect(): void;
+}
+
+/** Options of {@link Machine.start}. */
+export interface StartOptions {
+  readonly environment: Readonly<Record<string, string>>;
+  /** The file descriptor of its output. */
+  readonly output: number;
+  /** Whether it runs as the user that databases run as, instead of root. */
+  readonly asOwner: boolean;
+}
+
+const networks = [
+  { bridge: "cluster", device: "eth0", prefix: "10.77.0" },
+  { bridge: "callers", device: "eth1", prefix: "10.78.0" },
+] as const;
+
+/** The host of the machines' bridges has this number in each network. */
+const ownNumber = 254;
+
+/**
+ * Builds two networks and so many machines on both. Everything is in the namespaces of this process, and gone with them.
+ */
+export async function buildMachines(count: number): Promise<Machine[]> {
+  ip("link", "set", "lo", "up");
+  for (const { bridge, prefix } of networks) {
+    ip("link", "add", bridge, "type", "bridge");
+    ip("address", "add", `${prefix}.${ownNumber}/24`, "dev", bridge);
+    ip("link", "set", bridge, "up");
+  }
+  return await Promise.all(Array.from({ length: count }, (_, i) => buildMachine(i + 1)));
+}
+
+async function buildMachine(number: number): Promise<Machine> {
+  const pid = await holdNamespace();
+  const inside = [`--net=/proc/${pid}/ns/net`, `--mount=/proc/${pid}/ns/mnt`, "--"];
+  const ipInside = (...args: string[]): void => void execFileSync("nsenter", [...inside, "ip", ...args]);
+  ipInside("link", "set", "lo", "up");
+  for (const { bridge, device, prefix } of networks) {
+    ip("link", "add", `${bridge}-${number}`, "type", "veth", "peer", "name", device, "netns", String(pid));
+    ip("link", "set", `${bridge}-${number}`, "master", bridge, "up");
+    ipInside("address", "add", `${prefix}.${number}/24`, "dev", device);
+    ipInside("link", "set", device, "up");
+  }
+  const namespace = readlinkSync(`/proc/${pid}/ns/net`);
+  return {
+    name: `node-${number}`,
+    clusterAddress: `10.77.0.${number}`,
+    callersAddress: `10.78.0.${number}`,
+    start: (command, { environment, output, asOwner }) => {
+      const args = [...inside, ...(asOwner ? demotion() : []), ...command];
+      const env = { PATH: process.env["PATH"], LC_ALL: "C.UTF-8", HOME: "/tmp", ...environment };
+      return spawn("nsenter", args, { stdio: ["ignore", output, output], env, cwd: "/tmp" });
+    },
+    signal: (programs, signal) => {
+      for (const { id, program } of processesIn(namespace)) if (programs.includes(program)) send(id, signal);
+    },
+    // A port that belongs to no bridge leads nowhere.
+    cutOff: () => ip("link", "set", `cluster-${number}`, "nomaster"),
+    connect: () => ip("link", "set", `cluster-${number}`, "master", "cluster"),
+  };
+}
+
+/** Where Debian's PostgreSQL has its socket: each machine has such a folder of its own. */
+const socketFolder = "/run/postgresql";
+
+/** Makes a network namespace, which lives as long as the process whose id this resolves to. */
+async function holdNamespace(): Promise<number> {
+  const script = `mount -t tmpfs -o mode=1777 tmpfs ${socketFolder} && echo && exec sleep infinity`;
+  const holder = spawn("unshare", ["--net", "--mount", "sh", "-c", script], { stdio: ["ignore", "pipe", "inherit"] });
+  await once(holder.stdout, "data");
+  return holder.pid ?? 0;
+}
+
+function ip(...args: readonly string[]): void {
+  execFileSync("ip", args);
+}
+
+function demotion(): string[] {
+  const owner = serverOwner();
+  return owner === undefined ? [] : ["setpriv", `--reuid=${owner.uid}`, `--regid=${owner.gid}`, "--clear-groups"];
+}
+
+function* processesIn(namespace: string): Generator<{ readonly id: number; readonly program: string }> {
+  for (const name of readdirSync("/proc").filter((entry) => /^\d+$/.test(entry))) {
+    try {
+      if (readlinkSync(`/proc/${name}/ns/net`) !== namespace) continue;
+      yield { id: Number(name), program: readFileSync(`/proc/${name}/comm`, "utf8").trim() };
+    } catch {
+      // It has ended meanwhile.
+    }
+  }
+}
+
+function send(id: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(id, signal);
+  } catch {
+    // It has ended meanwhile.
+  }
+}

@@ -1,0 +1,160 @@
+import { type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, openSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { compileCache, projectFolder } from "../../../packages/testing/src/process/child-program.ts";
+import { callerToken } from "./callers.ts";
+import { postgresFolder } from "./requirements.ts";
+import type { Machine } from "./network.ts";
+
+/** The password of everybody in the databases. */
+const password = "secret-of-the-cluster-test";
+
+/** Where a replica listens. */
+const replicaPort = 8080;
+
+/** How a replica finds the primary: by the list of all hosts, or by the HAProxy beside it. */
+export type Route = "hosts" | "haproxy";
+
+const hostsOf: Readonly<Record<Route, string>> = { hosts: "node-1,node-2,node-3", haproxy: "127.0.0.1:5000" };
+
+/** Returns the URL of the store for a user of the database. */
+export function databaseUrl(route: Route, user: string = "plantstore", database: string = "plantstore"): string {
+  return `postgres://${user}:${password}@${hostsOf[route]}/${database}`;
+}
+
+/** A role of this name and the password of {@link databaseUrl}. */
+export function createRoleSql(user: string): string {
+  return `CREATE ROLE ${user} LOGIN PASSWORD '${password}'`;
+}
+
+/** Has Patroni keep the coordinator of Citus, which goes to its workers with the password. */
+const citusEnvironment = { PATRONI_CITUS_DATABASE: "plantstore", PATRONI_CITUS_GROUP: "0", PGPASSWORD: password };
+
+/** The programs of a machine that keep its database. */
+export const databasePrograms = ["etcd", "patroni", "postgres"] as const;
+
+/** What Patroni says of a member of the cluster. */
+export interface Member {
+  readonly name: string;
+  readonly role: string;
+  readonly state: string;
+  /** Bytes that a standby is behind. */
+  readonly lag?: number | "unknown";
+}
+
+/** A machine with etcd, Patroni and its PostgreSQL, HAProxy, and a replica of the plant store. */
+export class Node {
+  readonly machine: Machine;
+  readonly route: Route;
+  /** Where callers reach its replica. */
+  readonly replicaUrl: string;
+  readonly #folder: string;
+  readonly #citusPrograms: string | undefined;
+  readonly #programs = new Map<string, ChildProcess>();
+
+  /** @param citusPrograms - the folder of a PostgreSQL with Citus, of which this is a coordinator, if there is one */
+  constructor(machine: Machine, route: Route, folder: string, citusPrograms?: string) {
+    this.machine = machine;
+    this.#citusPrograms = citusPrograms;
+    this.route = route;
+    this.replicaUrl = `http://${machine.callersAddress}:${replicaPort}`;
+    this.#folder = folder;
+  }
+
+  /** Starts etcd and Patroni, which starts PostgreSQL, unless they run. */
+  startDatabase(): void {
+    const { name } = this.machine;
+    this.#start("etcd", ["etcd"], {
+      ...readEnvironment(join(projectFolder, "deploy/cluster/etcd.env")),
+      ETCD_NAME: name,
+      ETCD_INITIAL_ADVERTISE_PEER_URLS: `http://${name}:2380`,
+      ETCD_ADVERTISE_CLIENT_URLS: `http://${name}:2379`,
+      ETCD_DATA_DIR: join(this.#folder, "etcd"),
+    });
+    this.#start("patroni", ["patroni", join(projectFolder, "deploy/cluster/patroni.yml")], {
+      PATRONI_NAME: name,
+      PATRONI_RESTAPI_CONNECT_ADDRESS: `${name}:8008`,
+      PATRONI_POSTGRESQL_CONNECT_ADDRESS: `${name}:5432`,
+      PATRONI_POSTGRESQL_DATA_DIR: join(this.#folder, "data"),
+      PATRONI_POSTGRESQL_PGPASS: join(this.#folder, "pgpass"),
+      PATRONI_POSTGRESQL_BIN_DIR: this.#citusPrograms ?? postgresFolder() ?? "",
+      ...(this.#citusPrograms === undefined ? {} : citusEnvironment),
+      PATRONI_SUPERUSER_USERNAME: "postgres",
+      PATRONI_SUPERUSER_PASSWORD: password,
+      PATRONI_REPLICATION_USERNAME: "replicator",
+      PATRONI_REPLICATION_PASSWORD: password,
+    });
+  }
+
+  /** Starts HAProxy. */
+  startProxy(): void {
+    this.#start("haproxy", ["haproxy", "-db", "-f", join(projectFolder, "deploy/cluster/haproxy.cfg")], {});
+  }
+
+  /** Starts the replica, and resolves once it serves. */
+  async startReplica(): Promise<void> {
+    this.#start("replica", [process.execPath, join(projectFolder, "src/command/main.ts"), "serve"], {
+      ...compileCache,
+      HOST: "0.0.0.0",
+      PORT: String(replicaPort),
+      DATABASE_URL: databaseUrl(this.route),
+      PLANTSTORE_TOKENS: callerToken,
+      PLANTSTORE_AUDIT: "by-level",
+      LOG_LEVEL: "warn",
+      PLANTSTORE_DRAIN_DELAY_MS: "0",
+    });
+    while (!(await this.#isServing())) await new Promise((resolve) => setTimeout(resolve, pollIntervalMs));
+  }
+
+  /** Ends the replica and resolves once it is gone. */
+  async stopReplica(signal: "SIGTERM" | "SIGKILL"): Promise<void> {
+    const child = this.#programs.get("replica");
+    if (child === undefined || !isRunning(child)) return;
+    child.kill(signal);
+    await once(child, "exit");
+  }
+
+  /** Asks Patroni for a path; `undefined` when it does not answer. */
+  async askPatroni(path: string, init: RequestInit = {}): Promise<Response | undefined> {
+    const url = `http://${this.machine.clusterAddress}:8008${path}`;
+    try {
+      return await fetch(url, { signal: AbortSignal.timeout(patroniTimeoutMs), ...init });
+    } catch {
+      return undefined;
+    }
+  }
+
+  async #isServing(): Promise<boolean> {
+    try {
+      return (await fetch(`${this.replicaUrl}/readyz`, { signal: AbortSignal.timeout(patroniTimeoutMs) })).ok;
+    } catch {
+      return false;
+    }
+  }
+
+  #start(name: string, command: readonly string[], environment: Readonly<Record<string, string>>): void {
+    const earlier = this.#programs.get(name);
+    if (earlier !== undefined && isRunning(earlier)) return;
+    mkdirSync(this.#folder, { recursive: true });
+    const output = openSync(join(this.#folder, `${name}.log`), "a");
+    this.#programs.set(name, this.machine.start(command, { environment, output, asOwner: name !== "replica" }));
+  }
+}
+
+/** Milliseconds. Patroni answers from memory; one that is frozen, or cut off, does not. */
+const patroniTimeoutMs = 1_000;
+
+const pollIntervalMs = 100;
+
+function isRunning({ exitCode, signalCode }: ChildProcess): boolean {
+  return exitCode === null && signalCode === null;
+}
+
+/** Reads the lines NAME=value of a file. */
+function readEnvironment(path: string): Record<string, string> {
+  const lines = readFileSync(path, "utf8")
+    .split("\n")
+    .filter((line) => /^\w+=/.test(line));
+  return Object.fromEntries(lines.map((line) => [line.slice(0, line.indexOf("=")), line.slice(line.indexOf("=") + 1)]));
+}

@@ -1,0 +1,41 @@
+import { existsSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { hasProgram } from "../../../packages/testing/src/process/tools-folder.ts";
+
+/** Debian's package of each program. */
+const packages: Readonly<Record<string, string>> = {
+  etcd: "etcd-server",
+  patroni: "patroni",
+  haproxy: "haproxy",
+  ip: "iproute2",
+  unshare: "util-linux",
+  nsenter: "util-linux",
+  setpriv: "util-linux",
+  mount: "mount",
+};
+
+/** What Patroni runs of PostgreSQL. */
+const postgresPrograms = ["postgres", "initdb", "pg_controldata", "pg_basebackup", "pg_rewind", "pg_ctl", "pg_isready"];
+
+/** Returns a sentence for each thing that this machine lacks for a cluster. */
+export function findMissing(): string[] {
+  const missing = Object.entries(packages)
+    .filter(([program]) => !hasProgram(program))
+    .map(([program, name]) => `${program} is missing (on Debian: apt-get install ${name})`);
+  if (postgresFolder() === undefined) {
+    missing.push("PostgreSQL with pg_rewind is missing (on Debian: apt-get install postgresql)");
+  }
+  if (process.getuid?.() !== 0) missing.push("network namespaces need root");
+  return missing;
+}
+
+/** The folder with the programs of PostgreSQL: the newest that Debian installed, or one on PATH. */
+export function postgresFolder(): string | undefined {
+  const debian = "/usr/lib/postgresql";
+  const versions = existsSync(debian) ? readdirSync(debian).toSorted((one, other) => Number(other) - Number(one)) : [];
+  const folders = [
+    ...versions.map((version) => join(debian, version, "bin")),
+    ...(process.env["PATH"] ?? "").split(":"),
+  ];
+  return folders.find((folder) => postgresPrograms.every((program) => existsSync(join(folder, program))));
+}

@@ -1,0 +1,640 @@
+import { randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { type ClientHttp2Stream, connect } from "node:http2";
+import { brotliCompressSync, constants } from "node:zlib";
+import { create, toBinary } from "@bufbuild/protobuf";
+import {
+  ReadingSchema,
+  WatchReadingsRequestSchema,
+  WaterBedRequestSchema,
+} from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import type { Address, Field } from "../../../packages/testing/src/carriers/exchange.ts";
+import { emptyMessage, grpcHeader } from "../../../packages/testing/src/carriers/grpc-frames.ts";
+import {
+  dataFrame,
+  type Frame,
+  frame,
+  frameFlag,
+  frameType,
+  headersFrame,
+  resetFrame,
+} from "../../../packages/testing/src/carriers/http2-frames.ts";
+import {
+  bodyFrames,
+  endlessBlock,
+  filled,
+  filledRequest,
+  last,
+  openEach,
+  sendInWaves,
+  streamIds,
+  times,
+} from "../../support/costs/attacks.ts";
+import type { MeasuredServer, ServerName } from "../../support/costs/measured-server.ts";
+import { within } from "../../../packages/testing/src/deadline.ts";
+import { openRaw, openRawHttp2, openRawTls, type RawClient } from "../../support/costs/raw-client.ts";
+import { encodeEnvelope } from "../../../packages/testing/src/gateway/envelope.ts";
+import { getHeader, postHeader, settingFrame } from "../../../packages/testing/src/http2/http2-requests.ts";
+import { authorized, bearer } from "../../support/server/plant-server.ts";
+
+/** What clients can make the server hold by one thing that they do. */
+export interface HeldRow {
+  /** What they do, as the table in SECURITY.md says it. */
+  readonly what: string;
+  /** The most that is held, as the table says it: bytes, KiB or MiB "a connection", "a stream", "a byte" or "in all". */
+  readonly atMost: string;
+  /** Whether it is neither heap nor buffers, so that only the memory of the whole process shows it. */
+  readonly native?: true;
+  /** How much of it is done first; then four times as much is done. */
+  readonly n: number;
+  /** Does it. */
+  readonly run: (server: MeasuredServer, n: number) => Promise<Held>;
+}
+
+/** Something that is being done. */
+export interface Held {
+  /** The connections that keep it up. */
+  readonly clients: readonly RawClient[];
+  /** How many connections, streams or bytes of it there are. */
+  readonly units: number;
+}
+
+type Run = HeldRow["run"];
+type FramesOf = (streamId: number) => readonly Frame[];
+
+/** So many connections, each of which says something and leaves it at that. */
+function connections(
+  open: (address: Address) => Promise<RawClient>,
+  say?: (client: RawClient) => void,
+  name: ServerName = "plants",
+): Run {
+  return async ({ addresses }, n) => ({ clients: await openEach(n, open, addresses[name], say), units: n });
+}
+
+/** How one connection of HTTP/2 says something on many streams. */
+interface StreamsOptions {
+  /** Default: the plant server. */
+  readonly server?: ServerName;
+  /** Whether the client reads what it is told. Default: it does. */
+  readonly reads?: boolean;
+  /** What is sent before the first stream. */
+  readonly opening?: readonly Frame[];
+  /** Streams that are opened before the server is waited for. */
+  readonly waveStreams?: number;
+  /** What the bytes are counted for. Default: the connection. */
+  readonly per?: "connection" | "stream";
+}
+
+/** One connection of HTTP/2 that says something on each of so many streams. */
+function streams(framesOf: FramesOf, options: StreamsOptions = {}): Run {
+  const { server: name = "plants", reads = true, opening = [], waveStreams, per = "connection" } = options;
+  return async (server, n) => {
+    const client = await openRawHttp2(server.addresses[name]);
+    if (reads) client.drain();
+    client.send(...opening);
+    await sendInWaves(server, client, streamIds(n), framesOf, waveStreams);
+    return { clients: [client], units: per === "stream" ? n : 1 };
+  };
+}
+
+/** One connection of HTTP/2 that sends so many frames at once and reads nothing. */
+function frames(framesOf: (n: number) => readonly Frame[]): Run {
+  return async ({ addresses }, n) => {
+    const client = await openRawHttp2(addresses.plants);
+    client.send(...framesOf(n));
+    return { clients: [client], units: 1 };
+  };
+}
+
+/** One connection of HTTP/1.1 that sends a request so many times and reads nothing. */
+function pipelined(name: ServerName, line: string): Run {
+  return async ({ addresses }, n) => {
+    const client = await openRaw(addresses[name]);
+    client.write(filledRequest(line).repeat(n));
+    return { clients: [client], units: 1 };
+  };
+}
+
+/** Waits until the windows let nothing more through. */
+async function untilSent(server: MeasuredServer, { socket }: RawClient): Promise<void> {
+  for (let before = -1, still = 0; still < 3; before = socket.bytesWritten) {
+    await server.ask("quiet");
+    still = socket.bytesWritten === before ? still + 1 : 0;
+  }
+}
+
+/** Streams of ControlClimate that wait for their first reading, by a client that keeps to the windows. */
+async function openClimates({ socket }: RawClient, n: number): Promise<ClientHttp2Stream[]> {
+  const session = connect("http://greenhouse", { createConnection: () => socket }).on("error", () => {});
+  await within(once(session, "remoteSettings"), "the server's SETTINGS");
+  const header = grpcHeader("/greenhouse.v1.GreenhouseService/ControlClimate");
+  return streamIds(n).map((id) => {
+    const stream = session.request(Object.fromEntries(filled(header, id)));
+    return stream.on("error", () => {}).resume();
+  });
+}
+
+const deletePlant = grpcHeader("/plantstore.v1.PlantService/DeletePlant");
+/** The header of a call of the greenhouse, as large as it may be. */
+const filledCall = (id: number, rpc: string, ...more: readonly Field[]): Frame =>
+  headersFrame(id, filled([...grpcHeader(`/greenhouse.v1.GreenhouseService/${rpc}`), ...more], id));
+const healthCall = (id: number, rpc: string): Frame =>
+  headersFrame(id, filled(grpcHeader(`/grpc.health.v1.Health/${rpc}`), id));
+
+// RFC 8446 §5.1: a record of 16 KiB of a handshake, of which nearly all is there.
+const clientHelloBegin = Buffer.concat([Buffer.from([22, 3, 1, 0x40, 0, 1, 0, 0x3f, 0xfc]), Buffer.alloc(16_000)]);
+
+/** As many messages as can be asked for. */
+const endless = 2 ** 31 - 1;
+const text16k = "s".repeat(16_000);
+const text100k = "s".repeat(100_000);
+const reading = encodeEnvelope(0, toBinary(ReadingSchema, create(ReadingSchema, { sensor: text16k })));
+const smallReading = encodeEnvelope(0, toBinary(ReadingSchema, create(ReadingSchema, { sensor: "s".repeat(1_000) })));
+const frameOfReadings = Buffer.concat(Array.from({ length: 16 }, () => smallReading));
+const manyReadings = Buffer.concat(Array.from({ length: 240 }, () => smallReading));
+const twoMessages = Buffer.concat([emptyMessage, emptyMessage]);
+/** Of a frame that nobody knows, and everybody has to ignore (RFC 9113 §4.1). */
+const unknownType = 0x16;
+const longNote = encodeEnvelope(0, toBinary(WaterBedRequestSchema, create(WaterBedRequestSchema, { note: text100k })));
+const watch = create(WatchReadingsRequestSchema, { sensor: text16k, count: endless });
+const endlessWatch = encodeEnvelope(0, toBinary(WatchReadingsRequestSchema, watch));
+const shortNote: FramesOf = (id) => {
+  const path = "/greenhouse.v1.GreenhouseService/WaterBed";
+  const header = postHeader(["content-type", "application/json"]).map(([name, value]): Field => [
+    name,
+    name === ":path" ? path : value,
+  ]);
+  return [headersFrame(id, filled(header, id)), dataFrame(id, Buffer.from(`{"note":"${"s".repeat(1_000)}"}`), last)];
+};
+const trailerRequest = create(WaterBedRequestSchema, { note: "with a trailer" });
+const trailerMessage = encodeEnvelope(0, toBinary(WaterBedRequestSchema, trailerRequest));
+const trailerNote: FramesOf = (id) => [filledCall(id, "WaterBed"), ...bodyFrames(id, trailerMessage, 16_384, last)];
+const longNotes: FramesOf = (id) => [filledCall(id, "WaterBed"), ...bodyFrames(id, longNote, 16_384, last)];
+
+/** Asks on one stream after the other, and lets no answer through its window. */
+const withoutWindow: StreamsOptions = { opening: [settingFrame(4, 0)], waveStreams: 1, per: "stream" };
+
+/** Clients, each of which watches health on 200 streams. */
+function watchers(message: Buffer): Run {
+  return async (server, n) => {
+    const clients = (await openEach(n / 200, openRawHttp2, server.addresses.plants)).map((client) => client.drain());
+    const watching: FramesOf = (id) => [healthCall(id, "Watch"), ...bodyFrames(id, message, 16_384, last)];
+    for (const client of clients) await sendInWaves(server, client, streamIds(200), watching, 10);
+    return { clients, units: 1 };
+  };
+}
+
+/** Sends two small messages to each stream, with frames of `sizes` bytes that nobody knows in the same write. */
+function takenSlowly(sizes: readonly number[]): Run {
+  return async (server, n) => {
+    const client = (await openRawHttp2(server.addresses.greenhouse)).drain();
+    const ids = streamIds(n);
+    await sendInWaves(server, client, ids, (id) => [filledCall(id, "ControlClimate")]);
+    // Each handler waits for its first message, takes that, and leaves the second one in what the server has read.
+    for (const id of ids) {
+      client.send(dataFrame(id, twoMessages), ...sizes.map((bytes) => frame(unknownType, 0, 0, Buffer.alloc(bytes))));
+      await server.ask("quiet");
+    }
+    return { clients: [client], units: n };
+  };
+}
+
+/** Asks for something, with these lines of header fields, and reads the answer. */
+function askOnce(lines: string): (client: RawClient) => void {
+  return (client) => client.drain().write(`GET / HTTP/1.1\r\nhost: x\r\n${lines}\r\n`);
+}
+
+/** Asks for the events of a sensor. */
+function watchEvents(sensor: string, count: number): (client: RawClient) => void {
+  const path = `/sensors/${sensor}/readings?count=${count}`;
+  return (client) => client.write(filledRequest(`GET ${path}`, ["accept", "text/event-stream"]));
+}
+
+/** A body of a stream over REST that has begun. */
+function encodedReadings(id: number, coding: string, body: Buffer): Frame[] {
+  const header = [...postHeader(["content-encoding", coding])].map(([name, value]): Field => [
+    name,
+    name === ":path" ? "/readings" : value,
+  ]);
+  return [headersFrame(id, filled(header, id)), ...bodyFrames(id, body)];
+}
+
+/** Empty lines. The first of them get hardly smaller, so that 1,032 times what is sent is more than all of them. */
+const emptyLines = Buffer.concat([
+  randomBytes(120_000).map((byte) => (byte % 2 === 0 ? 0x20 : 0x0a)),
+  Buffer.alloc(16_600_000, "\n"),
+]);
+
+/** A body that fills the largest window of br (RFC 7932 §9.1), without its end. */
+const fullBrotliWindow = brotliCompressSync(emptyLines, {
+  finishFlush: constants.BROTLI_OPERATION_FLUSH,
+  params: { [constants.BROTLI_PARAM_LGWIN]: 24, [constants.BROTLI_PARAM_QUALITY]: 5 },
+});
+
+/** A body that fills a window of 8 MiB: a frame of RFC 8878 §3.1.1 with raw line feeds, and blocks of one repeated. */
+const fullZstdWindow = Buffer.concat([
+  Buffer.from("28b52ffd0068", "hex"),
+  zstdBlock(0, 8_000, Buffer.alloc(8_000, "\n")),
+  ...Array.from({ length: 63 }, () => zstdBlock(1, 128 * 1024, Buffer.from("\n"))),
+]);
+
+/** A block of §3.1.1.2 that is not the last: raw, or one byte that is repeated. */
+function zstdBlock(type: 0 | 1, bytes: number, content: Buffer): Buffer {
+  const header = Buffer.alloc(3);
+  header.writeUIntLE((bytes << 3) | (type << 1), 0, 3);
+  return Buffer.concat([header, content]);
+}
+
+/** Literals with incremental indexing (RFC 7541 §6.2.1), of 34 bytes each as §4.1 counts them. */
+const smallFields = Buffer.from(Array.from({ length: 120 }, (_, i) => [0x40, 1, 0x61 + (i % 26), 1, i]).flat());
+
+export const heldRows: readonly HeldRow[] = [
+  {
+    what: "a connection of HTTP/1.1 on which nothing is said",
+    atMost: "8 KiB a connection",
+    n: 50,
+    run: connections(openRaw),
+  },
+  {
+    what: "a connection of HTTP/2 on which nothing is asked",
+    atMost: "32 KiB a connection",
+    n: 50,
+    run: connections(openRawHttp2),
+  },
+  {
+    what: "a connection over TLS on which nothing is said",
+    atMost: "128 KiB a connection",
+    native: true,
+    n: 200,
+    run: connections(openRawTls, undefined, "plantsOverTls"),
+  },
+  {
+    what: "a handshake over TLS that does not end",
+    atMost: "192 KiB a connection",
+    native: true,
+    n: 200,
+    run: connections(openRaw, (client) => client.write(clientHelloBegin), "plantsOverTls"),
+  },
+  {
+    what: "a header of HTTP/1.1 that does not end",
+    atMost: "32 KiB a connection",
+    n: 25,
+    run: connections(openRaw, (client) => client.write(`GET / HTTP/1.1\r\nx: ${"x".repeat(15_000)}`)),
+  },
+  {
+    what: "a connection of HTTP/1.1 that is idle after a request with 15 KB of header fields",
+    atMost: "8 KiB a connection",
+    n: 50,
+    run: connections(openRaw, askOnce(`authorization: Bearer token\r\nx: ${"x".repeat(15_000)}\r\n`)),
+  },
+  {
+    what: "a connection of HTTP/1.1 that is idle after a request with a token of 8 KB",
+    atMost: "8 KiB a connection",
+    n: 50,
+    run: connections(openRaw, askOnce(`authorization: Bearer ${"t".repeat(8_000)}\r\n`)),
+  },
+  {
+    what: "a connection of HTTP/1.1 that is idle after a request with a token of 4 KB, all of which is kept",
+    atMost: "24 KiB a connection",
+    n: 50,
+    run: connections(openRaw, askOnce(`authorization: Bearer ${"t".repeat(4_000)}\r\n`)),
+  },
+  {
+    what: "a connection of HTTP/1.1 that is idle after a request with 580 small header fields",
+    atMost: "8 KiB a connection",
+    n: 50,
+    run: connections(openRaw, askOnce("ab:cd\r\n".repeat(580))),
+  },
+  {
+    what: "a header block of HTTP/2 that does not end",
+    atMost: "128 KiB a connection",
+    n: 25,
+    run: connections(openRawHttp2, (client) => client.send(...endlessBlock(1, Buffer.alloc(60_000)))),
+  },
+  {
+    what: "a few bytes of a header block of HTTP/2 that does not end",
+    atMost: "32 KiB a connection",
+    n: 25,
+    run: connections(openRawHttp2, (client) => client.send(...endlessBlock(1, Buffer.alloc(20)))),
+  },
+  {
+    what: "a few bytes of a frame of HTTP/2 that does not end",
+    atMost: "32 KiB a connection",
+    n: 25,
+    run: connections(openRawHttp2, (client) =>
+      client.write(Buffer.from([0, 0, 100, frameType.headers, 0, 0, 0, 0, 1])),
+    ),
+  },
+  {
+    what: "an HPACK table full of small fields",
+    atMost: "48 KiB a connection",
+    n: 25,
+    run: connections(openRawHttp2, (client) =>
+      client.drain().send(frame(frameType.headers, frameFlag.endHeaders | last, 1, smallFields)),
+    ),
+  },
+  {
+    what: "ever new credentials and header fields",
+    atMost: "2 MiB in all",
+    n: 8_000,
+    run: streams((id) => {
+      const agent = ["user-agent", `client-${id}`.padEnd(500, "x")] as const;
+      return [headersFrame(id, [...deletePlant, bearer(`token-${id}`.padEnd(500, "x")), agent], last)];
+    }),
+  },
+  {
+    what: "requests over HTTP/2 whose refusals nobody reads",
+    atMost: "2 MiB a connection",
+    n: 10_000,
+    run: streams((id) => [headersFrame(id, deletePlant, last)], { reads: false }),
+  },
+  {
+    what: "small answers over HTTP/2 that nobody reads",
+    atMost: "2 MiB a connection",
+    n: 1_000,
+    run: streams((id) => [healthCall(id, "Check"), dataFrame(id, emptyMessage, last)], { reads: false }),
+  },
+  {
+    what: "small answers over HTTP/2 that are asked for one by one, and that no window lets pass",
+    atMost: "8 KiB a stream",
+    n: 50,
+    run: streams(shortNote, { server: "greenhouse", ...withoutWindow }),
+  },
+  {
+    what: "small answers over HTTP/2 with trailers, in the same way",
+    atMost: "8 KiB a stream",
+    n: 50,
+    run: streams(trailerNote, { server: "greenhouse", ...withoutWindow }),
+  },
+  {
+    what: "refusals over HTTP/2 that no window lets pass",
+    atMost: "8 KiB a stream",
+    n: 50,
+    run: streams((id) => [headersFrame(id, filled(getHeader, id), last)], withoutWindow),
+  },
+  {
+    what: "large answers over HTTP/2 that nobody reads",
+    atMost: "20 MiB a connection",
+    n: 60,
+    run: streams(longNotes, { server: "greenhouse", reads: false, opening: [settingFrame(4, 2 ** 31 - 1)] }),
+  },
+  {
+    what: "large answers over many connections that nobody reads",
+    atMost: "320 MiB in all",
+    n: 6,
+    run: async ({ addresses }, n) => {
+      const ask = (client: RawClient): void => client.send(...streamIds(200).flatMap(longNotes));
+      return { clients: await openEach(n, openRawHttp2, addresses.greenhouse, ask), units: 1 };
+    },
+  },
+  {
+    what: "a stream of answers that nobody reads",
+    atMost: "256 KiB a stream",
+    n: 16,
+    run: streams((id) => [filledCall(id, "WatchReadings"), ...bodyFrames(id, endlessWatch, 16_384, last)], {
+      server: "greenhouse",
+      reads: false,
+      per: "stream",
+    }),
+  },
+  {
+    what: "Server-Sent Events over HTTP/1.1 that nobody reads",
+    atMost: "256 KiB a connection",
+    // 1,000 in the end.
+    n: 250,
+    run: connections(openRaw, watchEvents("s".repeat(4_000), endless), "greenhouse"),
+  },
+  {
+    what: "Server-Sent Events over HTTP/1.1 that come one by one, and that nobody reads",
+    atMost: "256 KiB a connection",
+    n: 4,
+    run: connections(openRaw, watchEvents(`one-by-one-${"s".repeat(1_000)}`, endless), "greenhouse"),
+  },
+  {
+    what: "Server-Sent Events over HTTP/1.1 of which none has come yet",
+    atMost: "48 KiB a connection",
+    n: 50,
+    run: connections(openRaw, watchEvents("later", 0), "greenhouse"),
+  },
+  {
+    what: "requests over HTTP/1.1 whose refusals nobody reads",
+    atMost: "1 MiB a connection",
+    n: 2_000,
+    run: pipelined("plants", "GET /"),
+  },
+  {
+    what: "requests over HTTP/1.1 that are sent ahead of a call that takes long",
+    atMost: "1 MiB a connection",
+    n: 1_000,
+    run: pipelined("greenhouse", "GET /sensors/x/reading"),
+  },
+  {
+    what: "calls over HTTP/2 that take long",
+    atMost: "24 KiB a stream",
+    n: 200,
+    run: async (server, n) => {
+      const clients = (await openEach(n / 200, openRawHttp2, server.addresses.greenhouse)).map((client) =>
+        client.drain(),
+      );
+      for (const client of clients) {
+        await sendInWaves(server, client, streamIds(200), (id) => [
+          filledCall(id, "GetReading"),
+          dataFrame(id, emptyMessage, last),
+        ]);
+      }
+      return { clients, units: n };
+    },
+  },
+  {
+    what: "bodies that come with requests that are refused",
+    atMost: "1.5 MiB a connection",
+    n: 60,
+    run: streams((id) => [headersFrame(id, filled(deletePlant, id)), ...bodyFrames(id, Buffer.alloc(16_000))]),
+  },
+  {
+    what: "bodies that come while it is decided whether to refuse",
+    atMost: "8 MiB a connection",
+    n: 64,
+    run: streams((id) => [filledCall(id, "WaterBed", ["wait", "1"]), ...bodyFrames(id, Buffer.alloc(16_000))], {
+      server: "greenhouse",
+    }),
+  },
+  {
+    what: "such bodies in pieces of 64 bytes",
+    atMost: "2 MiB a connection",
+    n: 3,
+    run: streams((id) => [filledCall(id, "WaterBed", ["wait", "1"]), ...bodyFrames(id, Buffer.alloc(85_000), 64)], {
+      server: "greenhouse",
+    }),
+  },
+  {
+    what: "bodies of unary calls that do not end",
+    atMost: "160 KiB a stream",
+    n: 60,
+    run: streams(
+      (id) => [headersFrame(id, filled([...deletePlant, authorized], id)), ...bodyFrames(id, Buffer.alloc(60_000))],
+      { per: "stream" },
+    ),
+  },
+  {
+    what: "bodies of unary calls in pieces of a few bytes",
+    atMost: "160 KiB a stream",
+    n: 4,
+    run: streams(
+      (id) => [headersFrame(id, filled([...deletePlant, authorized], id)), ...bodyFrames(id, Buffer.alloc(60_000), 9)],
+      { per: "stream" },
+    ),
+  },
+  {
+    what: "a body over HTTP/1.1 in pieces of one byte",
+    atMost: "4 MiB a connection",
+    n: 50_000,
+    run: async (server, n) => {
+      const client = (await openRaw(server.addresses.greenhouse)).drain();
+      client.write(
+        "POST /beds/7:water HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n",
+      );
+      for (let sent = 0; sent < n; sent += 10_000) {
+        client.write("1\r\n \r\n".repeat(10_000));
+        await server.ask("quiet");
+      }
+      return { clients: [client], units: 1 };
+    },
+  },
+  {
+    what: "a message of a stream that trickles",
+    atMost: "8 MiB a stream",
+    n: 1_000_000,
+    run: async (server, n) => {
+      const client = (await openRawHttp2(server.addresses.greenhouse)).drain();
+      client.send(filledCall(1, "RecordReadings"));
+      const body = encodeEnvelope(0, Buffer.alloc(n), 4 * 1024 * 1024);
+      // As far as the windows are open, which the server opens again when it is quiet.
+      for (let from = 0; from < n; from += 60_000) {
+        client.send(...bodyFrames(1, body.subarray(from, from + 60_000), 64));
+        await server.ask("quiet");
+      }
+      return { clients: [client], units: 1 };
+    },
+  },
+  {
+    what: "a line of a stream over REST that does not end",
+    atMost: "4.5 MiB a stream",
+    n: 1_000_000,
+    run: async (server, n) => {
+      const client = (await openRaw(server.addresses.greenhouse)).drain();
+      client.write("POST /readings HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n");
+      for (let sent = 0; sent < n; sent += 10_000) {
+        client.write("2710\r\n".concat("x".repeat(10_000), "\r\n"));
+        await server.ask("quiet");
+      }
+      return { clients: [client], units: 1 };
+    },
+  },
+  {
+    what: "bodies of streams over REST in br that do not end",
+    atMost: "384 MiB in all",
+    native: true,
+    // 64 in the end, which would take 1 GiB.
+    n: 16,
+    run: streams((id) => encodedReadings(id, "br", fullBrotliWindow), { server: "greenhouse" }),
+  },
+  {
+    what: "bodies of streams over REST in zstd that do not end",
+    atMost: "384 MiB in all",
+    native: true,
+    n: 32,
+    run: streams((id) => encodedReadings(id, "zstd", fullZstdWindow), { server: "greenhouse" }),
+  },
+  {
+    what: "a message of a stream that is announced and does not come",
+    atMost: "64 KiB a stream",
+    n: 60,
+    run: streams((id) => [filledCall(id, "RecordReadings"), dataFrame(id, encodeEnvelope(0, Buffer.of(), 4_000_000))], {
+      server: "greenhouse",
+      per: "stream",
+    }),
+  },
+  {
+    what: "messages of a stream that nobody takes",
+    atMost: "1 MiB a stream",
+    n: 1,
+    run: streams((id) => [filledCall(id, "ControlClimate"), ...times(12, () => dataFrame(id, reading))], {
+      server: "greenhouse",
+      per: "stream",
+    }),
+  },
+  {
+    what: "messages of a few bytes among much else that are taken slowly",
+    atMost: "28 KiB a stream",
+    n: 60,
+    run: takenSlowly([16_384, 16_384, 16_384]),
+  },
+  {
+    what: "messages of a few bytes among 16 KiB that are taken slowly",
+    atMost: "44 KiB a stream",
+    n: 60,
+    // With the heads of both frames, a byte less than what is copied.
+    run: takenSlowly([16_383 - 2 * 9 - twoMessages.byteLength]),
+  },
+  {
+    what: "messages of many streams that are taken slowly",
+    atMost: "12 MiB a connection",
+    // 256 in the end, as many as a connection may have.
+    n: 64,
+    run: async (server, n) => {
+      const client = await openRaw(server.addresses.greenhouse);
+      const climates = await openClimates(client, n);
+      await untilSent(server, client);
+      // Each handler takes the first message of a frame, for all of which the windows are opened again, and no more.
+      for (const readings of [frameOfReadings, manyReadings]) {
+        for (const climate of climates) climate.write(readings);
+        await untilSent(server, client);
+      }
+      return { clients: [client], units: 1 };
+    },
+  },
+  { what: "watchers of health", atMost: "64 MiB in all", n: 400, run: watchers(emptyMessage) },
+  {
+    what: "watchers of health that send as many fields that nobody knows as they may",
+    atMost: "64 MiB in all",
+    n: 400,
+    // Each is a number of one byte in field 2.
+    run: watchers(encodeEnvelope(0, Buffer.alloc(512, Buffer.from([0x10, 1])))),
+  },
+  {
+    what: "bodies of calls of health that do not end",
+    atMost: "32 KiB a stream",
+    n: 60,
+    run: streams((id) => [healthCall(id, "Check"), dataFrame(id, encodeEnvelope(0, Buffer.alloc(500), 512))], {
+      per: "stream",
+    }),
+  },
+  {
+    what: "bodies of calls of health that are too large",
+    atMost: "1.5 MiB a connection",
+    n: 60,
+    run: streams((id) => [
+      healthCall(id, id % 4 === 1 ? "Check" : "Watch"),
+      ...bodyFrames(id, encodeEnvelope(0, Buffer.alloc(60_000))),
+    ]),
+  },
+  {
+    what: "streams that are opened and reset",
+    atMost: "512 KiB a connection",
+    n: 90,
+    run: streams((id) => [headersFrame(id, filled(deletePlant, id)), resetFrame(id, 8)]),
+  },
+  {
+    what: "PINGs whose answers nobody reads",
+    atMost: "256 KiB a connection",
+    n: 2_000,
+    run: frames((n) => times(n, () => frame(frameType.ping, 0, 0, Buffer.alloc(8)))),
+  },
+  {
+    what: "SETTINGS whose acknowledgements nobody reads",
+    atMost: "256 KiB a connection",
+    n: 24,
+    run: frames((n) => times(n, (i) => settingFrame(4, i))),
+  },
+];

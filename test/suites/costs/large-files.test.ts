@@ -1,0 +1,92 @@
+import { request as requestHttp } from "node:http";
+import { type Duplex, Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { json } from "node:stream/consumers";
+import { describe, expect, test } from "vitest";
+import { heldBytes } from "../../../packages/testing/src/carriers/held-bytes.ts";
+import { type HttpVersion } from "../../../packages/testing/src/carriers/exchange.ts";
+import { openHttp2 } from "../../../packages/testing/src/carriers/http2-connection.ts";
+import { startFiles, type TestFiles } from "../../../packages/testing/src/gateway/files.ts";
+import { openAnswer } from "../../../packages/testing/src/gateway/rest-answer.ts";
+import { type Http2Server } from "../../../packages/testing/src/gateway/listen-for-tests.ts";
+
+// Files of a gigabyte as streams of google.api.HttpBody: no more of them is held than what is on its way.
+
+const fileBytes = 1_000_000_000;
+const piece = Buffer.alloc(250_000, "x");
+/** Windows, buffers of sockets on both sides, and what is not collected yet. */
+const heldBytesMax = 32 * 1024 * 1024;
+const samples = 4;
+
+/** Counts bytes, and looks at the memory now and then. */
+class Gauge {
+  readonly #beforeBytes: number;
+  bytes = 0;
+  mostBytes = 0;
+
+  private constructor(beforeBytes: number) {
+    this.#beforeBytes = beforeBytes;
+  }
+
+  static async open(): Promise<Gauge> {
+    return new Gauge(await heldBytes());
+  }
+
+  async count(bytes: number): Promise<void> {
+    const before = this.bytes;
+    this.bytes += bytes;
+    const isSample = Math.trunc((before * samples) / fileBytes) < Math.trunc((this.bytes * samples) / fileBytes);
+    if (isSample) this.mostBytes = Math.max(this.mostBytes, (await heldBytes()) - this.#beforeBytes);
+  }
+}
+
+async function* file(): AsyncGenerator<Buffer> {
+  for (let sent = 0; sent < fileBytes; sent += piece.byteLength) yield piece;
+}
+
+/** Uploads the file as fast as it is taken, and returns the answer. */
+async function upload({ address: { address, port } }: TestFiles, version: HttpVersion): Promise<unknown> {
+  const [method, path] = ["PUT", "/uploads/a"];
+  if (version === "2") {
+    using connection = await openHttp2({ address, port });
+    const stream: Duplex = connection.open({ httpMethod: method, path, header: [] }, { endStream: false });
+    const [answer] = await Promise.all([json(stream), pipeline(Readable.from(file()), stream, { end: true })]);
+    return answer;
+  }
+  const request = requestHttp({ host: address, port, method, path, agent: false });
+  const answer = new Promise<Readable>((resolve) => request.on("response", resolve));
+  await pipeline(Readable.from(file()), request);
+  return await json(await answer);
+}
+
+describe.each<{ readonly name: string; readonly version: HttpVersion; readonly http2: Http2Server }>([
+  { name: "HTTP/1.1", version: "1.1", http2: "own" },
+  { name: "HTTP/2", version: "2", http2: "own" },
+  { name: "HTTP/2, mounted", version: "2", http2: "mounted" },
+])("of a gigabyte over $name little is held", { timeout: 300_000 }, ({ version, http2 }) => {
+  test("while it is downloaded", async () => {
+    await using files = await startFiles(http2, {
+      async *download(_, { responseHeader }) {
+        responseHeader.set("content-length", String(fileBytes));
+        for await (const data of file()) yield { data };
+      },
+    });
+    const gauge = await Gauge.open();
+    using answer = await openAnswer(files, version, "/downloads/a");
+    for await (const bytes of answer.body as AsyncIterable<Buffer>) await gauge.count(bytes.byteLength);
+    expect(gauge.bytes).toBe(fileBytes);
+    expect(gauge.mostBytes).toBeLessThan(heldBytesMax);
+  });
+
+  test("while it is uploaded", async () => {
+    const gauge = await Gauge.open();
+    await using files = await startFiles(http2, {
+      async upload(pieces) {
+        for await (const { file: sent } of pieces) await gauge.count(sent?.data.byteLength ?? 0);
+        return { length: BigInt(gauge.bytes) };
+      },
+    });
+    expect(await upload(files, version)).toEqual({ length: String(fileBytes) });
+    expect(gauge.mostBytes).toBeLessThan(heldBytesMax);
+  });
+});

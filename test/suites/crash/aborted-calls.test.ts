@@ -1,0 +1,92 @@
+import { expect, test } from "vitest";
+import { openMemoryStore } from "../../../src/stores/index.ts";
+import type { PlantStore } from "../../../src/service/index.ts";
+import { grpcHeader } from "../../../packages/testing/src/carriers/grpc-frames.ts";
+import { encodeEnvelope } from "../../../packages/testing/src/gateway/envelope.ts";
+import type { Address, Field } from "../../../packages/testing/src/carriers/exchange.ts";
+import {
+  dataFrame,
+  frameFlag,
+  frameType,
+  headersFrame,
+  openFrames,
+  resetFrame,
+  type Frame,
+} from "../../../packages/testing/src/carriers/http2-frames.ts";
+import { expectNothingKept } from "../../../packages/testing/src/carriers/leaks.ts";
+import { authorized, startPlantServer } from "../../support/server/plant-server.ts";
+import { deletePlantProcedure } from "../../../packages/testing/src/gateway/wire-format.ts";
+
+/** The calls that must leave nothing behind, and those before them, which warm up what is kept for good. */
+const calls = 100_000;
+const warmUpCalls = 10_000;
+
+/** The engines end a connection that resets more streams at once: a thousand on node's, 400 on the gateway's own. */
+const callsPerConnection = 300;
+
+/** Frames are sent in portions, so that what is aborted has come to different points. */
+const callsPerWrite = 30;
+
+/** The least that can be kept of a call is the slot of a list, eight bytes; less is the noise of a heap. */
+const growthLimitBytes = calls * 6;
+
+/** HTTP/2's CANCEL. */
+const cancel = 8;
+
+const name = `${String(calls)} calls that are cancelled leave nothing behind`;
+test(name, { timeout: 300_000 }, async () => {
+  const waiting = new Set<bigint>();
+  await using server = await startPlantServer({ store: openWaitingStore(waiting) });
+
+  await abortCalls(server.address, warmUpCalls);
+  await expectNothingKept(() => abortCalls(server.address, calls), growthLimitBytes);
+
+  expect(waiting).toStrictEqual(new Set());
+});
+
+/** A store in which every deletion waits until it is given up; `waiting` has those that do. */
+function openWaitingStore(waiting: Set<bigint>): PlantStore {
+  let last = 0n;
+  return {
+    ...openMemoryStore(),
+    delete: async (_id, { context: { signal } }) => {
+      const call = (last += 1n);
+      waiting.add(call);
+      if (!signal.aborted) await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
+      waiting.delete(call);
+      throw signal.reason;
+    },
+  };
+}
+
+async function abortCalls(address: Address, count: number): Promise<void> {
+  for (let done = 0; done < count; done += callsPerConnection) {
+    using connection = await openFrames(address);
+    for (let sent = 0; sent < callsPerConnection; sent += callsPerWrite) {
+      const streamIds = Array.from({ length: callsPerWrite }, (_, index) => 2 * (sent + index) + 1);
+      connection.send(...streamIds.flatMap(beginning));
+      connection.send(...streamIds.map((streamId) => resetFrame(streamId, cancel)), ping);
+      await connection.readUntil(({ type }) => type === frameType.ping);
+    }
+  }
+}
+
+const header: readonly Field[] = [
+  ...grpcHeader(deletePlantProcedure),
+  // A deadline has a timer, which must go as well.
+  ["grpc-timeout", "1H"],
+  authorized,
+];
+
+const envelope = encodeEnvelope(0, Buffer.of(8, 7));
+
+// A header alone, half a message, a whole one whose stream is open, a call that runs: in turn.
+function beginning(streamId: number): Frame[] {
+  const turn = ((streamId - 1) / 2) % 4;
+  const head = headersFrame(streamId, header);
+  if (turn === 0) return [head];
+  if (turn === 1) return [head, dataFrame(streamId, envelope.subarray(0, 6))];
+  return [head, dataFrame(streamId, envelope, turn === 2 ? 0 : frameFlag.endStream)];
+}
+
+const ping: Frame = { type: frameType.ping, flags: 0, streamId: 0, payload: Buffer.alloc(8) };

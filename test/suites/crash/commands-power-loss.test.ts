@@ -1,0 +1,197 @@
+import { copyFileSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { backUp } from "../../../src/stores/index.ts";
+import { openDatabase } from "../../../src/stores/sqlite/database.ts";
+import { canForget, ForgetfulDisk } from "../../support/plants/disk/forgetful-disk.ts";
+import { createMissingStore, leaveTruncatedFile, plantsIn, readSqlite } from "../../support/plants/sqlite-file.ts";
+import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";
+
+// What a command has reported as done outlives a loss of power, and one that comes before it leaves the old state or the
+// new one. The power is lost before each sync of the command, after each rename and after its end. If a sync is left
+// out, the end is without what it should have written, or a name has lost its content.
+
+const timeout = 120_000;
+
+/** A command of an operator that changes files. */
+interface Change {
+  readonly name: string;
+  /** Writes what is there before. */
+  readonly fill: (folder: string) => void;
+  readonly words: (folder: string) => readonly string[];
+  /** Reads what is there then. */
+  readonly read: (folder: string) => unknown;
+  readonly before: unknown;
+  readonly after: unknown;
+}
+
+const fileIn = (folder: string): string => join(folder, "plants.db");
+
+function fillStore(folder: string, first: bigint, last: bigint): void {
+  openDatabase({ file: fileIn(folder), plantsWhenCreated: { first, last } }).close();
+}
+
+/** Leaves plants 7 to 9, of which a crash has left the deletion of 8 in the log, and a backup of plants 1 to 3. */
+function fillCrashed(folder: string): void {
+  fillBackup(folder);
+  using db = openDatabase({ file: join(folder, "crashing.db"), plantsWhenCreated: { first: 7n, last: 9n } });
+  db.exec("DELETE FROM plants WHERE id = 8");
+  for (const end of ["", "-wal"]) copyFileSync(`${join(folder, "crashing.db")}${end}`, `${fileIn(folder)}${end}`);
+}
+
+function fillBackup(folder: string): void {
+  openDatabase({ file: join(folder, "first.db"), plantsWhenCreated: { first: 1n, last: 3n } }).close();
+  backUp(join(folder, "first.db"), join(folder, "backup.db"));
+}
+
+const tokenLine = `sha256:${"a".repeat(64)} ann - -\n`;
+
+function fillTokens(folder: string): void {
+  writeFileSync(join(folder, "tokens"), tokenLine);
+}
+
+/** The names of the tokens in a file, `undefined` if there is no file. */
+function tokensIn(folder: string): readonly (string | undefined)[] | undefined {
+  if (!existsSync(join(folder, "tokens"))) return undefined;
+  return readFileSync(join(folder, "tokens"), "utf8")
+    .trimEnd()
+    .split("\n")
+    .map((line) => line.split(" ")[1]);
+}
+
+/** The plants in a file, `undefined` if there is no store. */
+function storeIn(file: string): readonly bigint[] | undefined {
+  if (!existsSync(file) || readSqlite(file, "SELECT 1 FROM sqlite_schema").length === 0) return undefined;
+  return plantsIn(file);
+}
+
+/** The plants in a file, unless it is missing or that of {@link leaveTruncatedFile}. */
+function plantsUnlessDamaged(file: string): readonly bigint[] | "gone or damaged" {
+  if (!existsSync(file) || readSqlite(file, "SELECT 1 FROM sqlite_schema WHERE name = 'filler'").length > 0) {
+    return "gone or damaged";
+  }
+  return plantsIn(file);
+}
+
+const database = (folder: string): readonly string[] => ["--database-url", `sqlite:${fileIn(folder)}`];
+
+const changes: readonly Change[] = [
+  {
+    name: "migrate",
+    fill: () => undefined,
+    words: (folder) => ["migrate", ...database(folder)],
+    read: (folder) => storeIn(fileIn(folder)),
+    before: undefined,
+    after: [],
+  },
+  {
+    name: "import",
+    fill: (folder) => {
+      createMissingStore(fileIn(folder));
+      writeFileSync(join(folder, "ids"), "7\n8\n");
+    },
+    words: (folder) => ["import", join(folder, "ids"), ...database(folder)],
+    read: (folder) => storeIn(fileIn(folder)),
+    before: [],
+    after: [7n, 8n],
+  },
+  {
+    name: "backup",
+    fill: (folder) => fillStore(folder, 1n, 3n),
+    words: (folder) => ["backup", join(folder, "copy.db"), ...database(folder)],
+    read: (folder) => (existsSync(join(folder, "copy.db")) ? plantsIn(join(folder, "copy.db")) : undefined),
+    before: undefined,
+    after: [1n, 2n, 3n],
+  },
+  {
+    name: "restore where there is no store",
+    fill: fillBackup,
+    words: (folder) => ["restore", join(folder, "backup.db"), ...database(folder)],
+    read: (folder) => (existsSync(fileIn(folder)) ? plantsIn(fileIn(folder)) : undefined),
+    before: undefined,
+    after: [1n, 2n, 3n],
+  },
+  {
+    name: "restore over a store with the log of a crash",
+    fill: fillCrashed,
+    words: (folder) => ["restore", join(folder, "backup.db"), ...database(folder)],
+    read: (folder) => plantsIn(fileIn(folder)),
+    before: [7n, 9n],
+    after: [1n, 2n, 3n],
+  },
+  {
+    name: "restore over a log without its file",
+    fill: (folder) => {
+      fillCrashed(folder);
+      rmSync(fileIn(folder));
+    },
+    words: (folder) => ["restore", join(folder, "backup.db"), ...database(folder)],
+    read: (folder) => (existsSync(fileIn(folder)) ? plantsIn(fileIn(folder)) : undefined),
+    before: undefined,
+    after: [1n, 2n, 3n],
+  },
+  {
+    name: "restore over a damaged file with a log",
+    fill: (folder) => {
+      fillBackup(folder);
+      leaveTruncatedFile(fileIn(folder));
+    },
+    words: (folder) => ["restore", join(folder, "backup.db"), ...database(folder)],
+    read: (folder) => plantsUnlessDamaged(fileIn(folder)),
+    before: "gone or damaged",
+    after: [1n, 2n, 3n],
+  },
+  {
+    name: "token create without a file",
+    fill: () => undefined,
+    words: (folder) => ["token", "create", "bob", "--file", join(folder, "tokens")],
+    read: tokensIn,
+    before: undefined,
+    after: ["bob"],
+  },
+  {
+    name: "token create",
+    fill: fillTokens,
+    words: (folder) => ["token", "create", "bob", "--file", join(folder, "tokens")],
+    read: tokensIn,
+    before: ["ann"],
+    after: ["ann", "bob"],
+  },
+  {
+    name: "token revoke",
+    fill: (folder) => writeFileSync(join(folder, "tokens"), `${tokenLine}sha256:${"b".repeat(64)} bob - -\n`),
+    words: (folder) => ["token", "revoke", "bob", "--file", join(folder, "tokens")],
+    read: tokensIn,
+    before: ["ann", "bob"],
+    after: ["ann"],
+  },
+];
+
+/** What there may be after a loss of power: the kernel may have written any content and any names in time. */
+function afterLossOfPower(disk: ForgetfulDisk, read: Change["read"]): unknown[] {
+  const everything = [""];
+  return (["synced", "seen"] as const).flatMap((names) =>
+    [[], [".db"], everything].map((written) => read(disk.losePower(written, names))),
+  );
+}
+
+const main = join(projectFolder, "src/command/main.ts");
+
+describe.runIf(canForget())("a loss of power", () => {
+  test.each(changes)(
+    "leaves the old state or the new one, and the new one after the end: $name",
+    { timeout },
+    async (row) => {
+      const { fill, words, read, before, after } = row;
+      using disk = new ForgetfulDisk(fill);
+      const between: unknown[] = [];
+      const { exitCode, stderr } = await disk.runInSteps([main, ...words(disk.folder)], () =>
+        between.push(...afterLossOfPower(disk, read)),
+      );
+      expect(exitCode, stderr).toBe(0);
+      expect(between).toContainEqual(before);
+      for (const state of between) expect([before, after]).toContainEqual(state);
+      for (const state of afterLossOfPower(disk, read)) expect(state).toEqual(after);
+    },
+  );
+});

@@ -1,0 +1,96 @@
+import { spawn } from "node:child_process";
+import { createHash } from "node:crypto";
+import { once } from "node:events";
+import { join } from "node:path";
+import { Readable, type Writable } from "node:stream";
+import { text as textOf } from "node:stream/consumers";
+import { pipeline } from "node:stream/promises";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { migratePlants, type PlantLocation } from "../../../src/stores/index.ts";
+import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";
+import { type PostgresServer, startPostgres } from "../../support/plants/postgres-server.ts";
+import { createTempFolder, type TempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
+
+/** How many plants go in and out again; the nightly run takes ten million. */
+const plants = Number(process.env["STREAMED_PLANTS"] ?? 1_000_000);
+
+/** MiB. The program and what it has in hand need 15, a million ids more than 30. */
+const heapMaxMib = 40;
+
+/** MiB. Node, its young objects and buffers take 110 to 190, however many plants there are. */
+const residentMaxMib = 256;
+
+/** A tenth of a millisecond for each plant is several times what it takes. */
+const timeout = 60_000 + plants / 10;
+
+const plantsInChunk = 5_000;
+
+let folder: TempFolder;
+let postgres: PostgresServer;
+beforeAll(async () => {
+  folder = createTempFolder();
+  postgres = await startPostgres();
+});
+afterAll(async () => {
+  folder[Symbol.dispose]();
+  await postgres[Symbol.asyncDispose]();
+});
+
+const places: readonly { name: string; locate: () => Promise<PlantLocation> }[] = [
+  { name: "an SQLite file", locate: () => Promise.resolve({ kind: "sqlite", path: folder.file("plants.db") }) },
+  { name: "PostgreSQL", locate: async () => ({ kind: "postgres", url: await postgres.createSchema() }) },
+];
+
+describe.each(places)(`${plants} plants in $name`, ({ locate }) => {
+  test("are imported and exported in memory that does not grow with them", { timeout }, async () => {
+    const location = await locate();
+    await migratePlants(location);
+    const url = location.kind === "sqlite" ? `sqlite:${location.path}` : location.url;
+
+    const imported = await run(["import"], url, Readable.from(chunks()));
+    expect(imported).toMatchObject({
+      exitCode: 0,
+      hash: hashOf([`${plants} added, 0 there already, 0 skipped as deleted\n`]),
+    });
+    expect(imported.peakMib).toBeLessThan(residentMaxMib);
+
+    const exported = await run(["export"], url, Readable.from([]));
+    expect(exported).toMatchObject({ exitCode: 0, hash: hashOf(chunks()) });
+    expect(exported.peakMib).toBeLessThan(residentMaxMib);
+  });
+});
+
+/** Ids of every length up to 19 digits, in ascending order, one a line. */
+function* chunks(): Generator<string> {
+  const step = 2n ** 63n / BigInt(plants);
+  for (let first = 0; first < plants; first += plantsInChunk) {
+    const count = Math.min(plantsInChunk, plants - first);
+    yield Array.from({ length: count }, (_, i) => `${BigInt(first + i) * step}\n`).join("");
+  }
+}
+
+function hashOf(texts: Iterable<string>): string {
+  const hash = createHash("sha256");
+  for (const text of texts) hash.update(text);
+  return hash.digest("hex");
+}
+
+/** Runs a command with little memory. */
+async function run(args: readonly string[], databaseUrl: string, input: Readable) {
+  const peak = new URL("../../../packages/testing/src/process/print-peak.ts", import.meta.url).href;
+  const flags = [`--max-old-space-size=${heapMaxMib}`, "--import", peak];
+  const child = spawn(process.execPath, [...flags, join(projectFolder, "src/command/main.ts"), ...args], {
+    env: { PATH: process.env["PATH"], DATABASE_URL: databaseUrl },
+  });
+  const hash = createHash("sha256");
+
+  child.stdout.on("data", (chunk: Buffer) => void hash.update(chunk));
+  const [stderr] = await Promise.all([textOf(child.stderr), once(child, "close"), feed(input, child.stdin)]);
+  const peakMib = Number(/peak (\d+) KiB/.exec(stderr)?.[1]) / 1_024;
+  return { exitCode: child.exitCode, hash: hash.digest("hex"), peakMib, stderr };
+}
+
+// A command that does not want it all says why by its exit code.
+async function feed(input: Readable, stdin: Writable): Promise<void> {
+  await pipeline(input, stdin).catch(() => undefined);
+}

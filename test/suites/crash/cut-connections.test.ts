@@ -1,0 +1,115 @@
+import { once } from "node:events";
+import { connect } from "node:net";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { within } from "../../../packages/testing/src/deadline.ts";
+import type { Address } from "../../../packages/testing/src/carriers/exchange.ts";
+import { emptyMessage, grpcHeader } from "../../../packages/testing/src/carriers/grpc-frames.ts";
+import {
+  getReadingProcedure,
+  startGreenhouse,
+  waterBedProcedure,
+} from "../../../packages/testing/src/gateway/greenhouse.ts";
+import {
+  clientPreface,
+  dataFrame,
+  frame,
+  frameBytes,
+  frameFlag,
+  frameType,
+  headersFrame,
+} from "../../../packages/testing/src/carriers/http2-frames.ts";
+import { expectNothingKept } from "../../../packages/testing/src/carriers/leaks.ts";
+
+/** The connections that must leave nothing behind, and those before them, which warm up what is kept for good. */
+const connections = 4000;
+const warmUpConnections = 1000;
+
+/** Connections that are open at once. */
+const atOnce = 20;
+
+/** What would be kept of a connection is a socket or a session at the least, kilobytes; 200 bytes each are the noise of a heap. */
+const growthLimitBytes = connections * 200;
+
+function http2Call(streamId: number, procedure: string): Buffer[] {
+  const header = [...grpcHeader(procedure), ["grpc-timeout", "1H"] as const];
+  return [
+    frameBytes(headersFrame(streamId, header)),
+    frameBytes(dataFrame(streamId, emptyMessage, frameFlag.endStream)),
+  ];
+}
+
+function http1Call(procedure: string): Buffer {
+  const head = [
+    `POST ${procedure} HTTP/1.1`,
+    "host: x",
+    "content-type: application/json",
+    "connect-timeout-ms: 3600000",
+  ];
+  return Buffer.from([...head, "content-length: 2", "", "{}"].join("\r\n"));
+}
+
+// A call that is answered, one that runs until it is given up, and one behind it.
+const procedures = [getReadingProcedure, waterBedProcedure, getReadingProcedure];
+
+const conversations = [
+  { name: "HTTP/1.1", bytes: Buffer.concat(procedures.map(http1Call)) },
+  {
+    name: "HTTP/2",
+    bytes: Buffer.concat([
+      clientPreface,
+      frameBytes(frame(frameType.settings, 0, 0)),
+      ...procedures.flatMap((procedure, at) => http2Call(2 * at + 1, procedure)),
+    ]),
+  },
+] as const;
+
+// Too many listeners on one object are listeners that were never removed.
+const warnings: Error[] = [];
+const warn = (warning: Error): void => void warnings.push(warning);
+beforeAll(() => void process.on("warning", warn));
+afterAll(() => void process.off("warning", warn));
+
+test.each(conversations)(
+  `${String(connections)} connections of $name that are cut, each at another byte, leave nothing behind`,
+  { timeout: 300_000 },
+  async ({ bytes }) => {
+    let running = 0;
+    await using greenhouse = await startGreenhouse(
+      {
+        getReading: () => ({}),
+        waterBed: async (_, { signal }) => {
+          running += 1;
+          if (!signal.aborted)
+            await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
+          running -= 1;
+          return {};
+        },
+      },
+      { onAnswer: () => {} },
+    );
+
+    await cutConnections(greenhouse.address, bytes, warmUpConnections);
+    await expectNothingKept(() => cutConnections(greenhouse.address, bytes, connections), growthLimitBytes);
+
+    expect(running).toBe(0);
+    expect(warnings).toEqual([]);
+  },
+);
+
+/** Opens connections, sends each a little more of a conversation than the one before, and cuts them. */
+async function cutConnections(address: Address, bytes: Buffer, count: number): Promise<void> {
+  for (let done = 0; done < count; done += atOnce) {
+    const portions = Array.from({ length: atOnce }, (_, at) => bytes.subarray(0, (done + at) % (bytes.byteLength + 1)));
+    await Promise.all(portions.map((portion) => cutAfter(address, portion)));
+  }
+}
+
+async function cutAfter(address: Address, portion: Buffer): Promise<void> {
+  const socket = connect({ host: address.address, port: address.port, noDelay: true });
+  socket.on("error", () => {}).resume();
+  await within(once(socket, "connect"), "a connection");
+  await new Promise((resolve) => socket.write(portion, resolve));
+  // Every other is cut once the server has had its say, the rest as soon as the bytes are out.
+  if (portion.byteLength % 2 === 0) await new Promise(setImmediate);
+  socket.resetAndDestroy();
+}

@@ -1,0 +1,48 @@
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { openSqliteStore } from "../../../src/stores/index.ts";
+import { startChildServer, type ChildServer } from "../../support/process/child-server.ts";
+import { exchangeHttp1 } from "../../../packages/testing/src/carriers/http1-connection.ts";
+import { authorized } from "../../support/server/plant-server.ts";
+import { createTempFolder, type TempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
+
+/** How often the server is killed; each time right after an answer. */
+const kills = 5;
+
+describe("what the server has acknowledged", () => {
+  let folder: TempFolder;
+  let database: string;
+  beforeEach(async () => {
+    folder = createTempFolder();
+    database = folder.file("plants.db");
+    const store = await openSqliteStore({ file: database, plantsWhenCreated: { first: 1n, last: 10n } });
+    await store.close();
+  });
+  afterEach(() => folder[Symbol.dispose]());
+
+  test("is kept over a restart, and so is what was not deleted", async () => {
+    await using first = await startChildServer(database);
+    expect(await deletePlant(first, 3n)).toBe(204);
+    expect(await first.stop("SIGTERM")).toBe(0);
+
+    await using second = await startChildServer(database);
+    expect(await deletePlant(second, 3n)).toBe(400);
+    expect(await deletePlant(second, 4n)).toBe(204);
+  });
+
+  test("survives a kill that follows the answer at once", async () => {
+    for (let id = 1n; id <= kills; id += 1n) {
+      await using server = await startChildServer(database);
+      if (id > 1n) expect(await deletePlant(server, id - 1n)).toBe(400);
+      expect(await deletePlant(server, id)).toBe(204);
+      expect(await server.stop("SIGKILL")).toBeNull();
+    }
+    await using last = await startChildServer(database);
+    expect(await deletePlant(last, BigInt(kills))).toBe(400);
+    expect(await deletePlant(last, BigInt(kills) + 1n)).toBe(204);
+  });
+});
+
+async function deletePlant(server: ChildServer, id: bigint): Promise<number> {
+  const request = { httpMethod: "DELETE", path: `/plants/${String(id)}`, header: [authorized] };
+  return (await exchangeHttp1(server.address, request)).httpStatus;
+}

@@ -1,0 +1,25 @@
+import { describe, expect, test } from "vitest";
+import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
+import { canTrace, traceCalls } from "../../../packages/testing/src/process/trace-calls.ts";
+
+const deletions = 25;
+
+/** How often a process that deletes this many plants one by one has waited for the disk. */
+function syncsOf(plants: number): number {
+  using folder = createTempFolder();
+  const entry = new URL("../../support/plants/delete-one-by-one.ts", import.meta.url).pathname;
+  const lines = traceCalls(["fdatasync", "fsync"], [entry, folder.file("plants.db"), String(plants)]);
+  return lines.filter((line) => /f(?:data)?sync\(\d+/.test(line)).length;
+}
+
+// kill -9 cannot show that a sync is missing: what a process wrote outlives it in the system's cache.
+
+describe("an acknowledged deletion", () => {
+  test.runIf(canTrace())(
+    "has been synced to the disk, each with a call of its own when it is alone",
+    { timeout: 120_000 },
+    () => {
+      expect(syncsOf(deletions) - syncsOf(0)).toBeGreaterThanOrEqual(deletions);
+    },
+  );
+});

@@ -1,0 +1,140 @@
+import { credentials } from "@grpc/grpc-js";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createPlants, type DeleteOutcome, PlantsError } from "../../../src/client/index.ts";
+import {
+  migratePlants,
+  openPlantDatabase,
+  openPlantStore,
+  openSqliteStore,
+  type PlantLocation,
+} from "../../../src/stores/index.ts";
+import { startLossyProxy } from "../../../packages/testing/src/carriers/lossy-proxy.ts";
+import { deleteUntilAnswered } from "../../support/clients/delete-until-answered.ts";
+import { collect } from "../../../packages/testing/src/collect.ts";
+import { Dice } from "../../../packages/testing/src/dice.ts";
+import { type PostgresServer, startPostgres } from "../../support/plants/postgres-server.ts";
+import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
+import { startPlantServer, tokens } from "../../support/server/plant-server.ts";
+import { testSeed } from "../../../packages/testing/src/test-seed.ts";
+
+/** How many answers are lost on the way to their callers, on each store. */
+const lostReplies = Number(process.env["LOST_REPLIES"] ?? 2_000);
+
+/** Connections that are cut again and again, and the calls that each has in flight: as many as the server takes. */
+const connections = 16;
+const callsAtOnce = 256;
+
+/** Bytes of a connection between two cuts, at most: as many as bring the answers to the calls in flight. */
+const bytesMax = 4_096;
+
+/** The same where each connection has one call at a time. */
+const unkeyedBytesMax = 512;
+
+/** Plants of a round, after which the tables are looked at. Each is asked for some ten times. */
+const plantsOfRound = BigInt(Math.min(20_000, Math.max(2_000, Math.ceil(lostReplies / 10))));
+
+/** Calls without an idempotency key, each for a plant of its own. */
+const unkeyedCalls = 2_500;
+
+let postgres: PostgresServer;
+beforeAll(async () => {
+  postgres = await startPostgres();
+});
+afterAll(() => postgres[Symbol.asyncDispose]());
+
+describe.each(["sqlite", "postgres"] as const)("over connections that break, with %s,", (kind) => {
+  test(
+    `nobody is told "not found" about a plant of its own, although ${lostReplies} answers are lost`,
+    { timeout: 120_000 + lostReplies * 5 },
+    async () => {
+      using folder = createTempFolder();
+      const location: PlantLocation =
+        kind === "sqlite" ? { kind, path: folder.file("plants.db") } : { kind, url: await postgres.createSchema() };
+      await migratePlants(location);
+      const store = await openPlantStore(location);
+      await using database = await openPlantDatabase(location);
+      // Answers of the server, of which each plant has one that arrives.
+      let answers = 0;
+      const counting = {
+        ...store,
+        problem: undefined,
+        delete: async (...args: Parameters<typeof store.delete>) => {
+          const isDeleted = await store.delete(...args);
+          if (isDeleted) answers++;
+          return isDeleted;
+        },
+        close: () => store.close(),
+      };
+      await using server = await startPlantServer({ store: counting });
+      const dice = new Dice(testSeed);
+
+      let plants = 0n;
+      while (answers - Number(plants) < lostReplies) {
+        const ids = Array.from({ length: Number(plantsOfRound) }, (_, i) => plants + BigInt(i));
+        await using running = await database.startImport();
+        await running.add(ids);
+        const outcomes = new Map<DeleteOutcome, number>();
+        await Promise.all(
+          Array.from({ length: connections }, async (_, at) => {
+            await using proxy = await startLossyProxy(server.address);
+            const client = createPlants({
+              address: proxy.target,
+              token: tokens.good,
+              credentials: credentials.createInsecure(),
+              timeoutMs: 60_000,
+            });
+            const left = ids.filter((_id, i) => i % connections === at).values();
+            const callOneAfterAnother = async (): Promise<void> => {
+              for (const id of left) {
+                if (!proxy.isArmed) proxy.cutAfter(dice.roll(bytesMax));
+                const outcome = await deleteUntilAnswered(client, id);
+                outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
+              }
+            };
+            await Promise.all(Array.from({ length: callsAtOnce }, callOneAfterAnother));
+            client.close();
+          }),
+        );
+        plants += plantsOfRound;
+        expect([...outcomes]).toEqual([["deleted", Number(plantsOfRound)]]);
+        expect(await collect(database.exportPlants())).toEqual([]);
+      }
+      let records = 0;
+      for await (const chunk of database.listDeletions()) records += chunk.length;
+      expect(records).toBe(Number(plants));
+    },
+  );
+});
+
+test(
+  `no call without an idempotency key is told "not found" about its own deletion, in ${unkeyedCalls} calls over connections that break`,
+  { timeout: 120_000 },
+  async () => {
+    using folder = createTempFolder();
+    const store = await openSqliteStore({
+      file: folder.file("plants.db"),
+      plantsWhenCreated: { first: 1n, last: BigInt(unkeyedCalls) },
+    });
+    await using server = await startPlantServer({ store });
+    const dice = new Dice(testSeed);
+    const outcomes = new Map<string, number>();
+    const ids = Array.from({ length: unkeyedCalls }, (_, i) => BigInt(i + 1)).values();
+    await Promise.all(
+      Array.from({ length: connections }, async () => {
+        await using proxy = await startLossyProxy(server.address);
+        const address = proxy.target;
+        const client = createPlants({ address, token: tokens.good, credentials: credentials.createInsecure() });
+        for (const id of ids) {
+          if (!proxy.isArmed) proxy.cutAfter(dice.roll(unkeyedBytesMax));
+          const outcome = await client
+            .delete(id, { idempotencyKey: null })
+            .catch((error) => (error instanceof PlantsError ? error.code : String(error)));
+          outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
+        }
+        client.close();
+      }),
+    );
+    expect([...outcomes.keys()].toSorted()).toEqual(["UNAVAILABLE", "deleted"]);
+    expect(outcomes.get("UNAVAILABLE")).toBeGreaterThan(unkeyedCalls / 20);
+  },
+);

@@ -1,0 +1,219 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { openPlantDatabase, openPlantStore } from "../../../src/stores/index.ts";
+import { migratePostgres } from "../../../src/stores/postgres/all-plants/plant-database.ts";
+import { watchIntervalMs } from "../../../src/stores/postgres/store.ts";
+import { deleteCall } from "../../support/plants/delete-call.ts";
+import { DeleteTally, startDeleteLoad } from "../../support/plants/delete-load.ts";
+import { describePlantDatabase } from "../../support/plants/describe-plant-database.ts";
+import { describePlantStore } from "../../support/plants/describe-plant-store.ts";
+import { leftOnConnections } from "../../support/plants/left-on-connections.ts";
+import {
+  leaveOnConnections,
+  type Pgbouncer,
+  type PooledDatabase,
+  startPgbouncer,
+  startPooledDatabase,
+} from "../../support/plants/pgbouncer.ts";
+import {
+  cancelWaitsForStandby,
+  type PostgresServer,
+  runSql,
+  withoutStandby,
+} from "../../support/plants/postgres-server.ts";
+import { startPlantServer } from "../../support/server/plant-server.ts";
+
+// Transaction pooling hands a connection to the server from one client to the next, with every setting that the client
+// has made by `SET`.
+
+const timeout = 300_000;
+const plants = 200_000;
+const crashes = 3;
+
+/** The database without the pooler, for the test's own looks at it. */
+let direct: string;
+let postgres: PostgresServer;
+let pooler: Pgbouncer;
+let database: PooledDatabase;
+beforeAll(async () => {
+  database = await startPooledDatabase({ keeps: true });
+  ({ direct, postgres, pooler } = database);
+  await migratePostgres(direct);
+  await runSql(direct, "CREATE SCHEMA neighbor; CREATE ROLE neighbor; GRANT USAGE ON SCHEMA neighbor TO neighbor");
+  await migratePostgres(`${direct}&options=-csearch_path%3Dneighbor`);
+  // Which sees no plant, unlike the owner.
+  await runSql(
+    direct,
+    `CREATE ROLE gardener; GRANT ALL ON plants, deletions, plantstore_schema TO gardener;
+     ALTER TABLE plants ENABLE ROW LEVEL SECURITY`,
+  );
+}, timeout);
+afterEach(async () => {
+  await postgres.start();
+  // With new connections to the server.
+  await pooler.kill();
+  await pooler.start();
+});
+afterAll(() => database[Symbol.asyncDispose]());
+
+const open = () => openPlantStore({ kind: "postgres", url: pooler.url });
+
+async function createPlants(count: number): Promise<void> {
+  const fill = (schema: string): string =>
+    `TRUNCATE ${schema}.plants, ${schema}.deletions; INSERT INTO ${schema}.plants SELECT generate_series(1, ${count})`;
+  await runSql(direct, `${fill("public")}; ${fill("neighbor")}`);
+}
+
+async function countPlants(schema: string): Promise<number> {
+  const [row] = await runSql(direct, `SELECT count(*)::integer AS count FROM ${schema}.plants`);
+  return Number(row?.["count"]);
+}
+
+const tablesSql = (schema: string): string =>
+  `SELECT relname, relkind FROM pg_class WHERE relnamespace = '${schema}'::regnamespace ORDER BY 1`;
+
+const all = leftOnConnections.map(({ sql }) => sql).join("; ");
+const allButRefusals = leftOnConnections.flatMap(({ sql, refuses }) => (refuses ? [] : [sql])).join("; ");
+
+describe.each([
+  { name: "whatever changes what a statement does", sql: allButRefusals },
+  { name: "whatever has the server refuse a statement, too", sql: all },
+])("behind PgBouncer, where another client has left $name,", ({ sql }) => {
+  const openLeftBehind = async () => {
+    await createPlants(0);
+    const store = await open();
+    await leaveOnConnections(pooler.url, sql);
+    return store;
+  };
+
+  describePlantStore(async (ids) => {
+    const store = await openLeftBehind();
+    await runSql(direct, `INSERT INTO plants SELECT unnest('{${ids.join()}}'::bigint[])`);
+    return {
+      store,
+      plants: async () =>
+        (await runSql(direct, "SELECT id FROM plants ORDER BY id")).map(({ id }) => BigInt(String(id))),
+      [Symbol.asyncDispose]: () => store.close(),
+    };
+  });
+
+  describePlantDatabase(async () => ({
+    store: await openLeftBehind(),
+    database: await openPlantDatabase({ kind: "postgres", url: pooler.url }),
+  }));
+
+  test("a store stays ready, by the checks that it makes", { timeout }, async () => {
+    const store = await openLeftBehind();
+    const problems = new Set<string | undefined>();
+    // Two checks, both by a write, because nothing is deleted meanwhile.
+    for (let check = 0; check < 2; check++) {
+      await sleep(watchIntervalMs);
+      problems.add(store.problem);
+      await leaveOnConnections(pooler.url, sql);
+    }
+    await store.close();
+    expect(problems).toEqual(new Set([undefined]));
+  });
+});
+
+test.each(leftOnConnections)(
+  "a store opens, deletes its own plants and stays ready while another client leaves $name",
+  { timeout },
+  async ({ sql }) => {
+    const count = 600;
+    await createPlants(count);
+    await leaveOnConnections(pooler.url, sql);
+    const store = await open();
+    const problems = new Set<string | undefined>();
+    for (let id = 1n; id <= count; id++) {
+      if (id % 50n === 0n) await leaveOnConnections(pooler.url, sql);
+      await expect(store.delete(id, deleteCall())).resolves.toBe(true);
+      problems.add(store.problem);
+    }
+    await store.close();
+    expect([await countPlants("public"), await countPlants("neighbor")]).toEqual([0, count]);
+    expect(problems).toEqual(new Set([undefined]));
+  },
+);
+
+test(
+  "what is acknowledged survives a SIGKILL of all of PostgreSQL although another client turns synchronous_commit off",
+  { timeout },
+  async () => {
+    await createPlants(plants);
+    await using server = await startPlantServer({ store: await open() });
+    const tally = new DeleteTally();
+    for (let crash = 0; crash < crashes; crash++) {
+      const load = startDeleteLoad(server.address, tally);
+      await load.acknowledged(1);
+      await leaveOnConnections(pooler.url, "SET synchronous_commit = off");
+      await load.acknowledged(500);
+      await postgres.stop("kill");
+      await postgres.start();
+      await load.acknowledged(1);
+      await load.stop();
+    }
+    const left = new Set((await runSql(direct, "SELECT id FROM plants")).map(({ id }) => BigInt(String(id))));
+    expect(tally.deleted.size).toBeGreaterThan(crashes * 500);
+    expect([...tally.deleted].filter((id) => left.has(id))).toEqual([]);
+    expect([...tally.notFound]).toEqual([]);
+  },
+);
+
+test.each(leftOnConnections.filter(({ sql }) => /synchronous_commit|client_min_messages/.test(sql)))(
+  "a deletion is not acknowledged before its standby has it where another client leaves $name",
+  { timeout },
+  async ({ sql }) => {
+    await createPlants(1);
+    const store = await open();
+    await leaveOnConnections(pooler.url, sql);
+    await withoutStandby(direct, async () => {
+      const deleting = store.delete(1n, deleteCall());
+      const refused = expect(deleting).rejects.toThrow("the outcome of the deletion is unknown");
+      await expect.poll(() => cancelWaitsForStandby(direct)).not.toEqual([]);
+      await refused;
+    });
+    await store.close();
+  },
+);
+
+test(
+  "migrate creates the store in the schema of the role, although another client leaves another schema",
+  { timeout },
+  async () => {
+    await runSql(direct, "CREATE SCHEMA fresh; ALTER ROLE tester IN DATABASE plantstore SET search_path = fresh");
+    try {
+      // With connections to the server that begin with it.
+      await pooler.kill();
+      await pooler.start();
+      await leaveOnConnections(pooler.url, all);
+      await expect(migratePostgres(pooler.url)).resolves.toMatchObject({ from: 0 });
+      const store = await open();
+      await expect(store.delete(1n, deleteCall())).resolves.toBe(false);
+      await store.close();
+      expect(await runSql(direct, tablesSql("fresh"))).toEqual(await runSql(direct, tablesSql("neighbor")));
+    } finally {
+      await runSql(direct, "ALTER ROLE tester IN DATABASE plantstore RESET search_path");
+    }
+  },
+);
+
+test("a store is refused whose options PgBouncer does not accept, by the name of the setting", async () => {
+  const url = `${pooler.url}&options=-csearch_path%3Dneighbor`;
+  await expect(openPlantStore({ kind: "postgres", url })).rejects.toThrow(
+    /^cannot use \S+: options in the database URL set search_path, which did not reach the server/,
+  );
+});
+
+test("a store is refused whose options PgBouncer drops, by the name of the setting", async () => {
+  await using dropping = await startPgbouncer(postgres.socketFolder, { dropsOptions: true });
+  const url = `${dropping.url}&options=-csearch_path%3Dneighbor`;
+  await expect(openPlantStore({ kind: "postgres", url })).rejects.toThrow(
+    /^cannot use \S+: options in the database URL set search_path, which did not reach the server/,
+  );
+  // Its own options are dropped, too, and it needs none.
+  await createPlants(1);
+  const store = await openPlantStore({ kind: "postgres", url: dropping.url });
+  await expect(store.delete(1n, deleteCall())).resolves.toBe(true);
+  await store.close();
+});

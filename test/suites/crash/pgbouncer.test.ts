@@ -1,0 +1,170 @@
+import { execFile } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import { migratePlants, type OnUpkeep, openPlantDatabase, openPlantStore } from "../../../src/stores/index.ts";
+import { deleteCall } from "../../support/plants/delete-call.ts";
+import { DeleteTally, startDeleteLoad } from "../../support/plants/delete-load.ts";
+import { describePlantDatabase } from "../../support/plants/describe-plant-database.ts";
+import { describePlantStore } from "../../support/plants/describe-plant-store.ts";
+import {
+  canKeepStatements,
+  type Pgbouncer,
+  type PooledDatabase,
+  startPgbouncer,
+  startPooledDatabase,
+} from "../../support/plants/pgbouncer.ts";
+import { startPlantServer } from "../../support/server/plant-server.ts";
+import { type PostgresServer, runSql } from "../../support/plants/postgres-server.ts";
+import { Dice } from "../../../packages/testing/src/dice.ts";
+import { testSeed } from "../../../packages/testing/src/test-seed.ts";
+
+const run = promisify(execFile);
+const faults = 10;
+const plants = 200_000;
+const timeout = 300_000;
+
+/** The database without the pooler, for the test's own looks at it. */
+let direct: string;
+let postgres: PostgresServer;
+let pooler: Pgbouncer;
+let database: PooledDatabase;
+beforeAll(async () => {
+  database = await startPooledDatabase();
+  ({ direct, postgres, pooler } = database);
+  await migratePlants({ kind: "postgres", url: pooler.url });
+}, timeout);
+// Some tests kill it.
+afterEach(() => pooler.start());
+afterAll(() => database[Symbol.asyncDispose]());
+
+async function openEmpty() {
+  await runSql(direct, "TRUNCATE plants, deletions");
+  return await openPlantStore({ kind: "postgres", url: pooler.url });
+}
+
+async function createPlants(count: number): Promise<void> {
+  await runSql(direct, `TRUNCATE plants, deletions; INSERT INTO plants SELECT generate_series(1, ${count})`);
+}
+
+describe("what PgBouncer in transaction mode is in front of", () => {
+  describePlantStore(async (ids) => {
+    const store = await openEmpty();
+    await runSql(direct, `INSERT INTO plants SELECT unnest('{${ids.join()}}'::bigint[])`);
+    return {
+      store,
+      plants: async () =>
+        (await runSql(direct, "SELECT id FROM plants ORDER BY id")).map(({ id }) => BigInt(String(id))),
+      [Symbol.asyncDispose]: () => store.close(),
+    };
+  });
+
+  describePlantDatabase(async () => {
+    const store = await openEmpty();
+    return { store, database: await openPlantDatabase({ kind: "postgres", url: pooler.url }) };
+  });
+});
+
+describe("behind PgBouncer in transaction mode", () => {
+  test("processes with more connections than the server gives delete each plant once", { timeout }, async () => {
+    const shared = 5_000;
+    await createPlants(shared);
+    const program = fileURLToPath(new URL("../../support/plants/delete-all.ts", import.meta.url));
+    const outputs = await Promise.all(
+      [0, 1, 2, 3].map((seed) =>
+        run(process.execPath, [program, pooler.url, String(shared), String(seed * 1_000)], { maxBuffer: 2 ** 24 }),
+      ),
+    );
+    const deleted: string[] = outputs.flatMap(({ stdout }) => JSON.parse(stdout));
+    expect(deleted).toHaveLength(shared);
+    expect(new Set(deleted).size).toBe(shared);
+  });
+
+  test("statements that are not kept are noticed, told of once, and still delete", { timeout }, async () => {
+    const count = 200;
+    await createPlants(count);
+    const onUpkeep = vi.fn<OnUpkeep>();
+    const store = await openPlantStore({ kind: "postgres", url: pooler.url }, { onUpkeep });
+    for (let id = 1n; id <= count; id++) await expect(store.delete(id, deleteCall())).resolves.toBe(true);
+    await expect(store.delete(1n, deleteCall())).resolves.toBe(false);
+    await store.close();
+    expect(onUpkeep.mock.calls).toEqual([[expect.objectContaining({ kind: "names-refused" })]]);
+    const [records] = await runSql(direct, "SELECT count(*), count(DISTINCT plant_id) AS plants FROM deletions");
+    expect(records).toEqual({ count: String(count), plants: String(count) });
+  });
+
+  test("a store goes unready with its pooler, and is well again with it", { timeout }, async () => {
+    const store = await openEmpty();
+    await pooler.kill();
+    await expect.poll(() => store.problem).toMatch(/:6432\/plantstore: connect /);
+    await pooler.start();
+    await expect.poll(() => store.problem).toBeUndefined();
+    await expect(store.delete(1n, deleteCall())).resolves.toBe(false);
+    await store.close();
+  });
+
+  const breaks: readonly { name: string; breakIt: () => Promise<void> }[] = [
+    {
+      name: "the pooler is killed",
+      breakIt: async () => {
+        await pooler.kill();
+        await pooler.start();
+      },
+    },
+    {
+      name: "the database behind it crashes",
+      breakIt: async () => {
+        await postgres.stop("immediate");
+        await postgres.start();
+      },
+    },
+  ];
+
+  test.each(breaks)("every caller is told the truth while $name", { timeout }, async ({ breakIt }) => {
+    await createPlants(plants);
+    await using server = await startPlantServer({ store: await openPlantStore({ kind: "postgres", url: pooler.url }) });
+    const tally = new DeleteTally();
+    const dice = new Dice(testSeed);
+    const load = startDeleteLoad(server.address, tally);
+    for (let fault = 0; fault < faults; fault++) {
+      await load.acknowledged(1 + dice.roll(300));
+      await breakIt();
+    }
+    await load.acknowledged(1);
+    await load.stop();
+    const left = new Set((await runSql(direct, "SELECT id FROM plants")).map(({ id }) => BigInt(String(id))));
+    expect(tally.deleted.size).toBeGreaterThan(faults);
+    expect([...tally.deleted].filter((id) => left.has(id))).toEqual([]);
+    expect([...tally.notFound]).toEqual([]);
+    expect([...tally.asked].filter((id) => !left.has(id)).length).toBe(plants - left.size);
+    const [counts] = await runSql(
+      direct,
+      "SELECT count(*) AS records, count(DISTINCT plant_id) AS plants FROM deletions",
+    );
+    expect(counts).toEqual({ records: String(plants - left.size), plants: String(plants - left.size) });
+  });
+});
+
+// Debian 12 has an older release; `PGBOUNCER=/path/of/the/program` is asked instead.
+if (canKeepStatements()) {
+  test("statements that a PgBouncer from 1.21 on keeps go by their names", { timeout }, async () => {
+    const count = 400;
+    await createPlants(count);
+    await using keeping = await startPgbouncer(postgres.socketFolder, { keeps: true });
+    const onUpkeep = vi.fn<OnUpkeep>();
+    const open = () => openPlantStore({ kind: "postgres", url: keeping.url }, { onUpkeep });
+    const stores = [await open(), await open()];
+    const deleting = Array.from({ length: count }, async (_, i) => {
+      const id = BigInt(i + 1);
+      const outcomes = await Promise.all(stores.map((store) => store.delete(id, deleteCall())));
+      return outcomes.filter(Boolean).length;
+    });
+    expect(new Set(await Promise.all(deleting))).toEqual(new Set([1]));
+    for (const store of stores) await expect(store.delete(1n, deleteCall())).resolves.toBe(false);
+    for (const store of stores) await store.close();
+    expect(onUpkeep.mock.calls).toEqual([]);
+    const kept =
+      "SELECT count(*) > 0 AS kept FROM pg_prepared_statements WHERE statement LIKE '%DELETE FROM %.plants%'";
+    expect(await runSql(keeping.url, kept)).toEqual([{ kept: true }]);
+  });
+}

@@ -1,0 +1,143 @@
+import { Code } from "@connectrpc/connect";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { migratePlants, openPlantDatabase, openPlantStore } from "../../../src/stores/index.ts";
+import { type Cut, startCuttingProxy } from "../../support/plants/cutting-proxy.ts";
+import { deleteCall } from "../../support/plants/delete-call.ts";
+import { DeleteTally, startDeleteLoad } from "../../support/plants/delete-load.ts";
+import { startPlantServer } from "../../support/server/plant-server.ts";
+import {
+  openClient,
+  type PostgresServer,
+  runSql,
+  startPostgres,
+  startStandby,
+} from "../../support/plants/postgres-server.ts";
+import { Dice } from "../../../packages/testing/src/dice.ts";
+import { testSeed } from "../../../packages/testing/src/test-seed.ts";
+
+const faults = 30;
+const plants = 500_000;
+const timeout = 300_000;
+
+/** How often a second a steady load is sent. */
+const ticksPerS = 20;
+
+describe("a server on PostgreSQL", () => {
+  let postgres: PostgresServer;
+  let url: string;
+  beforeAll(async () => {
+    postgres = await startPostgres();
+  }, timeout);
+  afterAll(() => postgres[Symbol.asyncDispose]());
+
+  async function createPlants(): Promise<void> {
+    url = await postgres.createSchema();
+    await migratePlants({ kind: "postgres", url });
+    await runSql(url, `INSERT INTO plants SELECT generate_series(1, ${plants})`);
+  }
+
+  test("tells every caller the truth while its connections are cut", { timeout }, async () => {
+    await createPlants();
+    await using proxy = await startCuttingProxy(postgres.socketFolder);
+    const throughProxy = url.replace(postgres.socketFolder, proxy.socketFolder);
+    await using server = await startPlantServer({
+      store: await openPlantStore({ kind: "postgres", url: throughProxy }),
+    });
+    const tally = new DeleteTally();
+    const load = startDeleteLoad(server.address, tally);
+    const dice = new Dice(testSeed);
+    const cuts: readonly Cut[] = ["before-reply", "after-send", "before-reply", "before-send"];
+    for (let fault = 0; fault < faults; fault++) {
+      await proxy.cutNext(cuts[fault % cuts.length] ?? "before-reply");
+      await load.acknowledged(1 + dice.roll(100));
+    }
+    await load.stop();
+    await expectTruth(tally);
+    // Every retry has ended well. Some deletions may be refused unsent: to a busy machine sixteen callers can be too many.
+    const overloaded = `error ${Code.ResourceExhausted}`;
+    const refused = tally.failures.get(overloaded) ?? 0;
+    expect([...tally.failures.keys()].filter((failure) => failure !== overloaded)).toEqual([]);
+    expect(tally.deleted.size).toBe(tally.asked.size - refused);
+  });
+
+  test("tells every caller the truth while its database crashes and starts again", { timeout }, async () => {
+    await createPlants();
+    await using server = await startPlantServer({ store: await openPlantStore({ kind: "postgres", url }) });
+    const tally = new DeleteTally();
+    const load = startDeleteLoad(server.address, tally);
+    const dice = new Dice(testSeed);
+    for (let fault = 0; fault < faults; fault++) {
+      await load.acknowledged(1 + dice.roll(500));
+      await postgres.stop("immediate");
+      await postgres.start();
+    }
+    await load.acknowledged(1);
+    await load.stop();
+    await expectTruth(tally);
+  });
+
+  // A transaction that somebody has forgotten, and callers that go on asking for its plant.
+  test("deletes all others while another transaction keeps a plant locked for 40 seconds", { timeout }, async () => {
+    await createPlants();
+    const store = await openPlantStore({ kind: "postgres", url });
+    const other = await openClient(url, "BEGIN; SELECT FROM plants WHERE id = 1 FOR UPDATE");
+    const others: Promise<unknown>[] = [];
+    const locked: Promise<unknown>[] = [];
+    const ask = (id: bigint): Promise<unknown> => store.delete(id, deleteCall()).catch(({ code }) => code);
+    for (let tick = 0; tick < 40 * ticksPerS; tick++) {
+      if (tick % ticksPerS === 0) locked.push(ask(1n));
+      for (let i = 0; i < 200 / ticksPerS; i++) others.push(ask(BigInt(others.length + 2)));
+      await sleep(1_000 / ticksPerS);
+    }
+    // All of these while the lock is held.
+    expect(new Set(await Promise.all(others))).toEqual(new Set([true]));
+    expect(new Set(await Promise.all(locked))).toEqual(new Set([Code.Unavailable]));
+    expect(store.problem).toBeUndefined();
+    await other.end();
+    await expect(store.delete(1n, deleteCall())).resolves.toBe(true);
+    await store.close();
+    const [counts] = await runSql(url, "SELECT count(*) AS records FROM deletions");
+    expect(counts).toEqual({ records: String(others.length + 1) });
+  });
+
+  test("loses nothing it acknowledged when a synchronous standby takes over", { timeout }, async () => {
+    await createPlants();
+    await using standby = await startStandby(postgres, "standby");
+    await runSql(url, "ALTER SYSTEM SET synchronous_standby_names = 'standby'");
+    await runSql(url, "SELECT pg_reload_conf()");
+    const standbyState = "SELECT sync_state FROM pg_stat_replication";
+    await expect.poll(() => runSql(url, standbyState)).toEqual([{ sync_state: "sync" }]);
+    const standbyUrl = url.replace(postgres.socketFolder, standby.socketFolder);
+    await using replica = await openPlantDatabase({ kind: "postgres", url: standbyUrl });
+    for await (const ids of replica.exportPlants()) {
+      expect(ids).toHaveLength(10_000);
+      break;
+    }
+    const both = url.replace(postgres.socketFolder, `${standby.socketFolder},${postgres.socketFolder}`);
+    await using server = await startPlantServer({ store: await openPlantStore({ kind: "postgres", url: both }) });
+    const tally = new DeleteTally();
+    const load = startDeleteLoad(server.address, tally);
+    await load.acknowledged(500);
+    await postgres.stop("immediate");
+    await standby.promote();
+    await load.acknowledged(500);
+    await load.stop();
+    url = standbyUrl;
+    await expectTruth(tally);
+    // The failover was over before anybody's patience.
+    expect([...tally.failures]).toEqual([]);
+  });
+
+  async function expectTruth(tally: DeleteTally): Promise<void> {
+    const left = new Set((await runSql(url, "SELECT id FROM plants")).map(({ id }) => BigInt(String(id))));
+    const gone = Array.from({ length: plants }, (_, i) => BigInt(i + 1)).filter((id) => !left.has(id));
+    expect(tally.deleted.size).toBeGreaterThan(faults);
+    expect([...tally.deleted].filter((id) => left.has(id))).toEqual([]);
+    expect([...tally.notFound]).toEqual([]);
+    expect(gone.filter((id) => !tally.asked.has(id))).toEqual([]);
+    // Each plant was deleted once, by the caller that its record names.
+    const [counts] = await runSql(url, "SELECT count(*) AS records, count(DISTINCT plant_id) AS plants FROM deletions");
+    expect(counts).toEqual({ records: String(gone.length), plants: String(gone.length) });
+  }
+});

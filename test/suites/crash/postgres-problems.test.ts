@@ -1,0 +1,208 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { migratePlants, openPlantStore } from "../../../src/stores/index.ts";
+import { batchTimeoutMs } from "../../../src/stores/postgres/delete/run-batch.ts";
+import { openPostgresStore, watchIntervalMs } from "../../../src/stores/postgres/store.ts";
+import { type CuttingProxy, startCuttingProxy } from "../../support/plants/cutting-proxy.ts";
+import { deleteCall } from "../../support/plants/delete-call.ts";
+import {
+  createPlantsFor,
+  openClient,
+  type PostgresServer,
+  runSql,
+  startPostgres,
+  withoutStandby,
+} from "../../support/plants/postgres-server.ts";
+
+const tickMs = 100;
+
+/** A clock that stands still while the machine does. Dispose of it with `using`. */
+interface RunningClock extends Disposable {
+  elapsedMs(): number;
+}
+
+/**
+ * Starts a clock that counts the time in which this process could run: of a pause of the whole machine it counts a
+ * tenth of a second, which is no lateness of what is measured.
+ */
+function startRunningClock(): RunningClock {
+  let elapsedMs = 0;
+  const timer = setInterval(() => (elapsedMs += tickMs), tickMs);
+  return { elapsedMs: () => elapsedMs, [Symbol.dispose]: () => clearInterval(timer) };
+}
+
+// A server that is there, and cannot do all that it is asked for.
+
+const timeout = 180_000;
+
+/** The waits for a standby in statements that begin so: the store's own looks and upkeep wait for it, too. */
+const waiting = (sql: string): string =>
+  `SELECT pid FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND query LIKE '${sql}%'`;
+
+const unknown = "the outcome of the deletion is unknown; repeating the request is safe";
+
+/** How much later than said a busy machine may be, in milliseconds in which it runs. */
+const marginMs = 4_000;
+
+/** Does work while something is wrong. */
+type Situation = (url: string, proxy: CuttingProxy, work: () => Promise<void>) => Promise<void>;
+
+let server: PostgresServer;
+beforeAll(async () => {
+  server = await startPostgres();
+}, timeout);
+afterAll(() => server[Symbol.asyncDispose]());
+
+describe("a store", () => {
+  // Reads go on as if nothing were wrong, and nobody deletes anything.
+  test.each([
+    {
+      name: "the disk for its records is full",
+      sql: `CREATE FUNCTION fill() RETURNS trigger LANGUAGE plpgsql AS
+              $$ BEGIN RAISE 'No space left on device' USING ERRCODE = '53100'; END $$;
+            CREATE TRIGGER fill BEFORE INSERT ON deletions FOR EACH ROW EXECUTE FUNCTION fill()`,
+      undo: "DROP TRIGGER fill ON deletions",
+      problem: /: No space left on device$/,
+      // It is not there, and to say so needs no write.
+      asked: [9n],
+    },
+    {
+      name: "its user has lost a right",
+      sql: "REVOKE DELETE ON plants FROM idler",
+      undo: "GRANT DELETE ON plants TO idler",
+      problem: /: the user lacks DELETE on plants$/,
+      asked: [],
+    },
+  ])("learns without a caller that $name, and that it is over", { timeout }, async ({ sql, undo, problem, asked }) => {
+    const url = await server.createSchema();
+    await migratePlants({ kind: "postgres", url });
+    const schema = /plants_\d+/.exec(url)?.[0];
+    await runSql(url, "DROP ROLE IF EXISTS idler; CREATE ROLE idler LOGIN");
+    await runSql(url, `GRANT USAGE ON SCHEMA ${schema} TO idler; GRANT ALL ON ALL TABLES IN SCHEMA ${schema} TO idler`);
+    await runSql(url, "INSERT INTO plants VALUES (1)");
+    const store = await openPlantStore({ kind: "postgres", url: url.replace("user=tester", "user=idler") });
+    await runSql(url, sql);
+    const problemAfterAsking = async (): Promise<string | undefined> => {
+      for (const id of asked) await store.delete(id, deleteCall()).catch(() => undefined);
+      return store.problem;
+    };
+    await expect.poll(problemAfterAsking).toMatch(problem);
+    await runSql(url, undo);
+    await expect.poll(() => store.problem).toBeUndefined();
+    await expect(store.delete(1n, deleteCall())).resolves.toBe(true);
+    await store.close();
+    await runSql(url, "DROP OWNED BY idler; DROP ROLE idler");
+  });
+
+  test("learns without a caller that its table is locked, and that it is over", { timeout }, async () => {
+    const url = await createPlantsFor(server, "shut", [1n]);
+    const store = await openPlantStore({ kind: "postgres", url });
+    const locking = await openClient(url, "BEGIN; LOCK TABLE plants");
+    await expect.poll(() => store.problem).toMatch(/: another transaction keeps a table or its rows locked: /);
+    await locking.end();
+    await expect.poll(() => store.problem).toBeUndefined();
+    await expect(store.delete(1n, deleteCall())).resolves.toBe(true);
+    await store.close();
+  });
+
+  // One is asked, and one only looks by itself, after five seconds at most.
+  test.each<{ name: string; during: Situation; message: string; says: RegExp }>([
+    {
+      name: "its synchronous standby is gone",
+      during: (url, _, work) => withoutStandby(url, work),
+      message: unknown,
+      says: /: committed, but not confirmed by its synchronous standbys$/,
+    },
+    {
+      name: "its table is locked",
+      during: async (url, _, work) => {
+        const locking = await openClient(url, "BEGIN; LOCK TABLE plants");
+        try {
+          await work();
+        } finally {
+          await locking.end();
+        }
+      },
+      message: "the plant store cannot delete at the moment",
+      says: /: another transaction keeps a table or its rows locked: /,
+    },
+    {
+      name: "the network is silent",
+      during: async (_, proxy, work) => {
+        proxy.freeze();
+        await work();
+      },
+      message: unknown,
+      says: /: (?:the server is silent: .*|\S+ does not answer)$/,
+    },
+  ])(
+    "tells its callers within ten seconds, and an operator what it waits for, when $name",
+    { timeout },
+    async (row) => {
+      const url = await server.createPlants([1n]);
+      await using proxy = await startCuttingProxy(server.socketFolder);
+      const stores = await Promise.all(
+        [1, 2].map(() => openPostgresStore({ url: url.replace(server.socketFolder, proxy.socketFolder) })),
+      );
+      const [asked, idle] = stores;
+      // It has a connection before anything is wrong.
+      await asked?.delete(9n, deleteCall());
+      await row.during(url, proxy, async () => {
+        using clock = startRunningClock();
+        await expect(asked?.delete(1n, deleteCall())).rejects.toMatchObject({ rawMessage: row.message });
+        expect(clock.elapsedMs()).toBeLessThan(batchTimeoutMs + marginMs);
+        expect(asked?.problem).toMatch(row.says);
+        await expect.poll(() => idle?.problem).toMatch(row.says);
+        expect(clock.elapsedMs()).toBeLessThan(watchIntervalMs + batchTimeoutMs + marginMs);
+      });
+      await Promise.all(stores.map((store) => store.close()));
+    },
+  );
+
+  test("is away, and leaves no backend behind, while its synchronous standby is gone", { timeout }, async () => {
+    const url = await createPlantsFor(server, "lone", [1n, 2n]);
+    const store = await openPlantStore({ kind: "postgres", url });
+    await runSql(url, "ALTER SYSTEM SET synchronous_standby_names = 'nobody'");
+    await server.stop("fast");
+    await server.start();
+    const outcome = store.delete(1n, deleteCall());
+    await expect(outcome).rejects.toMatchObject({ rawMessage: unknown });
+    await expect.poll(() => store.problem).toBeDefined();
+    // Looks go on meanwhile, each of which waits for the standby in vain.
+    const looks: string[] = [];
+    while (looks.length < 3) {
+      const running = await runSql(url, "SELECT pid FROM pg_stat_activity WHERE usename = 'lone'");
+      expect(running.length).toBeLessThanOrEqual(4);
+      for (const { pid } of running) if (!looks.includes(String(pid))) looks.push(String(pid));
+      await sleep(100);
+    }
+    expect(store.problem).toBeDefined();
+    await runSql(url, "ALTER SYSTEM RESET synchronous_standby_names");
+    await runSql(url, "SELECT pg_reload_conf()");
+    await expect.poll(() => store.problem).toBeUndefined();
+    // It was committed here, and the standby has it now.
+    await expect(store.delete(1n, deleteCall())).resolves.toBe(false);
+    await expect(store.delete(2n, deleteCall())).resolves.toBe(true);
+    await store.close();
+  });
+
+  test("says that a plant is gone only when its synchronous standby knows it", { timeout }, async () => {
+    const url = await server.createPlants([1n]);
+    const store = await openPlantStore({ kind: "postgres", url });
+    let isTold = false;
+    const outcome = await withoutStandby(url, async () => {
+      // A deletion that waits is not visible. Once its wait is cancelled it is, and a failover would undo it.
+      const undoing = "DELETE FROM plants WHERE id = 1";
+      const undone = runSql(url, undoing);
+      await expect.poll(() => runSql(url, waiting(undoing))).toHaveLength(1);
+      await runSql(url, `SELECT pg_cancel_backend(pid) FROM (${waiting(undoing)}) AS waiting`);
+      await undone;
+      const told = store.delete(1n, deleteCall()).finally(() => (isTold = true));
+      await expect.poll(() => runSql(url, waiting("SELECT pg_catalog.pg_logical_emit_message"))).toHaveLength(1);
+      expect(isTold).toBe(false);
+      return { told };
+    });
+    await expect(outcome.told).resolves.toBe(false);
+    await store.close();
+  });
+});

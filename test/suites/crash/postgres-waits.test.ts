@@ -1,0 +1,251 @@
+import { mkdirSync } from "node:fs";
+import { Code } from "@connectrpc/connect";
+import { once } from "node:events";
+import { connect, createServer, type Socket } from "node:net";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { openPlantStore } from "../../../src/stores/index.ts";
+import { migratePostgres } from "../../../src/stores/postgres/all-plants/plant-database.ts";
+import { repeatWhileRefused } from "../../../src/stores/postgres/server/repeat-while-refused.ts";
+import { readServerUrl } from "../../../src/stores/postgres/server/server-url.ts";
+import { Session } from "../../../src/stores/postgres/server/session.ts";
+import { deleteCall } from "../../support/plants/delete-call.ts";
+import { createSchemaOfVersion, laterSteps } from "../../support/plants/later-steps.ts";
+import { startPostgresProxy } from "../../support/plants/postgres-proxy.ts";
+import {
+  openClient,
+  createPlantsFor,
+  type PostgresServer,
+  runSql,
+  startPostgres,
+} from "../../support/plants/postgres-server.ts";
+import { refusalOf } from "../../support/plants/refusal.ts";
+import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
+
+const timeout = 180_000;
+
+let server: PostgresServer;
+beforeAll(async () => {
+  server = await startPostgres();
+}, timeout);
+afterAll(() => server[Symbol.asyncDispose]());
+
+describe("a session", () => {
+  test.each([
+    { name: "takes connections and says nothing", passesOn: (): boolean => false },
+    {
+      name: "says nothing once it is asked whether it can be written",
+      passesOn: (data: Buffer): boolean => !data.includes("transaction_read_only"),
+    },
+  ])("goes on to the next host where one $name", { timeout }, async ({ passesOn }) => {
+    using folder = createTempFolder();
+    mkdirSync(folder.file("silent"));
+    const proxy = createServer((client) => {
+      const upstream = connect(join(server.socketFolder, ".s.PGSQL.5432"));
+      client.on("data", (data: Buffer) => passesOn(data) && upstream.write(data));
+      // The end of a server that has waited in vain is not passed on.
+      upstream.on("data", (data) => client.write(data));
+      client.on("error", () => undefined);
+      client.on("close", () => upstream.destroy());
+    });
+    proxy.listen(join(folder.file("silent"), ".s.PGSQL.5432"));
+    await once(proxy, "listening");
+    const url = await server.createSchema();
+    const hosts = `${folder.file("silent")},${server.socketFolder}`;
+    const session = new Session(readServerUrl(url.replace(server.socketFolder, hosts)));
+    await expect(session.query("SELECT 1")).resolves.toEqual([["1"]]);
+    await session.close();
+    proxy.close();
+    await once(proxy, "close");
+  });
+});
+
+test("a session keeps its connection when the server ends late one that it has released", { timeout }, async () => {
+  const url = await server.createSchema();
+  const ways: [client: Socket, upstream: Socket][] = [];
+  await using proxy = await startPostgresProxy(server.socketFolder, (client, upstream) => {
+    ways.push([client, upstream]);
+    client.on("data", (data) => upstream.write(data));
+    upstream.on("data", (data) => client.write(data));
+  });
+  const session = new Session(readServerUrl(url.replace(server.socketFolder, proxy.socketFolder)));
+  const [first] = await session.query("SELECT pg_backend_pid()");
+  for (const socket of ways.flat()) socket.pause();
+  session.discard();
+  const before = await session.query("SELECT pg_backend_pid()");
+  await runSql(url, `SELECT pg_terminate_backend(${first?.[0]}, 10000)`);
+  // What the server has said about it arrives now.
+  const [client, upstream] = ways[0] ?? [];
+  upstream?.resume();
+  await expect.poll(() => client?.closed).toBe(true);
+  await expect(session.query("SELECT pg_backend_pid()")).resolves.toEqual(before);
+  await session.close();
+});
+
+test(
+  "what an operator asks for is refused for good after ten seconds, and is no storm meanwhile",
+  { timeout },
+  async () => {
+    const session = new Session(readServerUrl(await server.createSchema()));
+    const begunMs = performance.now();
+    let tries = 0;
+    const refused = repeatWhileRefused(session, async () => {
+      tries++;
+      await session.run("DO $$ BEGIN RAISE 'again' USING ERRCODE = '40001'; END $$");
+    });
+    await expect(refused).rejects.toThrow("again");
+    expect(performance.now() - begunMs).toBeGreaterThan(9_900);
+    // With pauses that double from 5 ms to a second, each for a random part of it, there are thirty or so.
+    expect(tries).toBeLessThan(100);
+    await session.close();
+  },
+);
+
+test("a migration says what it waits for, and again every few seconds", { timeout }, async () => {
+  // The next step locks the records.
+  const url = await createSchemaOfVersion(server, 1);
+  const reader = await openClient(url, "BEGIN; SELECT FROM deletions");
+  const toldAtMs: number[] = [];
+  const running = migratePostgres(url, () => void toldAtMs.push(performance.now()), laterSteps);
+  await expect.poll(() => toldAtMs.length).toBeGreaterThan(1);
+  const [first = 0, second = 0] = toldAtMs;
+  expect(second - first).toBeGreaterThan(4_000);
+  await reader.end();
+  await running;
+});
+
+test("a migration that waits for another one goes on looking, at most ten times a second", { timeout }, async () => {
+  const url = await createSchemaOfVersion(server, 1);
+  const other = await openClient(url, "BEGIN; SELECT FROM plantstore_schema FOR UPDATE");
+  const connectedAtMs: number[] = [];
+  await using proxy = await startPostgresProxy(server.socketFolder, (client, upstream) => {
+    connectedAtMs.push(performance.now());
+    client.pipe(upstream).pipe(client);
+  });
+  const running = migratePostgres(url.replace(server.socketFolder, proxy.socketFolder), undefined, laterSteps);
+  // One to work on, and one for each look.
+  await expect.poll(() => connectedAtMs.length).toBeGreaterThan(5);
+  expect((connectedAtMs[5] ?? 0) - (connectedAtMs[1] ?? 0)).toBeGreaterThan(4 * 99);
+  await other.end();
+  await running;
+});
+
+describe("a store", () => {
+  test("learns that its server is gone without a caller, and that it is back", { timeout }, async () => {
+    const url = await createPlantsFor(server, "lonely", [1n]);
+    const store = await openPlantStore({ kind: "postgres", url });
+    await server.stop("fast");
+    await expect.poll(() => store.problem).toMatch(/:5432\/postgres: connect /);
+    // Nothing is taken that could not be done.
+    const refused = await refusalOf(store.delete(1n, deleteCall()));
+    expect(refused).toMatchObject({ code: Code.Unavailable });
+    expect(refused.metadata.get("retry-after")).toBe("1");
+    await server.start();
+    await expect.poll(() => store.problem).toBeUndefined();
+    await store.close();
+  });
+
+  test("is away as soon as a caller has waited for it in vain", { timeout }, async () => {
+    const url = await createPlantsFor(server, "prompt", [1n]);
+    const store = await openPlantStore({ kind: "postgres", url });
+    await server.stop("fast");
+    const refused = await refusalOf(store.delete(1n, deleteCall()));
+    expect(refused.rawMessage).toBe("the plant store cannot delete at the moment");
+    // It has not looked by itself for as long.
+    expect(store.problem).toMatch(/:5432\/postgres: connect /);
+    await server.start();
+    await store.close();
+  });
+
+  test("waits for a server that is away when it is opened, and looks at its schema then", { timeout }, async () => {
+    const url = await createPlantsFor(server, "early", [1n]);
+    await runSql(url, "UPDATE plantstore_schema SET version = version + 2");
+    await server.stop("fast");
+    const store = await openPlantStore({ kind: "postgres", url });
+    expect(store.problem).toMatch(/:5432\/postgres: connect /);
+    expect(await refusalOf(store.delete(1n, deleteCall()))).toMatchObject({ code: Code.Unavailable });
+    await server.start();
+    await expect.poll(() => store.problem).toMatch(/: use a newer release$/);
+    await runSql(url, "UPDATE plantstore_schema SET version = version - 2");
+    await expect.poll(() => store.problem).toBeUndefined();
+    await expect(store.delete(1n, deleteCall())).resolves.toBe(true);
+    await store.close();
+  });
+
+  test("is away while its schema is another release's, and back with it", { timeout }, async () => {
+    const url = await createPlantsFor(server, "migrated", [1n]);
+    const store = await openPlantStore({ kind: "postgres", url });
+    await runSql(url, "UPDATE plantstore_schema SET version = version + 2");
+    await expect.poll(() => store.problem).toMatch(/: use a newer release$/);
+    await expect(store.delete(1n, deleteCall())).rejects.toMatchObject({
+      rawMessage: "the plant store cannot delete at the moment",
+    });
+    await runSql(url, "UPDATE plantstore_schema SET version = version - 2");
+    await expect.poll(() => store.problem).toBeUndefined();
+    await expect(store.delete(1n, deleteCall())).resolves.toBe(true);
+    await store.close();
+    // It looks no more: others, which do so from now on, find a server that has come back, the second one a second later.
+    const tester = url.replace("user=migrated", "user=tester");
+    for (let others = 0; others < 2; others++) {
+      await runSql(tester, "ALTER ROLE migrated SET default_transaction_read_only = on");
+      const other = await openPlantStore({ kind: "postgres", url });
+      expect(other.problem).toMatch(/: the server is read-only$/);
+      await runSql(tester, "ALTER ROLE migrated RESET default_transaction_read_only");
+      await expect.poll(() => other.problem).toBeUndefined();
+      await other.close();
+    }
+    expect(store.problem).toMatch(/: the store is closed$/);
+  });
+
+  test("looks on a new connection whether a server that was read-only can be written", { timeout }, async () => {
+    const url = await createPlantsFor(server, "demoted", [1n]);
+    const store = await openPlantStore({ kind: "postgres", url });
+    await store.delete(9n, deleteCall());
+    await runSql(url, "ALTER ROLE demoted SET default_transaction_read_only = on");
+    await runSql(url, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'plantstore'");
+    await expect.poll(() => store.problem).toMatch(/: the server is read-only$/);
+    const tester = url.replace("user=demoted", "user=tester");
+    await runSql(tester, "ALTER ROLE demoted RESET default_transaction_read_only");
+    await expect.poll(() => store.problem).toBeUndefined();
+    await expect(store.delete(1n, deleteCall())).resolves.toBe(true);
+    await store.close();
+  });
+
+  test(
+    "is asked how it is beside two batches that wait, whose callers get what they asked for",
+    { timeout },
+    async () => {
+      const url = await createPlantsFor(server, "busy", [1n, 2n]);
+      const store = await openPlantStore({ kind: "postgres", url });
+      const locking = await openClient(url, "BEGIN; LOCK TABLE plants IN SHARE MODE");
+      const outcomes = [1n, 2n].map((id) => store.delete(id, deleteCall()));
+      // The look comes after five seconds at most, on a connection of its own; the batches are given up after ten.
+      const connections = `SELECT count(*) FILTER (WHERE query LIKE 'BEGIN;%') AS looks, count(*) AS all
+        FROM pg_stat_activity WHERE application_name = 'plantstore'`;
+      await expect.poll(() => runSql(url, connections)).toEqual([{ looks: "1", all: "3" }]);
+      expect(store.problem).toBeUndefined();
+      await locking.end();
+      await expect(Promise.all(outcomes)).resolves.toEqual([true, true]);
+      expect(store.problem).toBeUndefined();
+      await store.close();
+    },
+  );
+
+  test("costs its callers time and nothing else while its server is away for some seconds", { timeout }, async () => {
+    const url = await createPlantsFor(server, "patient", [1n, 2n, 3n, 4n, 5n, 6n, 7n, 8n]);
+    const store = await openPlantStore({ kind: "postgres", url });
+    await server.stop("fast");
+    const outcomes: Promise<boolean>[] = [];
+    // Longer than the time between two looks.
+    for (let id = 1n; id <= 7n; id++) {
+      outcomes.push(store.delete(id, deleteCall()));
+      await sleep(1_000);
+      expect(store.problem).toBeUndefined();
+    }
+    await server.start();
+    await expect(Promise.all(outcomes)).resolves.toEqual(outcomes.map(() => true));
+    expect(store.problem).toBeUndefined();
+    await store.close();
+  });
+});

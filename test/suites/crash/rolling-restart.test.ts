@@ -1,0 +1,77 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type Balancer, startBalancer } from "../../support/restart/balancer.ts";
+import { openGrpcCaller, openRestCaller, startLoad } from "../../support/restart/load.ts";
+import { type CommandLine, startCommandLine } from "../../../packages/testing/src/process/command-line.ts";
+import { type PostgresServer, startPostgres } from "../../support/plants/postgres-server.ts";
+import { runCommand } from "../../support/process/run-command.ts";
+import { createTempFolder, type TempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
+
+const token = "token-of-the-restart-test";
+
+/** How often each replica is restarted. */
+const restarts = 6;
+/** Calls that are answered between two steps, so that every step meets the load. */
+const callsPerStep = 50;
+
+let postgres: PostgresServer;
+beforeAll(async () => {
+  postgres = await startPostgres();
+});
+afterAll(() => postgres[Symbol.asyncDispose]());
+
+async function startReplica(
+  folder: TempFolder,
+  environment: Readonly<Record<string, string>>,
+  port: number = 0,
+): Promise<{ readonly replica: CommandLine; readonly port: number }> {
+  const replica = startCommandLine(["serve"], folder.path, {
+    ...environment,
+    PORT: String(port),
+    LOG_LEVEL: "info",
+    PLANTSTORE_AUDIT: "by-level",
+    PLANTSTORE_TOKENS: token,
+    // Ten times as long as the balancer takes to notice.
+    PLANTSTORE_DRAIN_DELAY_MS: "500",
+  });
+  const [, found = ""] = await replica.find(/"port":(\d+)/);
+  return { replica, port: Number(found) };
+}
+
+async function restart(folder: TempFolder, environment: Record<string, string>, old: CommandLine, port: number) {
+  old.process.kill("SIGTERM");
+  expect(await old.end()).toBe(0);
+  const { replica } = await startReplica(folder, environment, port);
+  return replica;
+}
+
+async function untilReady(balancer: Balancer, ports: readonly number[]): Promise<void> {
+  await expect.poll(() => ports.map((port) => balancer.isReady(port))).toEqual(ports.map(() => true));
+}
+
+test("two replicas behind a balancer are restarted in turn, and no call fails", async () => {
+  using folder = createTempFolder();
+  const environment = { DATABASE_URL: await postgres.createSchema() };
+  await runCommand(["migrate"], environment);
+  const started = [await startReplica(folder, environment), await startReplica(folder, environment)];
+  const ports = started.map(({ port }) => port);
+  const replicas = started.map(({ replica }) => replica);
+  await using balancer = await startBalancer(ports);
+  await untilReady(balancer, ports);
+  const callers = [openRestCaller, openRestCaller, openGrpcCaller, openGrpcCaller];
+  const load = startLoad(callers.map((open) => open(balancer.address, token)));
+  for (let step = 0; step < restarts * ports.length; step++) {
+    const before = load.answered();
+    await expect.poll(load.answered).toBeGreaterThan(before + callsPerStep);
+    const index = step % ports.length;
+    const [replica, port] = [replicas[index], ports[index]];
+    if (replica === undefined || port === undefined) throw new Error("there is no such replica");
+    replicas[index] = await restart(folder, environment, replica, port);
+    await untilReady(balancer, ports);
+  }
+  const { failed, unprocessed, answered } = await load.stop();
+  for (const replica of replicas) await replica[Symbol.asyncDispose]();
+  expect(failed).toEqual([]);
+  expect(answered).toBeGreaterThan(restarts * ports.length * callsPerStep);
+  // Each restart may cross one call on each connection of gRPC.
+  expect(unprocessed).toBeLessThanOrEqual(2 * restarts * ports.length);
+}, 300_000);

@@ -1,0 +1,88 @@
+import { copyFileSync, truncateSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+import { describe, expect, test } from "vitest";
+import { backUp } from "../../../src/stores/index.ts";
+import { openDatabase } from "../../../src/stores/sqlite/database.ts";
+import { DeleteTally, startDeleteLoad } from "../../support/plants/delete-load.ts";
+import { plantsIn, readSqlite } from "../../support/plants/sqlite-file.ts";
+import { startChildServer } from "../../support/process/child-server.ts";
+import { startCommandLine } from "../../../packages/testing/src/process/command-line.ts";
+import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
+
+const plants = 50_000n;
+const timeout = 180_000;
+
+/** Deletions that may have been acknowledged before a change, and counted after it: one of each caller. */
+const onTheWay = 16;
+
+const changes: readonly { name: string; change: (file: string, backup: string) => void }[] = [
+  { name: "its log is truncated to nothing", change: (file) => truncateSync(`${file}-wal`) },
+  { name: "a backup is copied over it", change: (file, backup) => copyFileSync(backup, file) },
+];
+
+/** What is left of a file: how many of the plants that were acknowledged as deleted, and whether it is sound. */
+function judge(file: string, deleted: Iterable<bigint>) {
+  const left = new Set(plantsIn(file));
+  const back = [...deleted].filter((id) => left.has(id)).length;
+  return { back, integrity: readSqlite(file, "PRAGMA integrity_check") };
+}
+
+const sound = [{ integrity_check: "ok" }];
+
+describe("a server on SQLite under load, whose file is changed by another program", () => {
+  test.each(changes)("deletes no more once $name, and leaves the file as it is", { timeout }, async ({ change }) => {
+    for (const signal of ["SIGKILL", "SIGTERM"] as const) {
+      using folder = createTempFolder();
+      const [file, backup] = [folder.file("plants.db"), folder.file("backup.db")];
+      openDatabase({ file, plantsWhenCreated: { first: 1n, last: plants } }).close();
+      backUp(file, backup);
+      const tally = new DeleteTally();
+      await using server = await startChildServer(file);
+      const load = startDeleteLoad(server.address, tally);
+      await load.acknowledged(500);
+      change(file, backup);
+      const before = tally.deleted.size;
+      await expect.poll(() => tally.failures.get("error 14") ?? 0).toBeGreaterThan(100);
+      expect(tally.deleted.size - before).toBeLessThanOrEqual(onTheWay);
+      const url = `http://127.0.0.1:${server.address.port}/readyz`;
+      expect(await (await fetch(url)).json()).toEqual({ status: "not ready", obstacles: ["store"] });
+      await load.stop();
+      await server.stop(signal);
+      // What is found without the log, which does not belong to the file.
+      copyFileSync(file, folder.file("found.db"));
+      expect(judge(folder.file("found.db"), []).integrity).toEqual(sound);
+    }
+  });
+});
+
+describe("a server on SQLite under load, whose file other processes use by SQLite", () => {
+  test("deletes all the time, and loses nothing", { timeout }, async () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    openDatabase({ file, plantsWhenCreated: { first: 1n, last: plants } }).close();
+    const tally = new DeleteTally();
+    await using server = await startChildServer(file);
+    const load = startDeleteLoad(server.address, tally);
+    const environment = { DATABASE_URL: `sqlite:${file}` };
+    const ids = Array.from({ length: 60_000 }, (_, i) => BigInt(i) * 7_919_000_000n + plants + 1n);
+    for (let round = 0; round < 3; round++) {
+      await using importing = startCommandLine(["import"], folder.path, environment);
+      importing.process.stdin.end(`${ids.slice(round * 20_000, (round + 1) * 20_000).join("\n")}\n`);
+      await using backingUp = startCommandLine(["backup", folder.file(`${round}.db`)], folder.path, environment);
+      await using exporting = startCommandLine(["export"], folder.path, environment);
+      expect(await Promise.all([importing.end(), backingUp.end(), exporting.end()])).toEqual([0, 0, 0]);
+      checkpointElsewhere(file);
+      await sleep(200);
+    }
+    await load.stop();
+    expect([...tally.failures]).toEqual([]);
+    await server.stop("SIGKILL");
+    expect(judge(file, tally.deleted)).toEqual({ back: 0, integrity: sound });
+    expect(plantsIn(file)).toHaveLength(Number(plants) + ids.length - tally.deleted.size);
+  });
+});
+
+/** Copies all of the log into the file, and truncates it, as an operator or a tool for replicas does. */
+function checkpointElsewhere(file: string): void {
+  readSqlite(file, "PRAGMA wal_checkpoint(TRUNCATE)");
+}

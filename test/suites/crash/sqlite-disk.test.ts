@@ -1,0 +1,189 @@
+import { once } from "node:events";
+import { readdirSync, renameSync, rmSync } from "node:fs";
+import { DatabaseSync } from "node:sqlite";
+import { setTimeout as sleep } from "node:timers/promises";
+import { Worker } from "node:worker_threads";
+import { describe, expect, test } from "vitest";
+import { openSqliteStore } from "../../../src/stores/index.ts";
+import { openSqliteDatabase } from "../../../src/stores/sqlite/plant-database.ts";
+import { waitLimitMs } from "../../../packages/testing/src/deadline.ts";
+import { deleteCall } from "../../support/plants/delete-call.ts";
+import { refusalOf } from "../../support/plants/refusal.ts";
+import { plantsIn } from "../../support/plants/sqlite-file.ts";
+import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
+import { canTrace, runWithFault, traceCalls } from "../../../packages/testing/src/process/trace-calls.ts";
+
+const plants = 30;
+const timeout = 120_000;
+
+const away = "the plant store cannot delete at the moment";
+const unknown = "the outcome of the deletion is unknown; repeating the request is safe";
+
+const deleting = new URL("../../support/plants/delete-through-faults.ts", import.meta.url).pathname;
+
+async function createPlants(file: string): Promise<void> {
+  await (await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: BigInt(plants) } })).close();
+}
+
+// By then the file is open and some plants are deleted.
+const faults = [
+  {
+    name: "a sync fails",
+    fault: "fsync,fdatasync:error=EIO:when=10",
+    problem: "reading or writing the disk failed",
+    // Later syncs succeed, and prove nothing: what the failed one should have written is lost.
+    passes: false,
+    // Time for three tries to write.
+    patienceMs: 3_500,
+  },
+  {
+    name: "the disk is full for a while",
+    fault: "write,pwrite64:error=ENOSPC:when=40..41",
+    problem: "the disk is full",
+    passes: true,
+    patienceMs: waitLimitMs,
+  },
+];
+
+describe("a store on SQLite whose disk fails", () => {
+  test.runIf(canTrace()).each(faults)("acknowledges no more than is there: $name", { timeout }, async (row) => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    await createPlants(file);
+    const program = [deleting, file, String(plants), String(row.patienceMs)];
+    const { outcomes, problems } = JSON.parse(runWithFault(row.fault, `${file}-wal`, program));
+    const failed = outcomes.findIndex((outcome: unknown) => outcome !== true);
+    expect(failed).toBeGreaterThan(0);
+    // The commit itself has failed: what a restart finds is not known.
+    expect(outcomes[failed]).toBe(unknown);
+    const text = `${file}: ${row.problem}`;
+    expect(problems).toEqual([text, row.passes ? null : text]);
+    expect(new Set(outcomes.slice(failed + 1))).toEqual(new Set([row.passes ? true : away]));
+    const left = plantsIn(file).filter((id) => id !== BigInt(failed + 1));
+    expect(left).toEqual(outcomes.flatMap((outcome: unknown, i: number) => (outcome === away ? [BigInt(i + 1)] : [])));
+  });
+});
+
+test.runIf(canTrace())(
+  "a store on SQLite whose disk is full says so, also while it is asked for plants alone that are not there",
+  { timeout },
+  async () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    await createPlants(file);
+    // A commit that deletes nothing writes nothing.
+    const program = `
+      import { setTimeout as sleep } from "node:timers/promises";
+      import { openSqliteStore } from "${new URL("../../../src/stores/sqlite/store.ts", import.meta.url).href}";
+      const store = await openSqliteStore({ file: "${file}" });
+      const call = { subject: "", requestId: "", context: { signal: new AbortController().signal } };
+      for (let waitedMs = 0; waitedMs < ${waitLimitMs} && store.problem === undefined; waitedMs += 100) {
+        await store.delete(99n, call);
+        await sleep(100);
+      }
+      process.stdout.write(String(store.problem));
+      await store.close();`;
+    const problem = runWithFault("write,pwrite64:error=ENOSPC", `${file}-wal`, ["--input-type=module", "-e", program]);
+    expect(problem).toBe(`${file}: the disk is full`);
+  },
+);
+
+/** What makes a backup in a process of its own. */
+function backingUp(file: string, copy: string): string[] {
+  const module = new URL("../../../src/stores/sqlite/backup.ts", import.meta.url).href;
+  const program = `import { backUp } from "${module}"; backUp("${file}", "${copy}");`;
+  return ["--input-type=module", "-e", program];
+}
+
+describe("a backup", () => {
+  test.runIf(canTrace())("is on disk as a whole, and then under its name", { timeout }, async () => {
+    using folder = createTempFolder();
+    await createPlants(folder.file("plants.db"));
+    const program = backingUp(folder.file("plants.db"), folder.file("copy.db"));
+    const lines = traceCalls(["openat", "fsync", "link", "linkat"], program);
+    const steps = lines.flatMap((line) => [
+      ...(/openat\(.*copy\.db\.\d+\.unfinished", O_RDONLY/.test(line) ? ["written"] : []),
+      ...(/fsync\(\d+<[^>]*copy\.db\.\d+\.unfinished>\)\s+= 0/.test(line) ? ["content"] : []),
+      ...(/link(?:at)?\(.*copy\.db"/.test(line) ? ["name"] : []),
+      ...(line.includes(`<${folder.path}>)`) ? ["folder"] : []),
+    ]);
+    // What SQLite itself has synced, which its documentation does not promise, comes before.
+    expect(steps.slice(-4)).toEqual(["written", "content", "name", "folder"]);
+  });
+
+  test.runIf(canTrace())("is not there when its name is not on disk", { timeout }, async () => {
+    using folder = createTempFolder();
+    await createPlants(folder.file("plants.db"));
+    const program = backingUp(folder.file("plants.db"), folder.file("copy.db"));
+    expect(() => runWithFault("fsync:error=EIO", folder.path, program)).toThrow();
+    expect(readdirSync(folder.path)).toEqual(["plants.db"]);
+  });
+});
+
+describe("beside another process that holds the lock of the file for longer than a server waits", () => {
+  test("an import goes on after it", { timeout }, async () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    await createPlants(file);
+    await using database = await openSqliteDatabase(file);
+    await using running = await database.startImport();
+    // An import waits without an event loop, so that the lock has to be another thread's.
+    const program = `
+      import { parentPort, workerData } from "node:worker_threads";
+      import { DatabaseSync } from "node:sqlite";
+      const db = new DatabaseSync(workerData);
+      db.exec("BEGIN IMMEDIATE");
+      parentPort.postMessage("locked");
+      setTimeout(() => db.close(), 6_500);`;
+    const locking = new Worker(new URL(`data:text/javascript,${encodeURIComponent(program)}`), { workerData: file });
+    const ended = once(locking, "exit");
+    await once(locking, "message");
+    await expect(running.add([100n])).resolves.toEqual({ added: 1, present: 0, deleted: 0 });
+    await ended;
+  });
+
+  test("a store whose thread dies meanwhile stays away", { timeout }, async () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    const started = once(process, "worker");
+    await createPlants(file);
+    await started;
+    const startedAgain = once(process, "worker");
+    const store = await openSqliteStore({ file, lockTimeoutMs: 2_000 });
+    const [thread] = await startedAgain;
+    const other = new DatabaseSync(file);
+    other.exec("BEGIN IMMEDIATE");
+    const refused = await refusalOf(store.delete(1n, deleteCall()));
+    expect(refused.rawMessage).toBe(away);
+    // In the middle of the next try to write.
+    await sleep(2_000);
+    await thread.terminate();
+    await expect.poll(() => store.problem).toBe(`${file}: the storage thread has ended`);
+    other.close();
+    await sleep(1_500);
+    await expect(store.delete(1n, deleteCall())).rejects.toMatchObject({ rawMessage: away });
+    await store.close();
+  });
+});
+
+describe("a store on SQLite that nobody asks for anything", () => {
+  test.each([
+    {
+      name: "its file is moved",
+      take: (file: string) => renameSync(file, `${file}.moved`),
+      problem: "the file was moved, replaced or deleted",
+    },
+    {
+      name: "its -shm file is deleted",
+      take: (file: string) => rmSync(`${file}-shm`),
+      problem: "its -shm file, which holds the locks, was moved, replaced or deleted; restart the server",
+    },
+  ])("notices that $name", { timeout: 60_000 }, async ({ take, problem }) => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    const store = await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: 2n } });
+    take(file);
+    await expect.poll(() => store.problem).toBe(`${file}: ${problem}`);
+    await store.close();
+  });
+});

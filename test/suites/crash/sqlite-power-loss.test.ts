@@ -1,0 +1,173 @@
+import { existsSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { openDatabase } from "../../../src/stores/sqlite/database.ts";
+import { waitLimitMs } from "../../../packages/testing/src/deadline.ts";
+import { canForget, ForgetfulDisk } from "../../support/plants/disk/forgetful-disk.ts";
+import { plantsIn, readSqlite } from "../../support/plants/sqlite-file.ts";
+
+const plants = 1_000;
+const timeout = 120_000;
+
+const unknown = "the outcome of the deletion is unknown; repeating the request is safe";
+const away = "the plant store cannot delete at the moment";
+
+const deleting = new URL("../../support/plants/disk/delete-and-tell.ts", import.meta.url).pathname;
+
+/** The program of an operator's command that is killed once it has answered. */
+function asking(module: string, names: string, body: string): string[] {
+  const { href } = new URL(`../../../src/stores/sqlite/${module}`, import.meta.url);
+  const program = `
+    import { writeSync } from "node:fs";
+    import { ${names} } from "${href}";
+    const [file] = process.argv.slice(1);
+    ${body}
+    process.kill(process.pid, "SIGKILL");`;
+  return ["--input-type=module", "-e", program];
+}
+
+const onDatabase = (body: string): string[] =>
+  asking("plant-database.ts", "openSqliteDatabase", `const database = await openSqliteDatabase(file); ${body}`);
+
+const onDatabaseFile = (body: string): string[] =>
+  asking("database.ts", "openDatabase", `const db = openDatabase({ file }); ${body}`);
+
+function createDisk(): ForgetfulDisk {
+  return new ForgetfulDisk((folder) => {
+    openDatabase({ file: join(folder, "plants.db"), plantsWhenCreated: { first: 1n, last: BigInt(plants) } }).close();
+  });
+}
+
+/** What the process says that deletes plants 1 to 10, one by one and with keys, until a sync of its log goes wrong. */
+function deleteTen(disk: ForgetfulDisk, fault: string): unknown[] {
+  return toldBy(disk.run([deleting, join(disk.folder, "plants.db"), "1", "10", "with keys"], fault));
+}
+
+function toldBy(output: string): unknown[] {
+  return output.split("\n").flatMap((line) => (line === "" ? [] : [JSON.parse(line)]));
+}
+
+/** Expects that a store from which some plants are gone is whole, whatever of its file the system has written by itself. */
+function expectAfterLossOfPower(disk: ForgetfulDisk, gone: readonly number[]): void {
+  for (const written of [[], ["plants.db"]]) {
+    const file = join(disk.losePower(written), "plants.db");
+    expect(plantsIn(file).map(Number)).toEqual(allBut(gone));
+    expect(readSqlite(file, "PRAGMA integrity_check")).toEqual([{ integrity_check: "ok" }]);
+  }
+}
+
+function allBut(gone: readonly number[]): number[] {
+  return Array.from({ length: plants }, (_, i) => i + 1).filter((id) => !gone.includes(id));
+}
+
+// Each is asked of a new process, which is killed once it has answered. Plant 4 is the one in doubt.
+const questions: readonly { name: string; args: readonly string[]; answer: unknown; gone?: readonly number[] }[] = [
+  { name: "a server by its key", args: [deleting, "FILE", "4", "4", "with keys"], answer: true },
+  { name: "a server without a key", args: [deleting, "FILE", "4"], answer: false },
+  { name: "a server for other plants", args: [deleting, "FILE", "20"], answer: true, gone: [20] },
+  {
+    name: "an export",
+    args: onDatabase(`for await (const ids of database.exportPlants()) writeSync(1, String(ids.length));`),
+    answer: plants - 4,
+  },
+  {
+    name: "the deletions",
+    args: onDatabase(`for await (const deletions of database.listDeletions()) writeSync(1, String(deletions.length));`),
+    answer: 4,
+  },
+  {
+    name: "an import",
+    args: onDatabase(`writeSync(1, JSON.stringify(await (await database.startImport()).add([4n])));`),
+    answer: { added: 0, present: 0, deleted: 1 },
+  },
+  {
+    name: "a backup",
+    args: asking("backup.ts", "backUp", 'backUp(file, `${file}.copy`); writeSync(1, "true");'),
+    answer: true,
+  },
+];
+
+// After the sync of the log's header, the fourth deletion is the fifth.
+const ends = [
+  { name: "killed before it synced its last commit", fault: "kill -wal 5", outcomes: [true, true, true] },
+  {
+    name: "ended by a sync that failed",
+    fault: "fail -wal 5",
+    outcomes: [true, true, true, unknown, ...Array(6).fill(away)],
+  },
+];
+
+describe.runIf(canForget()).each(ends)("what is answered after a process that was $name", ({ fault, outcomes }) => {
+  test.each(questions)("outlives a loss of power: $name", { timeout }, ({ args, answer, gone = [] }) => {
+    using disk = createDisk();
+    const file = join(disk.folder, "plants.db");
+    expect(deleteTen(disk, fault)).toEqual(outcomes);
+    const program = args.includes("FILE") ? args.map((arg) => (arg === "FILE" ? file : arg)) : [...args, file];
+    expect(toldBy(disk.run(program))).toEqual([answer]);
+    expectAfterLossOfPower(disk, [1, 2, 3, 4, ...gone]);
+    if (existsSync(`${file}.copy`)) expect(plantsIn(`${file}.copy`).map(Number)).toEqual(allBut([1, 2, 3, 4]));
+  });
+});
+
+describe.runIf(canForget())("a store on SQLite whose disk forgets what was not synced", () => {
+  test("is not opened when what was left in its log cannot be synced, and is whole", { timeout }, () => {
+    for (let failed = 4; failed < 8; failed++) {
+      using disk = createDisk();
+      const file = join(disk.folder, "plants.db");
+      const acknowledged = deleteTen(disk, `fail -wal ${failed}`).indexOf(unknown);
+      expect(acknowledged).toBe(failed - 2);
+      expect(() => disk.run([deleting, file, "20"], "fail -wal 1")).toThrow(/cannot open .*plants\.db: EIO/);
+      expect(readdirSync(disk.folder)).toContain("plants.db-wal");
+      expectAfterLossOfPower(disk, allBut([]).slice(0, acknowledged));
+      expect(toldBy(disk.run([deleting, file, String(acknowledged + 1)]))).toEqual([false]);
+      expectAfterLossOfPower(disk, allBut([]).slice(0, acknowledged + 1));
+    }
+  });
+
+  test("writes all of a long log again, whose end could not be synced", { timeout }, () => {
+    using disk = createDisk();
+    // More than an opening writes at a time. After the syncs of the log's header and of this, the third is the deletion's.
+    const leaving = onDatabaseFile(`
+      db.exec("PRAGMA wal_autocheckpoint = 0; CREATE TABLE other AS SELECT randomblob(9000000) AS bytes");
+      try { db.exec("DELETE FROM plants WHERE id = 1"); } catch (fault) { writeSync(1, JSON.stringify(fault.message)); }`);
+    const file = join(disk.folder, "plants.db");
+    expect(toldBy(disk.run([...leaving, file], "fail -wal 3"))).toEqual(["disk I/O error"]);
+    expect(toldBy(disk.run([deleting, file, "1"]))).toEqual([false]);
+    expectAfterLossOfPower(disk, [1]);
+  });
+
+  test("keeps what is acknowledged when it is created by the process that is killed", { timeout }, () => {
+    using disk = new ForgetfulDisk(() => undefined);
+    const file = join(disk.folder, "plants.db");
+    expect(toldBy(disk.run([deleting, file, "1", "10"], "kill -wal 4"))).toEqual([true, true]);
+    expect(toldBy(disk.run([deleting, file, "3"]))).toEqual([false]);
+    expectAfterLossOfPower(disk, [1, 2, 3]);
+  });
+
+  test("keeps what is acknowledged when its log cannot be copied into the file", { timeout }, () => {
+    using disk = createDisk();
+    const file = join(disk.folder, "plants.db");
+    expect(new Set(toldBy(disk.run([deleting, file, "1", "500"], "fail plants.db 1")))).toEqual(new Set([true]));
+    expectAfterLossOfPower(disk, allBut([]).slice(0, 500));
+  });
+
+  test("says that no write is synced, also while it is asked for plants alone that are not there", { timeout }, () => {
+    using disk = createDisk();
+    const { href } = new URL("../../../src/stores/sqlite/store.ts", import.meta.url);
+    // A commit that deletes nothing writes nothing, so the first sync is that of a write of the store's own.
+    const program = `
+      import { setTimeout as sleep } from "node:timers/promises";
+      import { openSqliteStore } from "${href}";
+      const store = await openSqliteStore({ file: process.argv[1] });
+      const call = { subject: "", requestId: "", context: { signal: new AbortController().signal } };
+      for (let waitedMs = 0; waitedMs < ${waitLimitMs} && store.problem === undefined; waitedMs += 100) {
+        await store.delete(5_000n, call);
+        await sleep(100);
+      }
+      process.stdout.write(String(store.problem));
+      await store.close();`;
+    const file = join(disk.folder, "plants.db");
+    const problem = disk.run(["--input-type=module", "-e", program, file], "fail -wal 1");
+    expect(problem).toBe(`${file}: reading or writing the disk failed`);
+  });
+});

@@ -1,0 +1,155 @@
+import { cpSync, globSync, mkdirSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { basename, join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { buildLimitMs, buildStep } from "../../../packages/testing/src/process/build-step.ts";
+import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";
+import { startProgram } from "../../../packages/testing/src/process/command-line.ts";
+import { baseUrlOf, deletePlant, serveToken } from "../../support/process/serve-command.ts";
+import { createTempFolder, type TempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
+
+/** What an image would be. */
+interface BuiltImage {
+  /** The working folder of its last stage. */
+  readonly folder: string;
+  readonly environment: Readonly<Record<string, string>>;
+  /** `ENTRYPOINT` and `CMD`. */
+  readonly command: readonly string[];
+}
+
+interface Stage {
+  readonly root: string;
+  folder: string;
+  readonly environment: Record<string, string>;
+  command: string[];
+}
+
+/**
+ * Carries out the steps of a Dockerfile without a container: each stage is a folder below `target`, its commands run
+ * here, and it is given only the files that its .dockerignore lets pass. Knows the instructions that ours has.
+ */
+async function buildImage(dockerfile: string, target: string): Promise<BuiltImage> {
+  const context = join(target, "context");
+  copyContext(`${dockerfile}.dockerignore`, context);
+  const stages = new Map<string, Stage>();
+  let stage = newStage(join(target, "none"));
+  const steps: Readonly<Record<string, (rest: string) => void | Promise<unknown>>> = {
+    FROM: (rest) => {
+      const [image = "", , name = "last"] = rest.split(" ");
+      stage = newStage(join(target, name), stages.get(image));
+      stages.set(name, stage);
+    },
+    WORKDIR: (path) => {
+      stage.folder = join(stage.root, path);
+      mkdirSync(stage.folder, { recursive: true });
+    },
+    ENV: (rest) =>
+      void Object.assign(stage.environment, Object.fromEntries(rest.split(" ").map((one) => one.split("=")))),
+    COPY: (rest) => {
+      const [from = "", ...others] = rest.split(" ");
+      const source = /^--from=(.+)$/.exec(from)?.[1];
+      const paths = source === undefined ? [from, ...others] : others;
+      copy(stages.get(source ?? "")?.root ?? context, paths.slice(0, -1), join(stage.folder, paths.at(-1) ?? ""));
+    },
+    RUN: (command) => buildStep("bash", ["-c", command], { folder: stage.folder }),
+    ENTRYPOINT: (list) => void stage.command.unshift(...JSON.parse(list)),
+    CMD: (list) => void stage.command.push(...JSON.parse(list)),
+    USER: () => undefined,
+    EXPOSE: () => undefined,
+  };
+  for (const line of linesOf(dockerfile)) {
+    const [, name = "", rest = ""] = /^(\S+) (.*)$/.exec(line) ?? [];
+    const step = steps[name];
+    if (step === undefined) throw new Error(`what does this do? ${line}`);
+    await step(rest);
+  }
+  return stage;
+}
+
+function linesOf(file: string): string[] {
+  return readFileSync(file, "utf8")
+    .split("\n")
+    .filter((line) => line !== "" && !line.startsWith("#"));
+}
+
+/** Our list ignores everything, and then names what is let pass, and what of that is not. */
+function copyContext(ignored: string, context: string): void {
+  const patterns = linesOf(ignored);
+  const passed = patterns.filter((line) => line.startsWith("!")).map((line) => line.slice(1));
+  for (const name of globSync(passed, { cwd: projectFolder })) {
+    cpSync(join(projectFolder, name), join(context, name), { recursive: true, filter: isNoPackage });
+  }
+}
+
+function isNoPackage(path: string): boolean {
+  return basename(path) !== "node_modules";
+}
+
+function newStage(root: string, base?: Stage): Stage {
+  if (base === undefined) mkdirSync(root, { recursive: true });
+  else cpSync(base.root, root, { recursive: true, verbatimSymlinks: true });
+  return {
+    root,
+    folder: join(root, base?.folder.slice(base.root.length) ?? ""),
+    environment: { ...base?.environment },
+    command: [...(base?.command ?? [])],
+  };
+}
+
+// A folder is copied with what is in it, a file into a folder (Dockerfile reference, COPY).
+function copy(root: string, sources: readonly string[], target: string): void {
+  for (const source of sources) {
+    const from = join(root, source);
+    const to = statSync(from).isDirectory() ? target : join(target, basename(source));
+    cpSync(from, to, { recursive: true, verbatimSymlinks: true });
+  }
+}
+
+// The steps of deploy/Dockerfile, without a container.
+
+const dockerfile = join(projectFolder, "deploy/Dockerfile");
+
+describe("the image", () => {
+  let folder: TempFolder;
+  let image: BuiltImage;
+
+  beforeAll(async () => {
+    folder = createTempFolder();
+    image = await buildImage(dockerfile, folder.path);
+  }, buildLimitMs);
+  afterAll(() => folder[Symbol.dispose]());
+
+  test("serves, and drains when it is told to stop", async () => {
+    const [program = "", ...args] = image.command;
+    const environment = {
+      ...image.environment,
+      HOST: "127.0.0.1",
+      PORT: "0",
+      DATABASE_URL: `sqlite:${folder.file("plants.db")}`,
+      PLANTSTORE_TOKENS: serveToken,
+      PLANTSTORE_DRAIN_DELAY_MS: "0",
+    };
+    await using migrating = startProgram(program, [...args.slice(0, -1), "migrate"], image.folder, environment);
+    expect(await migrating.end()).toBe(0);
+    await using server = startProgram(program, args, image.folder, environment);
+    expect(await deletePlant(await baseUrlOf(server), 1)).toBe(400);
+    server.process.kill("SIGTERM");
+    expect(await server.end()).toBe(0);
+    expect(server.stderr()).toContain('"msg":"stopped"');
+  });
+
+  test("has the packages that the server needs and none that builds it", () => {
+    const installed = readdirSync(join(image.folder, "node_modules"));
+    expect(installed).toEqual(expect.arrayContaining(["pg", "pino"]));
+    expect(installed.filter((name) => /typescript|rolldown|vitest|oxlint|plantstore/.test(name))).toEqual([]);
+  });
+});
+
+test("a change of the source leaves the layers of the packages as they are", () => {
+  const steps = readFileSync(dockerfile, "utf8").split("\n");
+  const beforeSource = steps.slice(0, steps.indexOf("COPY . ."));
+  const copied = beforeSource
+    .filter((step) => step.startsWith("COPY "))
+    .flatMap((step) => step.split(" ").slice(1, -1));
+  expect(beforeSource.filter((step) => step.startsWith("RUN npm ci"))).toHaveLength(2);
+  expect(copied.filter((name) => !/(^|\/)package(-lock)?\.json$/.test(name))).toEqual([]);
+});

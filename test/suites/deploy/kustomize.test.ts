@@ -1,0 +1,45 @@
+import { cpSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import manifest from "../../../package.json" with { type: "json" };
+import { buildStep } from "../../../packages/testing/src/process/build-step.ts";
+import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";
+import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
+
+async function render(databaseUrl: string): Promise<string> {
+  using folder = createTempFolder();
+  cpSync(join(projectFolder, "deploy/kubernetes"), folder.path, { recursive: true });
+  writeFileSync(folder.file("overlay/secret.env"), `DATABASE_URL=${databaseUrl}\n`);
+  writeFileSync(folder.file("overlay/token-hashes"), "");
+  return await buildStep("kustomize", ["build", folder.file("overlay")]);
+}
+
+function kindsOf(documents: readonly string[]): string[] {
+  return documents
+    .map((text) => /^kind: (.*)$/m.exec(text)?.[1] ?? "")
+    .toSorted((one, other) => one.localeCompare(other));
+}
+
+function secretsIn(text: string): string[] {
+  return text.match(/plantstore-[0-9a-z]{10}\b/g) ?? [];
+}
+
+test("the overlay changes image, namespace, replicas and settings, and lets the migration go first", async () => {
+  const documents = (await render("postgres://a@b/c")).split(/^---$/m);
+  expect(kindsOf(documents)).toEqual(["Deployment", "Job", "PodDisruptionBudget", "Secret", "Service"]);
+  for (const text of documents) expect(text).toMatch(/^ {2}namespace: plants$/m);
+  const [deployment = ""] = documents.filter((text) => text.includes("kind: Deployment"));
+  expect(deployment).toMatch(/replicas: 5$/m);
+  expect(deployment).toMatch(/name: PLANTSTORE_PUBLIC_URL\n +value: https:\/\/plants.example/);
+  const images = documents.flatMap((text) => text.match(/image: .*/g) ?? []);
+  expect(images).toEqual(Array(2).fill(`image: registry.example/plantstore:${manifest.version}`));
+  const first = documents.filter((text) => text.includes("rollout: first"));
+  expect(kindsOf(first)).toEqual(["Job", "Secret"]);
+});
+
+test("a changed secret has another name, which rolls the replicas out", async () => {
+  const [before, after] = [secretsIn(await render("postgres://a@b/c")), secretsIn(await render("postgres://a@b/d"))];
+  // The secret itself, the job, and the deployment twice: as a variable and as a file.
+  expect([before.length, new Set(before).size, after.length]).toEqual([4, 1, 4]);
+  expect(after).not.toEqual(before);
+});

@@ -1,0 +1,69 @@
+import { execFileSync } from "node:child_process";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { createMissingStore } from "../../support/plants/sqlite-file.ts";
+import { buildStep } from "../../../packages/testing/src/process/build-step.ts";
+import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";
+import { startProgram } from "../../../packages/testing/src/process/command-line.ts";
+import { deletePlant, serveToken } from "../../support/process/serve-command.ts";
+import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
+
+const unit = join(projectFolder, "deploy/systemd/plantstore.service");
+const lines = readFileSync(unit, "utf8").split("\n");
+
+test("systemd finds nothing wrong with the unit", async () => {
+  using folder = createTempFolder();
+  const copy = folder.file("plantstore.service");
+  // The program has to be there.
+  writeFileSync(copy, readFileSync(unit, "utf8").replace("/usr/local/bin/node", process.execPath));
+  expect(await buildStep("systemd-analyze", ["verify", "--man=no", copy])).toBe("");
+});
+
+// 1.1 of 10: what is left is the network, AF_UNIX for a socket, and memory that is written and run, which V8 needs.
+test("systemd rates what the service is exposed to at 1.1 at most", async () => {
+  await buildStep("systemd-analyze", ["security", "--offline=true", "--threshold=11", "--no-pager", unit]);
+});
+
+/** The system calls that `SystemCallFilter` lets pass. */
+function allowedCalls(): Set<string> {
+  const filters = lines.flatMap((line) => /^SystemCallFilter=(.*)$/.exec(line)?.[1] ?? []);
+  const allowed = new Set<string>();
+  for (const filter of filters) {
+    const calls = filter.replace("~", "").split(" ").flatMap(callsOf);
+    for (const call of calls)
+      if (filter.startsWith("~")) allowed.delete(call);
+      else allowed.add(call);
+  }
+  return allowed;
+}
+
+function callsOf(name: string): string[] {
+  if (!name.startsWith("@")) return [name];
+  const printed = execFileSync("systemd-analyze", ["syscall-filter", "--no-pager", name], { encoding: "utf8" });
+  const members = [...printed.matchAll(/^ +([@a-z_]\S*)$/gm)].map(([, member = ""]) => member);
+  return members.flatMap(callsOf);
+}
+
+test("a server makes no system call that the unit forbids", async () => {
+  using folder = createTempFolder();
+  createMissingStore(folder.file("plants.db"));
+  const args = ["-f", "-qq", "-o", "calls", process.execPath, join(projectFolder, "src/command/main.ts"), "serve"];
+  await using server = startProgram("strace", args, folder.path, {
+    PORT: "0",
+    DATABASE_URL: "sqlite:plants.db",
+    PLANTSTORE_TOKENS: serveToken,
+    PLANTSTORE_DRAIN_DELAY_MS: "0",
+    PLANTSTORE_ADMIN_ADDRESS: "0",
+  });
+  const [, pid = ""] = await server.find(/"pid":(\d+)/);
+  const [, port = ""] = await server.find(/"port":(\d+),"protocols"/);
+  expect(await deletePlant(`http://127.0.0.1:${port}`, 1)).toBe(400);
+  process.kill(Number(pid), "SIGTERM");
+  expect(await server.end()).toBe(0);
+  const made = readFileSync(folder.file("calls"), "utf8").matchAll(/^\d+ +([a-z]\w*)\(/gm);
+  // SQLite gives a new file to the owner of its folder, and asks for that as root alone.
+  const allowed = allowedCalls().add("fchown");
+  expect([...new Set([...made].map(([, call = ""]) => call))].filter((call) => !allowed.has(call))).toEqual([]);
+  expect(allowed.has("accept4") && !allowed.has("mount") && !allowed.has("setuid")).toBe(true);
+});

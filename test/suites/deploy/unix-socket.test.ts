@@ -1,0 +1,31 @@
+import { credentials } from "@grpc/grpc-js";
+import { expect, test } from "vitest";
+import { createPlants } from "../../../src/client/index.ts";
+import { buildStep } from "../../../packages/testing/src/process/build-step.ts";
+import { serve, serveToken } from "../../support/process/serve-command.ts";
+import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
+
+test("curl and a client of gRPC reach a server on a Unix socket", async () => {
+  using folder = createTempFolder();
+  const path = folder.file("http.sock");
+  await using server = serve(folder, { HOST: `unix:${path}` });
+  await server.find(/"msg":"listening"/);
+  const answer = await buildStep("curl", [
+    "-sS",
+    "-w",
+    " %{http_code}",
+    "--unix-socket",
+    path,
+    "http://localhost/livez",
+  ]);
+  expect(answer).toMatch(/ 200$/);
+  const plants = createPlants({
+    address: `unix:${path}`,
+    token: serveToken,
+    credentials: credentials.createInsecure(),
+  });
+  expect(await plants.delete(1n)).toBe("not-found");
+  plants.close();
+  server.process.kill("SIGTERM");
+  expect(await server.end()).toBe(0);
+});

@@ -1,0 +1,67 @@
+import { beforeAll, expect, test } from "vitest";
+import {
+  buildClient,
+  expectWorkingClient,
+  type Generator,
+  type GeneratorFolder,
+  layOutGenerators,
+  openApiGeneratorStep,
+  type Step,
+  typeScriptStep,
+} from "../../support/clients/generated-client.ts";
+import { buildLimitMs } from "../../../packages/testing/src/process/build-step.ts";
+
+const goClient = ["packageName=client", "withGoMod=false"];
+const goBuild: Step = ["go", "build", "-o", "bin/go", "./go"];
+
+const generators: readonly Generator[] = [
+  {
+    tool: "typescript-fetch",
+    option: "importFileExtension=.js",
+    steps: [
+      openApiGeneratorStep("typescript-fetch", "typescript-fetch/client", "importFileExtension=.js"),
+      typeScriptStep("typescript-fetch"),
+    ],
+    command: ["node", "typescript-fetch/out/main.js"],
+  },
+  {
+    tool: "python",
+    steps: [openApiGeneratorStep("python", "python", "packageName=client")],
+    command: ["python", "python/main.py"],
+  },
+  {
+    tool: "go",
+    option: "enumClassPrefix=true",
+    steps: [openApiGeneratorStep("go", "go/client", ...goClient, "enumClassPrefix=true"), goBuild],
+    command: ["bin/go"],
+  },
+  {
+    tool: "java",
+    steps: [
+      openApiGeneratorStep("java", "java/client"),
+      ["mvn", "--batch-mode", "--quiet", "--file", "java/pom.xml", "compile"],
+    ],
+    command: ["sh", "-c", 'exec java -cp java/target/classes:$(cat java/target/classpath) Main "$1"', "java"],
+  },
+];
+
+let folder: GeneratorFolder;
+
+beforeAll(async () => {
+  folder = await layOutGenerators();
+}, buildLimitMs);
+
+test.each(generators)(
+  "openapi-generator for $tool makes a client that works",
+  (generator) => expectWorkingClient(generator, folder),
+  buildLimitMs,
+);
+
+test(
+  "openapi-generator for Go needs its option",
+  async () => {
+    const steps = [openApiGeneratorStep("go", "go/client", ...goClient), goBuild];
+    await expect(buildClient({ tool: "go", steps }, folder)).rejects.toThrow("STATE_UNSPECIFIED redeclared");
+  },
+  buildLimitMs,
+);

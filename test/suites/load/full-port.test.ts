@@ -1,0 +1,79 @@
+import { execFileSync } from "node:child_process";
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
+import { createClient } from "@connectrpc/connect";
+import { createGrpcTransport } from "@connectrpc/connect-node";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import {
+  Health,
+  HealthCheckResponse_ServingStatus,
+} from "../../../packages/gateway/src/gen/grpc/health/v1/health_pb.ts";
+import { defaultLimits } from "../../../packages/gateway/src/exchange/index.ts";
+import { type ChildServer, startChildServer } from "../../support/process/child-server.ts";
+import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
+
+// What both processes need beside connections: files, pipes, threads.
+const otherDescriptors = 500;
+
+/** As many as are kept open, unless this machine lets a process have fewer. */
+const connectionCount = Math.min(defaultLimits.connections, descriptorLimit() - otherDescriptors);
+
+function descriptorLimit(): number {
+  const limit = execFileSync("sh", ["-c", "ulimit -Hn"], { encoding: "utf8" }).trim();
+  return limit === "unlimited" ? Number.POSITIVE_INFINITY : Number(limit);
+}
+
+/** Fewer than a backlog of connections that wait to be accepted. */
+const openedAtOnce = 250;
+
+const folder = createTempFolder();
+const sockets: Socket[] = [];
+let server: ChildServer;
+let closed = 0;
+
+beforeAll(async () => {
+  server = await startChildServer(folder.file("plants.db"));
+});
+afterAll(async () => {
+  for (const socket of sockets) socket.destroy();
+  await server[Symbol.asyncDispose]();
+  folder[Symbol.dispose]();
+});
+
+async function open(count: number): Promise<readonly Socket[]> {
+  const { address: host, port } = server.address;
+  const opened = Array.from({ length: count }, () => connect({ host, port }));
+  await Promise.all(opened.map((socket) => once(socket, "connect")));
+  sockets.push(...opened);
+  return opened;
+}
+
+/** Opens connections that are kept, each by a request: what says nothing is closed after ten seconds. */
+async function openKept(count: number): Promise<void> {
+  const opened = await open(count);
+  for (const socket of opened) socket.on("close", () => closed++).on("error", () => undefined);
+  for (const socket of opened) socket.write("GET /livez HTTP/1.1\r\nhost: plants\r\n\r\n");
+  await Promise.all(opened.map((socket) => once(socket, "data")));
+}
+
+async function expectProbesAnswered(): Promise<void> {
+  const baseUrl = `http://127.0.0.1:${server.address.port}`;
+  for (const path of ["/livez", "/readyz", "/healthz"]) {
+    const { status, body } = await fetch(`${baseUrl}${path}`, { headers: { connection: "close" } });
+    await body?.cancel();
+    expect({ path, status }).toEqual({ path, status: 200 });
+  }
+  const health = createClient(Health, createGrpcTransport({ baseUrl }));
+  expect(await health.check({})).toMatchObject({ status: HealthCheckResponse_ServingStatus.SERVING });
+}
+
+test(`probes are answered when ${connectionCount} connections are open, and when more keep coming`, async () => {
+  for (let left = connectionCount; left > 0; left -= openedAtOnce) await openKept(Math.min(left, openedAtOnce));
+  await expectProbesAnswered();
+  // Each is more than is served beyond the limit.
+  for (let i = 0; i < 4; i++) {
+    for (const socket of await open(100)) socket.on("error", () => undefined);
+    await expectProbesAnswered();
+  }
+  expect(closed).toBe(0);
+});

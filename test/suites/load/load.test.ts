@@ -1,0 +1,155 @@
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { beforeAll, describe, expect, test } from "vitest";
+import { createTestGateway } from "../../../packages/testing/src/gateway/test-engine.ts";
+import { openMemoryStore } from "../../../src/stores/index.ts";
+import { StreamService } from "../../../packages/testing/src/gen/streams/v1/stream_service_pb.ts";
+import { createIssuedCertificate } from "../../../packages/testing/src/carriers/certificate.ts";
+import type { Address } from "../../../packages/testing/src/carriers/exchange.ts";
+import { answerLimitMs, authorityOf, type ClientProgram, startClient } from "../../support/clients/client-program.ts";
+import { recipeFolder } from "../../support/clients/client-recipe.ts";
+import {
+  buildGoClient,
+  buildJavaClient,
+  buildPythonClient,
+  buildRustClient,
+} from "../../support/clients/built-clients.ts";
+import { buildLimitMs } from "../../../packages/testing/src/process/build-step.ts";
+import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
+import { startPlantServer, type TestPlantServerOptions, tokens } from "../../support/server/plant-server.ts";
+
+// Clients as their users have them, with all of their defaults, and as busy as they can be: what they do by themselves then,
+// such as measuring the bandwidth, or sending as far ahead as the windows reach, no single call shows.
+
+interface Row {
+  readonly name: string;
+  readonly build: () => Promise<ClientProgram>;
+}
+
+const typescript = async (program: string): Promise<ClientProgram> => ({
+  command: [process.execPath, join(recipeFolder("typescript"), program)],
+});
+
+const clients: readonly Row[] = [
+  { name: "grpc-go", build: () => buildGoClient("grpc-go") },
+  {
+    name: "connect-go",
+    build: async () => ({ ...(await buildGoClient("connect-go")), environment: { HTTP2: "yes" } }),
+  },
+  { name: "grpc-java", build: () => buildJavaClient() },
+  { name: "grpcio", build: () => buildPythonClient("grpcio_client.py") },
+  { name: "tonic", build: () => buildRustClient() },
+  { name: "grpc-js", build: () => typescript("proto-loader.ts") },
+  { name: "connect-node", build: () => typescript("connect-node.ts") },
+];
+
+/** More than any client asks for while it calls. */
+const plantCount = 500_000;
+
+/** How long the callers call, in s. */
+const callSeconds = 2;
+
+/** A stream: how many pieces it has, and the bytes of their content. */
+interface StreamSize {
+  readonly pieces: number;
+  readonly bytes: number;
+}
+
+/** The content of each piece that is counted. */
+const countedBytes = 16;
+
+const echoed: StreamSize = { pieces: 1000, bytes: 64 * 1024 };
+const counted: StreamSize = { pieces: 10_000, bytes: countedBytes };
+
+/** What a client counts of a stream that came whole and ended well. */
+function whole({ pieces, bytes }: StreamSize): Readonly<Record<string, number>> {
+  return { [`${bytes} bytes`]: pieces, "0": 1 };
+}
+
+describe.each(clients)("$name", { timeout: answerLimitMs }, ({ build }) => {
+  let program: ClientProgram;
+  beforeAll(async () => {
+    program = await build();
+  }, buildLimitMs);
+
+  test("is told on one connection what each of its calls did", async () => {
+    await callFor({}, program);
+  });
+
+  test("is told on one connection what each of its calls did, over TLS", async () => {
+    using folder = createTempFolder();
+    const authorityFile = folder.file("authority.pem");
+    const tls = createIssuedCertificate("localhost");
+    writeFileSync(authorityFile, tls.authority);
+    await callFor({ tls }, program, authorityFile);
+  });
+
+  test("sends and gets long streams whole on one connection", async () => {
+    await using server = await startStreamServer();
+    using connections = countConnections();
+    using client = startClient(program, [authorityOf("localhost", server)]);
+    expect(await client.load("echo", undefined, echoed.pieces)).toEqual(whole(echoed));
+    expect(await client.load("count", undefined, counted.pieces)).toEqual(whole(counted));
+    expect(connections.count).toBe(1);
+  });
+});
+
+/** Has a client delete the plants 1, 2, 3 …, of which every second is there, and compares what it was told with the store. */
+async function callFor(
+  options: TestPlantServerOptions,
+  program: ClientProgram,
+  ...trusted: readonly string[]
+): Promise<void> {
+  const plants = new Set(Array.from({ length: plantCount }, (_, i) => BigInt(2 * i + 2)));
+  await using server = await startPlantServer({ store: openMemoryStore(plants), ...options });
+  using connections = countConnections();
+  using client = startClient(program, [authorityOf("localhost", server), ...trusted]);
+
+  const outcomes = await client.load("load", tokens.good, callSeconds);
+  const asked = Object.values(outcomes).reduce((sum, times) => sum + times, 0);
+  const deleted = Math.trunc(asked / 2);
+  expect(outcomes).toEqual({ "0": deleted, "5 plant # not found": asked - deleted });
+  expect(plants.size).toBe(plantCount - deleted);
+  // A set gives its members in the order in which they were added.
+  expect(plants.values().next().value).toBe(BigInt(2 * deleted + 2));
+  // A connection on which GOAWAY was said takes no further call.
+  expect(await client.deletePlant(1n, tokens.good)).toBe("5 plant 1 not found");
+  expect(connections.count).toBe(1);
+}
+
+/** Starts a gateway with the stream service on a free port of loopback. Dispose of it with `await using`. */
+async function startStreamServer(): Promise<{ readonly address: Address } & AsyncDisposable> {
+  const gateway = createTestGateway({
+    routes: (router) =>
+      router.service(StreamService, { echo: (pieces) => pieces, count: ({ pieces }) => countTo(pieces) }),
+  });
+  const address = await gateway.listen();
+  return { address, [Symbol.asyncDispose]: () => gateway.close() };
+}
+
+async function* countTo(pieces: number): AsyncGenerator<{ number: number; content: Uint8Array }> {
+  const content = new Uint8Array(countedBytes);
+  for (let number = 0; number < pieces; number++) yield { number, content };
+}
+
+/** How many connections the servers of this process have accepted. Dispose of it with `using`. */
+interface ConnectionCount {
+  readonly count: number;
+  [Symbol.dispose](): void;
+}
+
+/** Begins to count them. */
+function countConnections(): ConnectionCount {
+  // Published by node for each connection that a server accepts.
+  const channel = "net.server.socket";
+  let count = 0;
+  const add = (): void => void count++;
+  subscribe(channel, add);
+  return {
+    get count() {
+      return count;
+    },
+    [Symbol.dispose]: () => void unsubscribe(channel, add),
+  };
+}

@@ -1,0 +1,83 @@
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";
+import { pageBlocks } from "../../support/docs/page-blocks.ts";
+
+// Those of the tutorial are files of one program, which tutorial.test.ts compiles.
+const blocks = pageBlocks.filter(({ language, page }) => language === "ts" && page !== "docs/tutorial.md");
+
+// What the text around the blocks says is there already.
+const surroundings = `
+import type { DescService } from "@bufbuild/protobuf";
+import type { ConnectRouter } from "@connectrpc/connect";
+import type { PlantStore } from "plantstore";
+import type { createGateway as create } from "@plantstore/gateway";
+import type { IncomingMessage, ServerResponse } from "node:http";
+interface Reply {
+  readonly raw: ServerResponse;
+  getHeaders(): Record<string, number | string | string[] | undefined>;
+}
+/** What an application of Express and one of Fastify have of this. */
+interface App {
+  use(handler: (request: IncomingMessage, response: ServerResponse, next: () => void) => void): void;
+  addHook(
+    name: "onRequest",
+    hook: (request: { raw: IncomingMessage }, reply: Reply, done: () => void) => void,
+  ): void;
+}
+declare global {
+  const app: App;
+  const gateway: ReturnType<typeof create>;
+  const token: string;
+  const store: PlantStore;
+  const routes: (router: ConnectRouter) => void;
+  const createGateway: typeof create;
+  const database: { readonly problem?: string };
+  const router: ConnectRouter;
+  const ElizaService: DescService;
+  const isSigned: (bytes: Uint8Array, signature: string | null) => boolean;
+  const callerOf: (authorization: string | null) => Promise<string | undefined>;
+}
+`;
+const routes = `
+import type { ConnectRouter } from "@connectrpc/connect";
+const routes = (router: ConnectRouter): ConnectRouter => router;
+export default routes;
+`;
+const configuration = { extends: "../../../tsconfig.json", include: ["."], exclude: [] };
+
+let folder: string;
+let problems: string;
+
+beforeAll(() => {
+  // Inside the project, so that "plantstore" and its dependencies are found as a user's program finds them.
+  folder = mkdtempSync(join(projectFolder, "test/code-blocks-"));
+  const write = (name: string, text: string): void => writeFileSync(join(folder, name), text);
+  write("tsconfig.json", JSON.stringify(configuration));
+  write("surroundings.d.ts", surroundings);
+  write("routes.ts", routes);
+  for (const [index, { text }] of blocks.entries()) write(`block-${index}.ts`, `${text}\nexport {};\n`);
+  problems = compile();
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+function compile(): string {
+  try {
+    return execFileSync("tsc", ["-p", folder], { cwd: projectFolder, encoding: "utf8" });
+  } catch (reason) {
+    return reason instanceof Error && "stdout" in reason ? String(reason.stdout) : String(reason);
+  }
+}
+
+test.each(blocks.map((block, index) => ({ ...block, index })))(
+  "the code at line $line of $page compiles",
+  ({ index }) => {
+    expect(problems.split("\n").filter((line) => line.includes(`block-${index}.ts`))).toEqual([]);
+  },
+);
+
+test("what surrounds the blocks compiles", () => {
+  expect(problems.split("\n").filter((line) => /(?:surroundings|routes)\./.test(line))).toEqual([]);
+});

@@ -1,0 +1,118 @@
+import { cpSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { createUserProject, packed, type UserProject } from "../../support/package/user-project.ts";
+import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";
+import { type CommandLine, startProgram } from "../../../packages/testing/src/process/command-line.ts";
+import { freePort } from "../../../packages/testing/src/process/free-port.ts";
+
+// What a reader does with examples/: copies them into a project that has the packages, and types the commands that stand
+// there. Only ports are other ones, so that nothing has to be free.
+
+const folder = join(projectFolder, "examples");
+const peers = { "@grpc/grpc-js": "1.14.7", "@grpc/proto-loader": "0.8.1", "@connectrpc/connect-node": "2.2.0" };
+const runtimes = { "@oven/bun-linux-x64": "1.4.5", "@deno/linux-x64-glibc": "2.9.6" };
+const next = { next: "16.4.6", react: "19.3.1", "react-dom": "19.3.1", typescript: "5.9.3", "@types/react": "19.2.0" };
+
+/** What `npx` and PATH find for the first word of a command. */
+const programs: Readonly<Record<string, readonly [file: string, ...args: string[]]>> = {
+  node: [process.execPath],
+  next: [process.execPath, "node_modules/next/dist/bin/next"],
+  bun: ["node_modules/@oven/bun-linux-x64/bin/bun"],
+  deno: ["node_modules/@deno/linux-x64-glibc/deno"],
+};
+
+function dependenciesOf(example: string): Readonly<Record<string, string>> {
+  return JSON.parse(readFileSync(join(projectFolder, example, "package.json"), "utf8")).dependencies;
+}
+
+let user: UserProject;
+
+beforeAll(() => {
+  user = createUserProject();
+  const own = Object.values(packed());
+  const others = Object.entries({ ...dependenciesOf("examples/frameworks"), ...peers, ...runtimes, ...next });
+  const named = others.map(([name, version]) => `${name}@${version}`);
+  user.run("npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", ...own, ...named);
+  cpSync(folder, join(user.path, "examples"), {
+    recursive: true,
+    filter: (name) => !name.includes("node_modules") && !/frameworks\/(package|tsconfig)/.test(name),
+  });
+  // What the first line of next-route.ts says, and what it imports, in the same places beside it.
+  for (const part of ["servers", "gen"]) cpSync(join(folder, part), join(user.path, "app", part), { recursive: true });
+  cpSync(join(folder, "fetch/gateway.ts"), join(user.path, "app/[...path]/gateway.ts"));
+  cpSync(join(folder, "fetch/next-route.ts"), join(user.path, "app/[...path]/route.ts"));
+});
+afterAll(() => rmSync(user.path, { recursive: true }));
+
+/** What an example says of itself: the command to start it, and those to ask it. */
+interface Header {
+  readonly file: string;
+  readonly start: string;
+  readonly asks: readonly string[];
+}
+
+const headers: readonly Header[] = readdirSync(folder, { recursive: true, encoding: "utf8" })
+  .filter((name) => name.endsWith(".ts") && !/gen\/|node_modules/.test(name))
+  .flatMap((name) => {
+    const lines = readFileSync(join(folder, name), "utf8").split("\n");
+    const comment = lines.slice(
+      0,
+      lines.findIndex((line) => !line.startsWith("//")),
+    );
+    const start = comment.flatMap((line) => /: (?:npx )?((?:node|next|bun|deno) .*)$/.exec(line)?.[1] ?? [])[0];
+    const asks = comment.flatMap((line) => /^\/\/ {3}(curl .*)$/.exec(line)?.[1] ?? []);
+    return start === undefined ? [] : [{ file: name, start, asks }];
+  });
+
+const servers = headers.filter(({ asks }) => asks.length > 0);
+
+/** Runs a command as a user would type it, and waits until it says where it listens. */
+async function startServer(command: string, says: RegExp): Promise<CommandLine> {
+  const [name = "", ...words] = command.split(" ");
+  const [file, ...args] = programs[name] ?? [name];
+  const environment = { HOME: user.path, NEXT_TELEMETRY_DISABLED: "1" };
+  const server = startProgram(file, [...args, ...words], user.path, environment);
+  await server.find(says);
+  return server;
+}
+
+test("most examples say how they are started, and servers how they are asked", () => {
+  expect(headers.length).toBeGreaterThan(14);
+  expect(servers.length).toBeGreaterThan(11);
+});
+
+test.each(servers)("$file serves in a project of its own, as its first lines say", async ({ start, asks }) => {
+  const ports = new Map<string, string>();
+  for (const port of start.match(/\b\d{4}\b/g) ?? []) ports.set(port, String(await freePort()));
+  const here = (text: string): string => text.replaceAll(/\b\d{4}\b/g, (port) => ports.get(port) ?? port);
+  await using server = await startServer(here(start), /http:\/\//);
+  for (const ask of asks) {
+    expect(user.run("bash", "-c", here(ask).replace("curl", "curl -sS --fail-with-body"))).not.toBe("");
+  }
+  expect(server.process.exitCode).toBeNull();
+  // Next has a process of its own behind the command, which ends with it when it is asked to.
+  server.process.kill("SIGTERM");
+  await server.end();
+});
+
+test("embed.ts and the clients do what their first lines say, in a project of their own", async () => {
+  const startOf = (file: string): string => headers.find((header) => header.file === file)?.start ?? "";
+  const token = user.run("npx", "plantstore", "token", "create", "NAME", "--file", "tokens").trim();
+  const port = String(await freePort());
+  await using server = await startServer(startOf("embed.ts").replace("8080", port), /plants at/);
+  const clients = readdirSync(join(folder, "clients"))
+    .filter((name) => name.endsWith(".ts"))
+    .map((name) => startOf(`clients/${name}`));
+  for (const [at, client] of clients.entries()) {
+    const words = client
+      .replace("8080", port)
+      .replace("TOKEN", token)
+      .replace(/42$/, String(at + 1))
+      .split(" ")
+      .slice(1);
+    expect(user.run(process.execPath, ...words)).toBe(`plant ${String(at + 1)} is deleted\n`);
+  }
+  expect(clients).toHaveLength(5);
+  expect(server.process.exitCode).toBeNull();
+});

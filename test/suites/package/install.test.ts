@@ -1,0 +1,231 @@
+import { copyFileSync, rmSync, statSync, symlinkSync } from "node:fs";
+import { basename, join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import gatewayManifest from "../../../packages/gateway/package.json" with { type: "json" };
+import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";
+import { startProgram } from "../../../packages/testing/src/process/command-line.ts";
+import { blocksRunBy, readPage } from "../../support/docs/page-blocks.ts";
+import { greeterModule, greeterRules } from "../../support/package/greeter.ts";
+import {
+  createUserProject,
+  installedPackages,
+  tarballsIn,
+  type Tarballs,
+  type UserProject,
+} from "../../support/package/user-project.ts";
+
+// A new project, by each package manager: what comes with the packages, and that the gateway serves.
+
+/** The commands of docs/packages.md for npm: for the gateway alone, and for all of them. */
+const [, inProject, onServer] = blocksRunBy("test/suites/package/install.test.ts");
+const [forGateway = "", forAll = ""] = inProject?.text.split("\n") ?? [];
+/** Those for a server. */
+const forServer = onServer?.text.split("\n") ?? [];
+
+const peers = { "@bufbuild/protobuf": "2.17.0", "@connectrpc/connect": "2.2.0" } as const;
+const folders: string[] = [];
+let tarballs: Tarballs;
+
+function dependencyOn(name: keyof Tarballs): Record<string, string> {
+  return { [name]: `file:${tarballs[name]}` };
+}
+
+function ownPackages(): Record<string, string> {
+  return Object.fromEntries(Object.entries(tarballs).map(([name, tarball]) => [name, `file:${tarball}`]));
+}
+
+function createProject(dependencies: Readonly<Record<string, string>>): UserProject {
+  const project = createUserProject(dependencies);
+  folders.push(project.path);
+  return project;
+}
+
+beforeAll(() => {
+  tarballs = packAsDocumented(createProject({}));
+});
+afterAll(() => folders.forEach((folder) => rmSync(folder, { recursive: true })));
+
+// `npm ci && npm run build`, which the first line says, are what ran before this test.
+function packAsDocumented(project: UserProject): Tarballs {
+  const [build = "", pack = ""] = blocksRunBy("test/suites/package/install.test.ts")[0]?.text.split("\n") ?? [];
+  expect(build).toBe("npm ci && npm run build");
+  symlinkSync(join(projectFolder, "dist"), join(project.path, "dist"));
+  project.run("bash", "-c", pack);
+  return tarballsIn(project.path);
+}
+
+/** How each package manager installs, and how it is told where to find a package that no registry has. */
+const managers: readonly { name: string; install: (project: UserProject, documented: string) => void }[] = [
+  {
+    name: "npm",
+    install: (project, documented) => {
+      for (const tarball of Object.values(tarballs)) copyFileSync(tarball, join(project.path, basename(tarball)));
+      project.run("bash", "-c", documented);
+    },
+  },
+  {
+    name: "pnpm",
+    install: (project) => {
+      const overrides = Object.entries(tarballs).map(([name, tarball]) => `  "${name}": file:${tarball}\n`);
+      project.write("pnpm-workspace.yaml", `overrides:\n${overrides.join("")}`);
+      project.run("npx", "--yes", "pnpm@12.21.0", "install");
+    },
+  },
+  {
+    name: "yarn",
+    install: (project) => {
+      project.write(".yarnrc.yml", "nodeLinker: node-modules\nenableImmutableInstalls: false\n");
+      project.write("yarn.lock", "");
+      const manifest = JSON.parse(project.run("cat", "package.json"));
+      const resolutions = ownPackages();
+      project.write("package.json", JSON.stringify({ ...manifest, resolutions }));
+      project.run("npx", "--yes", "@yarnpkg/cli-dist@4.18.1", "install");
+    },
+  },
+];
+
+const main = `
+  import { createGateway, parseHttpRules } from "@plantstore/gateway";
+  import { Greeter } from "./greeter.mjs";
+  const gateway = createGateway({
+    routes: (router) => router.service(Greeter, { greet: ({ name }) => ({ name: "Hello " + name }) }),
+    rest: { rules: parseHttpRules(${JSON.stringify(greeterRules)}) },
+  });
+  const { port } = await gateway.listen();
+  const body = JSON.stringify({ name: "Connect" });
+  const headers = { "content-type": "application/json" };
+  const answers = [
+    await fetch("http://127.0.0.1:" + port + "/greetings/REST"),
+    await fetch("http://127.0.0.1:" + port + "/greet.Greeter/Greet", { method: "POST", headers, body }),
+  ];
+  for (const answer of answers) console.log(await answer.text());
+  await gateway.close();
+`;
+
+const greetings = '{"name":"Hello REST"}\n{"name":"Hello Connect"}\n';
+
+test.each(managers)(
+  "the gateway installed by $name comes with its two peers and yaml alone, and serves",
+  ({ install }) => {
+    const project = createProject({ ...dependencyOn("@plantstore/gateway"), ...peers });
+    install(project, forGateway);
+    const all = [...Object.keys(peers), "@plantstore/gateway", "yaml"].toSorted();
+    expect([...new Set(installedPackages(project))].toSorted()).toEqual(all);
+    project.write("greeter.mjs", greeterModule);
+    expect(project.runProgram(main)).toBe(greetings);
+  },
+);
+
+test.each(managers)("the plant store installed by $name starts", ({ install }) => {
+  const project = createProject({ ...ownPackages(), ...peers });
+  install(project, forAll);
+  expect(project.run("npx", "plantstore", "openapi")).toContain('"/plants/{id}"');
+});
+
+test("an operator installs the command as documented, and serves with what it made", async () => {
+  const project = createProject({});
+  for (const tarball of Object.values(tarballs)) copyFileSync(tarball, join(project.path, basename(tarball)));
+  project.write("bin/.keep", "");
+  const here = (line: string): string => line.replace("PREFIX", join(project.path, "opt")).replace("BIN", "bin");
+  for (const line of forServer) project.run("bash", "-c", here(line));
+  const command = join(project.path, "bin/plantstore");
+  const database = ["--database-url", "sqlite:plants.db"];
+  project.write("ids.txt", "41\n42\n");
+  project.run(command, "migrate", ...database);
+  expect(project.run(command, "import", "ids.txt", ...database)).toMatch(/^2 added/);
+  const token = project.run(command, "token", "create", "ci", "--file", "tokens").trim();
+  const settings = ["--port", "0", "--token-hashes-file", "tokens", "--drain-delay-ms", "0", "--docs", "open"];
+  await using server = startProgram(command, ["serve", ...settings, ...database], project.path, { HOME: project.path });
+  const [, port = ""] = await server.find(/"port":(\d+)/);
+  const headers = { authorization: `Bearer ${token}`, connection: "close" };
+  const answer = await fetch(`http://127.0.0.1:${port}/plants/42`, { method: "DELETE", headers });
+  expect(answer.status).toBe(204);
+  const page = await fetch(`http://127.0.0.1:${port}/docs`, { headers: { connection: "close" } });
+  expect(page.status).toBe(200);
+  server.process.kill("SIGTERM");
+  expect(await server.end()).toBe(0);
+  expect(project.run(command, "export", ...database)).toBe("41\n");
+  await using demo = startProgram(command, ["serve", "--demo", "--port", "0"], project.path, { HOME: project.path });
+  // Only in a checkout npx finds buf.
+  await demo.find(/^buf curl /m);
+});
+
+test.each(["@plantstore/gateway", "@plantstore/operators", "plantstore"] as const)(
+  "the tarball of %s has the size that is documented",
+  (name) => {
+    const row = readPage("docs/packages.md")
+      .split("\n")
+      .find((line) => line.startsWith(`| \`${name}\` |`));
+    const documented = Number(/tarball of about (\d+) KB/.exec(row ?? "")?.[1]) * 1000;
+    expect(Math.abs(statSync(tarballs[name]).size / documented - 1)).toBeLessThan(0.15);
+  },
+);
+
+test("the plant store comes with as many packages as are documented", () => {
+  const project = createProject(ownPackages());
+  project.run("npm", "install", "--no-audit", "--no-fund");
+  const installed = installedPackages(project);
+  expect(readPage("docs/packages.md")).toContain(`is ${String(installed.length)} packages and`);
+});
+
+test("the gateway refuses a service that another copy of protobuf-es describes", () => {
+  const project = createProject(dependencyOn("@plantstore/gateway"));
+  project.write("service/package.json", '{"name":"service","type":"module"}');
+  project.run("npm", "install", "--no-audit", "--no-fund");
+  project.run(
+    "npm",
+    "install",
+    "--no-audit",
+    "--no-fund",
+    "--prefix",
+    join(project.path, "service"),
+    "@bufbuild/protobuf@2.13.0",
+  );
+  project.write("service/greeter.mjs", greeterModule);
+  project.write("program.mjs", main.replace("./greeter.mjs", "./service/greeter.mjs"));
+  expect(project.tryToRun(process.execPath, "program.mjs")).toContain(
+    "Error: service greet.Greeter was described by another copy of @bufbuild/protobuf than the gateway's: run " +
+      "`npm ls @bufbuild/protobuf`, and have every package use the same version\n",
+  );
+});
+
+// From package.json: ^2.5.0 is 2.5.0.
+const oldestPeers = Object.entries(gatewayManifest.peerDependencies).map(([name, range]) => ({
+  name,
+  version: range.slice(1),
+}));
+
+test("the gateway serves on the oldest peers, which a project has locked", () => {
+  const project = createProject(Object.fromEntries(oldestPeers.map(({ name, version }) => [name, version])));
+  project.run("npm", "install", "--no-audit", "--no-fund", tarballs["@plantstore/gateway"]);
+  project.write("greeter.mjs", greeterModule);
+  expect(project.runProgram(main)).toBe(greetings);
+  project.run("npm", "install", "--no-audit", "--no-fund", ...Object.values(tarballs));
+  expect(project.run("npx", "plantstore", "openapi")).toContain('"/plants/{id}"');
+  expect(JSON.parse(project.run("npm", "ls", "--json"))).toMatchObject({
+    dependencies: Object.fromEntries(oldestPeers.map(({ name, version }) => [name, { version }])),
+  });
+});
+
+test("docs/packages.md names the oldest peers", () => {
+  const names = oldestPeers.map(({ name, version }) => `\`${name}\` ${version.replace(/\.0$/, "")}`);
+  expect(readPage("docs/packages.md").replaceAll("\n", " ")).toContain(
+    `Any version from ${names.join(" and ")} will do`,
+  );
+});
+
+/** Writes a program of ES modules as one in CommonJS. */
+function asCommonJs(text: string): string {
+  return text
+    .replaceAll(/import (\{.*\}) from (".*")/g, "const $1 = require($2)")
+    .replaceAll("mjs", "cjs")
+    .replace("export const Greeter =", "exports.Greeter =");
+}
+
+test("a program in CommonJS uses the gateway with descriptors of its own kind", () => {
+  const project = createProject(dependencyOn("@plantstore/gateway"));
+  project.run("npm", "install", "--no-audit", "--no-fund");
+  project.write("greeter.cjs", asCommonJs(greeterModule));
+  project.write("program.cjs", `(async () => {${asCommonJs(main)}})();`);
+  expect(project.run(process.execPath, "program.cjs")).toBe(greetings);
+});

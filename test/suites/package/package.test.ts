@@ -1,0 +1,219 @@
+import { existsSync, readFileSync, rmSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import * as connect from "../../../src/client/connect.ts";
+import * as client from "../../../src/client/index.ts";
+import * as grpcClient from "../../../packages/proxy/src/client/entry.ts";
+import * as proxy from "../../../packages/proxy/src/create-proxy.ts";
+import * as restClient from "../../../packages/rest-client/src/index.ts";
+import * as docsPage from "../../../packages/docs-page/src/index.ts";
+import * as httpEngine from "../../../packages/http-engine/src/index.ts";
+import * as overFetch from "../../../packages/gateway/src/fetch/entry.ts";
+import * as health from "../../../packages/gateway/src/health/index.ts";
+import * as gateway from "../../../packages/gateway/src/index.ts";
+import * as metrics from "../../../packages/telemetry/src/metrics/index.ts";
+import * as opentelemetry from "../../../packages/telemetry/src/opentelemetry/index.ts";
+import * as options from "../../../packages/gateway/src/options/index.ts";
+import * as reflection from "../../../packages/gateway/src/reflection/index.ts";
+import * as auth from "../../../packages/auth/src/index.ts";
+import * as inputs from "../../../packages/auth/src/inputs/index.ts";
+import * as operations from "../../../packages/telemetry/src/logs/index.ts";
+import * as server from "../../../src/index.ts";
+import { createUserProject, packed, type UserProject } from "../../support/package/user-project.ts";
+
+// The packages as npm would publish them, installed by npm in an empty project from what the registry and the
+// tarballs give.
+
+let user: UserProject;
+
+beforeAll(() => {
+  user = createUserProject();
+  const own = Object.values(packed());
+  user.run("npm", "install", "--no-audit", "--no-fund", ...own, "@grpc/grpc-js@1.14.7", "@opentelemetry/api@1.10.0");
+});
+afterAll(() => rmSync(user.path, { recursive: true }));
+
+/** Imports a subpath in a process of its own and returns the names that it exports. */
+function exportsOf(subpath: string): string[] {
+  return JSON.parse(
+    user.runProgram(`console.log(JSON.stringify(Object.keys(await import(${JSON.stringify(subpath)}))))`),
+  );
+}
+
+describe.each([
+  {
+    name: "@plantstore/gateway",
+    has: [
+      "package.json",
+      "README.md",
+      "LICENSE",
+      "lib/index.js",
+      "lib/index.d.ts",
+      "lib/health/index.js",
+      "lib/health/index.d.ts",
+      "lib/docs-page/files/page.html",
+      "lib/docs-page/files/page.js",
+      "lib/docs-page/files/LICENSE-marked",
+      "packages/gateway/proto/google/api/annotations.proto",
+      "packages/gateway/proto/google/api/field_behavior.proto",
+      "packages/gateway/proto/google/api/http.proto",
+      "packages/gateway/proto/google/api/httpbody.proto",
+    ],
+  },
+  {
+    name: "@plantstore/operators",
+    has: ["package.json", "README.md", "LICENSE", "lib/auth/index.js", "lib/auth/index.d.ts"],
+  },
+  {
+    name: "plantstore",
+    has: [
+      "package.json",
+      "README.md",
+      "LICENSE",
+      "lib/index.js",
+      "lib/index.d.ts",
+      "lib/plants/sqlite/worker.js",
+      "command/NOTICE",
+      "command/LICENSE-Apache-2.0",
+      "man/plantstore.1",
+      "openapi.json",
+      "proto/plantstore/v1/plant_service.proto",
+      "packages/gateway/proto/google/api/annotations.proto",
+      "packages/gateway/proto/google/api/httpbody.proto",
+    ],
+  },
+])("the package $name", ({ name, has }) => {
+  test.each(has)("has %s", (file) => {
+    expect(existsSync(join(user.path, "node_modules", name, file))).toBe(true);
+  });
+
+  test.each(["src", "test", "bench", "node_modules", "tools"])("leaves out %s", (folder) => {
+    expect(existsSync(join(user.path, "node_modules", name, folder))).toBe(false);
+  });
+
+  test("says nothing of scripts or of the tools that make it", () => {
+    const manifest = user.run("cat", join("node_modules", name, "package.json"));
+    expect(Object.keys(JSON.parse(manifest))).not.toEqual(
+      expect.arrayContaining([expect.stringMatching(/scripts|devDependencies|workspaces|private|allowScripts/)]),
+    );
+  });
+});
+
+test.each(["@bufbuild/protobuf", "@connectrpc/connect", "jose", "pino", "sonic-boom"])(
+  "the command names %s, which it has in it, with its version and licence",
+  (name) => {
+    const notice = readFileSync(join(user.path, "node_modules/plantstore/command/NOTICE"), "utf8");
+    const manifest: Record<"version" | "license", string> = JSON.parse(
+      readFileSync(join("node_modules", name, "package.json"), "utf8"),
+    );
+    expect(notice.split("\n")).toContain(`${name} ${manifest.version}, ${manifest.license}`);
+  },
+);
+
+test("the unit of systemd starts a file that the package has", () => {
+  const unit = readFileSync("deploy/systemd/plantstore.service", "utf8");
+  const [, file = "none"] = /^ExecStart=.*\/(node_modules\/\S+) serve$/m.exec(unit) ?? [];
+  expect(existsSync(join(user.path, file))).toBe(true);
+});
+
+test.each([
+  { subpath: "@plantstore/gateway", source: gateway },
+  { subpath: "@plantstore/docs-page", source: docsPage },
+  { subpath: "@plantstore/gateway/fetch", source: overFetch },
+  { subpath: "@plantstore/gateway/health", source: health },
+  { subpath: "@plantstore/http-engine", source: httpEngine },
+  { subpath: "@plantstore/telemetry/metrics", source: metrics },
+  { subpath: "@plantstore/proxy/client", source: grpcClient },
+  { subpath: "@plantstore/telemetry/opentelemetry", source: opentelemetry },
+  { subpath: "@plantstore/gateway/options", source: options },
+  { subpath: "@plantstore/proxy", source: proxy },
+  { subpath: "@plantstore/gateway/reflection", source: reflection },
+  { subpath: "@plantstore/rest-client", source: restClient },
+  { subpath: "@plantstore/auth", source: auth },
+  { subpath: "@plantstore/auth/inputs", source: inputs },
+  { subpath: "@plantstore/telemetry/logs", source: operations },
+  { subpath: "plantstore", source: server },
+  { subpath: "plantstore/client", source: client },
+  { subpath: "plantstore/connect", source: connect },
+])("$subpath exports what its source does, and nothing else", ({ subpath, source }) => {
+  expect(exportsOf(subpath).toSorted()).toEqual(Object.keys(source).toSorted());
+});
+
+test("the gateway over Fetch loads nothing of node", () => {
+  const files = new Set([join(user.path, "node_modules/@plantstore/gateway/lib/fetch/entry.js")]);
+  for (const file of files) {
+    for (const [, name = ""] of readFileSync(file, "utf8").matchAll(/^(?:import|export) [^;]*?"([^"]+)";/gm)) {
+      if (name.startsWith(".")) files.add(join(dirname(file), name));
+      else expect(name, file).toMatch(/^@(connectrpc\/connect|bufbuild\/protobuf)/);
+    }
+  }
+  expect(files.size).toBeGreaterThan(1);
+});
+
+test("the REST transport is one file, which loads nothing but the peers", () => {
+  const text = readFileSync(join(user.path, "node_modules/@plantstore/gateway/lib/rest-client/index.js"), "utf8");
+  const loaded = [...text.matchAll(/^(?:import|export) [^;]*?"([^"]+)";/gm)].map(([, name = ""]) => name);
+  expect(loaded.filter((name) => !/^@(connectrpc\/connect|bufbuild\/protobuf)/.test(name))).toEqual([]);
+  expect(text).not.toContain("new Function");
+});
+
+test("the gateway loads nothing of what has an entry of its own", () => {
+  const files = new Set([join(user.path, "node_modules/@plantstore/gateway/lib/index.js")]);
+  for (const file of files) {
+    const text = readFileSync(file, "utf8");
+    // Comments may name what the module does not load.
+    expect(text.replaceAll(/\/\*.*?\*\//gs, ""), file).not.toMatch(
+      /(?:checkCommand|create(?:DocsPage|HealthService|MetricsEndpoint|Proxy|ReflectionService|Tracing))\b/,
+    );
+    for (const [, name = ""] of text.matchAll(/^(?:import|export) [^;]*?"(\.[^"]+)";/gm))
+      files.add(join(dirname(file), name));
+  }
+  expect(files.size).toBeGreaterThan(1);
+});
+
+test("the man page is in a list: npm links no other", () => {
+  const manifest = user.run("cat", "node_modules/plantstore/package.json");
+  expect(JSON.parse(manifest)).toMatchObject({ man: ["./man/plantstore.1"] });
+});
+
+test("the command runs by its name", () => {
+  expect(user.run("npx", "plantstore", "--version")).toMatch(/^\d+\.\d+\.\d+\n$/);
+});
+
+test.each(["serve", "check"])(
+  "%s says what to install where OpenTelemetry's SDK is asked for and missing",
+  (command) => {
+    const variables = ["OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:1", "DATABASE_URL=memory:", "PORT=0"];
+    const ended = user.run("sh", "-c", `env ${variables.join(" ")} npx plantstore ${command} 2>&1; echo $?`);
+    expect(ended).toContain("npm install @opentelemetry/api @opentelemetry/sdk-node\n");
+    expect(ended).toMatch(/\n78\n$/);
+  },
+);
+
+test("a server of the package deletes a plant out of a file, in its storage thread, and shows its page", () => {
+  const program = `
+    import { createPlantServer, openSqliteStore, openTokenVerifier, parsePlainTokens } from "plantstore";
+    const tokens = parsePlainTokens("token-of-the-package-test");
+    const auth = await openTokenVerifier({ tokens: tokens.value });
+    const store = await openSqliteStore({ file: "plants.db", plantsWhenCreated: { first: 1n, last: 3n } });
+    const server = createPlantServer({ store, auth: auth.value, docs: "open" });
+    const { port } = await server.listen({ host: "127.0.0.1", port: 0 });
+    const headers = { authorization: "Bearer token-of-the-package-test" };
+    const answer = await fetch("http://127.0.0.1:" + port + "/plants/2", { method: "DELETE", headers });
+    const page = await fetch("http://127.0.0.1:" + port + "/");
+    console.log(answer.status, page.status, page.url.endsWith("/docs"));
+    await server.close();
+    await store.close();
+  `;
+  expect(user.runProgram(program)).toBe("204 200 true\n");
+});
+
+test.each(["@plantstore/gateway", "@plantstore/operators", "plantstore"])(
+  "publint and attw find nothing in %s",
+  (name) => {
+    const folder = join("node_modules", name);
+    expect(user.run("npx", "--yes", "publint@0.3.25", "--strict", folder)).toContain("All good!");
+    // Exits with another code when it finds something.
+    user.run("npx", "--yes", "@arethetypeswrong/cli@0.18.5", "--pack", folder);
+  },
+);

@@ -1,0 +1,269 @@
+import { execFileSync } from "node:child_process";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { delimiter, join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import manifest from "../../../packages/gateway/package.json" with { type: "json" };
+import { ProjectCopy } from "../../../tools/mutants/project-copy.ts";
+import { manifests } from "../../../tools/release/texts.ts";
+import { projectFolder, type ProgramResult, runProgram } from "../../../packages/testing/src/process/child-program.ts";
+import { buildLimitMs } from "../../../packages/testing/src/process/build-step.ts";
+import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
+
+// `npm run release` in a repository of its own: a copy of this project, committed once, with a remote that must stay empty.
+
+const copy = new ProjectCopy(projectFolder);
+const remote = createTempFolder();
+afterAll(() => {
+  copy[Symbol.dispose]();
+  remote[Symbol.dispose]();
+});
+
+function git(...args: readonly string[]): string {
+  return execFileSync("git", args, { cwd: copy.folder, encoding: "utf8" }).trim();
+}
+
+async function release(...words: readonly string[]): Promise<ProgramResult> {
+  return await releaseWith(join(copy.folder, "node_modules/.bin"), ...words);
+}
+
+/** Runs the command with the programs of a folder before all others. */
+async function releaseWith(folder: string, ...words: readonly string[]): Promise<ProgramResult> {
+  const PATH = [folder, process.env["PATH"]].join(delimiter);
+  return await runProgram(process.execPath, [join(copy.folder, "tools/release/main.ts"), ...words], {
+    folder: copy.folder,
+    environment: { PATH, NODE_OPTIONS: "", NODE_ENV: "" },
+    limitMs: buildLimitMs,
+  });
+}
+
+const read = (file: string): string => readFileSync(join(copy.folder, file), "utf8");
+const current = manifest.version;
+
+beforeAll(() => {
+  // Commits are of nobody who works here.
+  const identity = { "user.name": "Release", "user.email": "release@plants.example", "commit.gpgSign": "false" };
+  git("init", "--quiet", "--initial-branch=main");
+  for (const [key, value] of Object.entries({ ...identity, "tag.gpgSign": "false" })) git("config", key, value);
+  execFileSync("git", ["init", "--quiet", "--bare", remote.path]);
+  git("remote", "add", "origin", remote.path);
+  git("add", "--all");
+  git("commit", "--quiet", "--message", "Everything");
+});
+
+describe("a release that cannot be made", () => {
+  test.each([
+    {
+      name: "without a version",
+      words: [],
+      says: 'version must be a semantic version such as 0.2.0 or 0.2.0-rc.1, got ""',
+    },
+    { name: "of a version with two numbers", words: ["1.0"], says: 'got "1.0"' },
+    { name: "of a tag instead of a version", words: ["v1.0.0"], says: 'got "v1.0.0"' },
+    { name: "with an option that is unknown", words: ["1.0.0", "--skip-check"], says: "Unknown option '--skip-check'" },
+  ])("$name is wrong usage", async ({ words, says }) => {
+    const { exitCode, stderr } = await release(...words);
+    expect({ exitCode, stderr }).toEqual({ exitCode: 2, stderr: expect.stringContaining(says) });
+  });
+
+  test.each([
+    { name: "a changed file", file: "README.md" },
+    { name: "a new file", file: "notes.txt" },
+  ])("$name that is not committed fails it, and is named", async ({ file }) => {
+    const path = join(copy.folder, file);
+    const before = file === "README.md" ? readFileSync(path, "utf8") : undefined;
+    writeFileSync(path, "changed\n");
+    const { exitCode, stderr } = await release(current);
+    if (before === undefined) execFileSync("rm", [path]);
+    else writeFileSync(path, before);
+    expect({ exitCode, stderr }).toEqual({ exitCode: 1, stderr: expect.stringContaining(file) });
+  });
+
+  test("a tag of the version fails it", async () => {
+    git("tag", "v8.8.8");
+    const { exitCode, stderr } = await release("8.8.8");
+    expect({ exitCode, stderr }).toEqual({
+      exitCode: 1,
+      stderr: "not released: tag v8.8.8 exists: choose another version\n",
+    });
+  });
+
+  test("a changelog without changes fails it", async () => {
+    const { exitCode, stderr } = await release("8.8.9");
+    expect({ exitCode, stderr }).toEqual({
+      exitCode: 1,
+      stderr: "not released: CHANGELOG.md has nothing under [Unreleased]\n",
+    });
+  });
+
+  test("it leaves everything as it was", () => {
+    expect(git("status", "--porcelain")).toBe("");
+    expect(git("tag")).toBe("v8.8.8");
+  });
+});
+
+const names = ["plantstore-gateway", "plantstore-operators", "plantstore", "plantstore-transcoding-conformance"];
+const artifacts = (version: string): string[] =>
+  ["RELEASE_NOTES.md", "SHA256SUMS", "sbom.json", ...names.map((name) => `${name}-${version}.tgz`)].toSorted();
+
+const inRelease = (command: string): string =>
+  execFileSync("sh", ["-c", command], { cwd: join(copy.folder, "dist/release"), encoding: "utf8" });
+
+describe("the version that the checkout has", () => {
+  beforeAll(async () => {
+    const { exitCode, stdout, stderr } = await release(current, "--skip-checks");
+    expect(exitCode, stdout + stderr).toBe(0);
+    expect(stdout).toContain(`v${current} is tagged here and dist/release/ is ready. Nothing is published`);
+  });
+
+  test("is tagged where it was committed, with its notes", () => {
+    expect(git("rev-list", "--count", "HEAD")).toBe("1");
+    expect(git("rev-parse", `v${current}^{commit}`)).toBe(git("rev-parse", "HEAD"));
+    expect(git("cat-file", "-t", `v${current}`)).toBe("tag");
+    expect(git("tag", "--list", "--format=%(contents)", `v${current}`)).toBe(
+      read("dist/release/RELEASE_NOTES.md").trim(),
+    );
+  });
+
+  test("has the notes of the changelog, with their headings", () => {
+    expect(read("dist/release/RELEASE_NOTES.md")).toMatch(
+      /^The first version\.[^]*\n### The plant store \(`plantstore`\)\n/,
+    );
+  });
+
+  test("leaves a tarball of each package, a bill of materials, notes and checksums", () => {
+    expect(readdirSync(join(copy.folder, "dist/release")).toSorted()).toEqual(artifacts(current));
+  });
+
+  test("has checksums that verify, of every other file", () => {
+    const others = artifacts(current).filter((name) => name !== "SHA256SUMS");
+    expect(inRelease("sha256sum --check SHA256SUMS")).toBe(others.map((name) => `${name}: OK\n`).join(""));
+  });
+
+  test.each(names)("has a manifest, a README and the licence in the tarball of %s", (name) => {
+    const tarball = `${name}-${current}.tgz`;
+    expect(inRelease(`tar --list --file ${tarball}`).split("\n")).toEqual(
+      expect.arrayContaining(["package/package.json", "package/README.md", "package/LICENSE"]),
+    );
+    const { version, private: isPrivate } = JSON.parse(
+      inRelease(`tar --extract --to-stdout --file ${tarball} package/package.json`),
+    );
+    expect({ version, isPrivate }).toEqual({ version: current, isPrivate: undefined });
+  });
+
+  // The command of the plant store includes packages, which this copy links to: their paths are in its comments.
+  test("builds the tarballs that another folder builds, byte for byte", () => {
+    for (const name of ["plantstore-gateway", "plantstore-operators"]) {
+      const file = `${name}-${current}.tgz`;
+      expect(
+        readFileSync(join(copy.folder, "dist/release", file)).equals(readFileSync(join(projectFolder, "dist", file))),
+      ).toBe(true);
+    }
+  });
+
+  test("has a bill of materials that names our packages and theirs, in their versions", () => {
+    const { bomFormat, components } = JSON.parse(read("dist/release/sbom.json"));
+    const found = components.map(({ name, version }: Readonly<Record<string, string>>) => `${name} ${version}`);
+    expect(bomFormat).toBe("CycloneDX");
+    expect(found).toEqual(
+      expect.arrayContaining([
+        `@plantstore/gateway ${current}`,
+        `plantstore ${current}`,
+        expect.stringMatching(/^jose 6\./),
+      ]),
+    );
+    expect(read("dist/release/sbom.json")).not.toContain(copy.folder);
+  });
+});
+
+const ids = ["@plantstore/gateway", "@plantstore/operators", "plantstore", "@plantstore/conformance"].map(
+  (name) => `${name}@${current}`,
+);
+
+interface Publication {
+  readonly name: string;
+  /** The packages that npm has in this version. */
+  readonly existing?: readonly string[];
+  /** What of a command makes npm refuse it. */
+  readonly refused?: string;
+  readonly exitCode: number;
+  /** The tarballs that npm is asked to publish, in this order. */
+  readonly sent: readonly string[];
+}
+
+test.each<Publication>([
+  { name: "publishes every tarball with provenance, after those that it needs", exitCode: 0, sent: names },
+  {
+    name: "publishes nothing more once npm has refused one",
+    refused: "publish*operators",
+    exitCode: 1,
+    sent: names.slice(0, 2),
+  },
+  {
+    name: "continues with the packages that npm does not have in this version",
+    existing: ids.slice(0, 2),
+    exitCode: 0,
+    sent: names.slice(2),
+  },
+  { name: "publishes nothing twice", existing: ids, exitCode: 0, sent: [] },
+])("--publish $name", async ({ existing = [], refused = "none", exitCode, sent }) => {
+  using programs = createTempFolder();
+  const views = existing.map((id) => `"view ${id} version") echo ${current} ;;`);
+  const script = `#!/bin/sh
+echo "$*" >>"$0.calls"
+case "$*" in
+${views.join("\n")}
+view*) echo "npm error code E404" >&2; exit 1 ;;
+${refused}*) exit 1 ;;
+esac
+`;
+  writeFileSync(programs.file("npm"), script, { mode: 0o755 });
+  expect(await releaseWith(programs.path, "--publish")).toMatchObject({
+    exitCode,
+    stdout: existing.map((id) => `${id} is published already: skipped\n`).join(""),
+    // What npm says of a version that does not exist yet is no error of the release.
+    stderr: exitCode === 0 ? "" : expect.stringMatching(/^not released: Command failed: npm publish /),
+  });
+  const calls = readFileSync(programs.file("npm.calls"), "utf8").trimEnd().split("\n");
+  const folder = join(copy.folder, "dist/release");
+  expect(calls.filter((call) => !call.startsWith("view "))).toEqual(
+    sent.map((name) => `publish --provenance --access public ${folder}/${name}-${current}.tgz`),
+  );
+});
+
+describe("another version", () => {
+  const next = "9.9.9-rc.1";
+
+  beforeAll(async () => {
+    writeFileSync(
+      join(copy.folder, "CHANGELOG.md"),
+      read("CHANGELOG.md").replace("## [Unreleased]\n", "## [Unreleased]\n\n### Added\n\n- A leaf.\n"),
+    );
+    git("commit", "--quiet", "--all", "--message", "Add a leaf");
+    const { exitCode, stdout, stderr } = await release(next, "--skip-checks");
+    expect(exitCode, stdout + stderr).toBe(0);
+  });
+
+  test("is committed and tagged, and nothing is left to commit", () => {
+    expect(git("log", "-1", "--format=%s")).toBe(`release: Prepare ${next}`);
+    expect(git("rev-parse", `v${next}^{commit}`)).toBe(git("rev-parse", "HEAD"));
+    expect(git("status", "--porcelain")).toBe("");
+  });
+
+  test("is the version of every package, in the manifests and in the lockfile", () => {
+    const { packages } = JSON.parse(read("package-lock.json"));
+    for (const file of manifests) {
+      expect(JSON.parse(read(file)).version).toBe(next);
+      expect(packages[file.replace("/package.json", "")].version).toBe(next);
+    }
+    expect(JSON.parse(read("packages/auth/package.json")).dependencies["@plantstore/gateway"]).toBe(next);
+  });
+
+  test("has its changes as its notes", () => {
+    expect(read("dist/release/RELEASE_NOTES.md")).toBe("### Added\n\n- A leaf.\n");
+    expect(readdirSync(join(copy.folder, "dist/release")).toSorted()).toEqual(artifacts(next));
+  });
+
+  test("reaches no remote", () => {
+    expect(execFileSync("git", ["-C", remote.path, "for-each-ref"], { encoding: "utf8" })).toBe("");
+  });
+});

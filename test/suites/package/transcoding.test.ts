@@ -1,0 +1,36 @@
+import { execFileSync } from "node:child_process";
+import { readdirSync, rmSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, expect, test } from "vitest";
+import { readPage } from "../../support/docs/page-blocks.ts";
+import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";
+import { createUserProject } from "../../support/package/user-project.ts";
+
+const user = createUserProject();
+afterAll(() => rmSync(user.path, { recursive: true }));
+
+test("the transcoding suite comes alone, with its contract, and lists its cases", () => {
+  const pack = ["pack", "--silent", "--pack-destination", user.path, join(projectFolder, "dist/conformance")];
+  const tarball = execFileSync("npm", pack, { cwd: user.path, encoding: "utf8" }).trim();
+  const documented = /`@plantstore\/transcoding-conformance` .*tarball of about (\d+) KB/.exec(
+    readPage("docs/packages.md"),
+  );
+  expect(Math.abs(statSync(join(user.path, tarball)).size / (1000 * Number(documented?.[1])) - 1)).toBeLessThan(0.15);
+  user.run("npm", "install", "--no-audit", "--no-fund", `./${tarball}`);
+  const scope = join(user.path, "node_modules/@plantstore");
+  expect(readdirSync(join(user.path, "node_modules")).filter((name) => !name.startsWith("."))).toEqual(["@plantstore"]);
+  expect(readdirSync(join(scope, "transcoding-conformance")).toSorted()).toEqual([
+    "LICENSE",
+    "README.md",
+    "cases",
+    "package.json",
+    "proto",
+    "runner",
+  ]);
+  expect(user.run("npx", "@plantstore/conformance", "--list")).toContain("\nquery.none (must): no query\n");
+  expect(
+    user.runProgram(
+      'const { readCases } = await import("@plantstore/conformance"); console.log(readCases().length > 2000)',
+    ),
+  ).toContain("true");
+});

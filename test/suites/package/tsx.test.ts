@@ -1,0 +1,34 @@
+import { mkdirSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { greeterModule } from "../../support/package/greeter.ts";
+import { createUserProject, packed } from "../../support/package/user-project.ts";
+
+// Programs that tsx runs, which makes CommonJS of each module that is required, whatever it was written as.
+
+const project = createUserProject({});
+afterAll(() => rmSync(project.path, { recursive: true }));
+
+beforeAll(() => {
+  const gateway = packed()["@plantstore/gateway"];
+  const others = ["@bufbuild/protobuf@2.17.0", "@connectrpc/connect@2.2.0", "tsx@4.23.15"];
+  project.run("npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", gateway, ...others);
+  const program = `
+    import { Health, createHealthService } from "@plantstore/gateway/health";
+    import { createGateway } from "@plantstore/gateway";
+    import { Greeter } from "./greeter";
+    const routes = (router: any) => router.service(Greeter, { greet: (greeting: object) => greeting });
+    createGateway({ routes });
+    console.log(typeof createHealthService, typeof Health);
+  `;
+  for (const type of ["module", "commonjs"]) {
+    mkdirSync(join(project.path, type));
+    project.write(`${type}/package.json`, JSON.stringify({ type }));
+    project.write(`${type}/greeter.ts`, greeterModule);
+    project.write(`${type}/program.ts`, program);
+  }
+});
+
+test.each(["module", "commonjs"])("a program whose package has the type %s serves what it has described", (type) => {
+  expect(project.tryToRun("npx", "tsx", `${type}/program.ts`)).toContain("function object\n");
+});

@@ -1,0 +1,80 @@
+import { copyFileSync, rmSync } from "node:fs";
+import { basename, delimiter, dirname, join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { blocksRunBy, type PageBlock } from "../../support/docs/page-blocks.ts";
+import { createUserProject, installedPackages, packed } from "../../support/package/user-project.ts";
+import { type CommandLine, startProgram } from "../../../packages/testing/src/process/command-line.ts";
+import { freePort } from "../../../packages/testing/src/process/free-port.ts";
+
+// Every block of docs/tutorial.md in its order, in a folder that has the gateway's tarball and nothing else. A file is
+// named by its first line. Replaced are the ports, by free ones; nothing of the project's is on PATH but its Node.
+
+const ports = new Map([
+  ["8080", await freePort()],
+  ["9464", await freePort()],
+]);
+const searched = (process.env["PATH"] ?? "").split(delimiter).filter((folder) => !folder.includes("node_modules"));
+const path = [dirname(process.execPath), ...searched].join(delimiter);
+
+/** A file to write, or a command with what the page shows of its output. */
+type Step = { readonly line: number; readonly does: string } & (
+  | { readonly file: string; readonly text: string }
+  | { readonly command: string; readonly shown: string | undefined }
+);
+
+function stepsOf({ language, line, text: documented }: PageBlock): Step[] {
+  const text = documented.replaceAll(/\b(?:8080|9464)\b/g, (port) => String(ports.get(port)));
+  if (language === "sh" || language === "console") {
+    return text.split(language === "sh" ? "\n" : /^\$ /m).flatMap((one) => {
+      const [command = "", ...shown] = one.trimEnd().split("\n");
+      const printed = language === "sh" ? undefined : shown.join("\n");
+      return command === "" ? [] : [{ line, does: command, command, shown: printed }];
+    });
+  }
+  const [, file = ""] = /^(?:\/\/|#) (\S+)\n/.exec(text) ?? [];
+  return [{ line, does: file, file, text }];
+}
+
+const steps = blocksRunBy("test/suites/package/tutorial.test.ts").flatMap(stepsOf);
+const reader = createUserProject();
+let server: CommandLine | undefined;
+
+async function startServer(command: string, shown: string): Promise<void> {
+  server?.process.kill("SIGTERM");
+  await server?.end();
+  server = startProgram("sh", ["-c", `exec ${command}`], reader.path, { PATH: path });
+  await server.find(/\n/);
+  expect(server.stdout().trimEnd()).toBe(shown);
+}
+
+beforeAll(() => {
+  const { "@plantstore/gateway": tarball } = packed();
+  copyFileSync(tarball, join(reader.path, basename(tarball)));
+  // `npm init` makes one.
+  rmSync(join(reader.path, "package.json"));
+});
+afterAll(async () => {
+  await server?.[Symbol.asyncDispose]();
+  rmSync(reader.path, { recursive: true });
+});
+
+test.each(steps)("line $line: $does", async (step) => {
+  if ("file" in step) return reader.write(step.file, step.text);
+  if (step.command === "node server.ts") return await startServer(step.command, step.shown ?? "");
+  const printed = reader.run("env", `PATH=${path}`, "sh", "-c", step.command);
+  if (step.shown !== undefined) expect(printed.trimEnd()).toBe(step.shown);
+});
+
+test("the server of the tutorial shows its page, and ends when it is asked to", async () => {
+  const page = await fetch(server?.stdout().trim() ?? "");
+  expect(await page.text()).toMatch(/^<!doctype html>/);
+  server?.process.kill("SIGTERM");
+  expect(await server?.end()).toBe(0);
+});
+
+test("the tutorial installs none of the packages that only the plant store needs", () => {
+  expect(installedPackages(reader)).toContain("@plantstore/gateway");
+  expect(installedPackages(reader).filter((name) => /^(?:jose|pg|pino|plantstore|.*operators)$/.test(name))).toEqual(
+    [],
+  );
+});

@@ -1,0 +1,292 @@
+import { setTimeout as pause } from "node:timers/promises";
+import { create, toBinary } from "@bufbuild/protobuf";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import {
+  GetReadingRequestSchema,
+  GreenhouseService,
+  WatchReadingsRequestSchema,
+} from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { createReflectionService, ServerReflection } from "../../../packages/gateway/src/reflection/index.ts";
+import { type HttpBalancer, httpBalancers } from "../../support/balancers/http-balancers.ts";
+import { type LeftRequest, openLeavingClients } from "../../support/balancers/leaving-clients.ts";
+import type { HttpVersion } from "../../../packages/testing/src/carriers/exchange.ts";
+import { encodeEnvelope } from "../../../packages/testing/src/gateway/envelope.ts";
+import { getReadingProcedure } from "../../../packages/testing/src/gateway/greenhouse.ts";
+import { startProxyProcess } from "../../../packages/testing/src/gateway/proxy-process.ts";
+import { createTestGateway } from "../../../packages/testing/src/gateway/test-engine.ts";
+import {
+  deletePlantProcedure,
+  encodeDeletePlant,
+  wireFormats,
+} from "../../../packages/testing/src/gateway/wire-format.ts";
+import { runSql, startPostgres } from "../../support/plants/postgres-server.ts";
+import { buildLimitMs } from "../../../packages/testing/src/process/build-step.ts";
+import { startCommandLine } from "../../../packages/testing/src/process/command-line.ts";
+import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
+import {
+  type Prometheus,
+  startPrometheus,
+  withShortTimes,
+} from "../../../packages/testing/src/telemetry/prometheus.ts";
+import { readSamples } from "../../../packages/testing/src/telemetry/samples.ts";
+
+// Balancers of other makers in front of both commands, and clients that leave: nobody is paged for that.
+
+/** How many clients leave at once. */
+const clientCount = 32;
+
+/** A call that its client leaves, and what the server does by then. */
+interface LeftCall {
+  readonly name: string;
+  readonly version: HttpVersion;
+  readonly state: "waits" | "writes";
+  request(number: number): LeftRequest;
+}
+
+/** A command that serves, and what is behind it. */
+interface Served extends AsyncDisposable {
+  readonly port: number;
+  readonly adminUrl: string;
+  readonly calls: readonly LeftCall[];
+  /** How many calls have ended because their client has left. */
+  cancelled(): number;
+  /** Of those that wait, how many end like that at least; the others may be answered before it is noticed. */
+  readonly cancelledMin: number;
+  /** What the log has at level error; of the proxy, which has no levels, all that it has written to standard error. */
+  faults(): readonly string[];
+  /** Takes away what is behind it. */
+  breakDown(): Promise<void>;
+}
+
+const token = "token-of-the-clients-that-leave";
+const authorized = { authorization: `Bearer ${token}` };
+const grpc = { "content-type": "application/grpc+proto", te: "trailers" };
+const grpcWeb = { "content-type": "application/grpc-web+proto" };
+
+function post(path: string, header: Readonly<Record<string, string>>, message: Uint8Array): LeftRequest {
+  return { httpMethod: "POST", path, header, body: encodeEnvelope(0, message) };
+}
+
+const both: readonly HttpVersion[] = ["1.1", "2"];
+
+// Less than the 5 s that a statement may take. Of 32 deletions, the first goes alone, and the others wait for it.
+const slowCommits = `
+  CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(3.5); RETURN NULL; END';
+  CREATE TRIGGER wait AFTER DELETE ON plants EXECUTE FUNCTION wait()`;
+
+async function startStore(): Promise<Served> {
+  await using starting = new AsyncDisposableStack();
+  const folder = starting.use(createTempFolder());
+  const postgres = starting.use(await startPostgres());
+  const url = await postgres.createPlants(Array.from({ length: 5_000 }, (_, at) => BigInt(at + 1)));
+  await runSql(url, slowCommits);
+  const server = starting.use(
+    startCommandLine(["serve"], folder.path, {
+      DATABASE_URL: url,
+      PORT: "0",
+      PLANTSTORE_TOKENS: token,
+      PLANTSTORE_DRAIN_DELAY_MS: "0",
+      PLANTSTORE_ADMIN_ADDRESS: "0",
+      LOG_LEVEL: "info",
+      PLANTSTORE_AUDIT: "by-level",
+    }),
+  );
+  const [, admin = ""] = await server.find(/"port":(\d+),"msg":"metrics are served"/);
+  const [, port = ""] = await server.find(/"address":"127.0.0.1","port":(\d+),[^\n]*"msg":"listening"/);
+  const lines = (): readonly Record<string, unknown>[] =>
+    server
+      .stderr()
+      .split("\n")
+      .slice(0, -1)
+      .map((line): Record<string, unknown> => JSON.parse(line));
+  const watch = "/grpc.health.v1.Health/Watch";
+  const running = starting.move();
+  return {
+    port: Number(port),
+    adminUrl: `http://127.0.0.1:${admin}`,
+    calls: [
+      ...both.flatMap((version): LeftCall[] => [
+        {
+          name: "deletions over REST",
+          version,
+          state: "waits",
+          request: (id) => ({ httpMethod: "DELETE", path: `/plants/${id}`, header: authorized }),
+        },
+      ]),
+      {
+        name: "streams over gRPC-Web",
+        version: "1.1",
+        state: "writes",
+        request: () => post(watch, grpcWeb, new Uint8Array()),
+      },
+      {
+        name: "deletions over gRPC",
+        version: "2",
+        state: "waits",
+        request: (id) =>
+          post(deletePlantProcedure, { ...grpc, ...authorized }, encodeDeletePlant(wireFormats.grpc, BigInt(id))),
+      },
+      { name: "streams over gRPC", version: "2", state: "writes", request: () => post(watch, grpc, new Uint8Array()) },
+    ],
+    cancelled: () => lines().filter(({ code }) => code === "Canceled").length,
+    cancelledMin: 1,
+    faults: () =>
+      lines()
+        .filter(({ level }) => level === "error" || level === "fatal")
+        .map((line) => JSON.stringify(line)),
+    breakDown: () => postgres.stop("immediate"),
+    [Symbol.asyncDispose]: () => running.disposeAsync(),
+  };
+}
+
+/** Larger than what fits in a frame or two, so that a few fill the buffers of those who pass it on. */
+const readingBytes = 20_000;
+
+async function startProxy(): Promise<Served> {
+  let cancelled = 0;
+  const countEnd = (signal: AbortSignal): void => signal.addEventListener("abort", () => cancelled++);
+  const upstream = createTestGateway({
+    routes: (router) => {
+      router.service(GreenhouseService, {
+        getReading: (_, { signal }) => {
+          countEnd(signal);
+          return new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+        },
+        async *watchReadings(_, { signal }) {
+          countEnd(signal);
+          for (; !signal.aborted; await pause(1)) yield { sensor: "s".repeat(readingBytes) };
+        },
+      });
+      router.service(ServerReflection, createReflectionService([GreenhouseService]));
+    },
+  });
+  await using starting = new AsyncDisposableStack();
+  starting.defer(() => upstream.close());
+  const { port } = await upstream.listen({ host: "127.0.0.1" });
+  const words = ["--port", "0", "--drain-delay-ms", "0", "--upstream", `http://127.0.0.1:${port}`, "--reflection"];
+  const proxy = starting.use(await startProxyProcess(words));
+  const message = toBinary(GetReadingRequestSchema, create(GetReadingRequestSchema));
+  const watched = toBinary(WatchReadingsRequestSchema, create(WatchReadingsRequestSchema));
+  const watch = `/${GreenhouseService.typeName}/WatchReadings`;
+  const running = starting.move();
+  return {
+    port: proxy.port,
+    adminUrl: proxy.adminUrl,
+    calls: [
+      ...both.flatMap((version): LeftCall[] => [
+        {
+          name: "calls over REST",
+          version,
+          state: "waits",
+          request: (number) => ({ httpMethod: "GET", path: `/sensors/${number}/reading`, header: {} }),
+        },
+        {
+          name: "streams over gRPC-Web",
+          version,
+          state: "writes",
+          request: () => post(watch, grpcWeb, watched),
+        },
+      ]),
+      {
+        name: "calls over gRPC",
+        version: "2",
+        state: "waits",
+        request: () => post(getReadingProcedure, grpc, message),
+      },
+      { name: "streams over gRPC", version: "2", state: "writes", request: () => post(watch, grpc, watched) },
+    ],
+    cancelled: () => cancelled,
+    cancelledMin: clientCount,
+    faults: () => proxy.command.stderr().split("\n").slice(0, -1),
+    breakDown: () => upstream.close(),
+    [Symbol.asyncDispose]: () => running.disposeAsync(),
+  };
+}
+
+/** What the alert PlantstoreErrors is based on. */
+const alertSeries = /^(?:rpc_server_call|http_server_request|db_client_operation)_duration_seconds_count$/;
+
+async function samplesOf({ adminUrl }: Served): Promise<ReturnType<typeof readSamples>> {
+  return readSamples(await (await fetch(`${adminUrl}/metrics`)).text());
+}
+
+async function openRequests(served: Served): Promise<number> {
+  const samples = (await samplesOf(served)).filter(({ name }) => name === "gateway_requests_active");
+  return samples.reduce((sum, { value }) => sum + value, 0);
+}
+
+describe.each([
+  { server: "the plant store", start: startStore, broken: "its database is down" },
+  { server: "the proxy", start: startProxy, broken: "its upstream is down" },
+])("$server", ({ start, broken }) => {
+  const opened = new AsyncDisposableStack();
+  const balancers = new Map<string, HttpBalancer>();
+  let served: Served;
+  let prometheus: Prometheus;
+  let number = 0;
+
+  beforeAll(async () => {
+    served = opened.use(await start());
+    for (const { name, start: startBalancer } of httpBalancers) {
+      balancers.set(name, opened.use(await startBalancer(served.port)));
+    }
+    prometheus = opened.use(await startPrometheus([new URL(served.adminUrl).host], withShortTimes));
+  }, buildLimitMs);
+  afterAll(() => opened.disposeAsync());
+
+  test.each(httpBalancers)("behind $name has no fault when clients leave", { timeout: 120_000 }, async ({ name }) => {
+    const balancer = balancers.get(name);
+    if (balancer === undefined) throw new Error(`${name} was not started`);
+    for (const { name: what, version, state, ...call } of served.calls) {
+      const cancelledBefore = served.cancelled();
+      const requests = Array.from({ length: clientCount }, () => call.request(++number));
+      using clients = openLeavingClients(version, balancer.ports[version], requests);
+      if (state === "waits") await expect.poll(() => openRequests(served)).toBe(clientCount);
+      else await clients.begun();
+      clients.leave();
+      const message = `${what} over HTTP/${version}`;
+      await expect.poll(() => openRequests(served), { message }).toBe(0);
+      const ended = (): number => served.cancelled() - cancelledBefore;
+      const endedMin = state === "waits" ? served.cancelledMin : clientCount;
+      await expect.poll(ended, { message }).toBeGreaterThanOrEqual(endedMin);
+    }
+    expect(served.faults()).toEqual([]);
+    const errors = (await samplesOf(served)).filter(
+      ({ name: metric, labels }) => alertSeries.test(metric) && labels["error_type"],
+    );
+    expect(errors.filter(({ value }) => value > 0)).toEqual([]);
+  });
+
+  test(`has no alert for them, and pages when ${broken}`, { timeout: 120_000 }, async () => {
+    const calls = (await samplesOf(served)).filter((each) => alertSeries.test(each.name));
+    const counted = calls.reduce((sum, { value }) => sum + value, 0);
+    const seen = () =>
+      prometheus.valueOf(
+        'sum({__name__=~"(rpc_server_call|http_server_request|db_client_operation)_duration_seconds_count"})',
+      );
+    // Once it knows of all calls, and has evaluated the rules with them.
+    await expect.poll(seen).toBeGreaterThanOrEqual(counted);
+    await pause(3_000);
+    expect(await prometheus.valueOf('count_over_time(ALERTS{alertname="PlantstoreErrors"}[10m])')).toBe(Number.NaN);
+
+    await served.breakDown();
+    const [balancer] = balancers.values();
+    const call = served.calls.find(({ version, state }) => version === "1.1" && state === "waits");
+    const end = new AbortController();
+    const load = (async (): Promise<void> => {
+      while (!end.signal.aborted) {
+        const { httpMethod, path, header } = call?.request(++number) ?? { httpMethod: "GET", path: "/", header: {} };
+        const response = await fetch(`http://127.0.0.1:${balancer?.ports["1.1"]}${path}`, {
+          method: httpMethod,
+          headers: header,
+        });
+        await response.text();
+      }
+    })();
+    const paged = async (): Promise<readonly unknown[]> =>
+      (await prometheus.firing()).map(({ labels }) => labels["alertname"]);
+    await expect.poll(paged, { timeout: 60_000 }).toContain("PlantstoreErrors");
+    end.abort();
+    await load;
+  });
+});

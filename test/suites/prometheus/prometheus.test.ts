@@ -1,0 +1,208 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type PostgresServer, runSql, startPostgres } from "../../support/plants/postgres-server.ts";
+import { createMissingStore } from "../../support/plants/sqlite-file.ts";
+import { compileCache, projectFolder } from "../../../packages/testing/src/process/child-program.ts";
+import {
+  type CommandLine,
+  startCommandLine,
+  startProgram,
+} from "../../../packages/testing/src/process/command-line.ts";
+import { createTempFolder, type TempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
+import {
+  deployedFolder,
+  type Prometheus,
+  type QueryAnswer,
+  startPrometheus,
+  withShortTimes,
+} from "../../../packages/testing/src/telemetry/prometheus.ts";
+
+// A real Prometheus with the files of deploy/prometheus, beside a server under load.
+
+const token = "token-of-the-prometheus-test";
+
+// The parts of Prometheus' answers, and of a dashboard, that are looked at.
+
+interface RulesAnswer {
+  readonly data: {
+    readonly groups: readonly { readonly rules: readonly { readonly health: string; readonly lastError?: string }[] }[];
+  };
+}
+
+interface Dashboard {
+  readonly panels: readonly { readonly targets: readonly { readonly expr: string }[] }[];
+}
+
+async function promtool(...args: readonly string[]): Promise<{ code: number | null; said: string }> {
+  await using tool = startProgram("promtool", args, import.meta.dirname);
+  const code = await tool.end();
+  return { code, said: tool.stdout() + tool.stderr() };
+}
+
+test("promtool finds nothing wrong with the scrape configuration and the rules", async () => {
+  const { code, said } = await promtool("check", "config", join(deployedFolder, "prometheus.yml"));
+  expect({ code, said }).toMatchObject({ code: 0, said: expect.stringContaining("SUCCESS: 15 rules found") });
+});
+
+test("every alert comes when it should, and no other", async () => {
+  expect(await promtool("test", "rules", "alerts-test.yml")).toMatchObject({ code: 0 });
+});
+
+const serving = {
+  PORT: "0",
+  PLANTSTORE_TOKENS: token,
+  PLANTSTORE_DRAIN_DELAY_MS: "0",
+  PLANTSTORE_ADMIN_ADDRESS: "0",
+  LOG_LEVEL: "info",
+  PLANTSTORE_AUDIT: "by-level",
+};
+
+/** Where a server that has been started serves calls, and its metrics. */
+async function addressesOf(server: CommandLine): Promise<{ calls: string; metrics: string }> {
+  const [, admin = ""] = await server.find(/"port":(\d+),"msg":"metrics are served"/);
+  const [, port = ""] = await server.find(/"address":"127.0.0.1","port":(\d+),[^\n]*"msg":"listening"/);
+  return { calls: `127.0.0.1:${port}`, metrics: `127.0.0.1:${admin}` };
+}
+
+/** Deletes one plant after the other over REST until a signal comes. */
+async function deletePlants(at: string, signal: AbortSignal, tokenFor: (id: number) => string): Promise<void> {
+  for (let id = 1; !signal.aborted; id++) {
+    const request = { method: "DELETE", headers: { authorization: `Bearer ${tokenFor(id)}` } };
+    await (await fetch(`http://${at}/plants/${id}`, request)).text();
+  }
+}
+
+describe("a Prometheus", () => {
+  let folder: TempFolder;
+  let server: CommandLine;
+  let prometheus: Prometheus;
+  const end = new AbortController();
+  let load: Promise<void>;
+
+  beforeAll(async () => {
+    folder = createTempFolder();
+    createMissingStore(folder.file("plants.db"));
+    server = startCommandLine(["serve"], folder.path, { ...serving, DATABASE_URL: "sqlite:plants.db" });
+    const { calls, metrics } = await addressesOf(server);
+    load = deletePlants(calls, end.signal, (id) => (id % 5 === 0 ? "nobody-knows-this-one" : token));
+    prometheus = await startPrometheus([metrics]);
+  });
+  afterAll(async () => {
+    end.abort();
+    await load;
+    await prometheus[Symbol.asyncDispose]();
+    await server[Symbol.asyncDispose]();
+    folder[Symbol.dispose]();
+  });
+
+  test("scrapes the server and sees its load", async () => {
+    await expect.poll(() => prometheus.valueOf('up{job="plantstore"}')).toBe(1);
+    await expect
+      .poll(() => prometheus.valueOf("sum(rate(http_server_request_duration_seconds_count[10s]))"))
+      .toBeGreaterThan(1);
+    await expect
+      .poll(() => prometheus.valueOf('sum(rate(gateway_refusals_total{kind="invalid"}[10s]))'))
+      .toBeGreaterThan(0);
+    await expect.poll(() => prometheus.valueOf("sum(rate(plantstore_delete_batch_size_sum[10s]))")).toBeGreaterThan(0);
+  });
+
+  test("evaluates all rules, and none of them fires", async () => {
+    const healths = async (): Promise<string[]> => {
+      const { data } = await prometheus.ask<RulesAnswer>("/api/v1/rules");
+      return data.groups.flatMap(({ rules }) => rules.map(({ health, lastError }) => lastError ?? health));
+    };
+    await expect.poll(healths).toEqual(Array(15).fill("ok"));
+    expect(await prometheus.firing()).toEqual([]);
+  });
+
+  test("understands every query of the dashboard", async () => {
+    const { panels }: Dashboard = JSON.parse(readFileSync(join(deployedFolder, "grafana-dashboard.json"), "utf8"));
+    const queries = panels.flatMap(({ targets }) => targets.map(({ expr }) => expr));
+    expect(queries.length).toBeGreaterThan(20);
+    for (const query of queries) {
+      const plain = query.replaceAll("$__rate_interval", "10s").replaceAll("$instance", ".*");
+      const { status, error } = await prometheus.ask<QueryAnswer>(`/api/v1/query?query=${encodeURIComponent(plain)}`);
+      expect({ query, status, error }).toEqual({ query, status: "success", error: undefined });
+    }
+  });
+});
+
+/** A server with plants whose store fails once {@link Outage.begin} is called. */
+interface Outage extends AsyncDisposable {
+  readonly server: CommandLine;
+  begin(): Promise<void> | void;
+}
+
+async function withPostgres(begin: (postgres: PostgresServer, url: string) => Promise<unknown>): Promise<Outage> {
+  const folder = createTempFolder();
+  const postgres = await startPostgres();
+  const url = await postgres.createPlants(Array.from({ length: 5_000 }, (_, i) => BigInt(i + 1)));
+  const server = startCommandLine(["serve"], folder.path, { ...serving, DATABASE_URL: url });
+  return {
+    server,
+    begin: async () => void (await begin(postgres, url)),
+    [Symbol.asyncDispose]: async () => {
+      await server[Symbol.asyncDispose]();
+      await postgres[Symbol.asyncDispose]();
+      folder[Symbol.dispose]();
+    },
+  };
+}
+
+// A disk of its own, of 16 MiB, that is full once a line comes.
+const onSmallDisk = `
+  mount -t tmpfs -o size=16m none "$1"
+  cd "$1"
+  "$2" "$3" migrate
+  seq 20000 | "$2" "$3" import
+  exec 3<&0
+  { read -r _ <&3; cat /dev/zero > full; } 2> /dev/null &
+  exec "$2" "$3" serve`;
+
+function withSmallDisk(): Outage {
+  const folder = createTempFolder();
+  const program = [process.execPath, join(projectFolder, "src/command/main.ts")];
+  const inShell = ["sh", "-ec", onSmallDisk, "sh", folder.path, ...program];
+  const environment = { ...compileCache, ...serving, DATABASE_URL: "sqlite:plants.db" };
+  const server = startProgram("unshare", ["--user", "--map-root-user", "--mount", ...inShell], "/", environment);
+  return {
+    server,
+    begin: () => void server.process.stdin.end("fill\n"),
+    [Symbol.asyncDispose]: async () => {
+      await server[Symbol.asyncDispose]();
+      folder[Symbol.dispose]();
+    },
+  };
+}
+
+const slowCommits = `
+  CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(12); RETURN NULL; END';
+  CREATE TRIGGER wait AFTER DELETE ON plants EXECUTE FUNCTION wait()`;
+
+test.each<{ name: string; start: () => Outage | Promise<Outage> }>([
+  { name: "PostgreSQL is killed", start: () => withPostgres((postgres) => postgres.stop("immediate")) },
+  { name: "the disk is full", start: withSmallDisk },
+  { name: "commits take 12 s", start: () => withPostgres((_, url) => runSql(url, slowCommits)) },
+])(
+  "an operator sees by the metric of REST calls, and is paged, that $name",
+  { timeout: 120_000 },
+  async ({ start }) => {
+    await using outage = await start();
+    const { calls, metrics } = await addressesOf(outage.server);
+    await using prometheus = await startPrometheus([metrics], withShortTimes);
+    const end = new AbortController();
+    const load = Array.from({ length: 10 }, () => deletePlants(calls, end.signal, () => token));
+    const series = "http_server_request_duration_seconds_count";
+    await expect.poll(() => prometheus.valueOf(`sum(rate(${series}[5s]))`)).toBeGreaterThan(0);
+    expect(await prometheus.valueOf(`sum(rate(${series}{error_type!=""}[5s]))`)).toBe(Number.NaN);
+    await outage.begin();
+    const failing = `sum(rate(${series}{error_type="unavailable"}[10s])) / sum(rate(${series}[10s]))`;
+    await expect.poll(() => prometheus.valueOf(failing), { timeout: 60_000 }).toBeGreaterThan(0.99);
+    const paged = async (): Promise<readonly unknown[]> =>
+      (await prometheus.firing()).map(({ labels }) => labels["alertname"]);
+    await expect.poll(paged, { timeout: 60_000 }).toContain("PlantstoreErrors");
+    end.abort();
+    await Promise.all(load);
+  },
+);

@@ -1,0 +1,94 @@
+import { DatabaseSync } from "node:sqlite";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type PostgresServer, runSql, startPostgres } from "../../support/plants/postgres-server.ts";
+import { startCommandLine } from "../../../packages/testing/src/process/command-line.ts";
+import { runCommand } from "../../support/process/run-command.ts";
+import { createTempFolder, type TempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
+
+const token = "token-of-the-schema-test";
+const timeout = 120_000;
+
+let postgres: PostgresServer;
+beforeAll(async () => {
+  postgres = await startPostgres();
+}, timeout);
+afterAll(() => postgres[Symbol.asyncDispose]());
+
+/** A store, and how its schema gets another version. */
+interface Store {
+  readonly url: string;
+  readonly setVersion: (version: number) => Promise<void>;
+}
+
+const stores: readonly { name: string; create: (folder: TempFolder) => Promise<Store> }[] = [
+  {
+    name: "SQLite",
+    create: async (folder) => ({
+      url: `sqlite:${folder.file("plants.db")}`,
+      setVersion: async (version) => {
+        using db = new DatabaseSync(folder.file("plants.db"), { timeout: 5_000 });
+        db.exec(`PRAGMA user_version = ${version}`);
+      },
+    }),
+  },
+  {
+    name: "PostgreSQL",
+    create: async () => {
+      const url = await postgres.createSchema();
+      const setVersion = async (version: number): Promise<void> =>
+        void (await runSql(url, `UPDATE plantstore_schema SET version = ${version}`));
+      return { url, setVersion };
+    },
+  },
+];
+
+const commands = [["serve"], ["check"], ["import"], ["export"], ["deletions"], ["migrate"]];
+const says =
+  "its schema has version 3, which requires a release of schema version 2 or newer, " +
+  "and this release has schema version 1: use a newer release";
+
+test.each(stores)("each command refuses a schema of $name that is too new", { timeout }, async ({ create }) => {
+  using folder = createTempFolder();
+  const { url, setVersion } = await create(folder);
+  const environment = { DATABASE_URL: url, PLANTSTORE_TOKENS: token, PORT: "0" };
+  expect((await runCommand(["migrate"], environment)).exitCode).toBe(0);
+  await setVersion(3);
+  for (const words of commands) {
+    const { exitCode, err } = await runCommand(words, environment, "7\n");
+    expect({ words, exitCode, err }).toEqual({ words, exitCode: 1, err: [expect.stringContaining(says)] });
+  }
+});
+
+test.each(stores)(
+  "a server on $name is not ready while its schema is too new, and says so",
+  { timeout },
+  async ({ create }) => {
+    using folder = createTempFolder();
+    const { url, setVersion } = await create(folder);
+    const environment = { DATABASE_URL: url, PLANTSTORE_TOKENS: token, PORT: "0", LOG_LEVEL: "info" };
+    await runCommand(["migrate"], environment);
+    await using server = startCommandLine(["serve"], folder.path, environment);
+    const [, port = ""] = await server.find(/"port":(\d+)/);
+    const ask = async (path: string, method = "GET"): Promise<string> => {
+      const headers = { authorization: `Bearer ${token}` };
+      const response = await fetch(`http://127.0.0.1:${port}${path}`, { method, headers });
+      return `${response.status} ${await response.text()}`;
+    };
+    const ready = '200 {"status":"ready"}';
+    expect(await ask("/readyz")).toBe(ready);
+    // An expanded schema is served.
+    await setVersion(2);
+    expect(await ask("/plants/7", "DELETE")).toMatch(/^400 \{"error":5,/);
+    await setVersion(3);
+    await expect
+      .poll(() => ask("/readyz"), { timeout: 20_000 })
+      .toBe('503 {"status":"not ready","obstacles":["store"]}');
+    expect(await ask("/plants/7", "DELETE")).toMatch(/^400 \{"error":14,/);
+    await server.find(new RegExp(`"problem":"[^"]*: ${says}"`));
+    await setVersion(2);
+    await expect.poll(() => ask("/readyz"), { timeout: 20_000 }).toBe(ready);
+    expect(await ask("/plants/7", "DELETE")).toMatch(/^400 \{"error":5,/);
+    server.process.kill("SIGTERM");
+    expect(await server.end()).toBe(0);
+  },
+);

@@ -1,0 +1,112 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { blocksRunBy } from "../../support/docs/page-blocks.ts";
+import { type PostgresServer, startPostgres } from "../../support/plants/postgres-server.ts";
+import { compileCache, runProgram } from "../../../packages/testing/src/process/child-program.ts";
+import { freePort } from "../../../packages/testing/src/process/free-port.ts";
+import { createTempFolder, type TempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
+import { startBalancer } from "../../support/restart/balancer.ts";
+import { openGrpcCaller, openRestCaller, startLoad } from "../../support/restart/load.ts";
+import { makeReleases, type Releases } from "./next-release.ts";
+import { openShell, type Shell } from "./shell.ts";
+
+// The commands of docs/upgrade.md, in their order.
+const [expand = "", replace = "", goBack = ""] = blocksRunBy("test/suites/upgrade/rolling-upgrade.test.ts").map(
+  ({ text }) => text,
+);
+
+const token = "token-of-the-upgrade-test";
+/** More than are deleted in any run. */
+const plants = 200_000;
+/** Calls that are answered between two steps, so that every step meets the load. */
+const callsPerStep = 100;
+const timeout = 300_000;
+const tooOld =
+  "its schema has version 1, and this release accepts versions 2 and 3: run `plantstore migrate` of this release";
+
+let postgres: PostgresServer;
+let releases: Releases;
+beforeAll(async () => {
+  postgres = await startPostgres();
+  releases = makeReleases();
+}, timeout);
+afterAll(async () => {
+  releases[Symbol.dispose]();
+  await postgres[Symbol.asyncDispose]();
+});
+
+/** Runs a command of a release to its end, and returns what it has printed. */
+async function run(command: string, args: readonly string[], environment: Record<string, string>): Promise<string> {
+  const { exitCode, stdout, stderr } = await runProgram(command, args, { environment });
+  expect(exitCode, stderr).toBe(0);
+  return stdout + stderr;
+}
+
+const stores: readonly { name: string; urlIn: (folder: TempFolder) => Promise<string> }[] = [
+  { name: "SQLite", urlIn: async (folder) => `sqlite:${folder.file("plants.db")}` },
+  { name: "PostgreSQL", urlIn: () => postgres.createSchema() },
+];
+
+describe.each(stores)("two servers on $name", ({ urlIn }) => {
+  test("are upgraded one by one and go back, and no call fails", { timeout }, async () => {
+    using folder = createTempFolder();
+    const environment = {
+      ...compileCache,
+      DATABASE_URL: await urlIn(folder),
+      PLANTSTORE_TOKENS: token,
+      // Ten times as long as the balancer takes to notice.
+      PLANTSTORE_DRAIN_DELAY_MS: "500",
+      OLD: releases.old,
+      NEW: releases.next,
+    };
+    const ids = Array.from({ length: plants }, (_, i) => i + 1).join("\n");
+    await using operator = openShell(folder.path, environment);
+    await operator.run(`"$OLD" migrate\n"$OLD" import <<'EOF'\n${ids}\nEOF`);
+
+    const ports = [await freePort(), await freePort()];
+    await using machines = new AsyncDisposableStack();
+    const shells = ports.map((port) => machines.use(openShell(folder.path, { ...environment, PORT: String(port) })));
+    for (const shell of shells) await shell.run('"$OLD" serve &\nPID=$!');
+    await using balancer = await startBalancer(ports);
+    const areReady = (): readonly boolean[] => ports.map((port) => balancer.isReady(port));
+    await expect.poll(areReady).toEqual([true, true]);
+    const callers = [openRestCaller, openRestCaller, openGrpcCaller, openGrpcCaller];
+    const load = startLoad(callers.map((open) => open(balancer.address, token)));
+    const underLoad = async (shell: Shell, commands: string): Promise<void> => {
+      await shell.run(commands);
+      await expect.poll(areReady).toEqual([true, true]);
+      const before = load.answered();
+      await expect.poll(load.answered).toBeGreaterThan(before + callsPerStep);
+    };
+
+    // The new release uses no schema of the old one, and changes it by nothing but `migrate`.
+    for (const command of ["check", "export", "serve"]) {
+      const { exitCode, stderr } = await runProgram(releases.next, [command], { environment });
+      expect({ exitCode, stderr }).toEqual({ exitCode: 1, stderr: expect.stringContaining(tooOld) });
+    }
+    await underLoad(operator, expand);
+    expect(operator.printed()).toMatch(/^migrated the schema from version 1 to version 2 in \d+\.\d s$/m);
+    // Each command of the old release, on the new schema.
+    await run(releases.old, ["check"], environment);
+    await run(releases.old, ["deletions", "--plant", "1"], environment);
+    await run(releases.old, ["export"], environment);
+    expect(await run(releases.old, ["migrate"], environment)).toMatch(
+      /^nothing to migrate: the schema has version 2, /,
+    );
+    for (const shell of shells) await underLoad(shell, replace);
+    for (const shell of shells) await underLoad(shell, goBack);
+    // And forward again, on a schema that is there already.
+    await underLoad(operator, expand);
+    for (const shell of shells) await underLoad(shell, replace);
+
+    const { failed, answered, deleted, unprocessed } = await load.stop();
+    expect(failed).toEqual([]);
+    // Every plant was there, and each has been deleted once.
+    expect(deleted).toBe(answered);
+    const records = (await run(releases.next, ["deletions"], environment)).trimEnd().split("\n");
+    expect(records).toHaveLength(deleted);
+    const steps = 2 + 3 * shells.length;
+    expect(answered).toBeGreaterThan(steps * callsPerStep);
+    // Each restart may cross one call on each connection of gRPC.
+    expect(unprocessed).toBeLessThanOrEqual(2 * 3 * shells.length);
+  });
+});

@@ -1,8 +1,0 @@
-import { readdirSync } from "node:fs";
-
-/** Returns the TypeScript files below a folder, without generated ones, by their paths from it and in order. */
-export function sourceFiles(folder: string): string[] {
-  return readdirSync(folder, { recursive: true, encoding: "utf8" })
-    .filter((name) => name.endsWith(".ts") && !name.includes("/gen/"))
-    .toSorted();
-}

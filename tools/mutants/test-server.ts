@@ -1,0 +1,115 @@
+import { join, relative } from "node:path";
+import { BaseSequencer, createVitest, type TestCase, type TestModule, type TestSpecification } from "vitest/node";
+import { suitesForMutants } from "../../test/suites/suites.ts";
+
+// Runs tests for plant-faults in the folder where it is started, one fault after another: loading vitest and
+// transforming the whole source for each fault would take three times as long as most of the tests do.
+//
+// `node test-server.ts` stops at the first failure; with `--all` it goes on, repeats failures up to twice, and records
+// which blocks of the source each test enters.
+
+/** Which tests to run, one file after the other. */
+export interface TestQuestion {
+  /** The ids of the tests of each file; none means all of them. */
+  readonly tests: Readonly<Record<string, readonly string[]>>;
+  /** What was written since the last question. */
+  readonly changed: readonly string[];
+}
+
+/** The result of a run of tests. */
+export interface TestAnswer {
+  /** The first test that failed, or whatever else went wrong; `undefined` when nothing did. */
+  readonly failure: string | undefined;
+  readonly files: readonly PassedFile[];
+}
+
+/** A test file that has run. */
+export interface PassedFile {
+  readonly file: string;
+  readonly id: string;
+  /** The seconds that it took to load the file and to run what its tests share. */
+  readonly seconds: number;
+  readonly passed: readonly { readonly id: string; readonly seconds: number }[];
+}
+
+/** Runs files in the order in which they are given: vitest begins with those that take longest. */
+class InOrder extends BaseSequencer {
+  override sort(specifications: TestSpecification[]): Promise<TestSpecification[]> {
+    return Promise.resolve(specifications);
+  }
+}
+
+const all = process.argv.includes("--all");
+const vitest = await createVitest(
+  "test",
+  {
+    watch: false,
+    project: suitesForMutants().map(({ name }) => name),
+    reporters: [{ onTestCaseResult: stopAtFailure }],
+    // On a busy machine, a test may be late.
+    retry: all ? 2 : 0,
+    maxWorkers: 1,
+    sequence: { sequencer: InOrder },
+  },
+  // Isolated, because the blocks that loading the source enters are only seen if it was not loaded before.
+  all ? { test: { isolate: true, setupFiles: [join(import.meta.dirname, "record-entered.ts")] } } : {},
+);
+await vitest.standalone();
+
+process.on("message", (question: TestQuestion) => void answer(question).then((found) => process.send?.(found)));
+process.once("disconnect", () => process.exit());
+process.send?.("ready");
+
+/** Whether this run has been stopped. Vitest's own `bail` stops once for each failure, and so may stop the next run. */
+let isStopped = false;
+
+function stopAtFailure(test: TestCase): void {
+  if (all || isStopped || test.result().state !== "failed") return;
+  isStopped = true;
+  void vitest.cancelCurrentRun("test-failure");
+}
+
+async function answer({ tests, changed }: TestQuestion): Promise<TestAnswer> {
+  for (const file of changed) vitest.invalidateFile(join(process.cwd(), file));
+  isStopped = false;
+  // Vitest remembers earlier failures, and would stop before the first test.
+  vitest.state.filesMap.clear();
+  vitest.state.idMap.clear();
+  const files = Object.keys(tests);
+  const found = await vitest.globTestSpecifications(files);
+  const placeOf = ({ moduleId }: TestSpecification): number => files.indexOf(relative(process.cwd(), moduleId));
+  const specifications = found
+    .toSorted((a, b) => placeOf(a) - placeOf(b))
+    .map(({ project, moduleId }) => {
+      const testIds = [...(tests[relative(process.cwd(), moduleId)] ?? [])];
+      return project.createSpecification(moduleId, testIds.length === 0 ? undefined : { testIds });
+    });
+  const { testModules, unhandledErrors } = await vitest.runTestSpecifications(specifications);
+  const failed = testModules.filter(hasFailed);
+  // With retries, a failed first try may leave an error behind although the next one passes.
+  const outside = unhandledErrors.length > 0 && !all ? "an error outside of every test" : undefined;
+  return { failure: failed[0] ? failureOf(failed[0]) : outside, files: testModules.map(passedFile) };
+}
+
+// A module whose run was stopped by a failure stays pending forever.
+function hasFailed(module: TestModule): boolean {
+  return module.state() === "failed" || module.children.allTests("failed").next().done !== true;
+}
+
+function failureOf(module: TestModule): string {
+  const [test] = module.children.allTests("failed");
+  return `${module.relativeModuleId}: ${test?.fullName ?? "cannot be loaded"}`;
+}
+
+function passedFile(module: TestModule): PassedFile {
+  const tests = [...module.children.allTests("passed")];
+  const passed = tests.map((test) => ({ id: test.id, seconds: (test.diagnostic()?.duration ?? 0) / 1000 }));
+  const { collectDuration, setupDuration, duration } = module.diagnostic();
+  const whole = (collectDuration + setupDuration + duration) / 1000;
+  return {
+    file: module.relativeModuleId,
+    id: module.id,
+    seconds: passed.reduce((rest, { seconds }) => Math.max(0, rest - seconds), whole),
+    passed,
+  };
+}
