@@ -26,8 +26,8 @@ export const pages = [
   "README.md",
   "packages/gateway/README.md",
   "bench/README.md",
-  "docs/performance.md",
-  "docs/scaling.md",
+  "docs/explanation/performance.md",
+  "docs/how-to/scaling.md",
 ] as const;
 
 /** The text in a page in place of a table whose figures were not recorded; a test finds it. */

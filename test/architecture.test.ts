@@ -310,7 +310,7 @@ test("the transcoding suite imports nothing of this repository: it is for every 
 
 /** The pages that list modules: of the plant store, and of each package. */
 const pages = [
-  "docs/architecture.md",
+  "docs/explanation/architecture.md",
   ...Object.keys(sourceFolders)
     .filter((name) => name !== "plantstore")
     .map((name) => `packages/${name}/src/README.md`),
@@ -323,7 +323,7 @@ function linesOf(name: string): number {
   return own.reduce((sum, file) => sum + readFileSync(sourcePath(file), "utf8").split("\n").length - 1, 0);
 }
 
-test("docs/architecture.md and the pages of the packages list every module", () => {
+test("docs/explanation/architecture.md and the pages of the packages list every module", () => {
   const folders = modules.filter((name) => !name.endsWith("/gen") && !name.endsWith(".ts") && linesOf(name) > 0);
   const names = pages.flatMap(({ text }) => [...text.matchAll(listed)].map(([, , name = ""]) => name));
   expect(names.toSorted()).toEqual(folders.toSorted());
@@ -342,6 +342,6 @@ const named = [...(pages[0]?.text ?? "").matchAll(/`((?:[a-z0-9-]+\/)+(?:[a-z0-9
   .map(([, file = ""]) => file)
   .filter((file) => !file.startsWith("plantstore/") && file !== "internal/");
 
-test.each([...new Set(named)])("%s, which docs/architecture.md names, is there", (file) => {
+test.each([...new Set(named)])("%s, which docs/explanation/architecture.md names, is there", (file) => {
   expect([root, join(root, "packages/gateway/src")].some((folder) => existsSync(join(folder, file)))).toBe(true);
 });

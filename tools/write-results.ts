@@ -3,7 +3,7 @@ import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { projectFolder as project } from "./build/manifest.ts";
 
-// Writes into docs/results.md what suites that judge the gateway have reported: npm run results -- FOLDER
+// Writes into docs/reference/results.md what suites that judge the gateway have reported: npm run results -- FOLDER
 //
 // `TEST_REPORTS=FOLDER .ci/run` and `.ci/nightly` leave the reports in FOLDER. A suite without one keeps its row, so the
 // page has the last result of each. Run it on the commit that was tested.
@@ -35,7 +35,7 @@ export function resultsPage(
 }
 
 if (import.meta.main) {
-  const page = join(project, "docs/results.md");
+  const page = join(project, "docs/reference/results.md");
   const commit = execFileSync("git", ["rev-parse", "--short=10", "HEAD"], { cwd: project, encoding: "utf8" }).trim();
   const before = readFileSync(page, "utf8");
   const after = resultsPage(

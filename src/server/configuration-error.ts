@@ -4,7 +4,7 @@ import type { PlantErrorCode } from "../service/index.ts";
 /** The error for a configuration that cannot be used, with one sentence per problem. */
 export class ConfigurationError extends Error {
   override readonly name = "ConfigurationError";
-  /** As node's errors have one; see docs/identifiers.md. */
+  /** As node's errors have one; see docs/reference/identifiers.md. */
   readonly code: PlantErrorCode = "ERR_CONFIGURATION";
   readonly problems: readonly string[];
 

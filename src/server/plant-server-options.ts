@@ -26,7 +26,7 @@ type GivenSettings = Pick<
   | "drainTimeoutMs"
 >;
 
-/** Options of {@link createPlantServer}: settings, as docs/configuration.md describes them, and parts. */
+/** Options of {@link createPlantServer}: settings, as docs/reference/configuration.md describes them, and parts. */
 export interface PlantServerOptions extends Partial<GivenSettings> {
   /** The store of the plants. The caller opens it, and closes it after the server. */
   readonly store: PlantStore;

@@ -3,7 +3,7 @@ import { isIP } from "node:net";
 import { explainSystemError, notParsed, parsed, type ParseResult } from "@plantstore/auth/inputs";
 import { isAddressOrNetwork } from "@plantstore/gateway";
 
-/** A setting; docs/configuration.md has a row for each. */
+/** A setting; docs/reference/configuration.md has a row for each. */
 export interface Setting<T> {
   /** The title of the group that begins with this setting, for `--help`. */
   readonly title?: string;

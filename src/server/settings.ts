@@ -62,7 +62,7 @@ const callsPerSecondMax = 1_000_000;
 /** A century, for those who want to keep records forever. */
 const deletionsKeptHoursMax = 876_000;
 
-/** The table of settings, which `--help`, docs/configuration.md and the reader all follow. */
+/** The table of settings, which `--help`, docs/reference/configuration.md and the reader all follow. */
 export const settings: { readonly [Key in keyof Configuration]: Setting<NonNullable<Configuration[Key]>> } = {
   host: {
     title: "Address and processes",

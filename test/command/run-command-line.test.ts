@@ -371,8 +371,8 @@ test.each([
   expect({ exitCode, err: err[0] }).toEqual({ exitCode: 1, err: expect.stringMatching(want) });
 });
 
-test("docs/configuration.md lists every exit code, and no other", () => {
-  const page = readFileSync(new URL("../../docs/configuration.md", import.meta.url), "utf8");
+test("docs/reference/configuration.md lists every exit code, and no other", () => {
+  const page = readFileSync(new URL("../../docs/reference/configuration.md", import.meta.url), "utf8");
   const [, table = ""] = page.split("## Exit codes");
   const listed = [...table.matchAll(/^\| (\d+) \|/gm)].map(([, code]) => Number(code));
   expect(listed).toEqual(Object.values(exitCodes).toSorted((a, b) => a - b));

@@ -222,7 +222,7 @@ const keyRows: readonly DeleteRow[] = [
   },
 ];
 
-/** The situations of each RPC, as docs/errors.md explains them: an RPC without any does not compile. */
+/** The situations of each RPC, as docs/reference/errors.md explains them: an RPC without any does not compile. */
 export const situations: { readonly [Rpc in keyof typeof PlantService.method]: readonly Situation[] } = {
   deletePlant: [
     ...[...storeRows, ...credentialRows, ...keyRows].map(toSituation),

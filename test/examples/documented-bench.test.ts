@@ -8,7 +8,7 @@ import { scenarios } from "../../bench/scenarios.ts";
 import { projectFolder } from "../../packages/testing/src/process/child-program.ts";
 import { blocksRunBy } from "../support/docs/page-blocks.ts";
 
-// A measurement takes minutes and wants a quiet machine. So the words of each command of docs/performance.md are only
+// A measurement takes minutes and wants a quiet machine. So the words of each command of docs/explanation/performance.md are only
 // parsed: an option that the bench does not know throws.
 
 const lines = blocksRunBy("test/examples/documented-bench.test.ts").flatMap(({ text }) => text.split("\n"));

@@ -19,7 +19,7 @@ import { exchangeHttp1 } from "../../packages/testing/src/carriers/http1-connect
 import { blocksRunBy } from "../support/docs/page-blocks.ts";
 import { createTempFolder } from "../../packages/testing/src/process/temp-folder.ts";
 
-// Blocks of docs/rest.md that are neither commands nor programs: a rule, an answer, a complaint at the start.
+// Blocks of docs/reference/rest.md that are neither commands nor programs: a rule, an answer, a complaint at the start.
 
 function blockOf(language: string): string {
   const blocks = blocksRunBy("test/examples/documented-gateway.test.ts").filter((block) => block.language === language);
@@ -71,7 +71,7 @@ test.each([
   { name: "@plantstore/gateway/reflection", room: reflection },
   { name: "@plantstore/telemetry/logs", room: operations },
 ])("every name that the guide lists of $name is there", ({ name, room }) => {
-  const guide = readFileSync(join(projectFolder, "docs/gateway.md"), "utf8");
+  const guide = readFileSync(join(projectFolder, "docs/how-to/gateway.md"), "utf8");
   const table = guide.split(`| from \`${name}\` | |`)[1]?.split("\n\n")[0] ?? "";
   const listed = [...table.matchAll(/^\| (.+?) \|/gm)].flatMap(([, cell = ""]) => cell.match(/\w+/g) ?? []);
   expect(listed).not.toEqual([]);

@@ -6,7 +6,7 @@ import { readPage } from "../support/docs/page-blocks.ts";
 import { type Case, cases } from "../../packages/gateway/test/migration/cases.ts";
 import { startKitchenSink, type TestGateway } from "../../packages/testing/src/gateway/kitchen-sink.ts";
 
-// What docs/migration.md says of requests, by the options of its blocks. The blocks run in documented-programs.test.ts.
+// What docs/how-to/migration.md says of requests, by the options of its blocks. The blocks run in documented-programs.test.ts.
 
 const sections: Readonly<Record<string, RestServiceOptions>> = {
   "From grpc-gateway": {
@@ -75,7 +75,7 @@ const sent: Readonly<Record<string, readonly Sent[]>> = {
   ],
 };
 
-const page = readPage("docs/migration.md");
+const page = readPage("docs/how-to/migration.md");
 
 function sectionOf(title: string): string {
   return page.split("\n## ").find((part) => part.startsWith(`${title}\n`)) ?? "";

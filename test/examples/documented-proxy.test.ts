@@ -9,7 +9,7 @@ import { blocksRunBy } from "../support/docs/page-blocks.ts";
 import { within } from "../../packages/testing/src/deadline.ts";
 import { createTempFolder } from "../../packages/testing/src/process/temp-folder.ts";
 
-// docs/proxy.md: its command and its program before a server with the services of the one in Go, on a port of its own.
+// docs/how-to/proxy.md: its command and its program before a server with the services of the one in Go, on a port of its own.
 
 const blocks = blocksRunBy("test/examples/documented-proxy.test.ts");
 const [yaml = "", session = "", program = ""] = ["yaml", "console", "ts"].map(

@@ -13,7 +13,7 @@ import { listenOnLoopback } from "../../packages/testing/src/carriers/listen-on-
 import { blocksRunBy } from "../support/docs/page-blocks.ts";
 import { createTempFolder, type TempFolder } from "../../packages/testing/src/process/temp-folder.ts";
 
-// The recipes of docs/authentication.md, as they stand there, against a provider that has what they name. Of a
+// The recipes of docs/how-to/authentication.md, as they stand there, against a provider that has what they name. Of a
 // recipe only hosts are replaced, by the provider's on the loopback address, and files, by one with the secret.
 
 const secret = "what the provider knows us by";

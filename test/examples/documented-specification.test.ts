@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { readPage } from "../support/docs/page-blocks.ts";
 import { projectFolder } from "../../packages/testing/src/process/child-program.ts";
 
-// docs/specification.md: each file that a table names exists, each function is defined in its file, each test in its.
+// docs/reference/specification.md: each file that a table names exists, each function is defined in its file, each test in its.
 
 /** A file that a cell names, with the functions or the titles of tests that follow it. */
 interface Reference {
@@ -21,7 +21,7 @@ interface Row {
   readonly tests: readonly Reference[];
 }
 
-const page = readPage("docs/specification.md");
+const page = readPage("docs/reference/specification.md");
 const [, required = "", silent = ""] = page.split(/^## /m);
 
 function rowsOf(chapter: string): readonly Row[] {
@@ -46,7 +46,7 @@ function rowsOf(chapter: string): readonly Row[] {
 function referencesIn(cell: string, name: RegExp): readonly Reference[] {
   return cell.split("<br>").flatMap((part) => {
     const [, target = "", names = ""] = /^\[[^\]]+\]\(([^)]+)\)(.*)$/.exec(part) ?? [];
-    const file = relative(projectFolder, join(projectFolder, "docs", target));
+    const file = relative(projectFolder, join(projectFolder, "docs/reference", target));
     return target === "" ? [] : [{ file, names: [...names.matchAll(name)].map(([, each = ""]) => each) }];
   });
 }

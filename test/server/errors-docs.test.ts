@@ -9,7 +9,7 @@ import { projectFolder } from "../../packages/testing/src/process/child-program.
 import { projectFiles } from "../../packages/testing/src/project-files.ts";
 import { allSourceFiles, sourcePath } from "../../packages/testing/src/source-files.ts";
 
-/** A message of docs/errors.md, in a row of its own or with others. */
+/** A message of docs/reference/errors.md, in a row of its own or with others. */
 interface Documented {
   /** With `…` for what varies. */
   readonly message: string;
@@ -18,7 +18,7 @@ interface Documented {
   readonly errorCodes: readonly string[];
 }
 
-const page = readPage("docs/errors.md");
+const page = readPage("docs/reference/errors.md");
 
 const documented: readonly Documented[] = page.split("\n").flatMap((line) => {
   const [, messages, name, number, rest, codes = ""] =
@@ -89,18 +89,18 @@ test("the source has errors to look for", () => {
   expect(inCode.length).toBeGreaterThan(40);
 });
 
-test.each(inCode)('docs/errors.md has the message "$message" of $file', ({ message, errorCode }) => {
+test.each(inCode)('docs/reference/errors.md has the message "$message" of $file', ({ message, errorCode }) => {
   const rows = documented.filter((row) => matches(row.message, message));
   expect(rows).not.toEqual([]);
   if (errorCode !== undefined) expect(rows.flatMap((row) => row.errorCodes)).toContain(errorCode);
 });
 
-test.each(documented)('the message "$message" of docs/errors.md is in the source', ({ message }) => {
+test.each(documented)('the message "$message" of docs/reference/errors.md is in the source', ({ message }) => {
   const all = [...sources.values()].join("\n");
   expect(message.split("…").filter((part) => !all.includes(part))).toEqual([]);
 });
 
-test.each(documented)('the code of "$message" in docs/errors.md has its own number', ({ code, ...row }) => {
+test.each(documented)('the code of "$message" in docs/reference/errors.md has its own number', ({ code, ...row }) => {
   expect(row).toMatchObject({ name: codeName(code) });
 });
 
@@ -114,9 +114,9 @@ const unions = [
 ];
 const declared = unions.flatMap(({ codes }) => codes);
 
-test("docs/errors.md and docs/identifiers.md explain the identifiers that are declared, and no others", () => {
+test("docs/reference/errors.md and docs/reference/identifiers.md explain the identifiers that are declared, and no others", () => {
   expect(new Set(declared).size).toBe(declared.length);
-  expect(codesIn(page + readPage("docs/identifiers.md"))).toEqual(declared.toSorted());
+  expect(codesIn(page + readPage("docs/reference/identifiers.md"))).toEqual(declared.toSorted());
 });
 
 test.each(unions)("the identifiers of $file are those in use", ({ file, codes }) => {
@@ -129,8 +129,8 @@ test.each(declared)("a test brings about %s", (code) => {
   expect(tests).toMatch(new RegExp(`"${code}"|\\b${code}:|\\[${code}\\]`));
 });
 
-test("docs/identifiers.md has the rows of problems.ts, and no others of the gateway", () => {
-  const [, ofGateway = ""] = readPage("docs/identifiers.md").split(/^## /m);
+test("docs/reference/identifiers.md has the rows of problems.ts, and no others of the gateway", () => {
+  const [, ofGateway = ""] = readPage("docs/reference/identifiers.md").split(/^## /m);
   const source = sources.get("gateway/errors/problems.ts") ?? "";
   const comments = source.matchAll(/^ {2}\/\*\* (?<sentence>.+) \*\/\n {2}(?<name>ERR_\w+): /gm);
   const sentences = new Map([...comments].map(({ groups }) => [groups?.["name"], groups?.["sentence"]]));
@@ -157,14 +157,14 @@ function codeIn({ groups }: RegExpMatchArray): Code {
   return code;
 }
 
-test.each([...codesInSource])("docs/errors.md has the codes of %s in the source, and no others", (name, codes) => {
+test.each([...codesInSource])("docs/reference/errors.md has the codes of %s in the source, and no others", (name, codes) => {
   const inDocs = documented.filter(({ errorCodes }) => errorCodes.includes(name)).map(({ code }) => code);
   expect(new Set(inDocs)).toEqual(codes);
 });
 
 const outsideOperations = documented.filter(({ rest }) => rest !== "400" && rest !== "–");
 
-test.each(outsideOperations)('the HTTP status of "$message" in docs/errors.md is that of problems.ts', (row) => {
+test.each(outsideOperations)('the HTTP status of "$message" in docs/reference/errors.md is that of problems.ts', (row) => {
   const statuses = Object.entries(problems).flatMap(([name, problem]) =>
     row.errorCodes.includes(name) && "code" in problem ? [String(problem.httpStatus)] : [],
   );
@@ -175,7 +175,7 @@ const errors = Object.values(situations)
   .flat()
   .flatMap(({ name, want }) => (want.code === "ok" ? [] : [{ name, code: want.code, message: want.message ?? "" }]));
 
-test.each(errors)("docs/errors.md tells of a server that $name", ({ code, message }) => {
+test.each(errors)("docs/reference/errors.md tells of a server that $name", ({ code, message }) => {
   const rows = documented.filter((row) => matches(row.message, message));
   expect(rows.map((row) => codeName(row.code)?.toLowerCase())).toContain(code);
 });

@@ -170,7 +170,7 @@ describe("a server behind an identity provider", () => {
   });
 });
 
-describe("the recipes of docs/authentication.md", () => {
+describe("the recipes of docs/how-to/authentication.md", () => {
   const nobody = "00000000-0000-0000-0000-000000000000";
 
   test("work for Keycloak: keys by discovery below the realm, an encryption key beside them, a list of audiences", async () => {

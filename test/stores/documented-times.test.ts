@@ -8,7 +8,7 @@ import { watchIntervalMs as fileWatchIntervalMs } from "../../src/stores/sqlite/
 import { lockTimeoutMsDefault } from "../../src/stores/sqlite/transaction.ts";
 import { tryIntervalMs } from "../../src/stores/store-health.ts";
 
-const page = readFileSync(new URL("../../docs/storage.md", import.meta.url), "utf8").replaceAll(/\s+/g, " ");
+const page = readFileSync(new URL("../../docs/explanation/storage.md", import.meta.url), "utf8").replaceAll(/\s+/g, " ");
 
 test.each([
   { sentence: "another process holds the lock for 5 s", saidMs: 5_000, isMs: lockTimeoutMsDefault },
@@ -25,7 +25,7 @@ test.each([
   { sentence: "A statement that takes longer than 7 s", saidMs: 7_000, isMs: deleteTimeouts.answerTimeoutMs },
   { sentence: "turns readiness off within ten seconds", saidMs: 10_000, isMs: batchTimeoutMs },
   { sentence: "every ten seconds, a write that changes nothing", saidMs: 10_000, isMs: fileWatchIntervalMs },
-])("docs/storage.md says what holds: $sentence", ({ sentence, saidMs, isMs }) => {
+])("docs/explanation/storage.md says what holds: $sentence", ({ sentence, saidMs, isMs }) => {
   expect(page).toContain(sentence);
   expect(isMs).toBe(saidMs);
 });

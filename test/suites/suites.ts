@@ -29,7 +29,7 @@ export const suites: readonly Suite[] = [
     about: "contract, corpus and listener on node:http and node:http2, which `createGateway` serves by default",
     occasion: "run",
     whySeparate: "repeats tests of `unit`",
-    // Without those of what only the engine does: docs/gateway.md has a table.
+    // Without those of what only the engine does: docs/how-to/gateway.md has a table.
     files: [
       "test/contract/!(kept-heads).test.ts",
       "packages/gateway/test/corpus.test.ts",
@@ -314,7 +314,7 @@ export const suites: readonly Suite[] = [
   {
     kind: "files",
     name: "upgrade",
-    about: "two servers under load are upgraded to a release with another schema and go back (docs/upgrade.md)",
+    about: "two servers under load are upgraded to a release with another schema and go back (docs/how-to/upgrade.md)",
     occasion: "nightly",
     whySeparate: "takes three minutes",
     files: ["test/suites/upgrade/**/*.test.ts"],

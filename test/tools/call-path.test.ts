@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { runProgram } from "../../packages/testing/src/process/child-program.ts";
 
-/** More would be harder to follow in the code: docs/architecture.md, "How a request is answered", has eight steps. */
+/** More would be harder to follow in the code: docs/explanation/architecture.md, "How a request is answered", has eight steps. */
 const entriesMax = 16;
 
 const args = ["--import", "./tools/call-path/record-modules.ts", "tools/call-path/main.ts"];

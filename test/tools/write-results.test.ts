@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { resultsPage } from "../../tools/write-results.ts";
 import { readPage } from "../support/docs/page-blocks.ts";
 
-const page = readPage("docs/results.md");
+const page = readPage("docs/reference/results.md");
 
 function rowOf(suite: string, text: string): string | undefined {
   return text.split("\n").find((line) => line.startsWith(`| \`${suite}\` |`));

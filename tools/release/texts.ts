@@ -11,7 +11,7 @@ export const manifests: readonly string[] = [
 
 /** The pages and the files of deploy/, as paths from the project's folder: what may name a version. */
 export const filesWithNames: readonly string[] = globSync(
-  ["README.md", "packages/*/README.md", "docs/*.md", "deploy/**/*.{md,yaml}"],
+  ["README.md", "packages/*/README.md", "docs/**/*.md", "deploy/**/*.{md,yaml}"],
   { cwd: project },
 );
 

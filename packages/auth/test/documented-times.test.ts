@@ -8,7 +8,7 @@ import { askingMax, failuresMax, problemForMs } from "../src/introspection/intro
 import { introspectionTimeoutMs } from "../src/introspection/open-introspection-verifier.ts";
 import { defaultKeyTiming } from "../src/jwt/fetched-keys.ts";
 
-const page = readFileSync(new URL("../../../docs/authentication.md", import.meta.url), "utf8").replaceAll("\n", " ");
+const page = readFileSync(new URL("../../../docs/how-to/authentication.md", import.meta.url), "utf8").replaceAll("\n", " ");
 const { refreshMs, usableMs, coolDownMs, fetchMs, backOffMs, backOffMaxMs } = defaultKeyTiming;
 
 test.each([
@@ -22,6 +22,6 @@ test.each([
   `for ${failuresMax} different tokens in a row`,
   `or ${problemForMs / 1000} seconds have passed`,
   `${askingMax} requests are open at a time, for ${introspectionTimeoutMs / 1000} seconds each`,
-])("docs/authentication.md says what holds: %s", (sentence) => {
+])("docs/how-to/authentication.md says what holds: %s", (sentence) => {
   expect(page).toContain(sentence);
 });

@@ -3,11 +3,11 @@ import { expect, test } from "vitest";
 import { createTokenText, isMistyped } from "../src/token-text.ts";
 import { readPage } from "../../../test/support/docs/page-blocks.ts";
 
-const [, pattern = ""] = /`(plantstore_\[.*?)`/.exec(readPage("docs/authentication.md")) ?? [];
+const [, pattern = ""] = /`(plantstore_\[.*?)`/.exec(readPage("docs/how-to/authentication.md")) ?? [];
 
 const prefix = "plantstore_";
 
-test("every token has the form that docs/authentication.md gives to scanners, and its checksum", () => {
+test("every token has the form that docs/how-to/authentication.md gives to scanners, and its checksum", () => {
   for (let made = 0; made < 100; made++) {
     const text = createTokenText(prefix);
     expect(text).toMatch(new RegExp(`^${pattern}$`));

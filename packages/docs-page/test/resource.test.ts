@@ -87,12 +87,12 @@ describe.each(["1.1", "2"] as const)("over HTTP/%s", (version) => {
 test.each([
   { coding: "gzip", documented: /page takes (\d+) KB in\s+four requests/ },
   { coding: "br", documented: /\(in\s+Brotli (\d+)\)/ },
-])("in $coding the page has the size that docs/openapi.md says", async ({ coding, documented }) => {
+])("in $coding the page has the size that docs/how-to/openapi.md says", async ({ coding, documented }) => {
   const parts = paths.filter((path) => path.startsWith("/docs"));
   const header: readonly Field[] = [["accept-encoding", coding]];
   const sent = await Promise.all(parts.map((path) => exchange(at, "2", { httpMethod: "GET", path, header })));
   const bytes = sent.reduce((sum, { body }) => sum + body.length, 0);
-  const [, kilobytes] = documented.exec(readFileSync("docs/openapi.md", "utf8")) ?? [];
+  const [, kilobytes] = documented.exec(readFileSync("docs/how-to/openapi.md", "utf8")) ?? [];
   expect(Math.abs(bytes / 1000 / Number(kilobytes) - 1)).toBeLessThan(0.05);
   expect(parts).toHaveLength(4);
 });

@@ -6,10 +6,10 @@ import { defaultLimits, defaultReadMaxBytes } from "../src/exchange/limits.ts";
 import { isSince } from "../../testing/src/peer-version.ts";
 import { sourceFiles } from "../../testing/src/source-files.ts";
 
-// The tables of options in docs/gateway.md, both ways: each has its row, and each row its option.
+// The tables of options in docs/how-to/gateway.md, both ways: each has its row, and each row its option.
 
 const root = join(import.meta.dirname, "../../..");
-const guide = readFileSync(join(root, "docs/gateway.md"), "utf8");
+const guide = readFileSync(join(root, "docs/how-to/gateway.md"), "utf8");
 const section = guide.slice(guide.indexOf("## Options"), guide.indexOf("## Who may call"));
 const connect = "node_modules/@connectrpc/connect/dist/esm";
 
@@ -56,8 +56,8 @@ test.each(options)("the guide has a row for the option %s", (option) => {
   expect(rows.has(option)).toBe(true);
 });
 
-test("docs/rest-options.md has a row for each option of a service, and no others", () => {
-  const page = readFileSync(join(root, "docs/rest-options.md"), "utf8");
+test("docs/reference/rest-options.md has a row for each option of a service, and no others", () => {
+  const page = readFileSync(join(root, "docs/reference/rest-options.md"), "utf8");
   const listed = [...page.matchAll(/^\| `(\w+)` \|/gm)].map(([, name = ""]) => name);
   expect(listed.toSorted()).toEqual(serviceOptions.toSorted());
 });

@@ -9,11 +9,11 @@ import type { Address, Field, HttpAnswer } from "../../testing/src/carriers/exch
 import { exchangeHttp1 } from "../../testing/src/carriers/http1-connection.ts";
 import { startKitchenSink, type TestGateway } from "../../testing/src/gateway/kitchen-sink.ts";
 
-// The tables of docs/peers.md that compare the gateway with its peers: what the two of requests say of the gateway is
+// The tables of docs/reference/peers.md that compare the gateway with its peers: what the two of requests say of the gateway is
 // run here.
 
 const root = join(import.meta.dirname, "../../..");
-const page = readFileSync(join(root, "docs/peers.md"), "utf8");
+const page = readFileSync(join(root, "docs/reference/peers.md"), "utf8");
 
 /** One row: what it is about, the gateway's own cell, and those of the four peers. */
 interface TableRow {

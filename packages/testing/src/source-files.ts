@@ -9,7 +9,7 @@ export function sourceFiles(folder: string): string[] {
     .toSorted();
 }
 
-/** The folders of the source code, by the names that docs/architecture.md has for them. */
+/** The folders of the source code, by the names that docs/explanation/architecture.md has for them. */
 export const sourceFolders: Readonly<Record<string, string>> = {
   plantstore: "src",
   ...Object.fromEntries(

@@ -64,8 +64,8 @@ describe("the verdict on a fault", () => {
     expect(verdictOn(fault)).toBe(verdict);
   });
 
-  test("is in docs/storage.md as it is in code", () => {
-    const docs = readFileSync(new URL("../../../docs/storage.md", import.meta.url), "utf8");
+  test("is in docs/explanation/storage.md as it is in code", () => {
+    const docs = readFileSync(new URL("../../../docs/explanation/storage.md", import.meta.url), "utf8");
     const rows = [...docs.matchAll(/^\| `(\w+)` \| ([\w-]+) \| (.*) \|$/gm)];
     const documented = rows.map(([, sqlState, verdict, why]) => ({ sqlState, verdict, why }));
     expect(documented).toEqual(faultTable);

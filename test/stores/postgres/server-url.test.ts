@@ -222,21 +222,21 @@ const parametersOfLibpq = `
   scram_server_key service servicefile target_session_attrs load_balance_hosts oauth_issuer oauth_client_id
   oauth_client_secret oauth_scope`;
 
-/** The parameters in the table of docs/storage.md. */
+/** The parameters in the table of docs/explanation/storage.md. */
 function documentedParameters(): readonly string[] {
-  const page = readFileSync(new URL("../../../docs/storage.md", import.meta.url), "utf8");
+  const page = readFileSync(new URL("../../../docs/explanation/storage.md", import.meta.url), "utf8");
   const [, table = ""] = /^\| parameter \| value \|\n\|---\|---\|\n((?:\|.*\n)+)/m.exec(page) ?? [];
   // Those in the second column are values, except for the other spelling of sslmode.
   return [...table.split("\n").flatMap((row) => row.split("|")[1]?.match(/\w+/g) ?? []), "ssl"];
 }
 
-test("lists no parameter in docs/storage.md that libpq does not have", () => {
+test("lists no parameter in docs/explanation/storage.md that libpq does not have", () => {
   expect(documentedParameters()).toHaveLength(15);
   expect(parametersOfLibpq.match(/\w+/g)).toEqual(expect.arrayContaining([...documentedParameters()]));
 });
 
 test.each(parametersOfLibpq.match(/\w+/g) ?? [])(
-  "%s is in the table of docs/storage.md, or refused by name",
+  "%s is in the table of docs/explanation/storage.md, or refused by name",
   (name) => {
     // A value that none of them takes, so that each of them has something to say, unless it takes any text.
     const refusal = refusalOf(`postgres://db/p?${name}=%20`);

@@ -30,7 +30,7 @@ import {
 import { schemaOf } from "../../support/plants/schema-of.ts";
 
 // A session has settings of its database and role and, behind a pooler, what other clients have set on its connection.
-// docs/storage.md lists those that a promise of the store would depend on, and names these tests.
+// docs/explanation/storage.md lists those that a promise of the store would depend on, and names these tests.
 
 let server: PostgresServer;
 beforeAll(async () => {

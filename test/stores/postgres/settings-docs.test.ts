@@ -5,7 +5,7 @@ import { leftOnConnections } from "../../support/plants/left-on-connections.ts";
 import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";
 import { sourceFiles } from "../../../packages/testing/src/source-files.ts";
 
-const page = join(projectFolder, "docs/storage.md");
+const page = join(projectFolder, "docs/explanation/storage.md");
 const text = readFileSync(page, "utf8");
 const chapter = text.slice(text.indexOf("### Settings of a session"), text.indexOf("### Faults"));
 
@@ -39,7 +39,7 @@ const demanded = [
   "TimeZone",
 ];
 
-describe("the table of the settings of a session in docs/storage.md", () => {
+describe("the table of the settings of a session in docs/explanation/storage.md", () => {
   test("has every setting that a promise could depend on", () => {
     expect(documented).toEqual(expect.arrayContaining(demanded));
   });

@@ -376,7 +376,7 @@ describe("an SQLite store", () => {
   });
 });
 
-// What comes of it is in docs/operations.md: the server ends with exit code 74, or waits for an operator.
+// What comes of it is in docs/how-to/operations.md: the server ends with exit code 74, or waits for an operator.
 describe("an SQLite store that cannot go on", () => {
   test.each<{
     name: string;

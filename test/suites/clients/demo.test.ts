@@ -7,7 +7,7 @@ import { type CommandLine, startNode } from "../../../packages/testing/src/proce
 import { blocksRunBy } from "../../support/docs/page-blocks.ts";
 import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
 
-// The sessions with the demo that README.md and docs/demo.md show: each command is run against the server of `npm
+// The sessions with the demo that README.md and docs/tutorials/demo.md show: each command is run against the server of `npm
 // start`, and its output is compared with the page. Replaced are the address, the token and its file, by those of this run.
 
 /** One command of a session, and the output that the page shows. */

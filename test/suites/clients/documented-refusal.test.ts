@@ -13,7 +13,7 @@ function comparable(answer: string): string {
   return answer.replaceAll(/^x-request-id: [0-9a-f]{16}-[0-9a-z]+$/gm, "x-request-id: …");
 }
 
-describe("docs/authentication.md, curl", () => {
+describe("docs/how-to/authentication.md, curl", () => {
   test.each(blocksRunBy("test/suites/clients/documented-refusal.test.ts"))("line $line", async ({ text }) => {
     const [command = "", ...shown] = text.replace(/^\$ /, "").split("\n");
     await using server = await startPlantServer();

@@ -8,11 +8,11 @@ import { projectFolder } from "../../../packages/testing/src/process/child-progr
 import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
 import { startPlantServer, tokens } from "../../support/server/plant-server.ts";
 
-const page = readFileSync(join(projectFolder, "docs/clients.md"), "utf8");
+const page = readFileSync(join(projectFolder, "docs/how-to/clients.md"), "utf8");
 const commands = [...page.matchAll(/^(?:curl|grpcurl|buf curl) .*$/gm)].map(([command]) => command);
 const path = [join(projectFolder, "node_modules/.bin"), process.env["PATH"]].join(delimiter);
 
-describe("docs/clients.md, shell", () => {
+describe("docs/how-to/clients.md, shell", () => {
   test.each(commands)("%s", async (documented) => {
     using folder = createTempFolder();
     const authorityFile = folder.file("authority.pem");

@@ -149,7 +149,7 @@ describe.each(packages)("$name", ({ name, omit = [], broken = {} }) => {
     const services = [...files]
       .filter((type) => type.kind === "service")
       .filter((type) => type.file.proto.package === name);
-    // As docs/openapi.md has it: many of Google's comments have patterns of names.
+    // As docs/how-to/openapi.md has it: many of Google's comments have patterns of names.
     const comments = new Map([...readComments(definition)].map(([of, text]) => [of, text.replaceAll("*/", "* /")]));
     const document = createOpenApi(services, { info: { title: name, version: "1" }, comments, rest });
     file = join(folder.folder, "openapi.json");
@@ -169,7 +169,7 @@ describe.each(packages)("$name", ({ name, omit = [], broken = {} }) => {
   );
 
   test.each(compiled.filter(({ tool }) => tool in broken))(
-    "$tool makes a client that does not compile, as docs/openapi.md says",
+    "$tool makes a client that does not compile, as docs/how-to/openapi.md says",
     async (each) => {
       await expect(buildClient(each, folder)).rejects.toThrow(broken[each.tool]);
     },

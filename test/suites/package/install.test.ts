@@ -16,7 +16,7 @@ import {
 
 // A new project, by each package manager: what comes with the packages, and that the gateway serves.
 
-/** The commands of docs/packages.md for npm: for the gateway alone, and for all of them. */
+/** The commands of docs/how-to/packages.md for npm: for the gateway alone, and for all of them. */
 const [, inProject, onServer] = blocksRunBy("test/suites/package/install.test.ts");
 const [forGateway = "", forAll = ""] = inProject?.text.split("\n") ?? [];
 /** Those for a server. */
@@ -153,7 +153,7 @@ test("an operator installs the command as documented, and serves with what it ma
 test.each(["@plantstore/gateway", "@plantstore/operators", "plantstore"] as const)(
   "the tarball of %s has the size that is documented",
   (name) => {
-    const row = readPage("docs/packages.md")
+    const row = readPage("docs/how-to/packages.md")
       .split("\n")
       .find((line) => line.startsWith(`| \`${name}\` |`));
     const documented = Number(/tarball of about (\d+) KB/.exec(row ?? "")?.[1]) * 1000;
@@ -165,7 +165,7 @@ test("the plant store comes with as many packages as are documented", () => {
   const project = createProject(ownPackages());
   project.run("npm", "install", "--no-audit", "--no-fund");
   const installed = installedPackages(project);
-  expect(readPage("docs/packages.md")).toContain(`is ${String(installed.length)} packages and`);
+  expect(readPage("docs/how-to/packages.md")).toContain(`is ${String(installed.length)} packages and`);
 });
 
 test("the gateway refuses a service that another copy of protobuf-es describes", () => {
@@ -207,9 +207,9 @@ test("the gateway serves on the oldest peers, which a project has locked", () =>
   });
 });
 
-test("docs/packages.md names the oldest peers", () => {
+test("docs/how-to/packages.md names the oldest peers", () => {
   const names = oldestPeers.map(({ name, version }) => `\`${name}\` ${version.replace(/\.0$/, "")}`);
-  expect(readPage("docs/packages.md").replaceAll("\n", " ")).toContain(
+  expect(readPage("docs/how-to/packages.md").replaceAll("\n", " ")).toContain(
     `Any version from ${names.join(" and ")} will do`,
   );
 });

@@ -15,7 +15,7 @@ import { createUserProject, packed, type UserProject } from "../../support/packa
 import { compilers } from "../../support/package/compilers.ts";
 import { startProgram } from "../../../packages/testing/src/process/command-line.ts";
 
-// The table of runtimes in docs/versions.md, every cell of it: the gateway as it is installed, on each runtime.
+// The table of runtimes in docs/reference/versions.md, every cell of it: the gateway as it is installed, on each runtime.
 
 const certificate = createCertificate("localhost");
 
@@ -144,8 +144,8 @@ test.each([
   expect(user.tryToRun(file, "node_modules/.bin/plantstore", "--version")).toMatch(says);
 });
 
-test("docs/versions.md shows these runtimes and rows, and no others", () => {
-  const shown = readPage("docs/versions.md")
+test("docs/reference/versions.md shows these runtimes and rows, and no others", () => {
+  const shown = readPage("docs/reference/versions.md")
     .split("\n")
     .filter((line) => line.startsWith("| ") && (line.endsWith(" y |") || line.includes("Node 22 |")))
     .map((line) => line.slice(2, -2).split(" | "));
@@ -153,7 +153,7 @@ test("docs/versions.md shows these runtimes and rows, and no others", () => {
   expect(shown).toEqual([["the gateway", ...Object.keys(runtimes)], ...rows.map(({ row }) => [row, ...yes])]);
 });
 
-test("docs/versions.md shows the versions that are tested, and no others", () => {
+test("docs/reference/versions.md shows the versions that are tested, and no others", () => {
   const { peerDependencies } = gatewayManifest;
   const { devDependencies } = projectManifest;
   const versionsOf = (name: string): string[] =>
@@ -166,7 +166,7 @@ test("docs/versions.md shows the versions that are tested, and no others", () =>
     ...["Node", "Bun", "Deno"].map((name) => [name, ...ends(versionsOf(name))]),
     ["TypeScript", ...ends(compilers)],
   ];
-  const section = readPage("docs/versions.md").split("## What is tested\n\n")[1]?.split("\n\n")[0] ?? "";
+  const section = readPage("docs/reference/versions.md").split("## What is tested\n\n")[1]?.split("\n\n")[0] ?? "";
   const shown = section
     .trim()
     .split("\n")

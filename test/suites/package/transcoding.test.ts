@@ -13,7 +13,7 @@ test("the transcoding suite comes alone, with its contract, and lists its cases"
   const pack = ["pack", "--silent", "--pack-destination", user.path, join(projectFolder, "dist/conformance")];
   const tarball = execFileSync("npm", pack, { cwd: user.path, encoding: "utf8" }).trim();
   const documented = /`@plantstore\/transcoding-conformance` .*tarball of about (\d+) KB/.exec(
-    readPage("docs/packages.md"),
+    readPage("docs/how-to/packages.md"),
   );
   expect(Math.abs(statSync(join(user.path, tarball)).size / (1000 * Number(documented?.[1])) - 1)).toBeLessThan(0.15);
   user.run("npm", "install", "--no-audit", "--no-fund", `./${tarball}`);

@@ -6,7 +6,7 @@ import { createUserProject, installedPackages, packed } from "../../support/pack
 import { type CommandLine, startProgram } from "../../../packages/testing/src/process/command-line.ts";
 import { freePort } from "../../../packages/testing/src/process/free-port.ts";
 
-// Every block of docs/tutorial.md in its order, in a folder that has the gateway's tarball and nothing else. A file is
+// Every block of docs/tutorials/first-service.md in its order, in a folder that has the gateway's tarball and nothing else. A file is
 // named by its first line. Replaced are the ports, by free ones; nothing of the project's is on PATH but its Node.
 
 const ports = new Map([

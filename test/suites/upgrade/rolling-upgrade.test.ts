@@ -9,7 +9,7 @@ import { openGrpcCaller, openRestCaller, startLoad } from "../../support/restart
 import { makeReleases, type Releases } from "./next-release.ts";
 import { openShell, type Shell } from "./shell.ts";
 
-// The commands of docs/upgrade.md, in their order.
+// The commands of docs/how-to/upgrade.md, in their order.
 const [expand = "", replace = "", goBack = ""] = blocksRunBy("test/suites/upgrade/rolling-upgrade.test.ts").map(
   ({ text }) => text,
 );

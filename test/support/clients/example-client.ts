@@ -10,7 +10,7 @@ import { answerLimitMs, authorityOf } from "./client-program.ts";
 
 /** A project of `examples/clients/`. */
 export interface ExampleClient {
-  /** Its folder, which is also the language of its lines in docs/clients.md. */
+  /** Its folder, which is also the language of its lines in docs/how-to/clients.md. */
   readonly language: string;
   /** The file of its program, whose first comment has the commands. */
   readonly program: string;
@@ -20,7 +20,7 @@ export interface ExampleClient {
 
 const commandLine = /^[\s/!*]+((?:buf|go|python|mvn|java|cargo) .*)$/gm;
 
-/** Describes that the project does what its first comment says, and that docs/clients.md shows lines of it. */
+/** Describes that the project does what its first comment says, and that docs/how-to/clients.md shows lines of it. */
 export function describeExample({ language, program, environment }: ExampleClient): void {
   describe(`examples/clients/${language}`, { timeout: answerLimitMs }, () => {
     const text = readFileSync(join(projectFolder, "examples/clients", language, program), "utf8");
@@ -49,7 +49,7 @@ export function describeExample({ language, program, environment }: ExampleClien
       expect(await run(cleartext)).toBe("there is no plant 42\n");
     });
 
-    test("has the lines that docs/clients.md shows, in their order", () => {
+    test("has the lines that docs/how-to/clients.md shows, in their order", () => {
       const lines = text.split("\n").map((line) => line.trim());
       const shown = documentedLines(language);
       expect(lines.filter((line) => shown.includes(line))).toEqual(shown);
@@ -69,8 +69,8 @@ function layOut(language: string): string {
 }
 
 function documentedLines(language: string): string[] {
-  const page = readFileSync(join(projectFolder, "docs/clients.md"), "utf8");
+  const page = readFileSync(join(projectFolder, "docs/how-to/clients.md"), "utf8");
   const [, lines] = new RegExp(`^\`\`\`${language}\\n(.*?)\\n\`\`\`$`, "ms").exec(page) ?? [];
-  if (lines === undefined) throw new Error(`docs/clients.md has no lines of ${language}`);
+  if (lines === undefined) throw new Error(`docs/how-to/clients.md has no lines of ${language}`);
   return lines.split("\n").map((line) => line.trim());
 }

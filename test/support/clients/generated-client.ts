@@ -17,7 +17,7 @@ export type Step = readonly [program: string, ...args: string[]];
 export interface Generator {
   /** Its name, and that of its recipe, `test/suites/generators/<tool>/`. */
   readonly tool: string;
-  /** What it needs, as the table of docs/openapi.md has it. */
+  /** What it needs, as the table of docs/how-to/openapi.md has it. */
   readonly option?: string;
   /** Generates a client into the folder `client` of the recipe, which is empty, and compiles it. */
   readonly steps: readonly Step[];
@@ -81,7 +81,7 @@ export async function expectWorkingClient(generator: Generator, place: Generator
   const [program, ...args] = generator.command;
   const url = `http://127.0.0.1:${server.address.port}`;
   expect(await buildStep(program, [...args, url], place)).toBe(transcript);
-  const page = readFileSync(join(projectFolder, "docs/openapi.md"), "utf8");
+  const page = readFileSync(join(projectFolder, "docs/how-to/openapi.md"), "utf8");
   expect(page).toContain(generator.option ?? "## Generators");
 }
 

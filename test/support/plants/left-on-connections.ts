@@ -2,7 +2,7 @@
 export interface LeftOnConnections {
   /** The rest of a sentence that begins with "another client leaves". */
   readonly name: string;
-  /** What is left, as docs/storage.md names it. */
+  /** What is left, as docs/explanation/storage.md names it. */
   readonly settings: readonly string[];
   /** The statements of the other client, which may be repeated. */
   readonly sql: string;
@@ -10,7 +10,7 @@ export interface LeftOnConnections {
   readonly refuses?: true;
 }
 
-/** Everything that docs/storage.md lists. The roles `neighbor`, without rights, and `gardener`, with some, must exist. */
+/** Everything that docs/explanation/storage.md lists. The roles `neighbor`, without rights, and `gardener`, with some, must exist. */
 export const leftOnConnections: readonly LeftOnConnections[] = [
   { name: "another schema", settings: ["search_path"], sql: "SET search_path = neighbor" },
   {

@@ -1,7 +1,7 @@
 /**
  * The identifiers of what this package refuses and logs, beside those of the gateway: `errorCode` of the error that answers
- * a call, and of lines of the log. None changes its meaning; a release may add some. docs/errors.md and
- * docs/identifiers.md explain each.
+ * a call, and of lines of the log. None changes its meaning; a release may add some. docs/reference/errors.md and
+ * docs/reference/identifiers.md explain each.
  */
 export type AuthErrorCode =
   // Refusals of a credential, and of a call.

@@ -5,7 +5,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
  * changes its meaning; a release may add some.
  *
  * {@link problem} uses the code and the status of the row, unless its caller passes others and says why. Errors without a
- * code never reach a client. The comment of each row is its sentence in docs/identifiers.md, which a test compares; as a
+ * code never reach a client. The comment of each row is its sentence in docs/reference/identifiers.md, which a test compares; as a
  * value it would be part of each bundle.
  */
 export const problems = {

@@ -9,7 +9,7 @@ import { movedOptions } from "./handlers.ts";
 
 // What grpc-gateway's own integration tests send, answered here as they are, by options, or otherwise.
 
-/** The options of docs/migration.md. */
+/** The options of docs/how-to/migration.md. */
 const everyOption = [
   "lenient",
   "ignoreBodies",

@@ -4,7 +4,7 @@ import { createGateway } from "../../src/index.ts";
 import { KitchenSink } from "../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { startKitchenSink } from "../../../testing/src/gateway/kitchen-sink.ts";
 
-// What docs/rest-options.md says works without an option of REST.
+// What docs/reference/rest-options.md says works without an option of REST.
 
 const rpc = "/kitchensink.v1.KitchenSink/Query?x=a%20b";
 

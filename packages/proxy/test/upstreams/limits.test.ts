@@ -56,7 +56,7 @@ const { connectionsDefault, connectionsMax } = defaults;
 // Each where users read it: on the page, or at the option.
 test.each([
   {
-    file: "docs/transports.md",
+    file: "docs/how-to/transports.md",
     says: [
       `${connectionsDefault} connections to each server`,
       `${text(callsPerConnection)} calls on each`,

@@ -1,7 +1,7 @@
 import { sqlStateOf } from "./sql-state.ts";
 
 // A pooler hands a connection from one client to the next together with what the client has set, and a role or database
-// has settings, too. This file makes promises of the store independent of them; docs/storage.md lists them all.
+// has settings, too. This file makes promises of the store independent of them; docs/explanation/storage.md lists them all.
 
 // A commit is an acknowledgement, so it waits for the disk and for synchronous standbys. NULL stands for what the
 // connection began with, without any SET: of that, `remote_apply` is kept, which waits for more.

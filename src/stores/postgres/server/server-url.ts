@@ -75,7 +75,7 @@ const supported: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Reads `postgres://user:password@host:port/database?parameters` as libpq does. docs/storage.md lists the parameters;
+ * Reads `postgres://user:password@host:port/database?parameters` as libpq does. docs/explanation/storage.md lists the parameters;
  * one that is not supported is refused, since it might be there for safety.
  *
  * Several hosts are separated by commas; the writable one is used. `target_session_attrs` may say the same, as

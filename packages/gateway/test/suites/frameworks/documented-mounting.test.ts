@@ -9,7 +9,7 @@ import { exchangeHttp1 } from "../../../../testing/src/carriers/http1-connection
 import { blocksRunBy } from "../../../../../test/support/docs/page-blocks.ts";
 import { createTempFolder } from "../../../../testing/src/process/temp-folder.ts";
 
-// The blocks with which docs/gateway.md mounts the gateway in an application, each in one of the framework that its
+// The blocks with which docs/how-to/gateway.md mounts the gateway in an application, each in one of the framework that its
 // comment names.
 
 const framework = createRequire(join(projectFolder, "examples/frameworks/package.json"));
