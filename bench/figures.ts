@@ -6,6 +6,9 @@ import type { Percentiles } from "./load/load.ts";
 /** The name under which this project's own server runs. */
 export const ownName = "plantstore";
 
+/** The name of this project's own server on node:http and node:http2 instead of its engine. */
+export const ownNodeName = "plantstore on node's HTTP";
+
 /** The name of this project's own server on an SQLite file; the others keep their plants in memory. */
 export const ownSqliteName = "plantstore on SQLite";
 

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { ownName, ownSqliteName } from "./figures.ts";
+import { ownName, ownNodeName, ownSqliteName } from "./figures.ts";
 import { h2loadLoad } from "./load/h2load.ts";
 import type { Load, LoadShape } from "./load/load.ts";
 import { ownLoad } from "./load/own-load.ts";
@@ -78,6 +78,7 @@ const nodeHttp = server("node:http", "servers/node-http");
 const nodeNet = server("node:net", "servers/net");
 const nodeHttp2 = server("node:http2", "servers/node-http2");
 const own = server(ownName, "servers/plantstore");
+const ownOnNode = server(ownNodeName, "servers/plantstore", { HTTP_ENGINE: "node" });
 const ownOnSqlite = server(ownSqliteName, "servers/plantstore-sqlite");
 const grpcJs = server("grpc-js", "servers/grpc-js");
 
@@ -106,6 +107,7 @@ export const scenarios: readonly Scenario[] = [
       nodeHttp,
       nodeNet,
       own,
+      ownOnNode,
       ownOnSqlite,
       ...installedPeers("fastify", "hono", "express"),
       ...nativeSubjects("rest"),
@@ -118,7 +120,13 @@ export const scenarios: readonly Scenario[] = [
     shape: connectShape,
     load: http1Load(connectShape),
     probe: http1Probe(connectShape),
-    subjects: [nodeHttp, nodeNet, own, server("connect-node", "servers/connect-node", { HTTP_VERSION: "1.1" })],
+    subjects: [
+      nodeHttp,
+      nodeNet,
+      own,
+      ownOnNode,
+      server("connect-node", "servers/connect-node", { HTTP_VERSION: "1.1" }),
+    ],
   },
   {
     name: "grpc",
@@ -129,6 +137,7 @@ export const scenarios: readonly Scenario[] = [
     subjects: [
       nodeHttp2,
       own,
+      ownOnNode,
       grpcJs,
       server("connect-node", "servers/connect-node", { HTTP_VERSION: "2" }),
       ...nativeSubjects("grpc"),

@@ -7,6 +7,7 @@ import {
   type Figures,
   type MemoryFigures,
   ownName,
+  ownNodeName,
   ownSqliteName,
   readFigures,
   type ScaleFigures,
@@ -100,7 +101,7 @@ function nameOf(name: string, at: number): string {
 }
 
 function ownInBold(name: string): string {
-  return name === ownName || name === ownSqliteName ? `**${name}**` : name;
+  return [ownName, ownNodeName, ownSqliteName].includes(name) ? `**${name}**` : name;
 }
 
 function measuredLine({ measured: { date, node, cores }, foreignLoad }: CallFigures): string {

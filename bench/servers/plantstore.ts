@@ -6,7 +6,8 @@ import { serve } from "./serve.ts";
 import { fakeStore } from "../../test/support/plants/fake-store.ts";
 
 // The whole plant server as it runs in production, but for its store: every protocol on the one port,
-// credentials checked, request ids, errors made safe, health probes there. Calls are not logged.
+// credentials checked, request ids, errors made safe, health probes there. Calls are not logged. `HTTP_ENGINE=node` serves
+// it with node:http and node:http2.
 
 const { createPlantServer, openTokenVerifier, parsePlainTokens } =
   await importEntry<typeof import("../../src/index.ts")>("plantstore/index");
@@ -16,6 +17,7 @@ const plants = createBenchPlants();
 const server = createPlantServer({
   auth: valueOf(await openTokenVerifier({ tokens: valueOf(parsePlainTokens(benchToken)) }, noLog)),
   store: fakeStore({ delete: (id) => Promise.resolve(plants.delete(id)) }),
+  ...(process.env["HTTP_ENGINE"] === "node" && { httpEngine: "node" as const }),
   ...(await measured()),
 });
 await serve(() => server.listen({ host: "127.0.0.1", handedOver: process.env["HANDED_OVER"] !== undefined }));
