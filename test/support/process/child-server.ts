@@ -2,6 +2,7 @@ import { dirname } from "node:path";
 import { createMissingStore } from "../plants/sqlite-file.ts";
 import { startCommandLine } from "../../../packages/testing/src/process/command-line.ts";
 import type { Address } from "../../../packages/testing/src/carriers/exchange.ts";
+import { isNodeEngine } from "../../../packages/testing/src/gateway/test-engine.ts";
 import { tokens } from "../server/plant-server.ts";
 
 /** The whole server as an operator runs it: a process of its own, started by the command line. */
@@ -23,6 +24,7 @@ export async function startChildServer(databaseFile: string): Promise<ChildServe
     DATABASE_URL: `sqlite:${databaseFile}`,
     PLANTSTORE_TOKENS: tokens.good,
     PLANTSTORE_DRAIN_DELAY_MS: "0",
+    ...(isNodeEngine && { PLANTSTORE_HTTP_ENGINE: "node" }),
   });
   // The log line that says where the server listens is the one with a port in it.
   const [, port] = await server.find(/"port":(\d+)/).catch(async (reason: unknown) => {

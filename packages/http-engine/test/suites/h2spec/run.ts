@@ -4,7 +4,9 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import type { Http2Stream } from "../../../src/http2/index.ts";
 import { testSeed } from "../../../../testing/src/test-seed.ts";
-import { answer, receiving, startEngine } from "../../../../testing/src/http2/http2-engine.ts";
+import { createGateway } from "../../../../gateway/src/index.ts";
+import { isNodeEngine } from "../../../../testing/src/gateway/test-engine.ts";
+import { answer, type Engine, receiving, startEngine } from "../../../../testing/src/http2/http2-engine.ts";
 import { hasProgram } from "../../../../testing/src/process/tools-folder.ts";
 import { makeRoundTrips } from "./hpack-round-trips.ts";
 
@@ -12,6 +14,8 @@ import { makeRoundTrips } from "./hpack-round-trips.ts";
 //
 // h2spec, the conformance suite of HTTP/2. The engine listens by itself: on a port that it shares with HTTP/1.1, a
 // preface that is wrong is a request of HTTP/1.1 that is wrong. Arguments go to the suite: `-- --verbose http2/6.9`.
+//
+// With `TEST_HTTP_ENGINE=node` it is a gateway on node:http2, which fails the cases of `notOnNode` and no others.
 //
 // The round trips of random header lists with the HPACK of Go. `-- --seed 42` repeats those of one connection.
 
@@ -24,6 +28,20 @@ const suiteModule = "github.com/summerwind/h2spec/cmd/h2spec@v2.2.1+incompatible
 
 /** The cases of this release, the strict ones among them. */
 const casesWanted = 146;
+
+/** The strict cases that node:http2 does not pass, on a port that it shares with HTTP/1.1. */
+const notOnNode: ReadonlySet<string> = new Set([
+  "2: Sends invalid connection preface",
+  "8: closed: Sends a DATA frame after sending RST_STREAM frame",
+  "9: closed: Sends a HEADERS frame after sending RST_STREAM frame",
+  "11: closed: Sends a DATA frame",
+  "12: closed: Sends a HEADERS frame",
+  "2: Sends stream identifier that is numerically smaller than previous",
+  "2: Sends PRIORITY frame that depend on itself",
+  "1: Sends a PRIORITY frame with 0x0 stream identifier",
+  "2: Sends a PING frame with ACK",
+  "3: Sends multiple WINDOW_UPDATE frames increasing the flow control window to above 2^31-1 on a stream",
+]);
 
 /** Milliseconds to an answer: as long as it takes to open the streams that together are too many. */
 const answerAfterMs = 20;
@@ -39,10 +57,11 @@ if (!hasProgram("go")) {
 }
 const args = process.argv.slice(2);
 const [option, seed] = args;
+const limits = { concurrentStreams: 16 };
 const tallies: Tally[] = [];
 if (option !== "--seed") tallies.push(await runSuite());
 if (option === "--seed") tallies.push(await roundTrips(Number(seed), 1));
-else if (args.length === 0) tallies.push(await roundTrips(testSeed, roundTripsWanted));
+else if (args.length === 0 && !isNodeEngine) tallies.push(await roundTrips(testSeed, roundTripsWanted));
 const passed = tallies.reduce((sum, tally) => sum + tally.passed, 0);
 const failed = tallies.reduce((sum, tally) => sum + tally.failed, 0);
 const file = process.env["TEST_REPORT"];
@@ -58,8 +77,8 @@ async function runSuite(): Promise<Tally> {
   if (spawnSync(suite, ["--version"]).error !== undefined) {
     execFileSync("go", ["install", suiteModule], { stdio: "inherit" });
   }
-  await using engine = await startEngine({ serve: answerLater, limits: { concurrentStreams: 16 } });
-  const { address, port } = engine.address;
+  await using server = isNodeEngine ? await startOnNode() : await startEngine({ serve: answerLater, limits });
+  const { address, port } = server.address;
   const child = spawn(suite, ["-h", address, "-p", String(port), "--strict", ...args], {
     stdio: ["ignore", "pipe", "inherit"],
   });
@@ -67,11 +86,21 @@ async function runSuite(): Promise<Tally> {
   // What went wrong, if anything, and the count.
   const failures = output.indexOf("Failures:");
   process.stdout.write(failures < 0 ? `${output.trimEnd().split("\n").at(-1)}\n` : output.slice(failures));
-  const [, good = 0, skipped = 0, bad = 0] =
-    /(\d+) passed, (\d+) skipped, (\d+) failed/.exec(output)?.map(Number) ?? [];
+  const counts = /(\d+) passed, (\d+) skipped, (\d+) failed/.exec(output)?.map(Number) ?? [];
+  const [, good = 0, skipped = 0] = counts;
+  const names = [...output.slice(failures).matchAll(/× (\d+: .*)/g)].map(([, name = ""]) => name.trimEnd());
+  const known = failures < 0 || !isNodeEngine ? 0 : names.filter((name) => notOnNode.has(name)).length;
+  const bad = (counts[3] ?? 0) - known;
   // Arguments choose cases; without any it must be all of them. A skipped case was not checked at all.
-  const missing = args.length > 0 ? skipped + bad : Math.max(casesWanted - good, skipped + bad);
+  const missing = args.length > 0 ? skipped + bad : Math.max(casesWanted - good - known, skipped + bad);
   return { passed: good, failed: missing };
+}
+
+/** Starts a gateway on node:http and node:http2, which responds 404. */
+async function startOnNode(): Promise<Pick<Engine, "address"> & AsyncDisposable> {
+  const gateway = createGateway({ routes: () => {} });
+  const { address, port } = await gateway.listen({ host: "127.0.0.1", port: 0 });
+  return { address: { address, port }, [Symbol.asyncDispose]: () => gateway.close() };
 }
 
 async function roundTrips(firstSeed: number, count: number): Promise<Tally> {
