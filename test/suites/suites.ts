@@ -29,7 +29,7 @@ export const suites: readonly Suite[] = [
     about: "contract, corpus and listener on node:http and node:http2, which `createGateway` serves by default",
     occasion: "run",
     whySeparate: "repeats tests of `unit`",
-    // Without those of what only the engine does: docs/how-to/gateway.md has a table.
+    // Without those of what only the engine does: docs/reference/gateway-options.md has a table.
     files: [
       "test/contract/!(kept-heads).test.ts",
       "packages/gateway/test/corpus.test.ts",

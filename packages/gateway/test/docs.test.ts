@@ -6,14 +6,13 @@ import { defaultLimits, defaultReadMaxBytes } from "../src/exchange/limits.ts";
 import { isSince } from "../../testing/src/peer-version.ts";
 import { sourceFiles } from "../../testing/src/source-files.ts";
 
-// The tables of options in docs/how-to/gateway.md, both ways: each has its row, and each row its option.
+// The tables of docs/reference/gateway-options.md list every option, and no others.
 
 const root = join(import.meta.dirname, "../../..");
-const guide = readFileSync(join(root, "docs/how-to/gateway.md"), "utf8");
-const section = guide.slice(guide.indexOf("## Options"), guide.indexOf("## Who may call"));
+const page = readFileSync(join(root, "docs/reference/gateway-options.md"), "utf8");
 const connect = "node_modules/@connectrpc/connect/dist/esm";
 
-/** Where options are declared, and how the guide writes their names. */
+/** Where options are declared, and the prefix of their names on the page. */
 const declared = [
   { file: "packages/gateway/src/create-gateway.ts", type: "GatewayOptions", prefix: "" },
   { file: "packages/gateway/src/serve/create-server.ts", type: "ServingOptions", prefix: "" },
@@ -45,24 +44,24 @@ const options = declared.flatMap(({ file, type, prefix }) => {
 
 const serviceOptions = optionsOf("packages/gateway/src/protocols/rest/rules/rest-options.ts", "RestServiceOptions");
 
-/** The rows of the tables: what is in the first cell, and the default. */
+/** The rows of the tables: the names in the first cell, and the default. */
 const rows = new Map(
-  [...section.matchAll(/^\| (`.+?`) \| (.*?) \|/gm)].flatMap(([, names = "", fallback = ""]) =>
+  [...page.matchAll(/^\| (`.+?`) \| (.*?) \|/gm)].flatMap(([, names = "", fallback = ""]) =>
     [...names.matchAll(/`([\w.]+)`/g)].map(([, name = ""]) => [name, fallback] as const),
   ),
 );
 
-test.each(options)("the guide has a row for the option %s", (option) => {
+test.each(options)("gateway-options.md has a row for the option %s", (option) => {
   expect(rows.has(option)).toBe(true);
 });
 
 test("docs/reference/rest-options.md has a row for each option of a service, and no others", () => {
-  const page = readFileSync(join(root, "docs/reference/rest-options.md"), "utf8");
-  const listed = [...page.matchAll(/^\| `(\w+)` \|/gm)].map(([, name = ""]) => name);
+  const restPage = readFileSync(join(root, "docs/reference/rest-options.md"), "utf8");
+  const listed = [...restPage.matchAll(/^\| `(\w+)` \|/gm)].map(([, name = ""]) => name);
   expect(listed.toSorted()).toEqual(serviceOptions.toSorted());
 });
 
-test("the guide has no row for an option that there is not", () => {
+test("gateway-options.md has no row for an unknown option", () => {
   const newer = isSince("@connectrpc/connect", "2.2") ? [] : ["requestGate"];
   expect([...rows.keys()].filter((name) => !options.includes(name))).toEqual(newer);
 });
@@ -80,7 +79,7 @@ test.each([...options, ...serviceOptions])("a test sets the option %s", (option)
 
 const units = { KiB: 1024, MiB: 1024 ** 2, GiB: 1024 ** 3, s: 1000, min: 60_000 } as const;
 
-/** A default of the guide as a number: "16 KiB", "10,000", "none". */
+/** A documented default as a number: "16 KiB", "10,000", "none". */
 function toNumber(fallback: string): number {
   if (fallback === "none") return 0;
   const [digits = "", unit] = fallback.replaceAll(",", "").split(" ");
@@ -88,18 +87,18 @@ function toNumber(fallback: string): number {
   return Number(digits) * (factor ?? 1);
 }
 
-test.each(Object.entries(defaultLimits))("the guide tells the default of the limit %s", (limit, value) => {
+test.each(Object.entries(defaultLimits))("gateway-options.md has the default of the limit %s", (limit, value) => {
   expect(toNumber(rows.get(limit) ?? "missing")).toBe(value);
 });
 
-test("the guide tells the default of readMaxBytes", () => {
+test("gateway-options.md has the default of readMaxBytes", () => {
   expect(toNumber(rows.get("readMaxBytes") ?? "missing")).toBe(defaultReadMaxBytes);
 });
 
 // What connect-node does without options, and this gateway too.
 const ofConnect = validateUniversalHandlerOptions({});
 
-test.each(["writeMaxBytes", "compressMinBytes"] as const)("the guide tells the default of %s", (option) => {
+test.each(["writeMaxBytes", "compressMinBytes"] as const)("gateway-options.md has the default of %s", (option) => {
   // The largest size is one byte less than 4 GiB.
   expect(Math.abs(toNumber(rows.get(option) ?? "missing") - ofConnect[option])).toBeLessThanOrEqual(1);
 });
