@@ -16,7 +16,7 @@ const [yaml = "", session = "", program = ""] = ["yaml", "console", "ts"].map(
   (language) => blocks.find((block) => block.language === language)?.text ?? "",
 );
 const [, command = "", serves = "", url = "", answer = ""] =
-  /^\$ npx @plantstore\/gateway proxy (.*)\n.*? (serves .*)\n\$ curl (.*)\n(.*)$/.exec(session) ?? [];
+  /^\$ npx @plantstore\/proxy (.*)\n.*? (serves .*)\n\$ curl (.*)\n(.*)$/.exec(session) ?? [];
 
 const folder = createTempFolder();
 const upstream = createGateway({
