@@ -14,9 +14,9 @@ const known: ReadonlySet<string> = new Set(Object.values(settings).map(({ variab
 /** What Prometheus adds to every series, and what a histogram and several workers add to ours. */
 const ofPrometheus: ReadonlySet<string> = new Set(["instance", "job", "le", "worker"]);
 
-/** The labels of each metric, by docs/how-to/operations.md, which another test compares with the server. */
+/** The labels of each metric, by docs/reference/metrics.md, which another test compares with the server. */
 function documentedMetrics(): Map<string, readonly string[]> {
-  const docs = readFileSync(join(import.meta.dirname, "../docs/how-to/operations.md"), "utf8");
+  const docs = readFileSync(join(import.meta.dirname, "../docs/reference/metrics.md"), "utf8");
   const rows = docs.matchAll(/^\| `([a-z0-9_]+)` \| (?:counter|gauge|histogram) \|([^|]*)\|/gm);
   const labelled = [...rows].map(([, name = "", labels = ""]) => [name, labels.match(/[a-z_]+/g) ?? []] as const);
   return new Map(labelled);
@@ -46,7 +46,7 @@ describe("an example of a deployment", () => {
     expect(named.filter((variable) => !known.has(variable))).toEqual([]);
   });
 
-  test("asks only for metrics and labels that docs/how-to/operations.md knows", () => {
+  test("asks only for metrics and labels that docs/reference/metrics.md knows", () => {
     const asked = ["prometheus/alerts.yml", "prometheus/grafana-dashboard.json"].flatMap((name) =>
       queriesOf(readFileSync(join(folder, name), "utf8")),
     );

@@ -410,8 +410,8 @@ test("without an admin address there is none", async () => {
   await plain.drain();
 });
 
-test("docs/how-to/operations.md has a row for every metric, with its kind and labels, and no other", async () => {
-  const docs = readFileSync(new URL("../../docs/how-to/operations.md", import.meta.url), "utf8");
+test("docs/reference/metrics.md has a row for every metric, with its kind and labels, and no other", async () => {
+  const docs = readFileSync(new URL("../../docs/reference/metrics.md", import.meta.url), "utf8");
   const text = await scrape(server);
   const rows = [...docs.matchAll(/^\| `([a-z0-9_]+)` \| (counter|gauge|histogram) \|([^|]*)\|/gm)];
   const labelsOf = new Map<string, readonly string[]>(

@@ -1,4 +1,3 @@
-import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { faultTable, verdictOn } from "../../../src/stores/postgres/delete/fault-table.ts";
 
@@ -62,13 +61,6 @@ describe("the verdict on a fault", () => {
     { name: "what is no error may, too", fault: "gone", verdict: "look" },
   ])("$name", ({ fault, verdict }) => {
     expect(verdictOn(fault)).toBe(verdict);
-  });
-
-  test("is in docs/explanation/storage.md as it is in code", () => {
-    const docs = readFileSync(new URL("../../../docs/explanation/storage.md", import.meta.url), "utf8");
-    const rows = [...docs.matchAll(/^\| `(\w+)` \| ([\w-]+) \| (.*) \|$/gm)];
-    const documented = rows.map(([, sqlState, verdict, why]) => ({ sqlState, verdict, why }));
-    expect(documented).toEqual(faultTable);
   });
 
   test("names each SQLSTATE once", () => {

@@ -10,7 +10,7 @@ export const lockedForMsMax = 2_000;
 /**
  * Milliseconds between two attempts: soon enough for a caller that waits, and seldom enough to cost the server little.
  */
-export const attemptIntervalMs = 50;
+const attemptIntervalMs = 50;
 
 /** A deletion whose plant another transaction keeps locked. */
 export interface LockedDelete extends PendingDelete {
