@@ -4,7 +4,7 @@ import type { Session } from "./session.ts";
 import { sqlStateOf } from "./sql-state.ts";
 
 /** How long the work of an operator's command is repeated, in milliseconds from its first fault. */
-const repeatForMs = 10_000;
+export const repeatForMs = 10_000;
 
 // The transaction could not be serialised, or was the victim of a deadlock: it was rolled back because of others.
 const rolledBack: ReadonlySet<string | undefined> = new Set(["40001", "40P01"]);
