@@ -13,35 +13,54 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   "plantstore/index.ts": ["plantstore/server", "plantstore/service", "plantstore/stores", "auth", "telemetry/logs"],
   "plantstore/command": ["plantstore/server"],
   "plantstore/server": [
-    ...["plantstore/service", "plantstore/stores", "plantstore/gen"],
-    ...["auth", "auth/inputs", "docs-page", "http-engine"],
-    ...["telemetry/logs", "telemetry/metrics", "telemetry/opentelemetry"],
+    "plantstore/service",
+    "plantstore/stores",
+    "plantstore/gen",
+    "auth",
+    "auth/inputs",
+    "docs-page",
+    "http-engine",
+    "telemetry/logs",
+    "telemetry/metrics",
+    "telemetry/opentelemetry",
     ...inGateway("", "health", "options", "reflection"),
   ],
   "plantstore/stores": ["plantstore/service", "gateway/options"],
   "plantstore/service": [
-    ...["plantstore/gen", "auth", "auth/inputs", "telemetry/logs"],
+    "plantstore/gen",
+    "auth",
+    "auth/inputs",
+    "telemetry/logs",
     ...inGateway("", "health", "options", "reflection"),
   ],
   "plantstore/client": ["plantstore/gen", "gateway/options"],
   "plantstore/gen": ["gateway/gen"],
 
   proxy: [
-    ...["proxy/forward", "proxy/service-config", "proxy/upstreams", "http-engine"],
+    "proxy/forward",
+    "proxy/service-config",
+    "proxy/upstreams",
+    "http-engine",
     ...inGateway("", "create-gateway.ts", "listen", "protocols", "serve"),
   ],
   "proxy/command": [
-    ...["proxy", "proxy/check", "proxy/upstreams", "docs-page", "telemetry/metrics"],
+    "proxy",
+    "proxy/check",
+    "proxy/upstreams",
+    "docs-page",
+    "telemetry/metrics",
     ...inGateway("", "health", "protocols/rest/rules"),
   ],
   "proxy/check": ["proxy/service-config", ...inGateway("", "descriptors", "protocols/rest/rules")],
   "proxy/forward": [
-    ...["proxy/client", "proxy/upstreams"],
+    "proxy/client",
+    "proxy/upstreams",
     ...inGateway("compression", "descriptors", "exchange", "gen", "messages/binary", "protocols"),
     ...inGateway("protocols/rest/rules", "serve"),
   ],
   "proxy/client": [
-    ...["proxy/upstreams", "http-engine/http2-client"],
+    "proxy/upstreams",
+    "http-engine/http2-client",
     ...inGateway("compression", "exchange", "messages/binary", "protocols"),
   ],
   "proxy/upstreams": ["http-engine/http2-client", ...inGateway("exchange", "gen")],
@@ -72,7 +91,12 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   "gateway/node": inGateway("exchange", "listen"),
   "gateway/listen": inGateway("exchange", "trusted-proxies"),
   "gateway/serve": inGateway(
-    ...["descriptors", "exchange", "messages/json", "protocols", "protocols/rest/rules", "trusted-proxies"],
+    "descriptors",
+    "exchange",
+    "messages/json",
+    "protocols",
+    "protocols/rest/rules",
+    "trusted-proxies",
   ),
   "gateway/health": inGateway("gen", "serve"),
   "gateway/reflection": inGateway("gen"),
@@ -298,13 +322,13 @@ test("the storage thread of SQLite loads no package: each start of a store would
 
 test("the transcoding suite imports nothing of this repository: it is for every server", () => {
   const folder = join(root, "packages/conformance");
-  const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".ts"));
-  const specifiers = files.flatMap((file) =>
+  const sources = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".ts"));
+  const specifiers = sources.flatMap((file) =>
     [...readFileSync(join(folder, file), "utf8").matchAll(/(?:from|import|import\()\s*"([^"]+)"/g)].map(
       ([, specifier = ""]) => (specifier.startsWith(".") ? resolve(folder, dirname(file), specifier) : specifier),
     ),
   );
-  expect(files.length).toBeGreaterThan(10);
+  expect(sources.length).toBeGreaterThan(10);
   expect(specifiers.filter((specifier) => !specifier.startsWith("node:") && !specifier.startsWith(folder))).toEqual([]);
 });
 

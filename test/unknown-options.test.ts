@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { createGrpcTransport, createUpstream } from "../packages/proxy/src/client/entry.ts";
 import { createProxy } from "../packages/proxy/src/create-proxy.ts";
@@ -172,7 +172,7 @@ const others: Readonly<Record<string, string>> = {
 };
 
 const code = allSourceFiles()
-  .map((file) => readFileSync(sourcePath(file), "utf8").replaceAll(/\/\*\*.*?\*\//gs, ""))
+  .map((name) => readFileSync(sourcePath(name), "utf8").replaceAll(/\/\*\*.*?\*\//gs, ""))
   .join("\n");
 const interfaces = new Map(
   [...code.matchAll(/^(?:export )?interface (\w+)(.*?)\n?\}\n/gms)].map(([, name = "", body = ""]) => [name, body]),
@@ -206,7 +206,7 @@ function isPublic(name: string): boolean {
 /** The types of all that the public entries are given, and of what is inside of it. */
 async function givenTypes(): Promise<ReadonlySet<string>> {
   const found = new Set<string>();
-  for (const folder of Object.values(sourceFolders).map((source) => join(projectFolder, source, ".."))) {
+  for (const folder of Object.values(sourceFolders).map((path) => join(projectFolder, path, ".."))) {
     const manifest = readFileSync(join(folder, "package.json"), "utf8");
     const { name, exports }: { name: string; exports: Readonly<Record<string, string>> } = JSON.parse(manifest);
     const paths = Object.entries(exports).filter(

@@ -157,19 +157,25 @@ function codeIn({ groups }: RegExpMatchArray): Code {
   return code;
 }
 
-test.each([...codesInSource])("docs/reference/errors.md has the codes of %s in the source, and no others", (name, codes) => {
-  const inDocs = documented.filter(({ errorCodes }) => errorCodes.includes(name)).map(({ code }) => code);
-  expect(new Set(inDocs)).toEqual(codes);
-});
+test.each([...codesInSource])(
+  "docs/reference/errors.md has the codes of %s in the source, and no others",
+  (name, codes) => {
+    const inDocs = documented.filter(({ errorCodes }) => errorCodes.includes(name)).map(({ code }) => code);
+    expect(new Set(inDocs)).toEqual(codes);
+  },
+);
 
 const outsideOperations = documented.filter(({ rest }) => rest !== "400" && rest !== "–");
 
-test.each(outsideOperations)('the HTTP status of "$message" in docs/reference/errors.md is that of problems.ts', (row) => {
-  const statuses = Object.entries(problems).flatMap(([name, problem]) =>
-    row.errorCodes.includes(name) && "code" in problem ? [String(problem.httpStatus)] : [],
-  );
-  expect(statuses).toEqual([row.rest]);
-});
+test.each(outsideOperations)(
+  'the HTTP status of "$message" in docs/reference/errors.md is that of problems.ts',
+  (row) => {
+    const statuses = Object.entries(problems).flatMap(([name, problem]) =>
+      row.errorCodes.includes(name) && "code" in problem ? [String(problem.httpStatus)] : [],
+    );
+    expect(statuses).toEqual([row.rest]);
+  },
+);
 
 const errors = Object.values(situations)
   .flat()

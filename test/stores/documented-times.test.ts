@@ -7,7 +7,10 @@ import { watchIntervalMs as fileWatchIntervalMs } from "../../src/stores/sqlite/
 import { lockTimeoutMsDefault } from "../../src/stores/sqlite/transaction.ts";
 import { tryIntervalMs } from "../../src/stores/store-health.ts";
 
-const page = readFileSync(new URL("../../docs/explanation/storage.md", import.meta.url), "utf8").replaceAll(/\s+/g, " ");
+const page = readFileSync(new URL("../../docs/explanation/storage.md", import.meta.url), "utf8").replaceAll(
+  /\s+/g,
+  " ",
+);
 
 test.each([
   { sentence: "another process holds the lock for 5 s", saidMs: 5_000, isMs: lockTimeoutMsDefault },

@@ -8,7 +8,10 @@ import { askingMax, failuresMax, problemForMs } from "../src/introspection/intro
 import { introspectionTimeoutMs } from "../src/introspection/open-introspection-verifier.ts";
 import { defaultKeyTiming } from "../src/jwt/fetched-keys.ts";
 
-const page = readFileSync(new URL("../../../docs/how-to/authentication.md", import.meta.url), "utf8").replaceAll("\n", " ");
+const page = readFileSync(new URL("../../../docs/how-to/authentication.md", import.meta.url), "utf8").replaceAll(
+  "\n",
+  " ",
+);
 const { refreshMs, usableMs, coolDownMs, fetchMs, backOffMs, backOffMaxMs } = defaultKeyTiming;
 
 test.each([

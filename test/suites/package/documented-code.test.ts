@@ -6,7 +6,9 @@ import { projectFolder } from "../../../packages/testing/src/process/child-progr
 import { pageBlocks } from "../../support/docs/page-blocks.ts";
 
 // Those of the tutorial are files of one program, which tutorial.test.ts compiles.
-const blocks = pageBlocks.filter(({ language, page }) => language === "ts" && page !== "docs/tutorials/first-service.md");
+const blocks = pageBlocks.filter(
+  ({ language, page }) => language === "ts" && page !== "docs/tutorials/first-service.md",
+);
 
 // What the text around the blocks says is there already.
 const surroundings = `
