@@ -10,7 +10,7 @@ import { runCommand as run } from "../support/process/run-command.ts";
 import { createTempFolder } from "../../packages/testing/src/process/temp-folder.ts";
 
 const { version }: { version: string } = JSON.parse(
-  readFileSync(new URL("../../src/package.json", import.meta.url), "utf8"),
+  readFileSync(new URL("../../package.json", import.meta.url), "utf8"),
 );
 
 test.each(["--version", "-v"])("%s prints the version of the package and nothing else", async (flag) => {

@@ -19,11 +19,11 @@ export interface Server {
 
 const generateGo = ["buf", "generate", "echo.binpb", "--path", "transcoding/v1/echo.proto"];
 const go = { folder: "go", build: [generateGo, ["go", "build", "-o", "server", "."]] } as const;
-const before = ["PROJECT/conformance/servers/start-before", "PORT"] as const;
+const before = ["PROJECT/packages/conformance/servers/start-before", "PORT"] as const;
 const beforeGo = [...before, "./server", "grpc", "--"] as const;
 const proxy = [
   "node",
-  "PROJECT/src/gateway/command/main.ts",
+  "PROJECT/packages/proxy/src/command/main.ts",
   "proxy",
   "--port",
   "PORT",

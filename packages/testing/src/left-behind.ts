@@ -8,10 +8,11 @@ import { ReceiveFlow } from "../../http-engine/src/http2/receive-flow.ts";
 import { takeWindow, windowBytesMax } from "../../gateway/src/compression/window-budget.ts";
 import { waitLimitMs } from "./deadline.ts";
 import { projectFolder } from "./process/child-program.ts";
+import { sourceFolders } from "./source-files.ts";
 
-// Set up before each test file. When a file is over, nothing that `src` has begun meanwhile may go on: no timer, no
-// account of a budget, no listener of a signal, no window of a decoder, no bytes of a window of HTTP/2 that were not given
-// back, no connection. So a clean-up that is lost fails the files that need it, although all their answers are right.
+// Set up before each test file. When a file is over, nothing that our source code has begun meanwhile may go on: no timer,
+// no account of a budget, no listener of a signal, no window of a decoder, no bytes of a window of HTTP/2 that were not
+// given back, no connection. So a clean-up that is lost fails the files that need it, although all their answers are right.
 
 /** Something that has begun. */
 interface Begun {
@@ -29,7 +30,7 @@ declare global {
 /** How many are kept before those that are over are looked for: few, because some tests measure the memory in use. */
 const keptMin = 64;
 
-const source = `${join(projectFolder, "src")}/`;
+const sources = Object.values(sourceFolders).map((folder) => `${join(projectFolder, folder)}/`);
 
 /** How many are shown of what is left. */
 const shownMax = 5;
@@ -70,7 +71,7 @@ function countFromNowOn(): Set<Begun> {
   const all = new Set<Begun>();
   let lookAt = keptMin;
   const begin = (one: Begun): void => {
-    // Not what others than `src` have begun.
+    // Not what dependencies and tests have begun.
     if (one.callers.length === 0) return;
     all.add(one);
     if (all.size < lookAt) return;
@@ -181,14 +182,16 @@ function watch(holder: object, name: string, tell: (call: Call) => void): void {
 
 /**
  * Returns the callers of a function, the nearest first, as text: an error would keep alive what they work on. None unless
- * the nearest that is not of node is of `src`.
+ * the nearest that is not of node is in one of the {@link sourceFolders}.
  */
 function callersOf(callee: (...given: never[]) => unknown): readonly string[] {
   const prepare: unknown = Reflect.get(Error, "prepareStackTrace");
   Error.prepareStackTrace = (_, calls) => {
     const caller = calls.find((call) => call.getFileName()?.startsWith("node:") === false);
-    // This listener lives as long as its signal.
-    if (!caller?.getFileName()?.includes(source) || caller.getFunctionName() === "createHealthService") return [];
+    const file = caller?.getFileName() ?? "";
+    // The listener of the health service lives as long as its signal.
+    const isOurs = sources.some((folder) => file.includes(folder));
+    if (!isOurs || caller?.getFunctionName() === "createHealthService") return [];
     return calls.map((call) => `${call.getFunctionName()} in ${call.getFileName()}`);
   };
   const traced: { stack?: readonly string[] } = {};
