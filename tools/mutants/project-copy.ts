@@ -58,7 +58,7 @@ export class ProjectCopy implements Disposable {
 
   /** Runs all of these test files, repeats failures twice, and tells which blocks of these sources each test enters. */
   async runAllTests(files: readonly string[], sources: readonly string[]): Promise<TestAnswer & { entered: Entered }> {
-    const tools = join(this.folder, "tools/plant-faults");
+    const tools = join(this.folder, "tools/mutants");
     const entered = join(tools, basename(enteredBlocks));
     writeFileSync(entered, "");
     writeFileSync(join(tools, basename(enteredByChildren)), "");

@@ -2,7 +2,7 @@ import { join, relative } from "node:path";
 import { BaseSequencer, createVitest, type TestCase, type TestModule, type TestSpecification } from "vitest/node";
 import { suitesForMutants } from "../../test/suites/suites.ts";
 
-// Runs tests for plant-faults in the folder where it is started, one fault after another: loading vitest and
+// Runs tests for mutation testing in the folder where it is started, one fault after another: loading vitest and
 // transforming the whole source for each fault would take three times as long as most of the tests do.
 //
 // `node test-server.ts` stops at the first failure; with `--all` it goes on, repeats failures up to twice, and records
