@@ -2,12 +2,14 @@ import { getCompileCacheDir } from "node:module";
 import { extname } from "node:path";
 import { Worker } from "node:worker_threads";
 import { StoreOpenError } from "../store-open-error.ts";
-import type { StoreProblem } from "../store-health.ts";
 import type { OnUpkeep } from "../upkeep.ts";
 import type { DatabaseOptions } from "./database.ts";
 import { ThreadWakeUp } from "./thread-wake-up.ts";
-import type { BatchResult, DeleteBatch } from "./delete-batch.ts";
 import type { Question, Reply } from "./storage-messages.ts";
+import type { StorageWork } from "./worker.ts";
+
+/** A caller that waits for a reply. Which result it has is known by the question. */
+type Waiting = Pick<PromiseWithResolvers<Reply<never>>, "resolve" | "reject">;
 
 /** The storage thread as seen by the store. It replies to questions in their order. */
 export class StorageThread {
@@ -18,7 +20,7 @@ export class StorageThread {
   readonly #wakeUp = new ThreadWakeUp();
   readonly #end = Promise.withResolvers<string>();
   /** The callers that wait for a reply, in the order of their questions. */
-  readonly #waiting: PromiseWithResolvers<Reply>[] = [];
+  readonly #waiting: Waiting[] = [];
   readonly #checking = Promise.withResolvers<void>();
   #opened: Promise<void> = Promise.resolve();
   #onUpkeep: OnUpkeep | undefined;
@@ -30,7 +32,7 @@ export class StorageThread {
     const { memory: workerData } = this.#wakeUp;
     // Options of the process, such as a profiler or a module to preload, do not apply to this thread.
     this.#worker = new Worker(entry, { workerData, name: "plant-storage", execArgv: [], env: threadEnvironment() });
-    this.#worker.on("message", (reply: Reply) => {
+    this.#worker.on("message", (reply: Reply<never>) => {
       if (reply.kind === "upkeep") this.#onUpkeep?.(reply.upkeep);
       else if (reply.kind === "checking") this.#checking.resolve();
       else this.#waiting.shift()?.resolve(reply);
@@ -79,18 +81,13 @@ export class StorageThread {
     return this.#end.promise;
   }
 
-  /** Commits a batch. Rejects when the thread ends before it has replied. */
-  async deleteBatch(batch: DeleteBatch): Promise<BatchResult> {
-    const reply = await this.#ask({ kind: "delete", batch });
-    if (reply.kind !== "deleted") throw unexpected(reply);
+  /** Has the thread do something. Rejects when the thread ends before it has replied. */
+  async ask<Kind extends keyof StorageWork>(
+    question: Question<StorageWork> & { readonly kind: Kind },
+  ): Promise<ReturnType<StorageWork[Kind]>> {
+    const reply = await this.#ask<ReturnType<StorageWork[Kind]>>(question);
+    if (reply.kind !== "done") throw new Error(`the storage thread answered another question: ${reply.kind}`);
     return reply.result;
-  }
-
-  /** Finds out whether the file can be written. Rejects when the thread ends before it has replied. */
-  async tryToWrite(): Promise<StoreProblem | undefined> {
-    const reply = await this.#ask({ kind: "try-to-write" });
-    if (reply.kind !== "tried") throw unexpected(reply);
-    return reply.problem;
   }
 
   /** Has the thread close the file, and resolves once it has ended. */
@@ -104,15 +101,15 @@ export class StorageThread {
     if (opened.kind === "not-open") throw new StoreOpenError(opened.message);
   }
 
-  #ask(question: Question): Promise<Reply> {
+  #ask<Result>(question: Question<StorageWork>): Promise<Reply<Result>> {
     if (this.#endReason !== undefined) return Promise.reject(new Error(this.#endReason));
-    const reply = Promise.withResolvers<Reply>();
+    const reply = Promise.withResolvers<Reply<Result>>();
     this.#waiting.push(reply);
     this.#send(question);
     return reply.promise;
   }
 
-  #send(question: Question): void {
+  #send(question: Question<StorageWork>): void {
     this.#worker.postMessage(question);
     this.#wakeUp.announce();
   }
@@ -131,8 +128,4 @@ export class StorageThread {
 function threadEnvironment(): NodeJS.ProcessEnv {
   const folder = getCompileCacheDir();
   return folder === undefined ? {} : { NODE_COMPILE_CACHE: folder };
-}
-
-function unexpected(reply: Reply): Error {
-  return new Error(`the storage thread answered another question: ${reply.kind}`);
 }

@@ -73,7 +73,7 @@ class SqliteStore implements PlantStore {
   readonly #queue: DeleteQueue;
   #isChecking = true;
   readonly #health = new StoreHealth({
-    findProblem: () => this.#thread.tryToWrite().catch(fileProblemOf),
+    findProblem: () => this.#thread.ask({ kind: "tryToWrite", value: undefined }).catch(fileProblemOf),
     watchIntervalMs,
   });
 
@@ -135,7 +135,7 @@ class SqliteStore implements PlantStore {
     if (this.#isChecking) await this.#thread.opened.catch(() => undefined);
     // These were queued when writing stopped.
     if (this.#health.problem !== undefined) throw storeAway(this.problem);
-    const result = await this.#thread.deleteBatch(batchOf(pending)).catch((fault: unknown) => {
+    const result = await this.#thread.ask({ kind: "deleteBatch", value: batchOf(pending) }).catch((fault: unknown) => {
       throw outcomeUnknown(fault);
     });
     // Before the outcomes, because only the first answer to a caller counts.

@@ -1,5 +1,6 @@
 import { type MessagePort, receiveMessageOnPort } from "node:worker_threads";
 import type { Question } from "./storage-messages.ts";
+import type { StorageWork } from "./worker.ts";
 
 /**
  * Wakes the storage thread. It has no event loop: all it does is answer questions, and between them it sleeps on shared
@@ -33,7 +34,7 @@ export class ThreadWakeUp {
    * after
    * @returns `undefined` when no question arrived
    */
-  nextQuestion(port: MessagePort, timeoutMs: number, awakeMs = 0): Question | undefined {
+  nextQuestion(port: MessagePort, timeoutMs: number, awakeMs = 0): Question<StorageWork> | undefined {
     // Read before the port is checked, so that a question announced in between is not missed.
     const announced = Atomics.load(this.#announced, 0);
     const waiting = receiveMessageOnPort(port);

@@ -24,7 +24,7 @@ import type { Question, Reply } from "./storage-messages.ts";
 const port = parentPort;
 if (port === null) throw new Error("this module is the storage thread of the SQLite store");
 
-const reply = (message: Reply): void => port.postMessage(message);
+const reply = (message: Reply<unknown>): void => port.postMessage(message);
 
 /**
  * How long the thread stays awake after a deletion that came alone and soon, in milliseconds: a caller that deletes one
@@ -38,13 +38,20 @@ const wakeUp = new ThreadWakeUp(workerData);
 const first = wakeUp.nextQuestion(port, Infinity);
 if (first?.kind !== "open") throw new Error("the first question is which file to open");
 const work = prepareOrReport(first.options);
-if (work !== undefined) serve(work, first.options, port);
+if (work !== undefined) serve(work, port);
+
+/** What the thread does for the store, by the kind of the question. */
+export interface StorageWork {
+  /** Commits a batch. */
+  readonly deleteBatch: (batch: DeleteBatch) => BatchResult;
+  /** Finds out whether the file can be written. */
+  readonly tryToWrite: () => StoreProblem | undefined;
+}
 
 /** The functions that are prepared once the file is open. */
-interface Work {
+interface Work extends StorageWork {
   readonly db: DatabaseSync;
   readonly identity: FileIdentity;
-  readonly deleteBatch: (batch: DeleteBatch) => BatchResult;
   readonly dropOldDeletions: (nowMs: number) => number;
 }
 
@@ -61,7 +68,9 @@ function prepareOrReport(options: DatabaseOptions): Work | undefined {
     const identity = new FileIdentity(options.file, db, options.lockTimeoutMs);
     const deleteBatch = onlyWhileSameFile(identity, runBatch);
     const dropOldDeletions = prepareRetention(db, options.deletionsKeptMs ?? deletionsKeptMsDefault, onUpkeep);
-    return { db, identity, deleteBatch, dropOldDeletions };
+    const tryToWrite = (): StoreProblem | undefined =>
+      identity.findProblem() ?? findWriteProblem(db, options.lockTimeoutMs);
+    return { db, identity, deleteBatch, tryToWrite, dropOldDeletions };
   } catch (fault) {
     reply({ kind: "not-open", message: fault instanceof Error ? fault.message : String(fault) });
     return undefined;
@@ -69,18 +78,14 @@ function prepareOrReport(options: DatabaseOptions): Work | undefined {
 }
 
 /** Answers questions until it is told to close, and drops old records while there are none. */
-function serve(
-  { db, identity, deleteBatch, dropOldDeletions }: Work,
-  { lockTimeoutMs }: DatabaseOptions,
-  questions: MessagePort,
-): void {
+function serve({ db, identity, deleteBatch, tryToWrite, dropOldDeletions }: Work, questions: MessagePort): void {
   const pace = new DropPace();
   dropSlice();
   const alertness = new Alertness(awakeMsMax);
   reply({ kind: "open" });
   while (db.isOpen) {
     const question = wakeUp.nextQuestion(questions, pace.nextMs - performance.now(), alertness.awakeMs);
-    alertness.asked(question?.kind === "delete" && question.batch.ids.length === 1, performance.now());
+    alertness.asked(question?.kind === "deleteBatch" && question.value.ids.length === 1, performance.now());
     if (question !== undefined) {
       answer(question);
       alertness.answered(performance.now());
@@ -95,13 +100,13 @@ function serve(
     pace.dropped(nowMs - begunMs, dueMs, nowMs);
   }
 
-  function answer(question: Question): void {
+  function answer(question: Question<StorageWork>): void {
     switch (question.kind) {
-      case "delete":
-        pace.deleted(question.batch.ids.length);
-        return reply({ kind: "deleted", result: deleteBatch(question.batch) });
-      case "try-to-write":
-        return reply({ kind: "tried", problem: identity.findProblem() ?? tryToWrite(db, lockTimeoutMs) });
+      case "deleteBatch":
+        pace.deleted(question.value.ids.length);
+        return reply({ kind: "done", result: deleteBatch(question.value) });
+      case "tryToWrite":
+        return reply({ kind: "done", result: tryToWrite() });
       case "close":
         return identity.close();
       case "open":
@@ -117,7 +122,7 @@ function serve(
  * Makes a commit that changes nothing, to find out whether commits work again, if the schema is still one that this
  * release can use.
  */
-function tryToWrite(db: DatabaseSync, lockTimeoutMs?: number): StoreProblem | undefined {
+function findWriteProblem(db: DatabaseSync, lockTimeoutMs?: number): StoreProblem | undefined {
   const writeVersion = (): void => {
     demandUsable(db);
     const version = db.prepare("PRAGMA user_version").get()?.["user_version"];

@@ -17,15 +17,15 @@ describe("the storage thread", () => {
     const file = folder.file("plants.db");
     const thread = await StorageThread.start({ file, lockTimeoutMs: 20, migrates: true });
     const { size } = statSync(`${file}-wal`);
-    await expect(thread.tryToWrite()).resolves.toBeUndefined();
+    await expect(thread.ask({ kind: "tryToWrite", value: undefined })).resolves.toBeUndefined();
     // A commit that writes nothing would find room on a full disk.
     expect(statSync(`${file}-wal`).size).toBeGreaterThan(size);
     const other = new DatabaseSync(file);
     other.exec("BEGIN IMMEDIATE");
     const text = "another process holds the lock on the file";
-    await expect(thread.tryToWrite()).resolves.toEqual({ text, isTemporary: true });
+    await expect(thread.ask({ kind: "tryToWrite", value: undefined })).resolves.toEqual({ text, isTemporary: true });
     other.close();
-    await expect(thread.tryToWrite()).resolves.toBeUndefined();
+    await expect(thread.ask({ kind: "tryToWrite", value: undefined })).resolves.toBeUndefined();
     await thread.close();
   });
 
@@ -44,7 +44,11 @@ describe("the storage thread", () => {
     const thread = await StorageThread.start({ file, migrates: true });
     renameSync(file, `${file}.moved`);
     const text = "the file was moved, replaced or deleted";
-    await expect(thread.tryToWrite()).resolves.toEqual({ text, isTemporary: false, needsOperator: true });
+    await expect(thread.ask({ kind: "tryToWrite", value: undefined })).resolves.toEqual({
+      text,
+      isTemporary: false,
+      needsOperator: true,
+    });
     await thread.close();
   });
 
@@ -52,8 +56,9 @@ describe("the storage thread", () => {
     using folder = createTempFolder();
     const options = { file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 2n } };
     const thread = await StorageThread.start(options);
-    const deletionOf = (id: bigint) => thread.deleteBatch({ ids: [id], subjects: [""], requestIds: [""] });
-    const replies = Promise.all([deletionOf(1n), thread.tryToWrite(), deletionOf(3n)]);
+    const deletionOf = (id: bigint) =>
+      thread.ask({ kind: "deleteBatch", value: { ids: [id], subjects: [""], requestIds: [""] } });
+    const replies = Promise.all([deletionOf(1n), thread.ask({ kind: "tryToWrite", value: undefined }), deletionOf(3n)]);
     await expect(replies).resolves.toMatchObject([{ outcomes: [true] }, undefined, { outcomes: [false] }]);
     await thread.close();
   });
@@ -65,9 +70,9 @@ describe("the storage thread", () => {
     const [worker] = await started;
     await worker.terminate();
     await expect(thread.end).resolves.toBe("the storage thread has ended");
-    await expect(thread.tryToWrite()).rejects.toThrow("the storage thread has ended");
+    await expect(thread.ask({ kind: "tryToWrite", value: undefined })).rejects.toThrow("the storage thread has ended");
     const batch = { ids: [1n], subjects: [""], requestIds: [""] };
-    await expect(thread.deleteBatch(batch)).rejects.toThrow("the storage thread has ended");
+    await expect(thread.ask({ kind: "deleteBatch", value: batch })).rejects.toThrow("the storage thread has ended");
     await thread.close();
   });
 

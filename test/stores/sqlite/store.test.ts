@@ -188,7 +188,7 @@ describe("an SQLite store", () => {
     const store = await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: 9n } });
     const [thread] = await started;
     // A question without its batch, which the thread comes to before the next one.
-    thread.postMessage({ kind: "delete" });
+    thread.postMessage({ kind: "deleteBatch" });
     await expect(store.delete(1n, deleteCall())).rejects.toMatchObject({
       errorCode: "ERR_OUTCOME_UNKNOWN",
       rawMessage: "the outcome of the deletion is unknown; repeating the request is safe",

@@ -14,11 +14,11 @@ describe("ThreadWakeUp", () => {
     const { port1: near, port2: far } = new MessageChannel();
     const bell = new ThreadWakeUp();
     const farBell = new ThreadWakeUp(bell.memory);
-    for (const kind of ["try-to-write", "close"]) {
+    for (const kind of ["tryToWrite", "close"]) {
       near.postMessage({ kind });
       bell.announce();
     }
-    expect(farBell.nextQuestion(far, forEver)).toEqual({ kind: "try-to-write" });
+    expect(farBell.nextQuestion(far, forEver)).toEqual({ kind: "tryToWrite" });
     expect(farBell.nextQuestion(far, forEver)).toEqual({ kind: "close" });
     expect(farBell.nextQuestion(far, 0)).toBeUndefined();
     expect(farBell.nextQuestion(far, 0, 1)).toBeUndefined();
