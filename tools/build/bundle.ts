@@ -8,9 +8,7 @@ import type { Manifest } from "./manifest.ts";
 /** How {@link bundle} makes a bundle. */
 export interface BundleOptions {
   readonly hasSourceMaps?: boolean;
-  /** Whether entries share chunks; otherwise there is one entry, in one file. Default true. */
-  readonly isShared?: boolean;
-  /** The packages that become part of the bundle; of others none does. */
+  /** The packages that become part of the bundle. Others stay imports. */
   readonly included?: readonly string[];
 }
 
@@ -25,11 +23,11 @@ export interface Bundle {
 /**
  * Bundles a package's own code into few files.
  *
- * Node needs a third of a millisecond to find and read a module, and there are two hundred of them: before the first
- * answer that is as much as everything else the package does. Dependencies stay imports, so that a user's
- * `ConnectError` is the package's. Nothing is minified: stack traces are for reading.
+ * Node needs a third of a millisecond to find and read a module, and the gateway has two hundred: before the first
+ * response that is as much as everything else it does. Dependencies stay imports, so that a user's `ConnectError` is
+ * the package's. Nothing is minified, so that stack traces are readable.
  *
- * @param source - the folder of the package
+ * @param source - the folder that all files are in
  * @param files - the source files that are entries, by their paths in that folder
  * @param built - the folder to write to
  * @throws Error when the code imports a package that the manifest does not name, or a file of another package
@@ -39,9 +37,9 @@ export async function bundle(
   source: string,
   files: readonly string[],
   built: string,
-  { hasSourceMaps = false, isShared = true, included = [] }: BundleOptions = {},
+  { hasSourceMaps = false, included = [] }: BundleOptions = {},
 ): Promise<Bundle> {
-  const nameInSource = (file: string): string => relative(source, file).replace(/\.ts$/, "");
+  const nameInSource = (file: string): string => builtPath(relative(source, file));
   // A module that looks for files beside itself keeps its place, so that the built one finds them too.
   const inPlace = {
     debugName: "in place",
@@ -67,9 +65,7 @@ export async function bundle(
       sourcemap: hasSourceMaps,
       minifyInternalExports: false,
       chunkFileNames: ({ name }) => (name.includes("/") ? "[name].js" : "chunks/[name].js"),
-      codeSplitting: isShared && {
-        groups: included.length > 0 ? [inPlace] : [...sharedChunks, inPlace],
-      },
+      codeSplitting: { groups: included.length > 0 ? [inPlace] : [...sharedChunks, inPlace] },
     },
   });
   const chunks = output.filter((each) => each.type === "chunk");
@@ -80,16 +76,17 @@ export async function bundle(
 }
 
 const sharedChunks = [
-  // Also used by entries that load nothing else of these: the next groups would take them along.
-  { name: "negotiation", test: /\/protocols\/negotiation\.ts$/, priority: 1 },
-  { name: "error-code", test: /\/errors\/error-code\.ts$/, priority: 1 },
-  // Else what the command `check` needs of it would be a file more for everybody. Without
-  // trusted-proxies/, which needs node: the gateway over Fetch loads this file too.
+  // Of the gateway, what every call needs. Only modules that run without node: the gateway over Fetch loads this file, too.
   {
     name: "calls",
-    test: /\/gateway\/(?:binary|calls|fetch|json|made-code|protocols|rest)\/(?!entry)|\/carriers\/[^/]+$/,
+    test: /\/gateway\/src\/(?:exchange|fetch|messages|protocols|serve)\/(?!.*(?:entry|index)\.ts$)/,
   },
 ];
+
+/** Returns the path that a source file has in the folder of the bundle, without an ending. */
+function builtPath(source: string): string {
+  return source.replace(/^packages\//, "").replace(/(^|\/)src\//, "$1").replace(/\.ts$/, "");
+}
 
 function isPath(specifier: string): boolean {
   return /^[./]/.test(specifier);
@@ -122,7 +119,7 @@ function allowDeclaredImports(
 const includeLog: Plugin = {
   name: "include log",
   transform: (code, file) =>
-    file.endsWith("/operators/operations/log.ts") ? code.replace(/^const require = .*$/m, "") : null,
+    file.endsWith("/telemetry/src/logs/log.ts") ? code.replace(/^const require = .*$/m, "") : null,
 };
 
 /**

@@ -1,31 +1,30 @@
 import { cpSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { projectFolder, publishedAddresses, readManifest } from "./manifest.ts";
+import { projectFolder, publishedMembers, readManifest } from "./manifest.ts";
 
-// Completes dist/conformance as npm publishes it, where tsc has put the runner (packages/conformance/tsconfig.build.json): node
-// strips no types in node_modules. The servers of its table and what writes its cases stay in the checkout.
+// Completes dist/conformance as npm publishes it, where tsc has put the runner (packages/conformance/tsconfig.build.json):
+// node strips no types in node_modules. The servers of its table and what writes its cases stay in the checkout.
 
-const source = join(projectFolder, "conformance");
+const folder = "packages/conformance";
 const built = join(projectFolder, "dist/conformance");
 
 const copies = {
-  "packages/conformance/cases": "cases",
-  "packages/conformance/proto": "proto",
-  "packages/conformance/README.md": "README.md",
-  // What the contract imports beside the types of protobuf itself.
-  "packages/gateway/proto/google/api/annotations.proto": "packages/gateway/proto/google/api/annotations.proto",
-  "packages/gateway/proto/google/api/http.proto": "packages/gateway/proto/google/api/http.proto",
-  "packages/gateway/proto/google/api/httpbody.proto": "packages/gateway/proto/google/api/httpbody.proto",
+  [`${folder}/cases`]: "cases",
+  [`${folder}/proto`]: "proto",
+  [`${folder}/README.md`]: "README.md",
+  // What the contract imports in addition to the types of protobuf itself.
+  "packages/gateway/proto/google/api/annotations.proto": "proto/google/api/annotations.proto",
+  "packages/gateway/proto/google/api/http.proto": "proto/google/api/http.proto",
+  "packages/gateway/proto/google/api/httpbody.proto": "proto/google/api/httpbody.proto",
   LICENSE: "LICENSE",
 };
 for (const [from, to] of Object.entries(copies)) {
   cpSync(join(projectFolder, from), join(built, to), { recursive: true });
 }
 
-const manifest = readManifest(join(source, "package.json"));
+const manifest = readManifest(join(projectFolder, folder, "package.json"));
 const published = {
-  ...Object.fromEntries(Object.entries(manifest).filter(([member]) => member !== "private")),
-  ...publishedAddresses(readManifest(join(projectFolder, "package.json")).repository, "conformance"),
+  ...publishedMembers(manifest, folder),
   bin: { "transcoding-conformance": "runner/main.js" },
   exports: { ...manifest.exports, ".": { types: "./runner/index.d.ts", default: "./runner/index.js" } },
 };

@@ -16,6 +16,17 @@ export interface Manifest {
   readonly peerDependencies?: Readonly<Record<string, string>>;
 }
 
+/** The folders of the packages in the checkout, by the names of their folders in dist/. Each follows those that it needs. */
+export const packageFolders: ReadonlyMap<string, string> = new Map([
+  ...["gateway", "http-engine", "docs-page", "rest-client", "auth", "telemetry", "proxy", "conformance"].map(
+    (name) => [name, `packages/${name}`] as const,
+  ),
+  ["plantstore", "."],
+]);
+
+/** The members of a package.json that are about the checkout, and are not published. */
+const unpublished = new Set(["private", "workspaces", "scripts", "devDependencies", "allowScripts"]);
+
 /** Reads a package.json of the checkout, in which exports and commands are source files. */
 export function readManifest(file: string): Manifest {
   return JSON.parse(readFileSync(file, "utf8"));
@@ -27,7 +38,7 @@ export function pathsOf(files: Readonly<Record<string, string>> = {}): readonly 
 }
 
 function pathOf(source: string): string | undefined {
-  return /^\.\/(.*)\.ts$/.exec(source)?.[1];
+  return /^\.\/src\/(.*)\.ts$/.exec(source)?.[1];
 }
 
 /** Returns what a subpath leads to: in node to a file that first checks what is installed, else to the code itself. */
@@ -59,33 +70,41 @@ function membersBeforeExports(exports: Manifest["exports"]): object {
 }
 
 /** Returns where a package is found, if the project has an address: one value, in its own package.json. */
-export function publishedAddresses(repository: string | undefined, directory: string): object {
+function publishedAddresses(repository: string | undefined, directory: string): object {
   if (repository === undefined) return {};
   return {
     homepage: `${repository}#readme`,
     bugs: `${repository}/issues`,
-    repository: { type: "git", url: `git+${repository}.git`, directory },
+    repository: { type: "git", url: `git+${repository}.git`, ...(directory !== "." && { directory }) },
   };
 }
 
 /**
- * Returns the package.json that is published: exports and commands are built files, and nothing is private.
+ * Returns the package.json that is published: exports and commands are built files, and nothing is about the checkout.
  *
+ * @param folder - the folder of the package in the checkout
  * @param commandFolder - the folder that commands are started from
  */
 export function publishedManifest(manifest: Manifest, folder: string, commandFolder: string): object {
-  const { repository } = readManifest(join(projectFolder, "package.json"));
   const exported = Object.entries(manifest.exports).map(([subpath, source]) => [subpath, builtExport(source)]);
-  // Without "./", which npm would take off, with a warning.
+  // Without "./", which npm would remove, with a warning.
   const commands = Object.entries(manifest.bin ?? {}).map(([name, source]) => [
     name,
     `${commandFolder}/${pathOf(source)}.js`,
   ]);
   return {
-    ...Object.fromEntries(Object.entries(manifest).filter(([member]) => member !== "private")),
-    ...publishedAddresses(repository, `src/${folder}`),
+    ...publishedMembers(manifest, folder),
     exports: Object.fromEntries(exported),
     ...membersBeforeExports(manifest.exports),
     ...(commands.length > 0 && { bin: Object.fromEntries(commands) }),
+  };
+}
+
+/** Returns the members of a package.json that are published as they are, and where the package is found. */
+export function publishedMembers(manifest: Manifest, folder: string): object {
+  const { repository } = readManifest(join(projectFolder, "package.json"));
+  return {
+    ...Object.fromEntries(Object.entries(manifest).filter(([member]) => !unpublished.has(member))),
+    ...publishedAddresses(repository, folder),
   };
 }
