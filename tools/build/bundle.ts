@@ -3,13 +3,15 @@ import { isBuiltin } from "node:module";
 import { dirname, join, relative, resolve } from "node:path";
 import { build, type Plugin } from "rolldown";
 import type { Entry } from "./entries.ts";
-import type { Manifest } from "./manifest.ts";
+import { type Manifest, projectFolder, readManifest } from "./manifest.ts";
 
 /** How {@link bundle} makes a bundle. */
 export interface BundleOptions {
   readonly hasSourceMaps?: boolean;
   /** The packages that become part of the bundle. Others stay imports. */
   readonly included?: readonly string[];
+  /** Whether the bundle is a program, whose entries export nothing. */
+  readonly isProgram?: boolean;
 }
 
 /** What {@link bundle} made. */
@@ -37,7 +39,7 @@ export async function bundle(
   source: string,
   files: readonly string[],
   built: string,
-  { hasSourceMaps = false, included = [] }: BundleOptions = {},
+  { hasSourceMaps = false, included = [], isProgram = false }: BundleOptions = {},
 ): Promise<Bundle> {
   const nameInSource = (file: string): string => builtPath(relative(source, file));
   // A module that looks for files beside itself keeps its place, so that the built one finds them too.
@@ -49,19 +51,28 @@ export async function bundle(
     cwd: source,
     input: Object.fromEntries(files.map((file) => [nameInSource(join(source, file)), join(source, file)])),
     platform: "node",
-    // What is included brings along what it imports.
+    // What is included includes what it imports.
     external: (specifier, importer = "") =>
       isBuiltin(specifier) ||
-      !(isPath(specifier) || included.includes(packageOf(specifier)) || importer.includes("/node_modules/")),
-    plugins: [allowDeclaredImports(manifest, source, included), ...(included.length > 0 ? [includeLog, toAscii] : [])],
+      !(
+        isPath(specifier) ||
+        isSibling(specifier) ||
+        included.includes(packageOf(specifier)) ||
+        importer.includes("/node_modules/")
+      ),
+    plugins: [
+      allowDeclaredImports(manifest, included),
+      importBuiltSiblings(included),
+      ...(isProgram ? [includeLog, toAscii] : []),
+    ],
     // Entries export what their sources do, and nothing else.
     preserveEntrySignatures: "strict",
     output: {
       dir: built,
-      // An import of a module of node's, other than a `require`, has node load whatever its lazy exports stand for.
-      ...(included.length > 0 && { format: "cjs", strict: true }),
+      // Unlike `require`, an import of a module of node makes node load what its lazy exports stand for.
+      ...(isProgram && { format: "cjs", strict: true }),
       minify: false,
-      comments: included.length === 0,
+      comments: !isProgram,
       sourcemap: hasSourceMaps,
       minifyInternalExports: false,
       chunkFileNames: ({ name }) => (name.includes("/") ? "[name].js" : "chunks/[name].js"),
@@ -85,32 +96,59 @@ const sharedChunks = [
 
 /** Returns the path that a source file has in the folder of the bundle, without an ending. */
 function builtPath(source: string): string {
-  return source.replace(/^packages\//, "").replace(/(^|\/)src\//, "$1").replace(/\.ts$/, "");
+  return source
+    .replace(/^packages\//, "")
+    .replace(/(^|\/)src\//, "$1")
+    .replace(/\.ts$/, "");
 }
 
 function isPath(specifier: string): boolean {
   return /^[./]/.test(specifier);
 }
 
+/** Returns whether a package of this project is imported. */
+function isSibling(specifier: string): boolean {
+  return specifier.startsWith("@plantstore/");
+}
+
 function packageOf(specifier: string): string {
   return /^(?:@[^/]+\/)?[^/]+/.exec(specifier)?.[0] ?? "";
 }
 
-/** Refuses the import of a package that is not among the dependencies, and of a file that is not of this package. */
-function allowDeclaredImports(
-  { dependencies, peerDependencies }: Manifest,
-  source: string,
-  included: readonly string[],
-): Plugin {
+/** Refuses the import of a package that is not among the dependencies, and of a file of another package. */
+function allowDeclaredImports({ dependencies, peerDependencies }: Manifest, included: readonly string[]): Plugin {
   const declared = new Set([...Object.keys({ ...dependencies, ...peerDependencies }), ...included]);
   return {
     name: "allow declared imports",
-    resolveId(specifier, importer = source) {
+    resolveId(specifier, importer) {
+      if (importer === undefined || importer.includes("/node_modules/")) return null;
       const isAllowed = isPath(specifier)
-        ? !relative(source, resolve(dirname(importer), specifier)).startsWith("..")
+        ? packageFolderOf(resolve(dirname(importer), specifier)) === packageFolderOf(importer)
         : isBuiltin(specifier) || declared.has(packageOf(specifier));
-      if (isAllowed || importer.includes("/node_modules/")) return null;
+      if (isAllowed) return null;
       throw new Error(`${importer} imports ${specifier}, which its package.json does not name`);
+    },
+  };
+}
+
+function packageFolderOf(file: string): string {
+  return /^.*\/packages\/[^/]+/.exec(file)?.[0] ?? projectFolder;
+}
+
+/**
+ * Imports what other packages of this project have built, instead of their entries for node: these would check the
+ * installation once more, and wait for that at the top level, which no module may that CommonJS requires.
+ */
+function importBuiltSiblings(included: readonly string[]): Plugin {
+  return {
+    name: "import built siblings",
+    resolveId(specifier) {
+      const name = packageOf(specifier);
+      if (!isSibling(specifier) || included.includes(name)) return null;
+      const { exports } = readManifest(join(projectFolder, name.replace("@plantstore", "packages"), "package.json"));
+      const source = exports[specifier.replace(name, ".")];
+      if (source === undefined) throw new Error(`${specifier} is not exported by ${name}`);
+      return { id: `${name}/lib/${builtPath(source.replace("./", ""))}.js`, external: true };
     },
   };
 }

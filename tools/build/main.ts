@@ -17,6 +17,8 @@ const declarations = join(projectFolder, "dist/types");
 interface More {
   /** Source files that no import leads to, because they are started as a thread. */
   readonly started?: readonly string[];
+  /** The packages that are part of its code: it loads in pages without anything that only servers need. */
+  readonly included?: readonly string[];
   /** Whether it has source maps, which are larger than all else; node reads them when it is told to. */
   readonly hasSourceMaps?: boolean;
   /**
@@ -38,6 +40,7 @@ const additions: Readonly<Record<string, More>> = {
       "node_modules/marked/LICENSE": "lib/files/LICENSE-marked",
     },
   },
+  "rest-client": { included: ["@plantstore/gateway"] },
   plantstore: {
     started: ["src/stores/sqlite/worker.ts"],
     ofCommands: [
@@ -69,7 +72,7 @@ for (const [name, folder] of packageFolders) {
 async function buildPackage(
   name: string,
   folder: string,
-  { started = [], hasSourceMaps = false, ofCommands = [], others = {} }: More,
+  { started = [], included = [], hasSourceMaps = false, ofCommands = [], others = {} }: More,
 ): Promise<void> {
   const source = join(projectFolder, folder);
   const manifest = readManifest(join(source, "package.json"));
@@ -79,7 +82,7 @@ async function buildPackage(
   const imported = pathsOf(manifest.exports);
   const startsFromNode = ofCommands.length === 0;
   const inLib = [...imported, ...(startsFromNode ? commands : [])].map((path) => `src/${path}.ts`);
-  const { entries } = await bundle(manifest, source, [...inLib, ...started], lib, { hasSourceMaps });
+  const { entries } = await bundle(manifest, source, [...inLib, ...started], lib, { hasSourceMaps, included });
   await bundleTypes(join(declarations, folder, "src"), imported, lib);
   writeNodeEntries(
     built,
@@ -89,15 +92,15 @@ async function buildPackage(
   else {
     const files = [...commands.map((path) => `src/${path}.ts`), ...started];
     const bin = join(built, "bin");
-    const { files: included } = await bundle(manifest, projectFolder, files, bin, { included: ofCommands });
+    const { files: bundled } = await bundle(manifest, source, files, bin, { included: ofCommands, isProgram: true });
     writeFileSync(join(bin, "package.json"), '{ "type": "commonjs" }\n');
-    writeNotice(readFileSync(join(source, "src/command/NOTICE"), "utf8"), included, join(bin, "NOTICE"));
+    writeNotice(readFileSync(join(source, "src/command/NOTICE"), "utf8"), bundled, join(bin, "NOTICE"));
   }
   const texts = { [join(folder, "README.md")]: "README.md", LICENSE: "LICENSE" };
   for (const [from, to] of Object.entries({ ...texts, ...others })) {
     cpSync(join(projectFolder, from), join(built, to), { recursive: true });
   }
-  const published = publishedManifest(manifest, folder, startsFromNode ? "node" : "bin");
+  const published = publishedManifest(manifest, folder, { included, commandFolder: startsFromNode ? "node" : "bin" });
   writeFileSync(join(built, "package.json"), `${JSON.stringify(published, null, 2)}\n`);
 }
 

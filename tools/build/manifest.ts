@@ -70,7 +70,7 @@ function membersBeforeExports(exports: Manifest["exports"]): object {
 }
 
 /** Returns where a package is found, if the project has an address: one value, in its own package.json. */
-function publishedAddresses(repository: string | undefined, directory: string): object {
+export function publishedAddresses(repository: string | undefined, directory: string): object {
   if (repository === undefined) return {};
   return {
     homepage: `${repository}#readme`,
@@ -83,9 +83,15 @@ function publishedAddresses(repository: string | undefined, directory: string): 
  * Returns the package.json that is published: exports and commands are built files, and nothing is about the checkout.
  *
  * @param folder - the folder of the package in the checkout
+ * @param included - the packages that its code includes, which are not installed with it
  * @param commandFolder - the folder that commands are started from
  */
-export function publishedManifest(manifest: Manifest, folder: string, commandFolder: string): object {
+export function publishedManifest(
+  manifest: Manifest,
+  folder: string,
+  { included, commandFolder }: { readonly included: readonly string[]; readonly commandFolder: string },
+): object {
+  const dependencies = Object.entries(manifest.dependencies ?? {}).filter(([name]) => !included.includes(name));
   const exported = Object.entries(manifest.exports).map(([subpath, source]) => [subpath, builtExport(source)]);
   // Without "./", which npm would remove, with a warning.
   const commands = Object.entries(manifest.bin ?? {}).map(([name, source]) => [
@@ -94,7 +100,9 @@ export function publishedManifest(manifest: Manifest, folder: string, commandFol
   ]);
   return {
     ...publishedMembers(manifest, folder),
-    exports: Object.fromEntries(exported),
+    dependencies: Object.fromEntries(dependencies),
+    // What the other packages import of this one.
+    exports: { ...Object.fromEntries(exported), "./lib/*": "./lib/*" },
     ...membersBeforeExports(manifest.exports),
     ...(commands.length > 0 && { bin: Object.fromEntries(commands) }),
   };
