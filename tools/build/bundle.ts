@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { isBuiltin } from "node:module";
 import { dirname, join, relative, resolve } from "node:path";
-import { build, type Plugin } from "rolldown";
+import { build, type OutputChunk, type Plugin } from "rolldown";
 import type { Entry } from "./entries.ts";
 import { type Manifest, projectFolder, readManifest } from "./manifest.ts";
 
@@ -81,9 +81,20 @@ export async function bundle(
   });
   const chunks = output.filter((each) => each.type === "chunk");
   return {
-    entries: chunks.filter(({ isEntry }) => isEntry).map(({ name, exports }) => ({ path: name, names: exports })),
+    entries: chunks
+      .filter(({ isEntry }) => isEntry)
+      .map((chunk) => ({ path: chunk.name, names: chunk.exports, packages: importedPackages(chunk, chunks) })),
     files: chunks.flatMap(({ moduleIds }) => moduleIds),
   };
+}
+
+/** Returns the packages that are loaded with a file, by itself or by other files of the bundle. */
+function importedPackages({ imports }: OutputChunk, chunks: readonly OutputChunk[]): string[] {
+  const files = new Set(imports);
+  for (const file of files) {
+    for (const imported of chunks.find(({ fileName }) => fileName === file)?.imports ?? []) files.add(imported);
+  }
+  return [...new Set([...files].filter((file) => !chunks.some(({ fileName }) => fileName === file)).map(packageOf))];
 }
 
 const sharedChunks = [

@@ -10,17 +10,29 @@ export interface Entry {
   readonly path: string;
   /** The names of its values. */
   readonly names: readonly string[];
+  /** The packages that it loads immediately. */
+  readonly packages: readonly string[];
 }
 
-/** Writes the folder `node/` of a package: its entries, by `import` and by `require`, and their types for CommonJS. */
-export function writeNodeEntries(built: string, entries: readonly Entry[]): void {
+/**
+ * Writes the folder `node/` of a package: its entries, by `import` and by `require`, and their types for CommonJS.
+ *
+ * @param optionalPeers - the packages that only some entries need
+ */
+export function writeNodeEntries(built: string, entries: readonly Entry[], optionalPeers: readonly string[]): void {
   const folder = join(built, "node");
-  for (const { path, names } of entries) {
+  for (const { path, names, packages } of entries) {
     const { file, requirements, code } = nodeFile(built, path);
-    writeFileSync(`${file}.js`, `"use strict";\nrequire("${requirements}");\nmodule.exports = require("${code}");\n`);
+    const needed = packages.filter((name) => optionalPeers.includes(name));
+    const check = `require("${requirements}")${needed.map((name) => `.check("${name}")`).join("")};`;
+    writeFileSync(`${file}.js`, `"use strict";\n${check}\nmodule.exports = require("${code}");\n`);
     // By `import` throughout: tsx makes CommonJS of what is required, which would load a second copy of the peers.
     const exported = `export const { ${names.join(", ")} } = await import("${code}");`;
-    writeFileSync(`${file}.mjs`, `import "${requirements}";\n${exported}\n`);
+    const checked = [
+      `import requirements from "${requirements}";`,
+      ...needed.map((name) => `requirements.check("${name}");`),
+    ];
+    writeFileSync(`${file}.mjs`, `${checked.join("\n")}\n${exported}\n`);
   }
   copyFileSync(join(import.meta.dirname, "requirements.cjs"), join(folder, "requirements.js"));
   writeFileSync(join(folder, "package.json"), '{ "type": "commonjs" }\n');

@@ -87,6 +87,7 @@ async function buildPackage(
   writeNodeEntries(
     built,
     entries.filter(({ path }) => imported.includes(path)),
+    Object.keys(manifest.peerDependenciesMeta ?? {}),
   );
   if (startsFromNode) writeNodeCommands(built, commands);
   else {

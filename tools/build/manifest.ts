@@ -14,6 +14,8 @@ export interface Manifest {
   readonly bin?: Readonly<Record<string, string>>;
   readonly dependencies?: Readonly<Record<string, string>>;
   readonly peerDependencies?: Readonly<Record<string, string>>;
+  /** The optional ones. */
+  readonly peerDependenciesMeta?: Readonly<Record<string, object>>;
 }
 
 /** The folders of the packages in the checkout, by the names of their folders in dist/. Each follows those that it needs. */

@@ -39,13 +39,25 @@ function installedVersion(peer) {
   return undefined;
 }
 
-const { node } = process.versions;
-const problems = isWithin(node, engines.node) ? [] : [`needs Node ${engines.node}, and this is ${node}`];
-for (const [peer, range] of Object.entries(peerDependencies)) {
-  if (peerDependenciesMeta[peer]?.optional) continue;
+/** Returns the problem with an installed peer, in a list that is empty without one. */
+function problemsOf(peer) {
+  const range = peerDependencies[peer];
   const version = installedVersion(peer);
-  if (version !== undefined && isWithin(version, range)) continue;
+  if (version !== undefined && isWithin(version, range)) return [];
   const found = version === undefined ? "it is not installed" : `${version} is installed`;
-  problems.push(`needs ${peer} ${range}, and ${found}: npm install ${peer}@${range}`);
+  return [`needs ${peer} ${range}, and ${found}: npm install ${peer}@${range}`];
 }
-if (problems.length > 0) throw new Error(problems.map((problem) => `${name} ${problem}`).join("\n"));
+
+function refuse(problems) {
+  if (problems.length > 0) throw new Error(problems.map((problem) => `${name} ${problem}`).join("\n"));
+}
+
+const { node } = process.versions;
+const peers = Object.keys(peerDependencies).filter((peer) => !peerDependenciesMeta[peer]?.optional);
+refuse([
+  ...(isWithin(node, engines.node) ? [] : [`needs Node ${engines.node}, and this is ${node}`]),
+  ...peers.flatMap(problemsOf),
+]);
+
+/** Checks an optional peer, for an entry that needs it. */
+exports.check = (peer) => refuse(problemsOf(peer));

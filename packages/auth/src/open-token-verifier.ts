@@ -104,6 +104,12 @@ async function named<T>(name: string | undefined, opening: Promise<ParseResult<T
 
 async function openJwt(issuers: readonly JwtSource[], log: OperatorLog): Promise<ParseResult<TokenVerifier>> {
   // jose takes 40 ms to load, which a server with only its own tokens should not pay.
-  const { openJwtVerifier } = await import("./jwt/open-jwt-verifier.ts");
+  const { openJwtVerifier } = await import("./jwt/open-jwt-verifier.ts").catch(explainMissingJose);
   return await openJwtVerifier(issuers, log);
+}
+
+/** Says what to install if jose, an optional peer, is missing. */
+function explainMissingJose(reason: unknown): never {
+  const isMissing = reason instanceof Error && /^Cannot find (?:module|package) 'jose'/.test(reason.message);
+  throw isMissing ? new Error("verifying JWTs requires jose: npm install jose@^6.2.17", { cause: reason }) : reason;
 }

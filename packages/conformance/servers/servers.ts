@@ -24,7 +24,6 @@ const beforeGo = [...before, "./server", "grpc", "--"] as const;
 const proxy = [
   "node",
   "PROJECT/packages/proxy/src/command/main.ts",
-  "proxy",
   "--port",
   "PORT",
   "--drain-delay-ms",

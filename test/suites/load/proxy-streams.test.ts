@@ -37,7 +37,6 @@ test(
     writeFileSync(descriptors, descriptorSetOf(GreenhouseService.file));
     const main = join(projectFolder, "packages/proxy/src/command/main.ts");
     const words = [
-      "proxy",
       "--upstream",
       `http://127.0.0.1:${port}`,
       "--descriptors",

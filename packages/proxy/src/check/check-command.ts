@@ -8,7 +8,7 @@ import { writeReport } from "./report.ts";
 import { parseSwitches, switchNames, toRestOptions } from "./rest-switches.ts";
 import { survey } from "./survey.ts";
 
-const usage = `Usage: npx @plantstore/gateway check SET [options]
+const usage = `Usage: npx @plantstore/proxy check SET [options]
 
 Reports whether the gateway would start with the services of SET, a binary descriptor set, and otherwise every reason.
 SET comes from \`buf build -o set.binpb\`, or from \`protoc --include_imports --descriptor_set_out=set.binpb\`.
@@ -20,9 +20,7 @@ SET comes from \`buf build -o set.binpb\`, or from \`protoc --include_imports --
   --rules FILE     with these rules from outside: a service config as YAML or JSON
   -h, --help       prints this
 
-Exit code: 0 if the gateway would start, 1 if not, 2 if what was given cannot be read.
-
-The other command stands before a gRPC service in any language: npx @plantstore/gateway proxy --help`;
+Exit code: 0 if the gateway would start, 1 if not, 2 if what was given cannot be read.`;
 
 /** Where a command writes to. */
 export interface Output {
@@ -31,7 +29,7 @@ export interface Output {
 }
 
 /**
- * Runs `check` with the words of a command line.
+ * Runs `check` with the words that follow it on a command line.
  *
  * @returns the exit code: 0 if a gateway would start, 1 if not, 2 for words or files that cannot be used
  */
@@ -62,10 +60,7 @@ export async function checkCommand(words: readonly string[], { print, complain }
 function parseWords(words: readonly string[]) {
   const { values, positionals } = parse(words);
   if (values.help === true) return "help";
-  const [command, file, ...others] = positionals;
-  if (command !== undefined && command !== "check") {
-    throw new InputProblem(`${command} is no command: there are check and proxy\n\n${usage}`);
-  }
+  const [file, ...others] = positionals;
   if (file === undefined || others.length > 0) throw new InputProblem(usage);
   const { service = [], rest = [], omit = [], rules: rulesFile } = values;
   const isMeant = createNameFilter(service);

@@ -1,5 +1,5 @@
 /**
- * What would the gateway make of this definition? `npx @plantstore/gateway check set.binpb`.
+ * What would the gateway make of this definition? `npx @plantstore/proxy check set.binpb`.
  *
  * Flow: the file → services (read-services) → what `createGateway` refuses (survey) → a report. Nothing is served and no
  * socket is opened.

@@ -4,11 +4,11 @@ import { processTerminal } from "./terminal.ts";
 const words = process.argv.slice(2);
 const terminal = processTerminal();
 
-// Each command loads what it needs alone.
-if (words[0] === "proxy") {
-  const { proxyCommand } = await import("./proxy-command.ts");
-  process.exitCode = await proxyCommand(words.slice(1), terminal);
-} else {
+// Each command loads only what it needs.
+if (words[0] === "check") {
   const { checkCommand } = await import("../check/index.ts");
-  process.exitCode = await checkCommand(words, terminal);
+  process.exitCode = await checkCommand(words.slice(1), terminal);
+} else {
+  const { proxyCommand } = await import("./proxy-command.ts");
+  process.exitCode = await proxyCommand(words, terminal);
 }

@@ -8,7 +8,7 @@ import { createNameFilter, type RestOptions } from "@plantstore/gateway/rest";
 import type { UpstreamTls } from "../upstreams/index.ts";
 
 /** How the command is used. */
-export const usage: string = `Usage: npx @plantstore/gateway proxy --upstream ADDRESS (--reflection | --descriptors FILE) [options]
+export const usage: string = `Usage: npx @plantstore/proxy --upstream ADDRESS (--reflection | --descriptors FILE) [options]
 
 Serves a gRPC service in any language over REST, Connect, gRPC-Web and gRPC, by its google.api.http annotations.
 
@@ -49,7 +49,9 @@ Serves a gRPC service in any language over REST, Connect, gRPC-Web and gRPC, by 
 SIGHUP reads descriptors and certificates again; SIGTERM and SIGINT drain: /readyz is 503 while calls
 are served for --drain-delay-ms, then the port is closed, and running calls have --drain-timeout-ms.
 A second signal ends it immediately.
-Exit code: 0 after SIGTERM, 1 if it cannot serve, 2 if what was given cannot be read.`;
+Exit code: 0 after SIGTERM, 1 if it cannot serve, 2 if what was given cannot be read.
+
+npx @plantstore/proxy check --help: another command, which reports whether a definition can be served.`;
 
 /** The files of a certificate chain and of its key, both in PEM. */
 export interface CertificateFiles {

@@ -25,7 +25,7 @@ import { descriptorSetOf } from "../../../testing/src/gateway/descriptor-set.ts"
 import { projectFolder, runProgram } from "../../../testing/src/process/child-program.ts";
 import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
 
-// npx @plantstore/gateway check
+// npx @plantstore/proxy check
 
 const folder = createTempFolder();
 afterAll(() => folder[Symbol.dispose]());
@@ -58,7 +58,7 @@ function withRules(...rules: readonly object[]): readonly string[] {
 async function check(...words: readonly string[]): Promise<{ exitCode: number; printed: string; complaint: string }> {
   const out: string[] = [];
   const errors: string[] = [];
-  const exitCode = await checkCommand(["check", ...words], {
+  const exitCode = await checkCommand([...words], {
     print: (text) => void out.push(text),
     complain: (text) => void errors.push(text),
   });
@@ -86,7 +86,7 @@ test("is a program", async () => {
     exitCode: 0,
     stdout: `${(await check(plants)).printed}\n`,
   });
-  for (const words of [[], ["proxy"]]) {
+  for (const words of [[], ["check"], ["chekc"]]) {
     expect(await runProgram(process.execPath, [file, ...words])).toMatchObject({
       exitCode: 2,
       stderr: expect.stringContaining("Usage: npx"),
@@ -238,11 +238,8 @@ describe("what cannot be read", () => {
     expect((await check("/dev/zero")).complaint).toBe("/dev/zero is larger than 209715200 bytes");
   });
 
-  test("another command", async () => {
-    const complaints: string[] = [];
-    const output = { print: () => {}, complain: (text: string) => void complaints.push(text) };
-    expect(await checkCommand(["serve", plants], output)).toBe(2);
-    expect(complaints[0]).toMatch(/^serve is no command: there are check and proxy\n\nUsage: /);
+  test("two files", async () => {
+    expect((await check(plants, plants)).complaint).toMatch(/^Usage: npx @plantstore\/proxy check SET /);
   });
 });
 

@@ -112,7 +112,7 @@ test.each<Nesting & { readonly name: string; readonly says: string | undefined }
     const main = join(projectFolder, "packages/proxy/src/command/main.ts");
     const upstreams = ["--upstream", `http://127.0.0.1:${port}`, "--upstream", `http://${upstream.address}`];
     const words = ["--port", "0", "--drain-delay-ms", "0", ...upstreams, "--reflection"];
-    await using program = startNode([main, "proxy", ...words], folder.path);
+    await using program = startNode([main, ...words], folder.path);
     const [, url = ""] = await program.find(/^(\S+) serves/m);
     const description = fetch(`${url}/openapi.json`).then(async (response) => {
       return { httpStatus: response.status, text: await response.text() };

@@ -26,7 +26,7 @@ import { projectFolder } from "../../../testing/src/process/child-program.ts";
 import { startNode } from "../../../testing/src/process/command-line.ts";
 import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
 
-// npx @plantstore/gateway proxy
+// npx @plantstore/proxy
 
 const folder = createTempFolder();
 afterAll(() => folder[Symbol.dispose]());
@@ -542,7 +542,7 @@ describe("what cannot be used is said, with exit code 2, or 1 if it is the upstr
   const set = write("set.binpb", descriptorSetOf(file_plantstore_v1_plant_service));
   const local = ["--upstream", "http://127.0.0.1:1"];
   test.each<{ words: readonly string[]; says: string; exitCode?: number }>([
-    { words: [], says: "--upstream is missing\n\nUsage: npx @plantstore/gateway proxy" },
+    { words: [], says: "--upstream is missing\n\nUsage: npx @plantstore/proxy" },
     { words: ["x"], says: "x belongs to no option" },
     { words: ["--nope"], says: "Unknown option '--nope'" },
     { words: local, says: "one of --reflection and --descriptors says" },
@@ -633,7 +633,7 @@ test.each([
   const words = ["--port", "0", "--drain-delay-ms", "0", "--upstream", `http://${upstream.address}`];
   const main = join(projectFolder, "packages/proxy/src/command/main.ts");
   const file = write("program.binpb", greenhouses);
-  await using program = startNode([main, "proxy", ...words, "--descriptors", file], folder.path);
+  await using program = startNode([main, ...words, "--descriptors", file], folder.path);
   const [, url = ""] = await program.find(/^(\S+) serves/m);
   program.process.kill("SIGHUP");
   const answer = get(`${url}/sensors/4/reading`).catch(() => undefined);

@@ -42,9 +42,7 @@ const causeDepthMax = 5;
  * @param destination - default standard error, which leaves standard output to the results of commands
  */
 export function openLog(level: LogLevel, destination: DestinationStream = standardError.destinations.lines): Logger {
-  // Loaded with the first log: it takes 8 ms, which a server without a log need not pay.
-  const { pino }: typeof import("pino") = require("pino");
-  return pino(
+  return loadPino().pino(
     {
       level,
       base: null,
@@ -54,6 +52,16 @@ export function openLog(level: LogLevel, destination: DestinationStream = standa
     },
     destination,
   );
+}
+
+/** Loads pino with the first log: it takes 8 ms, which a server without a log need not pay. */
+function loadPino(): typeof import("pino") {
+  try {
+    return require("pino");
+  } catch (reason) {
+    const isMissing = reason instanceof Error && /^Cannot find module 'pino'/.test(reason.message);
+    throw isMissing ? new Error("openLog requires pino: npm install pino@^10.4.0", { cause: reason }) : reason;
+  }
 }
 
 /** Opens a log like {@link openLog} whose lines are kept when the lines of others are dropped. */

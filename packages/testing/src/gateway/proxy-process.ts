@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { projectFolder } from "../process/child-program.ts";
 import { type CommandLine, startNode } from "../process/command-line.ts";
 
-/** `npx @plantstore/gateway proxy` in a process of its own. Dispose of it with `await using`. */
+/** `npx @plantstore/proxy` in a process of its own. Dispose of it with `await using`. */
 export interface ProxyProcess extends AsyncDisposable {
   readonly command: CommandLine;
   readonly baseUrl: string;
@@ -14,7 +14,7 @@ export interface ProxyProcess extends AsyncDisposable {
 /** Starts the command, with an admin port, and resolves once it serves. */
 export async function startProxyProcess(words: readonly string[]): Promise<ProxyProcess> {
   const main = join(projectFolder, "packages/proxy/src/command/main.ts");
-  const command = startNode([main, "proxy", "--admin-port", "0", ...words], projectFolder);
+  const command = startNode([main, "--admin-port", "0", ...words], projectFolder);
   try {
     const [, adminUrl = ""] = await command.find(/^health and metrics at (\S+)/m);
     const [, baseUrl = ""] = await command.find(/^(\S+) serves/m);
