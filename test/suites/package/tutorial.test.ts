@@ -6,8 +6,8 @@ import { createUserProject, installedPackages, packed } from "../../support/pack
 import { type CommandLine, startProgram } from "../../../packages/testing/src/process/command-line.ts";
 import { freePort } from "../../../packages/testing/src/process/free-port.ts";
 
-// Every block of docs/tutorials/first-service.md in its order, in a folder that has the gateway's tarball and nothing else. A file is
-// named by its first line. Replaced are the ports, by free ones; nothing of the project's is on PATH but its Node.
+// Every block of docs/tutorials/first-service.md in order, in a folder that has only the tarballs of the packages. The
+// first line of a file is its name. Ports are replaced by free ones, and only the project's Node is on PATH.
 
 const ports = new Map([
   ["8080", await freePort()],
@@ -48,8 +48,7 @@ async function startServer(command: string, shown: string): Promise<void> {
 }
 
 beforeAll(() => {
-  const { "@plantstore/gateway": tarball } = packed();
-  copyFileSync(tarball, join(reader.path, basename(tarball)));
+  for (const tarball of Object.values(packed())) copyFileSync(tarball, join(reader.path, basename(tarball)));
   // `npm init` makes one.
   rmSync(join(reader.path, "package.json"));
 });
