@@ -1,6 +1,5 @@
 import { type MessagePort, receiveMessageOnPort } from "node:worker_threads";
-import type { Question } from "./storage-messages.ts";
-import type { StorageWork } from "./worker.ts";
+import type { Question, StorageWork } from "./storage-messages.ts";
 
 /**
  * Wakes the storage thread. It has no event loop: all it does is answer questions, and between them it sleeps on shared

@@ -19,7 +19,7 @@ import { demandUsable } from "./migrate.ts";
 import { fileProblemOf } from "./problem.ts";
 import { prepareRetention } from "./retention.ts";
 import { runInTransaction } from "./transaction.ts";
-import type { Question, Reply } from "./storage-messages.ts";
+import type { Question, Reply, StorageWork } from "./storage-messages.ts";
 
 const port = parentPort;
 if (port === null) throw new Error("this module is the storage thread of the SQLite store");
@@ -39,14 +39,6 @@ const first = wakeUp.nextQuestion(port, Infinity);
 if (first?.kind !== "open") throw new Error("the first question is which file to open");
 const work = prepareOrReport(first.options);
 if (work !== undefined) serve(work, port);
-
-/** What the thread does for the store, by the kind of the question. */
-export interface StorageWork {
-  /** Commits a batch. */
-  readonly deleteBatch: (batch: DeleteBatch) => BatchResult;
-  /** Finds out whether the file can be written. */
-  readonly tryToWrite: () => StoreProblem | undefined;
-}
 
 /** The functions that are prepared once the file is open. */
 interface Work extends StorageWork {
