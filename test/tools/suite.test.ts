@@ -20,7 +20,10 @@ const own = suites.filter(isFileSuite).filter(({ isRepeated }) => isRepeated !==
 
 test("every test file belongs to one suite", () => {
   const files = own.flatMap(({ name }) => filesOf(name));
-  const all = globSync("test/**/*.test.ts", { cwd: projectFolder, exclude: ["**/node_modules/**"] });
+  const all = globSync(["test/**/*.test.ts", "packages/*/test/**/*.test.ts"], {
+    cwd: projectFolder,
+    exclude: ["**/node_modules/**"],
+  });
   expect(files.toSorted()).toEqual(all.toSorted());
 });
 

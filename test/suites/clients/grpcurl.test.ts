@@ -10,7 +10,17 @@ const codeBase = 64;
 /** How grpcurl knows what the service takes. */
 const definitions = [
   { name: "by reflection", flags: [] },
-  { name: "by the proto", flags: ["-import-path", "proto", "-proto", "plantstore/v1/plant_service.proto"] },
+  {
+    name: "by the proto",
+    flags: [
+      "-import-path",
+      "proto",
+      "-import-path",
+      "packages/gateway/proto",
+      "-proto",
+      "plantstore/v1/plant_service.proto",
+    ],
+  },
 ];
 
 function bearer(token: string): string[] {
