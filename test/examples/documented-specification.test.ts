@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { describe, expect, test } from "vitest";
+import { PlantService } from "../../src/gen/es/plantstore/v1/plant_service_pb.ts";
 import { readPage } from "../support/docs/page-blocks.ts";
 import { projectFolder } from "../../packages/testing/src/process/child-program.ts";
 
@@ -109,6 +110,10 @@ function hasTest(file: string, title: string): boolean {
 test("both tables are read", () => {
   expect(requiredRows.length).toBeGreaterThan(25);
   expect(silentRows.length).toBeGreaterThan(25);
+});
+
+test.each(PlantService.methods)("the page says what the code and tests of $name are", ({ name }) => {
+  expect(rows.flatMap(({ code }) => code.flatMap(({ names }) => names))).toContain(name);
 });
 
 describe.each(rows)("$heading: $subject", ({ code, tests }) => {

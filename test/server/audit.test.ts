@@ -3,6 +3,7 @@ import { createContextValues, type UnaryRequest } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openTokenVerifier, toStaticToken, type TokenVerifier } from "../../packages/auth/src/index.ts";
 import { PlantService } from "../../src/gen/es/plantstore/v1/plant_service_pb.ts";
+import type { CallAudit } from "../../packages/telemetry/src/logs/index.ts";
 import { auditOf, rememberPlantId } from "../../src/server/audit.ts";
 import { openMemoryStore } from "../../src/stores/index.ts";
 import { startConfigured } from "../support/server/start-configured.ts";
@@ -125,9 +126,15 @@ describe("the audit line", () => {
   });
 });
 
+/** The trail of the calls of each RPC that name a plant: an RPC without a row does not compile. */
+const trails: Readonly<Record<keyof typeof PlantService.method, CallAudit["trail"]>> = {
+  deletePlant: "deletions",
+};
+const trailOf = new Map(Object.entries(trails));
+
 test.each([
-  { rpc: "DeletePlant", trail: "deletions" },
-  { rpc: "GetPlant", trail: undefined },
+  ...PlantService.methods.map(({ name, localName }) => ({ rpc: name, trail: trailOf.get(localName) })),
+  { rpc: "UnknownRpc", trail: undefined },
 ])("a call of $rpc for a plant belongs to the trail of its policy: $trail", async ({ rpc, trail }) => {
   const contextValues = createContextValues();
   const request: UnaryRequest = {

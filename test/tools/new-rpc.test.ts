@@ -51,6 +51,11 @@ const pieces: Readonly<Record<string, string>> = {
     },`,
   [pathOf("rpc-policy.ts")]: `
     getPlant: { scope: "plants:read", successDescription: "The plant is returned.", acceptsIdempotencyKey: false, trail: undefined },`,
+  [pathOf("audit.test.ts")]: `
+  getPlant: undefined,`,
+  // The method of the client is left out: the test then fails, but compiles.
+  [pathOf("every-rpc.test.ts")]: `
+  getPlant: () => Promise.resolve(),`,
   [pathOf("situations.ts")]: `
     getPlant: [
       {
