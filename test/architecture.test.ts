@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
 import { expect, test } from "vitest";
-import { allSourceFiles, sourceFolders, sourcePath } from "../packages/testing/src/source-files.ts";
+import { allSourceFiles, sourceFolders, sourcePath } from "./support/source-files.ts";
 
 const root = resolve(import.meta.dirname, "..");
 const files = allSourceFiles();

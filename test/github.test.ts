@@ -2,7 +2,7 @@ import { accessSync, constants, readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 import { projectFolder } from "../packages/testing/src/process/child-program.ts";
-import { projectFiles } from "../packages/testing/src/project-files.ts";
+import { projectFiles } from "./support/project-files.ts";
 
 // What the files of .github/ name is there, and actions are pinned.
 

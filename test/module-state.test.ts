@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { parseAst } from "rolldown/parseAst";
 import { expect, test } from "vitest";
-import { allSourceFiles, sourcePath } from "../packages/testing/src/source-files.ts";
+import { allSourceFiles, sourcePath } from "./support/source-files.ts";
 import { childrenOf, isNode, isType, type Node, nodesIn } from "../tools/mutants/syntax.ts";
 
 /** The variables of modules, by file. Those of `request.ts` are functions, assigned once in a static block. */

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { projectFolder } from "../packages/testing/src/process/child-program.ts";
-import { projectFiles } from "../packages/testing/src/project-files.ts";
+import { projectFiles } from "./support/project-files.ts";
 import { suites } from "./suites/suites.ts";
 
 // The npm scripts and suites that any file of the project names.

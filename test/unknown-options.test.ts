@@ -30,7 +30,7 @@ import {
 } from "../src/index.ts";
 import { KitchenSink, SinkSchema } from "../packages/testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { projectFolder } from "../packages/testing/src/process/child-program.ts";
-import { allSourceFiles, sourceFolders, sourcePath } from "../packages/testing/src/source-files.ts";
+import { allSourceFiles, sourceFolders, sourcePath } from "./support/source-files.ts";
 
 // Every object of options in the public API refuses a name that it does not have. The types are found in the sources, so
 // that a new one has to be added here.

@@ -6,11 +6,12 @@ import { projectFolder as project } from "./build/manifest.ts";
 // `npm run generate` writes what follows from the definitions: the `gen/` folders of src and test, openapi.json, and the
 // man page. With `-- --check` it writes to a folder of its own, compares, and fails when the project has something else.
 
-/** The definitions of the tests, which come in modules of their own; the plant store's are among them. */
+/** The definitions of the tests, which come in modules of their own. */
 const testDefinitions = [
-  ...["files", "catalog", "kitchensink", "library", "moved", "streams"].map((name) => `packages/testing/proto/${name}`),
+  ...["files", "catalog", "kitchensink", "library", "moved", "orders", "streams"].map(
+    (name) => `packages/testing/proto/${name}`,
+  ),
   "packages/conformance/proto/transcoding",
-  "proto/plantstore",
 ];
 
 /** What is generated, as paths from the project's folder. */

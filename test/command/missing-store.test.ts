@@ -2,7 +2,7 @@ import { mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileS
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
 import { plantsIn } from "../support/plants/sqlite-file.ts";
-import { startCommandLine } from "../../packages/testing/src/process/command-line.ts";
+import { startCommandLine } from "../support/process/command-line.ts";
 import { type Ended, runCommand } from "../support/process/run-command.ts";
 import { createTempFolder, type TempFolder } from "../../packages/testing/src/process/temp-folder.ts";
 

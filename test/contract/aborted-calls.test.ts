@@ -15,7 +15,7 @@ import {
 } from "../../packages/testing/src/carriers/http2-frames.ts";
 import { authorized, startPlantServer, tokens } from "../support/server/plant-server.ts";
 import { fakeStore } from "../support/plants/fake-store.ts";
-import { deletePlantProcedure } from "../../packages/testing/src/gateway/wire-format.ts";
+import { deletePlantProcedure } from "../support/plants/delete-plant.ts";
 
 /** HTTP/2's error codes (RFC 9113 §7). */
 const noError = 0;

@@ -6,6 +6,7 @@ import type { Field } from "../../packages/testing/src/carriers/exchange.ts";
 import { askPlantServer } from "../support/server/ask-plant-server.ts";
 import { authorized } from "../support/server/plant-server.ts";
 import { carriagesOf, rpcRequest } from "../../packages/testing/src/gateway/wire-format.ts";
+import { deletePlantProcedure } from "../support/plants/delete-plant.ts";
 import { expectedAnswer, seenAnswer, type Want } from "./expected-answer.ts";
 
 interface Row {
@@ -144,7 +145,7 @@ describe("a gRPC call", () => {
 
   test.each(rows)("with $name comes to $want.code, $carriage.name", async ({ body, header, want, carriage }) => {
     const { format, httpVersion } = carriage;
-    const request = rpcRequest(format, message, [authorized, ...header]);
+    const request = rpcRequest(format, message, [authorized, ...header], deletePlantProcedure);
     const answer = await ask(httpVersion, { ...request, body });
     const seen = seenAnswer(format, answer);
     const { "grpc-encoding": encoding, "grpc-accept-encoding": accepted, ...others } = seen.header;

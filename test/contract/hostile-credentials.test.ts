@@ -24,7 +24,8 @@ import { type GuardedGateway, startGuardedGateway } from "../support/server/guar
 import { startPlantServer, testVerifier, type TestPlantServer, tokens } from "../support/server/plant-server.ts";
 import { quietLog } from "../../packages/testing/src/operations/quiet-log.ts";
 import { KeptConnections } from "../../packages/testing/src/gateway/kept-connections.ts";
-import { type Carriage, carriagesOf, deletePlantRequest } from "../../packages/testing/src/gateway/wire-format.ts";
+import { type Carriage, carriagesOf } from "../../packages/testing/src/gateway/wire-format.ts";
+import { deletePlantRequest } from "../support/plants/delete-plant.ts";
 import { expectedAnswer, seenAnswer, type Want } from "./expected-answer.ts";
 import { isNodeEngine } from "../../packages/testing/src/gateway/test-engine.ts";
 

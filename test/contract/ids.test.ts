@@ -3,7 +3,8 @@ import { openMemoryStore } from "../../src/stores/index.ts";
 import { askPlantServer } from "../support/server/ask-plant-server.ts";
 import { authorized } from "../support/server/plant-server.ts";
 import { readOutcome } from "../../packages/testing/src/gateway/outcome.ts";
-import { carriages, deletePlantRequest } from "../../packages/testing/src/gateway/wire-format.ts";
+import { carriages } from "../../packages/testing/src/gateway/wire-format.ts";
+import { deletePlantRequest } from "../support/plants/delete-plant.ts";
 
 /** The ids at which a number that is not exact goes wrong. */
 const exactIds = [

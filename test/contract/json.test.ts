@@ -3,6 +3,7 @@ import { openMemoryStore } from "../../src/stores/index.ts";
 import { askPlantServer } from "../support/server/ask-plant-server.ts";
 import { authorized } from "../support/server/plant-server.ts";
 import { carriagesOf, rpcRequest } from "../../packages/testing/src/gateway/wire-format.ts";
+import { deletePlantProcedure } from "../support/plants/delete-plant.ts";
 import { expectedAnswer, seenAnswer } from "./expected-answer.ts";
 
 interface Row {
@@ -81,7 +82,7 @@ describe("a message in JSON", () => {
 
   test.each(rows)("with $name is read for what it says, $carriage.name", async ({ text, want, carriage }) => {
     const { format, httpVersion } = carriage;
-    const answer = await ask(httpVersion, rpcRequest(format, Buffer.from(text), [authorized]));
+    const answer = await ask(httpVersion, rpcRequest(format, Buffer.from(text), [authorized], deletePlantProcedure));
     const outcome =
       typeof want === "bigint" ? ({ code: "ok" } as const) : ({ code: "invalid_argument", message: want } as const);
     expect(seenAnswer(format, answer)).toStrictEqual(expectedAnswer(format, outcome));

@@ -1,6 +1,7 @@
 import { encodeEnvelope } from "../../packages/testing/src/gateway/envelope.ts";
 import type { Field, HttpRequest } from "../../packages/testing/src/carriers/exchange.ts";
-import { deletePlantProcedure, type WireFormatName } from "../../packages/testing/src/gateway/wire-format.ts";
+import { type WireFormatName } from "../../packages/testing/src/gateway/wire-format.ts";
+import { deletePlantProcedure } from "../support/plants/delete-plant.ts";
 import type { SeenAnswer } from "./expected-answer.ts";
 
 /** A request that leads to no call, and its whole answer, which takes the shape of the caller's protocol. */

@@ -2,13 +2,8 @@ import type { PlantService } from "../../src/gen/es/plantstore/v1/plant_service_
 import type { Field, HttpRequest } from "../../packages/testing/src/carriers/exchange.ts";
 import { authorized, bearer, tokens } from "../support/server/plant-server.ts";
 import { situations as ids, takenKey } from "../support/plants/situation-store.ts";
-import {
-  deletePlantRequest,
-  encodeDeletePlant,
-  rpcRequest,
-  type WireFormat,
-  type WireFormatName,
-} from "../../packages/testing/src/gateway/wire-format.ts";
+import { rpcRequest, type WireFormat, type WireFormatName } from "../../packages/testing/src/gateway/wire-format.ts";
+import { deletePlantProcedure, deletePlantRequest, encodeDeletePlant } from "../support/plants/delete-plant.ts";
 import type { Want } from "./expected-answer.ts";
 
 /** One row of the contract: what a client sends, and what it comes to over every protocol. */
@@ -237,13 +232,13 @@ export const situations: { readonly [Rpc in keyof typeof PlantService.method]: r
     },
     {
       name: "refuses a message without an id",
-      request: (format) => rpcRequest(format, encodeDeletePlant(format, undefined), [authorized]),
+      request: (format) => rpcRequest(format, encodeDeletePlant(format, undefined), [authorized], deletePlantProcedure),
       want: { code: "invalid_argument", message: "id is missing", errorCode: "ERR_PLANT_ID_MISSING" },
       formats: rpcFormats,
     },
     {
       name: "refuses an id that is null",
-      request: (format) => rpcRequest(format, Buffer.from('{"id":null}'), [authorized]),
+      request: (format) => rpcRequest(format, Buffer.from('{"id":null}'), [authorized], deletePlantProcedure),
       want: { code: "invalid_argument", message: "id is missing", errorCode: "ERR_PLANT_ID_MISSING" },
       formats: jsonFormats,
     },

@@ -18,12 +18,8 @@ import {
 import { openHttp1 } from "../../packages/testing/src/carriers/http1-connection.ts";
 import { type Http2Connection, openHttp2 } from "../../packages/testing/src/carriers/http2-connection.ts";
 import { readOutcome, readWebTrailer } from "../../packages/testing/src/gateway/outcome.ts";
-import {
-  carriages,
-  deletePlantRequest,
-  type WireFormat,
-  wireFormats,
-} from "../../packages/testing/src/gateway/wire-format.ts";
+import { carriages, type WireFormat, wireFormats } from "../../packages/testing/src/gateway/wire-format.ts";
+import { deletePlantRequest } from "../support/plants/delete-plant.ts";
 import { openSituationStore, secretText } from "../support/plants/situation-store.ts";
 import { authorized, bearer, testVerifier, tokens } from "../support/server/plant-server.ts";
 

@@ -5,7 +5,8 @@ import { createCertificate } from "../../packages/testing/src/carriers/certifica
 import { openHttp1 } from "../../packages/testing/src/carriers/http1-connection.ts";
 import { openHttp2 } from "../../packages/testing/src/carriers/http2-connection.ts";
 import { readOutcome } from "../../packages/testing/src/gateway/outcome.ts";
-import { deletePlantRequest, wireFormats } from "../../packages/testing/src/gateway/wire-format.ts";
+import { wireFormats } from "../../packages/testing/src/gateway/wire-format.ts";
+import { deletePlantRequest } from "../support/plants/delete-plant.ts";
 import { projectFolder } from "../../packages/testing/src/process/child-program.ts";
 import { startNode } from "../../packages/testing/src/process/command-line.ts";
 import { runCommand } from "../support/process/run-command.ts";

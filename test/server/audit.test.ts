@@ -18,7 +18,8 @@ import { openLogLines } from "../../packages/testing/src/operations/log-lines.ts
 import { bearer, startPlantServer } from "../support/server/plant-server.ts";
 import { quietLog } from "../../packages/testing/src/operations/quiet-log.ts";
 import { KeptConnections } from "../../packages/testing/src/gateway/kept-connections.ts";
-import { carriages, deletePlantRequest } from "../../packages/testing/src/gateway/wire-format.ts";
+import { carriages } from "../../packages/testing/src/gateway/wire-format.ts";
+import { deletePlantRequest } from "../support/plants/delete-plant.ts";
 
 const ciToken = "ci-token-0123456789";
 // Beyond what a JSON number keeps.

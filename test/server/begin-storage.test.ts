@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { expect, test } from "vitest";
 import { StorageThread } from "../../src/stores/sqlite/storage-thread.ts";
 import { beginStorage } from "../../src/server/begin-storage.ts";
-import { startCommandLine } from "../../packages/testing/src/process/command-line.ts";
+import { startCommandLine } from "../support/process/command-line.ts";
 import { createTempFolder } from "../../packages/testing/src/process/temp-folder.ts";
 
 const url = "sqlite:plants.db";

@@ -6,8 +6,8 @@ import { problems } from "../../packages/gateway/src/errors/index.ts";
 import { situations } from "../contract/situations.ts";
 import { readPage } from "../support/docs/page-blocks.ts";
 import { projectFolder } from "../../packages/testing/src/process/child-program.ts";
-import { projectFiles } from "../../packages/testing/src/project-files.ts";
-import { allSourceFiles, sourcePath } from "../../packages/testing/src/source-files.ts";
+import { projectFiles } from "../support/project-files.ts";
+import { allSourceFiles, sourcePath } from "../support/source-files.ts";
 
 /** A message of docs/reference/errors.md, in a row of its own or with others. */
 interface Documented {

@@ -21,12 +21,8 @@ import {
   resetFrame,
 } from "../../packages/testing/src/carriers/http2-frames.ts";
 import { within } from "../../packages/testing/src/deadline.ts";
-import {
-  deletePlantRequest,
-  exchange,
-  rpcRequest,
-  wireFormats,
-} from "../../packages/testing/src/gateway/wire-format.ts";
+import { exchange, rpcRequest, wireFormats } from "../../packages/testing/src/gateway/wire-format.ts";
+import { deletePlantProcedure, deletePlantRequest } from "../support/plants/delete-plant.ts";
 import { begun, postHeader } from "../../packages/testing/src/http2/http2-requests.ts";
 import { createTempFolder, type TempFolder } from "../../packages/testing/src/process/temp-folder.ts";
 import { familyNames, readSamples, type Sample } from "../../packages/testing/src/telemetry/samples.ts";
@@ -168,7 +164,7 @@ describe("a request is counted", () => {
     { kind: "unmatched", request: { httpMethod: "GET", path: "/nothing", header: good } },
     {
       kind: "resource_exhausted",
-      request: { ...rpcRequest(wireFormats["connect-proto"], Buffer.alloc(100_000), good) },
+      request: { ...rpcRequest(wireFormats["connect-proto"], Buffer.alloc(100_000), good, deletePlantProcedure) },
     },
   ])("as refused: $kind", async ({ kind, request }) => {
     const name = "gateway_refusals_total";

@@ -4,12 +4,8 @@ import { createServer, type ServerHttp2Stream } from "node:http2";
 import { describe, expect, test, vi } from "vitest";
 import type { StartedServer } from "../../src/server/index.ts";
 import { startConfigured } from "../support/server/start-configured.ts";
-import {
-  deletePlantRequest,
-  exchange,
-  rpcRequest,
-  wireFormats,
-} from "../../packages/testing/src/gateway/wire-format.ts";
+import { exchange, rpcRequest, wireFormats } from "../../packages/testing/src/gateway/wire-format.ts";
+import { deletePlantProcedure, deletePlantRequest } from "../support/plants/delete-plant.ts";
 import { createCertificate } from "../../packages/testing/src/carriers/certificate.ts";
 import type { Field, HttpRequest } from "../../packages/testing/src/carriers/exchange.ts";
 import { listenOnLoopback } from "../../packages/testing/src/carriers/listen-on-loopback.ts";
@@ -138,7 +134,7 @@ test.each<{ name: string; request: HttpRequest; want: object }>([
   },
   {
     name: "with too large a message",
-    request: rpcRequest(wireFormats["connect-proto"], Buffer.alloc(100_000), [bearer(token)]),
+    request: rpcRequest(wireFormats["connect-proto"], Buffer.alloc(100_000), [bearer(token)], deletePlantProcedure),
     want: { attributes: { "rpc.response.status_code": "resource_exhausted" }, statusCode: 0 },
   },
 ])("a request that is refused has a span, too: $name", async ({ request, want }) => {

@@ -11,7 +11,8 @@ import { within } from "../../packages/testing/src/deadline.ts";
 import { type LogLines, openLogLines } from "../../packages/testing/src/operations/log-lines.ts";
 import { freePort } from "../../packages/testing/src/process/free-port.ts";
 import { binaryHeader, ipv4Addresses, ipv6Addresses } from "../../packages/testing/src/gateway/proxy-header.ts";
-import { carriages, deletePlantRequest, exchange } from "../../packages/testing/src/gateway/wire-format.ts";
+import { carriages, exchange } from "../../packages/testing/src/gateway/wire-format.ts";
+import { deletePlantRequest } from "../support/plants/delete-plant.ts";
 import { authorized, startPlantServer, type TestPlantServer } from "../support/server/plant-server.ts";
 
 const certificate = createCertificate("behind a proxy");

@@ -2,12 +2,8 @@ import { describe, expect, test } from "vitest";
 import { openMemoryStore } from "../../src/stores/index.ts";
 import { type Field, fieldValue, type HttpAnswer } from "../../packages/testing/src/carriers/exchange.ts";
 import { readOutcome, readWebTrailer } from "../../packages/testing/src/gateway/outcome.ts";
-import {
-  type Carriage,
-  carriages,
-  deletePlantRequest,
-  exchange,
-} from "../../packages/testing/src/gateway/wire-format.ts";
+import { type Carriage, carriages, exchange } from "../../packages/testing/src/gateway/wire-format.ts";
+import { deletePlantRequest } from "../support/plants/delete-plant.ts";
 import { expectedAnswer, seenAnswer } from "../contract/expected-answer.ts";
 import type { TokenVerifier } from "../../packages/auth/src/index.ts";
 import {

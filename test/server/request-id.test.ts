@@ -7,14 +7,15 @@ import { openMemoryStore } from "../../src/stores/index.ts";
 import type { Field, HttpRequest } from "../../packages/testing/src/carriers/exchange.ts";
 import { openLogLines } from "../../packages/testing/src/operations/log-lines.ts";
 import { KeptConnections } from "../../packages/testing/src/gateway/kept-connections.ts";
-import { type Carriage, carriages, carriagesOf } from "../../packages/testing/src/gateway/wire-format.ts";
 import {
-  deletePlantProcedure,
-  deletePlantRequest,
+  type Carriage,
+  carriages,
+  carriagesOf,
   encodeMessage,
   exchange,
   rpcRequest,
 } from "../../packages/testing/src/gateway/wire-format.ts";
+import { deletePlantProcedure, deletePlantRequest } from "../support/plants/delete-plant.ts";
 import { authorized, startPlantServer, type TestPlantServerOptions } from "../support/server/plant-server.ts";
 
 const made = /^[0-9a-f]{16}-[0-9a-z]+$/;

@@ -9,7 +9,8 @@ import { createByteReader } from "../../packages/testing/src/carriers/byte-reade
 import type { Field } from "../../packages/testing/src/carriers/exchange.ts";
 import { openSocket } from "../../packages/testing/src/carriers/exchange.ts";
 import { overHttp1 } from "../../packages/testing/src/carriers/http1-connection.ts";
-import { carriages, deletePlantRequest, exchange } from "../../packages/testing/src/gateway/wire-format.ts";
+import { carriages, exchange } from "../../packages/testing/src/gateway/wire-format.ts";
+import { deletePlantRequest } from "../support/plants/delete-plant.ts";
 import { openLogLines } from "../../packages/testing/src/operations/log-lines.ts";
 import { startNode } from "../../packages/testing/src/process/command-line.ts";
 import { createTempFolder, type TempFolder } from "../../packages/testing/src/process/temp-folder.ts";

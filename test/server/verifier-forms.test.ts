@@ -2,12 +2,8 @@ import { describe, expect, test } from "vitest";
 import type { PresentedToken, TokenOutcome, TokenVerifier } from "../../packages/auth/src/token-verifier.ts";
 import { openMemoryStore } from "../../src/stores/index.ts";
 import type { Field } from "../../packages/testing/src/carriers/exchange.ts";
-import {
-  type Carriage,
-  carriages,
-  deletePlantRequest,
-  exchange,
-} from "../../packages/testing/src/gateway/wire-format.ts";
+import { type Carriage, carriages, exchange } from "../../packages/testing/src/gateway/wire-format.ts";
+import { deletePlantRequest } from "../support/plants/delete-plant.ts";
 import { openLogLines } from "../../packages/testing/src/operations/log-lines.ts";
 import { bearer, startPlantServer, testVerifier, tokens } from "../support/server/plant-server.ts";
 

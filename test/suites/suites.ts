@@ -152,7 +152,7 @@ export const suites: readonly Suite[] = [
     about: "the gateway in Express, Fastify, Koa and NestJS",
     occasion: "run",
     whySeparate: "has dependencies that `npm ci` does not install",
-    files: ["packages/gateway/test/suites/frameworks/**/*.test.ts"],
+    files: ["packages/gateway/test/suites/frameworks/**/*.test.ts", "test/suites/frameworks/**/*.test.ts"],
     blocks: true,
     prepare: "tsc -p examples/frameworks",
     needs: ["npm examples/frameworks"],

@@ -2,9 +2,10 @@
 // `node --import ./tools/call-path/record-modules.ts tools/call-path/main.ts`.
 import { createHttpEngine } from "../../packages/http-engine/src/index.ts";
 import { createGateway } from "../../packages/gateway/src/index.ts";
-import { PlantService } from "../../packages/testing/src/gen/plantstore/v1/plant_service_pb.ts";
+import { PlantService } from "../../src/gen/es/plantstore/v1/plant_service_pb.ts";
 import { KeptConnections } from "../../packages/testing/src/gateway/kept-connections.ts";
-import { deletePlantRequest, wireFormats } from "../../packages/testing/src/gateway/wire-format.ts";
+import { wireFormats } from "../../packages/testing/src/gateway/wire-format.ts";
+import { deletePlantRequest } from "../../test/support/plants/delete-plant.ts";
 
 const gateway = createGateway({
   engine: createHttpEngine(),

@@ -37,12 +37,12 @@ export function innermost(blocks: readonly Block[], part: { readonly start: numb
 }
 
 /**
- * Returns a source that reports each of its blocks that is entered to `globalThis.plantFaultsEntered`, as `file#block`.
+ * Returns a source that reports each of its blocks that is entered to `globalThis.reportEnteredBlock`, as `file#block`.
  * Its lines stay where they are. Where that function is not defined, such as in a process that a test starts, the
  * module `fallback` is loaded to define it.
  */
 export function withCounts(source: string, file: string, fallback: string): string {
-  const name = "globalThis.plantFaultsEntered";
+  const name = "globalThis.reportEnteredBlock";
   const load = `globalThis.process?.getBuiltinModule("module").createRequire(${JSON.stringify(fallback)})(${JSON.stringify(fallback)});`;
   const insertions = blocksOf(source).flatMap(({ start, end, isExpression }, at) => {
     const call = `${name}?.(${JSON.stringify(`${file}#${at}`)})`;

@@ -8,5 +8,5 @@ export const enteredByChildren: string = join(import.meta.dirname, "entered-by-c
 
 declare global {
   /** Called with each block that is entered, while they are recorded. */
-  var plantFaultsEntered: ((block: string) => void) | undefined;
+  var reportEnteredBlock: ((block: string) => void) | undefined;
 }

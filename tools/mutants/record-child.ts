@@ -5,7 +5,7 @@ import { enteredByChildren } from "./entered-blocks.ts";
 
 const seen = new Set<string>();
 
-globalThis.plantFaultsEntered = (block): void => {
+globalThis.reportEnteredBlock = (block): void => {
   if (seen.has(block)) return;
   seen.add(block);
   try {

@@ -13,7 +13,7 @@ let testFile = "";
 /** Stands for the id of the test file, which is not known before its first test. */
 const wholeFile = "";
 
-globalThis.plantFaultsEntered = (block): void => {
+globalThis.reportEnteredBlock = (block): void => {
   if (seen.has(block)) return;
   seen.add(block);
   for (const test of running.size === 0 ? [wholeFile] : running)

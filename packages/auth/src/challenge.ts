@@ -20,8 +20,8 @@ export interface Challenge {
  *
  * @example
  * ```ts
- * formatChallenge({ realm: "plantstore", error: "invalid_token" });
- * // Bearer realm="plantstore", error="invalid_token"
+ * formatChallenge({ realm: "orders", error: "invalid_token" });
+ * // Bearer realm="orders", error="invalid_token"
  * ```
  */
 export function formatChallenge(challenge: Challenge): string {

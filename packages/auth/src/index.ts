@@ -3,7 +3,7 @@
  *
  * The flow: `readBearerToken` checks the syntax, a `TokenVerifier` finds out whose token it is, and `createBearerAuth`
  * turns every failure into the response that the standards prescribe, or stores the principal under `principalKey` for
- * the handler. Verifiers know nothing of requests, and the room knows nothing of plants or sockets. From the gateway it
+ * the handler. Verifiers know nothing of requests, and the module knows nothing of sockets. From the gateway it
  * imports types only.
  */
 export { createBearerAuth, type BearerAuth, type CredentialRequest } from "./bearer-auth.ts";

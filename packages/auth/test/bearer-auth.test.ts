@@ -6,16 +6,16 @@ import { principalKey } from "../src/principal-context.ts";
 import { credentialRefusalOf } from "../src/credential-refusal.ts";
 import { digestOf, type PresentedToken, type TokenOutcome, type TokenVerifier } from "../src/token-verifier.ts";
 
-const deletePlant = "/plantstore.v1.PlantService/DeletePlant";
+const deleteOrder = "/orders.v1.OrderService/DeleteOrder";
 const healthCheck = "/grpc.health.v1.Health/Check";
-const realm = "plantstore";
+const realm = "orders";
 
 function answer({ text }: PresentedToken): TokenOutcome {
   if (text === "good") return { kind: "principal", subject: "ada", issuer: "https://id.example", scopes: "all" };
   if (text === "wide")
-    return { kind: "principal", subject: "bob", issuer: undefined, scopes: new Set(["plants:delete"]) };
+    return { kind: "principal", subject: "bob", issuer: undefined, scopes: new Set(["orders:delete"]) };
   if (text === "narrow")
-    return { kind: "principal", subject: "eve", issuer: undefined, scopes: new Set(["plants:read"]) };
+    return { kind: "principal", subject: "eve", issuer: undefined, scopes: new Set(["orders:read"]) };
   if (text === "expired") return { kind: "expired", reason: "exp is 17" };
   if (text === "tampered") return { kind: "invalid", reason: "the signature is wrong" };
   if (text === "early") return { kind: "unavailable", reason: "no keys yet", retryAfterS: 7 };
@@ -37,8 +37,8 @@ const byThenable: TokenVerifier = {
 
 const options = {
   realm,
-  requiredScope: (procedure: string) => (procedure === deletePlant ? "plants:delete" : undefined),
-  open: ["grpc.health.v1.Health", "/plantstore.v1.PlantService/Open"],
+  requiredScope: (procedure: string) => (procedure === deleteOrder ? "orders:delete" : undefined),
+  open: ["grpc.health.v1.Health", "/orders.v1.OrderService/Open"],
 };
 
 interface Given {
@@ -47,7 +47,7 @@ interface Given {
 }
 
 function toRequest(given: Given): CredentialRequest {
-  const procedure = "procedure" in given ? given.procedure : deletePlant;
+  const procedure = "procedure" in given ? given.procedure : deleteOrder;
   return {
     procedure,
     authorization: given.authorization ?? null,
@@ -72,7 +72,7 @@ function unauthenticated(message: string, parameters = "") {
   return {
     code: Code.Unauthenticated,
     message,
-    header: { "www-authenticate": `Bearer realm="plantstore"${parameters}` },
+    header: { "www-authenticate": `Bearer realm="orders"${parameters}` },
   };
 }
 
@@ -135,10 +135,10 @@ const refusals: readonly Refusal[] = [
     given: { authorization: "Bearer narrow" },
     want: {
       code: Code.PermissionDenied,
-      message: "the token lacks the scope plants:delete",
+      message: "the token lacks the scope orders:delete",
       header: {
         "www-authenticate":
-          'Bearer realm="plantstore", error="insufficient_scope", error_description="the token lacks the scope plants:delete", scope="plants:delete"',
+          'Bearer realm="orders", error="insufficient_scope", error_description="the token lacks the scope orders:delete", scope="orders:delete"',
       },
     },
     cause: { kind: "insufficient-scope" },
@@ -157,7 +157,7 @@ const refusals: readonly Refusal[] = [
   },
   {
     name: "a procedure whose name only starts like an open one is not open",
-    given: { procedure: "/plantstore.v1.PlantService/OpenAll" },
+    given: { procedure: "/orders.v1.OrderService/OpenAll" },
     want: missing,
     cause: { kind: "missing" },
   },
@@ -183,7 +183,7 @@ describe.each([
     ["a narrow token where no scope is demanded", { procedure: "/a.B/C", authorization: "Bearer narrow" }, "eve"],
     ["a narrow token where nothing matched", { procedure: undefined, authorization: "Bearer narrow" }, "eve"],
     ["nobody to an open service", { procedure: healthCheck }, ""],
-    ["nobody to an open procedure", { procedure: "/plantstore.v1.PlantService/Open" }, ""],
+    ["nobody to an open procedure", { procedure: "/orders.v1.OrderService/Open" }, ""],
     ["a bad token to an open service, unread", { procedure: healthCheck, authorization: "Bearer wrong" }, ""],
   ])("lets in %s", async (_, given, want) => {
     const request = toRequest(given);
@@ -254,10 +254,10 @@ describe("admit", () => {
   test.each(refusals.filter(({ want }) => "www-authenticate" in want.header))(
     "points to the resource metadata (RFC 9728 §5.1) where $name",
     async ({ given, want }) => {
-      const { admit } = createBearerAuth(atOnce, { ...options, resourceMetadata: "https://plants.example/meta" });
+      const { admit } = createBearerAuth(atOnce, { ...options, resourceMetadata: "https://orders.example/meta" });
       const { metadata } = await refusedWith(admit, toRequest(given));
       expect(metadata.get("www-authenticate")).toBe(
-        `${want.header["www-authenticate"]}, resource_metadata="https://plants.example/meta"`,
+        `${want.header["www-authenticate"]}, resource_metadata="https://orders.example/meta"`,
       );
     },
   );

@@ -5,19 +5,19 @@ import { formatChallenge } from "../src/challenge.ts";
 
 describe("formatChallenge", () => {
   test.each([
-    { name: "names the realm alone", given: { realm: "plantstore" }, want: 'Bearer realm="plantstore"' },
+    { name: "names the realm alone", given: { realm: "orders" }, want: 'Bearer realm="orders"' },
     {
       name: "writes every parameter in the order of RFC 6750",
       given: {
         realm: "r",
         error: "insufficient_scope",
         errorDescription: "too narrow",
-        scope: "plants:delete",
-        resourceMetadata: "https://plants.example/.well-known/oauth-protected-resource",
+        scope: "orders:delete",
+        resourceMetadata: "https://orders.example/.well-known/oauth-protected-resource",
       } as const,
       want:
-        'Bearer realm="r", error="insufficient_scope", error_description="too narrow", scope="plants:delete", ' +
-        'resource_metadata="https://plants.example/.well-known/oauth-protected-resource"',
+        'Bearer realm="r", error="insufficient_scope", error_description="too narrow", scope="orders:delete", ' +
+        'resource_metadata="https://orders.example/.well-known/oauth-protected-resource"',
     },
     {
       name: "escapes quotes and backslashes (RFC 9110 §5.6.4)",

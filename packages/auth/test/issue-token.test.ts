@@ -30,7 +30,7 @@ describe("issueToken", () => {
     using folder = createTempFolder();
     const file = folder.file("tokens");
     const { line } = valueOf(
-      await issueToken({ ...request, scopes: "plants:delete", expiry: "2030-01-01T00:00:00Z", file }),
+      await issueToken({ ...request, scopes: "orders:delete", expiry: "2030-01-01T00:00:00Z", file }),
     );
     expect(readFileSync(file, "utf8")).toBe(`${line}\n`);
     expect(statSync(file).mode & 0o777).toBe(0o600);

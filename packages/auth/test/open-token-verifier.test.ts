@@ -45,15 +45,15 @@ describe("openTokenVerifier", () => {
       tokens: [toStaticToken("configuration", "of-the-configuration")],
       tokenHashesFile,
       jwt: [{ issuer: provider.issuer, audiences: [testAudience] }],
-      introspection: { url: `${provider.issuer}/introspect`, clientId: "plants", clientSecretFile },
-      tokenPrefix: "plantstore_",
+      introspection: { url: `${provider.issuer}/introspect`, clientId: "orders", clientSecretFile },
+      tokenPrefix: "orders_",
     });
     const jwt = await provider.sign({ sub: "jwt" });
     provider.answer = (_request, response) => void response.end('{"active":true,"sub":"introspection"}');
     const outcomes = await Promise.all(
       ["of-the-configuration", "of-the-file", jwt, "opaque"].map((text) => outcomeOf(verifier, text)),
     );
-    expect(await outcomeOf(verifier, `plantstore_${"0".repeat(57)}`)).toMatchObject({ kind: "invalid" });
+    expect(await outcomeOf(verifier, `orders_${"0".repeat(57)}`)).toMatchObject({ kind: "invalid" });
     verifier.close?.();
     // The cheapest first, which also keeps a token from providers that have not issued it, even if it is mistyped.
     expect(provider.requests.filter((path) => path === "/introspect")).toHaveLength(1);
@@ -74,7 +74,7 @@ describe("openTokenVerifier", () => {
       {
         tokenHashesFile: "/nowhere/tokens",
         jwt: [{ issuer: "a", audiences: [] }],
-        introspection: { url: "http://id.example", clientId: "plants", clientSecretFile: "/nowhere/secret" },
+        introspection: { url: "http://id.example", clientId: "orders", clientSecretFile: "/nowhere/secret" },
         names,
       },
       quietLog,
@@ -118,7 +118,7 @@ describe("openTokenVerifier", () => {
         {
           tokenHashesFile,
           jwt: [{ issuer: "urn:issuer", audiences: [testAudience], keys: { file: keysFile } }],
-          introspection: { url: "http://127.0.0.1:1/introspect", clientId: "plants", clientSecretFile },
+          introspection: { url: "http://127.0.0.1:1/introspect", clientId: "orders", clientSecretFile },
         },
         { info: (_fields, message) => messages.push(message), warn: (_fields, message) => messages.push(message) },
       );
@@ -152,7 +152,7 @@ describe("openTokenVerifier", () => {
     const verifier = await open({
       tokenHashesFile,
       jwt: [{ issuer: provider.issuer, audiences: [testAudience], keys: { file: keysFile } }],
-      introspection: { url: `${provider.issuer}/introspect`, clientId: "plants", clientSecretFile },
+      introspection: { url: `${provider.issuer}/introspect`, clientId: "orders", clientSecretFile },
     });
     const secrets: (string | undefined)[] = [];
     provider.answer = ({ headers }, response) => {
@@ -166,7 +166,7 @@ describe("openTokenVerifier", () => {
     );
     verifier.close?.();
     expect(outcomes).toMatchObject([{ subject: "after" }, { kind: "principal" }, { kind: "principal" }]);
-    expect(secrets).toEqual([`Basic ${Buffer.from("plants:s3cret-after").toString("base64")}`]);
+    expect(secrets).toEqual([`Basic ${Buffer.from("orders:s3cret-after").toString("base64")}`]);
   });
 
   test("loads jose for JWTs alone, and does not keep a process that has nothing else to do", async () => {

@@ -3,33 +3,33 @@ import { describe, expect, test } from "vitest";
 import { createResourceMetadata } from "../src/protected-resource.ts";
 import { askEndpoint } from "../../testing/src/gateway/ask-endpoint.ts";
 
-const issuers = ["https://id.example/realms/plants"];
-const scopes = ["plants:delete"];
+const issuers = ["https://id.example/realms/orders"];
+const scopes = ["orders:delete"];
 
 describe("createResourceMetadata", () => {
   test.each([
     {
-      publicUrl: "https://plants.example/",
+      publicUrl: "https://orders.example/",
       path: "/.well-known/oauth-protected-resource",
-      resource: "https://plants.example",
+      resource: "https://orders.example",
     },
     {
-      publicUrl: "https://plants.example/api/",
+      publicUrl: "https://orders.example/api/",
       path: "/.well-known/oauth-protected-resource/api",
-      resource: "https://plants.example/api",
+      resource: "https://orders.example/api",
     },
     {
-      publicUrl: "https://plants.example//",
+      publicUrl: "https://orders.example//",
       path: "/.well-known/oauth-protected-resource",
-      resource: "https://plants.example",
+      resource: "https://orders.example",
     },
     {
-      publicUrl: "https://plants.example:8443/a/b",
+      publicUrl: "https://orders.example:8443/a/b",
       path: "/.well-known/oauth-protected-resource/a/b",
-      resource: "https://plants.example:8443/a/b",
+      resource: "https://orders.example:8443/a/b",
     },
   ])("of $publicUrl is at $path", async ({ publicUrl, path, resource }) => {
-    const endpoint = createResourceMetadata({ name: "Plants", publicUrl: new URL(publicUrl), issuers, scopes });
+    const endpoint = createResourceMetadata({ name: "Orders", publicUrl: new URL(publicUrl), issuers, scopes });
     expect(endpoint).toMatchObject({ path, url: new URL(path, publicUrl).href, open: true, atRoot: true });
     const answer = await askEndpoint(endpoint);
     expect(answer).toMatchObject({
@@ -41,15 +41,15 @@ describe("createResourceMetadata", () => {
       authorization_servers: issuers,
       scopes_supported: scopes,
       bearer_methods_supported: ["header"],
-      resource_name: "Plants",
+      resource_name: "Orders",
     });
   });
 
   test("leaves out what has no values (RFC 9728 §2), and issuers that nobody can visit", async () => {
     const endpoint = createResourceMetadata({
-      name: "Plants",
-      publicUrl: new URL("https://plants.example"),
-      issuers: ["plants-ci"],
+      name: "Orders",
+      publicUrl: new URL("https://orders.example"),
+      issuers: ["orders-ci"],
       scopes: [],
     });
     expect(Object.keys(JSON.parse(String((await askEndpoint(endpoint)).body)))).toEqual([

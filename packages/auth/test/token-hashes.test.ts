@@ -101,7 +101,7 @@ describe("parseTokenHashes", () => {
 
   test.each([
     base,
-    { ...base, scopes: new Set(["plants:delete", "x"]) },
+    { ...base, scopes: new Set(["orders:delete", "x"]) },
     { ...base, expiresAtMs: Date.UTC(2031, 4, 6, 7, 8, 9, 10) },
   ])("reads back what formatTokenHash wrote: %j", (token) => {
     expect(parseTokenHashes(formatTokenHash(token))).toEqual({ kind: "value", value: [token] });

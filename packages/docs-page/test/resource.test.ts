@@ -8,7 +8,7 @@ import type { Field, HttpAnswer } from "../../testing/src/carriers/exchange.ts";
 import { askEndpoint } from "../../testing/src/gateway/ask-endpoint.ts";
 import { exchange } from "../../testing/src/gateway/wire-format.ts";
 
-const document = JSON.stringify({ openapi: "3.1.0", info: { description: "plants ".repeat(200) } });
+const document = JSON.stringify({ openapi: "3.1.0", info: { description: "orders ".repeat(200) } });
 let documentsMade = 0;
 
 const gateway = createGateway({

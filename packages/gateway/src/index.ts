@@ -2,7 +2,7 @@
  * The gateway: serves every RPC of your Connect routes over gRPC, gRPC-Web and Connect, and every RPC with a
  * `google.api.http` annotation over REST as well. In process, on one port, without a proxy.
  *
- * Knows nothing of plants, credentials or operations: routes, `admit` and endpoints are passed in.
+ * Knows nothing of credentials or operations: routes, `admit` and endpoints are passed in.
  */
 export {
   type Comments,

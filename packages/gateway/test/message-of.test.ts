@@ -2,8 +2,8 @@ import { expect, test } from "vitest";
 import { messageOf } from "../src/errors/index.ts";
 
 test.each([
-  { thrown: new TypeError("no such plant"), message: "no such plant" },
-  { thrown: "no such plant", message: "no such plant" },
+  { thrown: new TypeError("no such order"), message: "no such order" },
+  { thrown: "no such order", message: "no such order" },
   { thrown: undefined, message: "undefined" },
   { thrown: { message: "not an error" }, message: "[object Object]" },
 ])("what was thrown is told: $thrown", ({ thrown, message }) => {

@@ -254,8 +254,8 @@ describe("the handler in a server of HTTP/1.1", () => {
         }),
     }).handler;
     await using server = await serve("1.1", handler);
-    await exchange(server.address, "1.1", { ...water, path: `http://plants.example${water.path}` });
-    expect(urls).toEqual([`http://plants.example${water.path}`]);
+    await exchange(server.address, "1.1", { ...water, path: `http://orders.example${water.path}` });
+    expect(urls).toEqual([`http://orders.example${water.path}`]);
   });
 });
 
@@ -302,7 +302,7 @@ describe.each(versions)("the handler in a server of HTTP/%s", (version) => {
   describe("passes on what matches nothing", () => {
     const others: readonly HttpRequest[] = [
       { httpMethod: "GET", path: "/", header: [] },
-      { httpMethod: "POST", path: "/upload?to=7", header: [json], body: Buffer.from("plants") },
+      { httpMethod: "POST", path: "/upload?to=7", header: [json], body: Buffer.from("orders") },
       { httpMethod: "GET", path: "/50%", header: [] },
       { httpMethod: "GET", path: `/${"long".repeat(3000)}`, header: [] },
       { httpMethod: "GET", path: "/beds/%zz:water", header: [] },

@@ -116,7 +116,7 @@ test("a trailer section that begins in a large chunk of the socket, and ends in 
   });
   const connection = await accepted.promise;
   // Large chunks are freed once they are read.
-  client.write(`7530\r\n${"x".repeat(30_000)}\r\n0\r\nx-plant`);
+  client.write(`7530\r\n${"x".repeat(30_000)}\r\n0\r\nx-order`);
   await expect.poll(() => connection.bytesRead).toBeGreaterThan(30_000);
   client.write(`: y\r\n\r\n${inLength(0)}`);
   expect((await within(received, "the body"))?.byteLength).toBe(30_000);
@@ -127,9 +127,9 @@ test("a trailer section that begins in a large chunk of the socket, and ends in 
 
 describe("a body of which some is still to come when the answer is there", () => {
   test("fails for a reader that waits for it, and for one that asks later", async () => {
-    client.write(`${inLength(10)}plant`);
+    client.write(`${inLength(10)}order`);
     const exchange = await within(served.promise, "the request");
-    expect(String((await nextPiece(exchange)).value)).toBe("plant");
+    expect(String((await nextPiece(exchange)).value)).toBe("order");
     const waiting = expect(nextPiece(exchange)).rejects.toMatchObject(clientGone);
     exchange.answer(200, [], Buffer.of());
     await waiting;
@@ -141,14 +141,14 @@ describe("a body of which some is still to come when the answer is there", () =>
   });
 
   test("fails although it has arrived, because it was dropped", async () => {
-    client.write(`${inLength(5)}plant`);
+    client.write(`${inLength(5)}order`);
     const exchange = await within(served.promise, "the request");
     exchange.answer(200, [], Buffer.of());
     await expect(nextPiece(exchange)).rejects.toMatchObject(clientGone);
   });
 
   test("holds up no request behind it that waits to be told to send its own", async () => {
-    client.write(`${inLength(5)}plant${head}expect: 100-continue\r\ncontent-length: 1\r\n\r\n`);
+    client.write(`${inLength(5)}order${head}expect: 100-continue\r\ncontent-length: 1\r\n\r\n`);
     const first = await within(served.promise, "the request");
     first.answer(200, [], Buffer.of());
     await expect.poll(() => exchanges.length).toBe(2);
@@ -180,7 +180,7 @@ describe("an exchange that is over leaves the next one alone", () => {
 });
 
 test("an exchange whose client is gone tells everybody who waits for its body, or writes, or asks later", async () => {
-  client.write(`${inLength(10)}plant`);
+  client.write(`${inLength(10)}order`);
   const exchange = await within(served.promise, "the request");
   await nextPiece(exchange);
   const waiting = expect(nextPiece(exchange)).rejects.toMatchObject(clientGone);

@@ -27,7 +27,7 @@ test("all connections together hold no more than the limit, and nothing once the
   const page: Endpoint = {
     path: "/",
     open: false,
-    answer: () => ({ httpStatus: 200, body: Buffer.alloc(pageBytes, "plants") }),
+    answer: () => ({ httpStatus: 200, body: Buffer.alloc(pageBytes, "orders") }),
   };
   await using greenhouse = await startGreenhouse(
     {},

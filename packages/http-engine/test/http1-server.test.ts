@@ -119,12 +119,12 @@ test("the authority of a target in absolute form counts, whatever the Host", asy
   };
   await using greenhouse = await startGreenhouse({ waterBed });
   using connection = await openHttp1(greenhouse.address);
-  for (const host of ["http://plants.example", ""]) {
+  for (const host of ["http://orders.example", ""]) {
     connection.request({ ...water([], "{}"), path: host + path });
     expect(await connection.readAnswer()).toMatchObject({ httpStatus: 200 });
   }
   const { address, port } = greenhouse.address;
-  expect(urls).toEqual([`http://plants.example${path}`, `http://${address}:${String(port)}${path}`]);
+  expect(urls).toEqual([`http://orders.example${path}`, `http://${address}:${String(port)}${path}`]);
 });
 
 describe("over its limit,", () => {
@@ -355,7 +355,7 @@ describe("HEAD", () => {
   ])("of $name has the header of GET and no body", async ({ target, want }) => {
     await using greenhouse = await startGreenhouse(
       { getReading: ({ sensor }) => ({ sensor }) },
-      { endpoints: [{ path: "/page", open: true, answer: () => ({ httpStatus: 200, body: "plants" }) }] },
+      { endpoints: [{ path: "/page", open: true, answer: () => ({ httpStatus: 200, body: "orders" }) }] },
     );
     using connection = await openHttp1(greenhouse.address);
     for (const httpMethod of ["HEAD", "GET"]) {

@@ -4,7 +4,7 @@ import { BacklogBudget, defaultLimits } from "../../gateway/src/exchange/index.t
 import { createHttp2Server } from "../src/http2-server.ts";
 import type { Field } from "../../testing/src/carriers/exchange.ts";
 import { createTestGateway } from "../../testing/src/gateway/test-engine.ts";
-import { PlantService } from "../../testing/src/gen/plantstore/v1/plant_service_pb.ts";
+import { OrderService } from "../../testing/src/gen/orders/v1/orders_pb.ts";
 import { encodeEnvelope } from "../../testing/src/gateway/envelope.ts";
 import { grpcHeader } from "../../testing/src/carriers/grpc-frames.ts";
 import {
@@ -22,9 +22,8 @@ import {
 import { startOnLoopback } from "../../testing/src/carriers/listen-on-loopback.ts";
 import { heldBytes } from "../../testing/src/carriers/held-bytes.ts";
 import { leastOf } from "../../testing/src/least-of.ts";
-import { deletePlantProcedure } from "../../testing/src/gateway/wire-format.ts";
 
-const header = grpcHeader(deletePlantProcedure);
+const header = grpcHeader("/orders.v1.OrderService/DeleteOrder");
 const message = encodeEnvelope(0, Buffer.of(8, 7));
 
 describe("the server of the engine, while it is drained,", () => {
@@ -33,8 +32,8 @@ describe("the server of the engine, while it is drained,", () => {
     const answer = Promise.withResolvers<object>();
     const gateway = createTestGateway({
       routes: (router) =>
-        router.service(PlantService, {
-          deletePlant: () => {
+        router.service(OrderService, {
+          deleteOrder: () => {
             asked.resolve();
             return answer.promise;
           },
@@ -72,7 +71,7 @@ describe("the server of the engine, while it is drained,", () => {
 test("a body that fills its window while its request is being admitted is read whole", async () => {
   const gate = Promise.withResolvers<void>();
   const gateway = createTestGateway({
-    routes: (router) => router.service(PlantService, { deletePlant: () => ({}) }),
+    routes: (router) => router.service(OrderService, { deleteOrder: () => ({}) }),
     admit: () => gate.promise,
   });
   const address = await gateway.listen({ host: "127.0.0.1", port: 0 });
@@ -96,7 +95,7 @@ test("a body that fills its window while its request is being admitted is read w
 test("a call that takes long keeps what its message needs, not all that came in with it", async () => {
   const answer = Promise.withResolvers<object>();
   const gateway = createTestGateway({
-    routes: (router) => router.service(PlantService, { deletePlant: () => answer.promise }),
+    routes: (router) => router.service(OrderService, { deleteOrder: () => answer.promise }),
   });
   const address = await gateway.listen({ host: "127.0.0.1", port: 0 });
   using connection = await openFrames(address);
@@ -152,7 +151,7 @@ test.each([
   { bytes: 9000, want: "closed" },
 ])("a header block of $bytes bytes, where a header may have 2000, ends with its stream $want", async (row) => {
   const gateway = createTestGateway({
-    routes: (router) => router.service(PlantService, {}),
+    routes: (router) => router.service(OrderService, {}),
     limits: { headerBytes: 2000 },
   });
   const address = await gateway.listen({ host: "127.0.0.1", port: 0 });

@@ -49,10 +49,10 @@ describe("error records", () => {
       want: { code: Code.ResourceExhausted, rawMessage: "slowly" },
     },
     {
-      name: "the plant store",
+      name: "a number and a message",
       status: 400,
-      body: { error: 5, message: "no plant" },
-      want: { code: Code.NotFound, rawMessage: "no plant" },
+      body: { error: 5, message: "no order" },
+      want: { code: Code.NotFound, rawMessage: "no order" },
     },
     {
       name: "Connect",

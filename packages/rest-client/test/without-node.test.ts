@@ -59,7 +59,7 @@ async function openPage(more: object): Promise<typeof import("../../testing/src/
     setTimeout,
   };
   const context = createContext(
-    { ...web, ...more, plantFaultsEntered: globalThis.plantFaultsEntered },
+    { ...web, ...more, reportEnteredBlock: globalThis.reportEnteredBlock },
     { codeGeneration: { strings: false, wasm: false } },
   );
   runInContext(output[0].code, context);

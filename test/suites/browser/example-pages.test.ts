@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type ExampleServer, startExample } from "../../support/docs/example-server.ts";
+import { type ExampleServer, startExample } from "../../../packages/testing/src/process/example-server.ts";
 import { exchangeHttp1 } from "../../../packages/testing/src/carriers/http1-connection.ts";
 import { openBrowser } from "./open-browser.ts";
 

@@ -13,7 +13,7 @@ import {
 } from "../../../packages/testing/src/auth/identity-provider.ts";
 import { blocksRunBy, type PageBlock } from "../../support/docs/page-blocks.ts";
 import { startPlantServer, type TestPlantServer, tokens } from "../../support/server/plant-server.ts";
-import { deletePlantProcedure } from "../../../packages/testing/src/gateway/wire-format.ts";
+import { deletePlantProcedure } from "../../support/plants/delete-plant.ts";
 
 // Blocks of TypeScript are run as programs, each in a process of its own, with what the text around them says is
 // there before them and what shows their effect behind. Replaced are the hosts plants.example and id.example, by a

@@ -15,7 +15,7 @@ import {
 } from "../../../packages/testing/src/carriers/http2-frames.ts";
 import { expectNothingKept } from "../../../packages/testing/src/carriers/leaks.ts";
 import { authorized, startPlantServer } from "../../support/server/plant-server.ts";
-import { deletePlantProcedure } from "../../../packages/testing/src/gateway/wire-format.ts";
+import { deletePlantProcedure } from "../../support/plants/delete-plant.ts";
 
 /** The calls that must leave nothing behind, and those before them, which warm up what is kept for good. */
 const calls = 100_000;

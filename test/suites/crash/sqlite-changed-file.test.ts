@@ -6,7 +6,7 @@ import { openDatabase } from "../../../src/stores/sqlite/database.ts";
 import { DeleteTally, startDeleteLoad } from "../../support/plants/delete-load.ts";
 import { plantsIn, readSqlite } from "../../support/plants/sqlite-file.ts";
 import { startChildServer } from "../../support/process/child-server.ts";
-import { startCommandLine } from "../../../packages/testing/src/process/command-line.ts";
+import { startCommandLine } from "../../support/process/command-line.ts";
 import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
 
 const plants = 50_000n;

@@ -14,14 +14,11 @@ import { encodeEnvelope } from "../../../packages/testing/src/gateway/envelope.t
 import { getReadingProcedure } from "../../../packages/testing/src/gateway/greenhouse.ts";
 import { startProxyProcess } from "../../../packages/testing/src/gateway/proxy-process.ts";
 import { createTestGateway } from "../../../packages/testing/src/gateway/test-engine.ts";
-import {
-  deletePlantProcedure,
-  encodeDeletePlant,
-  wireFormats,
-} from "../../../packages/testing/src/gateway/wire-format.ts";
+import { wireFormats } from "../../../packages/testing/src/gateway/wire-format.ts";
+import { deletePlantProcedure, encodeDeletePlant } from "../../support/plants/delete-plant.ts";
 import { runSql, startPostgres } from "../../support/plants/postgres-server.ts";
 import { buildLimitMs } from "../../../packages/testing/src/process/build-step.ts";
-import { startCommandLine } from "../../../packages/testing/src/process/command-line.ts";
+import { startCommandLine } from "../../support/process/command-line.ts";
 import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
 import {
   type Prometheus,

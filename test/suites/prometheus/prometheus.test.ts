@@ -4,11 +4,8 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type PostgresServer, runSql, startPostgres } from "../../support/plants/postgres-server.ts";
 import { createMissingStore } from "../../support/plants/sqlite-file.ts";
 import { compileCache, projectFolder } from "../../../packages/testing/src/process/child-program.ts";
-import {
-  type CommandLine,
-  startCommandLine,
-  startProgram,
-} from "../../../packages/testing/src/process/command-line.ts";
+import { type CommandLine, startProgram } from "../../../packages/testing/src/process/command-line.ts";
+import { startCommandLine } from "../../support/process/command-line.ts";
 import { createTempFolder, type TempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
 import {
   deployedFolder,

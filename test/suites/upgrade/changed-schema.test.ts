@@ -1,7 +1,7 @@
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type PostgresServer, runSql, startPostgres } from "../../support/plants/postgres-server.ts";
-import { startCommandLine } from "../../../packages/testing/src/process/command-line.ts";
+import { startCommandLine } from "../../support/process/command-line.ts";
 import { runCommand } from "../../support/process/run-command.ts";
 import { createTempFolder, type TempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
 

@@ -39,13 +39,13 @@ export const blockRules: readonly BlockRule[] = [
     page: "docs/how-to/gateway.md",
     language: "ts",
     start: "app.use(",
-    run: { by: "packages/gateway/test/suites/frameworks/documented-mounting.test.ts" },
+    run: { by: "test/suites/frameworks/documented-mounting.test.ts" },
   },
   {
     page: "docs/how-to/gateway.md",
     language: "ts",
     start: "app.addHook(",
-    run: { by: "packages/gateway/test/suites/frameworks/documented-mounting.test.ts" },
+    run: { by: "test/suites/frameworks/documented-mounting.test.ts" },
   },
   {
     page: "docs/explanation/architecture.md",

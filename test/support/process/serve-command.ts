@@ -1,5 +1,6 @@
 import { createMissingStore } from "../plants/sqlite-file.ts";
-import { type CommandLine, startCommandLine } from "../../../packages/testing/src/process/command-line.ts";
+import { type CommandLine } from "../../../packages/testing/src/process/command-line.ts";
+import { startCommandLine } from "./command-line.ts";
 import type { TempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
 
 /** The credential that {@link serve} takes. */

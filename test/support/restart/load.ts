@@ -1,11 +1,8 @@
 import { Agent, request as requestHttp1 } from "node:http";
 import { type ClientHttp2Session, connect as connectHttp2, constants } from "node:http2";
 import { encodeEnvelope } from "../../../packages/testing/src/gateway/envelope.ts";
-import {
-  deletePlantProcedure,
-  encodeDeletePlant,
-  wireFormats,
-} from "../../../packages/testing/src/gateway/wire-format.ts";
+import { wireFormats } from "../../../packages/testing/src/gateway/wire-format.ts";
+import { deletePlantProcedure, encodeDeletePlant } from "../plants/delete-plant.ts";
 import type { Address } from "../../../packages/testing/src/carriers/exchange.ts";
 
 /** What came of the calls of a load. */

@@ -1,4 +1,4 @@
-// System messages ("EACCES: permission denied, open 'plants.db'") only help a reader who knows the codes.
+// System messages ("EACCES: permission denied, open 'orders.db'") only help a reader who knows the codes.
 const explanations: Readonly<Record<string, (path: string) => string>> = {
   EACCES: (path) => `this user may not read or write ${path}`,
   EPERM: (path) => `this user may not read or write ${path}`,

@@ -49,7 +49,7 @@ async function openEndpoint(
   });
   const { baseUrl, [Symbol.asyncDispose]: close } = await startOnLoopback(server);
   const opened = await openIntrospectionVerifier(
-    { url: `${baseUrl}/introspect`, clientId: "plant store", clientSecretFile: secretFile, ...source },
+    { url: `${baseUrl}/introspect`, clientId: "order desk", clientSecretFile: secretFile, ...source },
     log,
   );
   if (opened.kind === "problems") throw new Error(opened.problems.join("; "));
@@ -91,7 +91,7 @@ describe("an introspection endpoint", () => {
     const [question] = endpoint.questions;
     expect(question?.method).toBe("POST");
     expect(question?.header["content-type"]).toMatch(/^application\/x-www-form-urlencoded/);
-    expect(question?.header.authorization).toBe(`Basic ${Buffer.from("plant+store:s3cr%3Aet").toString("base64")}`);
+    expect(question?.header.authorization).toBe(`Basic ${Buffer.from("order+desk:s3cr%3Aet").toString("base64")}`);
     expect(Object.fromEntries(new URLSearchParams(question?.body))).toEqual({
       token: "a+token/with~signs==",
       token_type_hint: "access_token",
@@ -104,7 +104,7 @@ describe("an introspection endpoint", () => {
     await endpoint.verifier.reload?.();
     await outcomeOf(endpoint);
     expect(endpoint.questions[0]?.header.authorization).toBe(
-      `Basic ${Buffer.from("plant+store:rot%0Aated").toString("base64")}`,
+      `Basic ${Buffer.from("order+desk:rot%0Aated").toString("base64")}`,
     );
   });
 
@@ -114,7 +114,7 @@ describe("an introspection endpoint", () => {
     await endpoint.verifier.reload?.();
     await outcomeOf(endpoint);
     expect(endpoint.questions[0]?.header.authorization).toBe(
-      `Basic ${Buffer.from("plant+store:s3cr%3Aet").toString("base64")}`,
+      `Basic ${Buffer.from("order+desk:s3cr%3Aet").toString("base64")}`,
     );
   });
 
@@ -160,8 +160,8 @@ describe("an active token", () => {
       { sub: "ada" },
       { issuer: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/) },
     ],
-    ["names our audience", { sub: "ada", aud: ["x", "plants"] }, { subject: "ada" }, { audiences: ["plants"] }],
-    ["names one of ours", { sub: "ada", aud: "plants" }, { subject: "ada" }, { audiences: ["gardens", "plants"] }],
+    ["names our audience", { sub: "ada", aud: ["x", "orders"] }, { subject: "ada" }, { audiences: ["orders"] }],
+    ["names one of ours", { sub: "ada", aud: "orders" }, { subject: "ada" }, { audiences: ["gardens", "orders"] }],
     ["expired within the clock skew", { sub: "ada", exp: nowS - 10 }, { subject: "ada" }],
     ["begins within the clock skew", { sub: "ada", nbf: nowS + 10 }, { subject: "ada" }],
   ])("is taken that %s", async (_, answer, want, source) => {
@@ -172,8 +172,8 @@ describe("an active token", () => {
   test.each<{ name: string; answer: object; source?: Partial<IntrospectionSource>; want?: string }>([
     { name: "has no subject", answer: { sub: undefined } },
     { name: "has a subject that is too long", answer: { sub: "s".repeat(256) } },
-    { name: "is for another audience", answer: { aud: "other" }, source: { audiences: ["plants"] } },
-    { name: "names no audience where one is demanded", answer: {}, source: { audiences: ["plants"] } },
+    { name: "is for another audience", answer: { aud: "other" }, source: { audiences: ["orders"] } },
+    { name: "names no audience where one is demanded", answer: {}, source: { audiences: ["orders"] } },
     { name: "is bound to a key", answer: { cnf: { jkt: "x" } } },
     { name: "is a DPoP token", answer: { token_type: "DPOP" } },
     { name: "begins later", answer: { nbf: nowS + 3600 } },
@@ -356,7 +356,7 @@ describe("openIntrospectionVerifier", () => {
     const clientSecretFile = folder.file("secret");
     writeFileSync(clientSecretFile, secret);
     const result = await openIntrospectionVerifier(
-      { url: "https://id.example/introspect", clientId: "plants", clientSecretFile, ...source },
+      { url: "https://id.example/introspect", clientId: "orders", clientSecretFile, ...source },
       quietLog,
     );
     expect(result).toEqual({ kind: "problems", problems: [expect.stringMatching(want)] });

@@ -33,14 +33,14 @@ describe("keys that a provider publishes", () => {
   });
 
   test("are found where the metadata of an issuer with a path says, with a slash at its end or without", async () => {
-    const hidden = "/realms/plants/.well-known/openid-configuration";
-    for (const issuer of ["/realms/plants", "/realms/plants/"]) {
+    const hidden = "/realms/orders/.well-known/openid-configuration";
+    for (const issuer of ["/realms/orders", "/realms/orders/"]) {
       const key = await createSigningKey("ES256", "first");
       using provider = await startIdentityProviderAt({ issuer, keys: "/keys" }, key);
       provider.hidden = [hidden];
       using verifier = await openVerifier({ issuer: provider.issuer });
       expect(await outcomeOf(verifier, await provider.sign())).toMatchObject({ kind: "principal" });
-      expect(provider.requests).toEqual([hidden, "/.well-known/oauth-authorization-server/realms/plants", "/keys"]);
+      expect(provider.requests).toEqual([hidden, "/.well-known/oauth-authorization-server/realms/orders", "/keys"]);
     }
   });
 

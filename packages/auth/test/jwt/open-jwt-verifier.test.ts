@@ -273,25 +273,25 @@ describe("scopes, where they are demanded,", () => {
   test.each<{ name: string; scopeClaims?: readonly string[]; claims: TestClaims; want: readonly string[] }>([
     {
       name: "are read from scope, parted by spaces",
-      claims: { scope: "plants:delete  plants:read" },
-      want: ["plants:delete", "plants:read"],
+      claims: { scope: "orders:delete  orders:read" },
+      want: ["orders:delete", "orders:read"],
     },
-    { name: "are read from Entra's scp", claims: { scp: "plants:delete" }, want: ["plants:delete"] },
-    { name: "are read from Okta's scp", claims: { scp: ["plants:delete", 7] }, want: ["plants:delete"] },
+    { name: "are read from Entra's scp", claims: { scp: "orders:delete" }, want: ["orders:delete"] },
+    { name: "are read from Okta's scp", claims: { scp: ["orders:delete", 7] }, want: ["orders:delete"] },
     { name: "are none where the token has none", claims: {}, want: [] },
-    { name: "are none where the claim is no text", claims: { scope: { "plants:delete": true } }, want: [] },
-    { name: "are not read from roles", claims: { roles: ["plants:delete"] }, want: [] },
+    { name: "are none where the claim is no text", claims: { scope: { "orders:delete": true } }, want: [] },
+    { name: "are not read from roles", claims: { roles: ["orders:delete"] }, want: [] },
     {
       name: "are none where a claim is named like what every object has",
       scopeClaims: ["constructor", "__proto__", "toString"],
-      claims: { scope: "plants:delete" },
+      claims: { scope: "orders:delete" },
       want: [],
     },
     {
       name: "are read from the claims that are named, and from no other",
       scopeClaims: ["roles"],
-      claims: { scope: "plants:delete", roles: ["plants:read"] },
-      want: ["plants:read"],
+      claims: { scope: "orders:delete", roles: ["orders:read"] },
+      want: ["orders:read"],
     },
   ])("$name", async ({ claims, want, scopeClaims }) => {
     const by = await open({ demandScopes: true, scopeClaims });

@@ -5,7 +5,7 @@ import { verifyJwt } from "../../src/jwt/verify-jwt.ts";
 import type { TimedOutcome } from "../../src/outcome-cache.ts";
 
 const nowS = Math.floor(Date.now() / 1000);
-const good: JWTPayload = { iss: "https://id.example", aud: "plants", sub: "ada", exp: nowS + 600 };
+const good: JWTPayload = { iss: "https://id.example", aud: "orders", sub: "ada", exp: nowS + 600 };
 
 let privateKey: CryptoKey;
 let publicKey: CryptoKey;
@@ -19,7 +19,7 @@ async function verify(claims: JWTPayload, parameters: Readonly<Record<string, un
   const token = await new SignJWT({ ...good, ...claims }).setProtectedHeader(header).sign(privateKey);
   return await verifyJwt(token, {
     issuer: "https://id.example",
-    audiences: ["plants"],
+    audiences: ["orders"],
     scopeClaims: undefined,
     algorithms: ["EdDSA"],
     demandAccessTokenType: false,

@@ -18,7 +18,7 @@ export interface Exchange extends HeaderReader {
   readonly httpMethod: string;
   /** Path and query as sent, without scheme and authority. */
   readonly target: string;
-  /** Scheme and authority, then {@link target}: `http://127.0.0.1:8080/plants/7`. */
+  /** Scheme and authority, then {@link target}: `http://127.0.0.1:8080/orders/7`. */
   readonly url: string;
   /** The header fields as received; on HTTP/2 they include the pseudo-header fields. */
   readonly fields: RememberedFields;

@@ -54,7 +54,7 @@ export interface OpenApiOptions {
   readonly jsonOptions?: WriteJsonOptions;
   /** The error answers. Default: google.rpc.Status as JSON, as 4XX and 5XX. */
   readonly errors?: readonly OpenApiError[];
-  /** Describes the success of an RPC, such as "The plant is deleted." */
+  /** Describes the success of an RPC, such as "The order is deleted." */
   readonly describeSuccess?: (method: DescMethod) => string | undefined;
   /** Describes the header fields that an RPC takes, besides those of HTTP and the credential. */
   readonly describeHeader?: (method: DescMethod) => readonly Omit<OpenApiParameter, "in">[];

@@ -53,7 +53,7 @@ export function* describePaths(
 
 /**
  * Creates the function that names operations by their RPCs, so that every generator produces the same names:
- * `deletePlant`, or `PlantService_deletePlant` if two services have one; further bindings get a number.
+ * `deleteOrder`, or `OrderService_deleteOrder` if two services have one; further bindings get a number.
  */
 function nameOperations(bindings: readonly RestBinding[]): (binding: RestBinding) => string {
   const byName = Map.groupBy(new Set(bindings.map(({ method }) => method)), ({ localName }) => localName);

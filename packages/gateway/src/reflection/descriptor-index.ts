@@ -18,7 +18,7 @@ export class DescriptorIndex {
     this.#types = createRegistry(...this.#files.values());
   }
 
-  /** Finds a file by its name, such as "plantstore/v1/plant_service.proto". */
+  /** Finds a file by its name, such as "orders/v1/orders.proto". */
   fileNamed(name: string): Uint8Array[] | undefined {
     return serialize(this.#files.get(name));
   }

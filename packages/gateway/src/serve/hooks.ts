@@ -28,7 +28,7 @@ export interface RequestView {
   readonly stream: boolean;
   /** The sender of the request: the client that trusted proxies name, otherwise the other end of the connection. */
   readonly peer: Peer;
-  /** Scheme and authority that the client used, from trusted proxies if they name them: `https://plants.example`. */
+  /** Scheme and authority that the client used, from trusted proxies if they name them: `https://orders.example`. */
   readonly origin: string;
   /**
    * Stands for the connection: the same object for all its requests, and nothing else. Use it as a key of a WeakMap to

@@ -130,7 +130,7 @@ describe("a held body", () => {
 
   test("of one piece takes as much memory as that", () => {
     const held = new HeldBody();
-    for (const text of ["plants", "seed"]) {
+    for (const text of ["orders", "seed"]) {
       held.add(Buffer.from(text));
       expect(held.shift()?.buffer.byteLength).toBe(text.length);
     }

@@ -10,11 +10,11 @@ function read(target: string, authority: string | null = "localhost", required =
 
 describe("the target of a request", () => {
   test.each([
-    { target: "/plants/7", want: "/plants/7" },
-    { target: "/plants/7?x=//y", want: "/plants/7?x=//y" },
-    { target: "//plants", want: "//plants" },
-    { target: "http://localhost/plants/7", want: "/plants/7" },
-    { target: "HTTPS://localhost:8080/plants", want: "/plants" },
+    { target: "/orders/7", want: "/orders/7" },
+    { target: "/orders/7?x=//y", want: "/orders/7?x=//y" },
+    { target: "//orders", want: "//orders" },
+    { target: "http://localhost/orders/7", want: "/orders/7" },
+    { target: "HTTPS://localhost:8080/orders", want: "/orders" },
     { target: "http://localhost", want: "/" },
     { target: "http://localhost?x=1", want: "/?x=1" },
   ])("is taken: $target", ({ target, want }) => {
@@ -23,8 +23,8 @@ describe("the target of a request", () => {
 
   test.each([
     { name: "an empty one", target: "" },
-    { name: "a path without a slash", target: "plants/7" },
-    { name: "a fragment", target: "/plants/7#x" },
+    { name: "a path without a slash", target: "orders/7" },
+    { name: "a fragment", target: "/orders/7#x" },
     { name: "the authority form", target: "localhost:80" },
     { name: "user information", target: "http://user@localhost/x" },
     { name: "another scheme", target: "ftp://localhost/x" },
@@ -57,11 +57,11 @@ describe("the authority of a request", () => {
     "127.0.0.1:80",
     "[::1]:8080",
     "[::ffff:127.0.0.1]",
-    "plants.example.com",
+    "orders.example.com",
     "xn--bcher-kva.example:443",
     "a_b.example",
     "host:",
-    "%70lants",
+    "%6Frders",
   ])("is taken: %s", (authority) => {
     expect(read("/", authority)).toBe("/");
   });

@@ -49,8 +49,8 @@ beforeAll(async () => {
   });
   const [{ code, imports, dynamicImports }] = output;
   expect([...imports, ...dynamicImports]).toEqual([]);
-  // With what records the code that is entered, where faults are planted in it.
-  const context = createContext({ ...web, plantFaultsEntered: globalThis.plantFaultsEntered });
+  // With what records the code that is entered, while mutants are tested.
+  const context = createContext({ ...web, reportEnteredBlock: globalThis.reportEnteredBlock });
   runInContext(code, context);
   const bundled: { readonly fetch: FetchHandler } = runInContext("greenhouse", context);
   fetch = bundled.fetch;

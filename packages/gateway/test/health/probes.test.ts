@@ -6,7 +6,7 @@ import { askEndpoint } from "../../../testing/src/gateway/ask-endpoint.ts";
 const healthy = new Readiness({});
 const draining = new Readiness({});
 draining.startDraining();
-const broken = new Readiness({ store: { problem: "/var/lib/plants.db: disk full" } });
+const broken = new Readiness({ store: { problem: "/var/lib/orders.db: disk full" } });
 const mirror = { problem: "10.0.0.7 does not respond", isOptional: true };
 const degraded = new Readiness({ mirror });
 const brokenAndDegraded = new Readiness({ mirror, store: { problem: "disk full" } });

@@ -15,7 +15,7 @@ import { startGreenhouse, type TestGreenhouse, waterBedProcedure } from "../../.
 const certificate = createCertificate("localhost");
 const tls = { ca: certificate.cert, servername: "localhost" };
 /** More than the system takes at once. */
-const longNote = "plants".repeat(500_000);
+const longNote = "orders".repeat(500_000);
 
 let greenhouse: TestGreenhouse;
 let asked: PromiseWithResolvers<void>;

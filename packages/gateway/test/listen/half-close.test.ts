@@ -19,7 +19,7 @@ import { settingFrame, windowUpdateFrame } from "../../../testing/src/http2/http
 const { authority, ...certificate } = createIssuedCertificate("localhost");
 const trusting = { ca: authority, servername: "localhost" };
 /** More than a window of HTTP/2, and than a socket takes at once. */
-const note = "plants".repeat(500_000);
+const note = "orders".repeat(500_000);
 const windowMax = 2 ** 31 - 1;
 
 interface Way {

@@ -22,7 +22,7 @@ const idleTimeoutMs = 500;
 
 const ping = frame(frameType.ping, 0, 0, Buffer.alloc(8));
 /** More than the windows of HTTP/2 have room for. */
-const bigText = "plants".repeat(1_000_000);
+const bigText = "orders".repeat(1_000_000);
 
 async function* endless(): AsyncGenerator<{ sensor: string }> {
   for (;;) yield { sensor: bigText.slice(0, 100_000) };

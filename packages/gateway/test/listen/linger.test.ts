@@ -71,7 +71,7 @@ const rows: readonly Row[] = [
   { name: "behind too large a header", header: [`x: ${"x".repeat(20_000)}`, announced], httpStatus: 431 },
   { name: "behind an expectation", header: ["expect: wonders", "x-key: k", announced], httpStatus: 417 },
   { name: "in chunks that are none", header: [json, "x-key: k", inChunks], httpStatus: 400 },
-  { name: "behind what is not HTTP", start: "plants", httpStatus: 400 },
+  { name: "behind what is not HTTP", start: "orders", httpStatus: 400 },
   { name: "for a tunnel", start: "CONNECT x:1 HTTP/1.1", httpStatus: 400 },
 ];
 

@@ -6,23 +6,23 @@ import { describe, expect, test } from "vitest";
 import { startDeadline } from "../../src/exchange/index.ts";
 import type { EndpointAnswer, GatewayLoad } from "../../src/index.ts";
 import { createTestGateway, isNodeEngine } from "../../../testing/src/gateway/test-engine.ts";
-import { PlantService } from "../../../testing/src/gen/plantstore/v1/plant_service_pb.ts";
+import { OrderService } from "../../../testing/src/gen/orders/v1/orders_pb.ts";
 import { createByteReader } from "../../../testing/src/carriers/byte-reader.ts";
 import { createCertificate } from "../../../testing/src/carriers/certificate.ts";
 import { within } from "../../../testing/src/deadline.ts";
 import { overHttp1 } from "../../../testing/src/carriers/http1-connection.ts";
 import { openFrames } from "../../../testing/src/carriers/http2-frames.ts";
-import { deletePlantProcedure, exchange } from "../../../testing/src/gateway/wire-format.ts";
+import { exchange } from "../../../testing/src/gateway/wire-format.ts";
 import { begun, whole } from "../../../testing/src/http2/http2-requests.ts";
 
 /** More than the kernel takes for a client that does not read. */
-const bigBody = Buffer.alloc(16 * 1024 * 1024, "plants");
+const bigBody = Buffer.alloc(16 * 1024 * 1024, "orders");
 
 describe("a connection over TLS", () => {
   test("takes a request in several records while the answer before it is still being written", async () => {
     const certificate = createCertificate("localhost");
     const gateway = createTestGateway({
-      routes: (router) => router.service(PlantService, { deletePlant: () => ({}) }),
+      routes: (router) => router.service(OrderService, { deleteOrder: () => ({}) }),
       endpoints: [{ path: "/big", open: true, answer: () => ({ httpStatus: 200, body: bigBody }) }],
     });
     const { port } = await gateway.listen({ host: "127.0.0.1", port: 0, tls: certificate });
@@ -35,7 +35,7 @@ describe("a connection over TLS", () => {
     await within(once(socket, "readable"), "the first bytes of the answer");
     records.hold();
     const contentFields = "content-type: application/json\r\ncontent-length: 2";
-    socket.write(`POST ${deletePlantProcedure} HTTP/1.1\r\nhost: x\r\n${contentFields}\r\n\r\n`);
+    socket.write(`POST /orders.v1.OrderService/DeleteOrder HTTP/1.1\r\nhost: x\r\n${contentFields}\r\n\r\n`);
     socket.write("{}");
     await records.release(2);
 

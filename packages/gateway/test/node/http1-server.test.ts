@@ -29,7 +29,7 @@ const wholeCall = `${head}content-length: 2\r\n\r\n{}`;
 const never = 60_000;
 
 test("on node:http, clients that do not read are cut off when all together hold too much", async () => {
-  const note = "plants".repeat(1_000_000);
+  const note = "orders".repeat(1_000_000);
   await using greenhouse = await startOnNode(
     { waterBed: () => ({ note }) },
     { limits: { backlogBytes: 8_000_000, idleTimeoutMs: never } },

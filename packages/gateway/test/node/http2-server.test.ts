@@ -123,7 +123,7 @@ async function readToEnd(connection: FrameConnection): Promise<ReadonlySet<numbe
 }
 
 test("on node:http2, clients that do not read are cut off when all together hold too much", async () => {
-  const note = "plants".repeat(100_000);
+  const note = "orders".repeat(100_000);
   await using greenhouse = await startOnNode(
     { waterBed: () => ({ note }) },
     { limits: { backlogBytes: 2_000_000, idleTimeoutMs: never } },
@@ -136,7 +136,7 @@ test("on node:http2, clients that do not read are cut off when all together hold
 });
 
 test("on node:http2, a connection serves a call while more than 10 MB of its responses are unread", async () => {
-  const note = "plants".repeat(100_000);
+  const note = "orders".repeat(100_000);
   let calls = 0;
   const waterBed = (): { note: string } => {
     calls += 1;

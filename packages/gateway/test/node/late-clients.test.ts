@@ -109,7 +109,7 @@ describe.concurrent("on node:http, a client that is late", () => {
     { name: "a stream of messages", target: watch, type: "application/connect+json", body: "\0\0\0\0\x02{}" },
   ])("to read $name is cut off, and its call cancelled", async ({ target, type, body }, { expect }) => {
     // More than the system takes for a client that does not read.
-    const bigText = "plants".repeat(3_000_000);
+    const bigText = "orders".repeat(3_000_000);
     await using greenhouse = await startOnNode(
       {
         waterBed: () => ({ note: bigText }),
@@ -155,7 +155,7 @@ describe.concurrent("on node:http2, a client that is late", () => {
   });
 
   test("to take a response is cut off, and its call reported", async ({ expect }) => {
-    const note = "plants".repeat(100_000);
+    const note = "orders".repeat(100_000);
     const limits = { idleTimeoutMs: timeoutMs };
     await using greenhouse = await startOnNode({ waterBed: () => ({ note }) }, { limits });
     using connection = await openFrames(greenhouse.address);
@@ -168,7 +168,7 @@ describe.concurrent("on node:http2, a client that is late", () => {
 
   test("to read what was sent before its reset is cut off", async ({ expect }) => {
     // More than the system takes for a client that does not read.
-    const note = "plants".repeat(3_000_000);
+    const note = "orders".repeat(3_000_000);
     const limits = { idleTimeoutMs: timeoutMs };
     await using greenhouse = await startOnNode({ waterBed: () => ({ note }) }, { limits });
     using connection = await openFrames(greenhouse.address);

@@ -25,7 +25,7 @@ const definition = `
     /*How wet.*/
     int32 moisture = 3;
     // What grows.
-    message Plant {
+    message Crop {
       // Its name.
       string name = 1;
       // How it is.
@@ -78,10 +78,10 @@ test.each([
   ["garden.v1.Bed.width", "How wide."],
   ["garden.v1.Bed.depth", "How deep."],
   ["garden.v1.Bed.moisture", "How wet."],
-  ["garden.v1.Bed.Plant", "What grows."],
-  ["garden.v1.Bed.Plant.name", "Its name."],
-  ["garden.v1.Bed.Plant.State", "How it is."],
-  ["garden.v1.Bed.Plant.State.STATE_UNSPECIFIED", "Nobody looked."],
+  ["garden.v1.Bed.Crop", "What grows."],
+  ["garden.v1.Bed.Crop.name", "Its name."],
+  ["garden.v1.Bed.Crop.State", "How it is."],
+  ["garden.v1.Bed.Crop.State.STATE_UNSPECIFIED", "Nobody looked."],
   ["garden.v1.Side", "Where the sun is."],
   ["garden.v1.Side.SIDE_UNSPECIFIED", undefined],
   ["garden.v1.Side.SIDE_SOUTH", "Noon."],

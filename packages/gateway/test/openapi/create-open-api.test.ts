@@ -16,7 +16,7 @@ import type {
 import type { GatewayOptions } from "../../src/index.ts";
 import { compileRestRoutes } from "../../src/protocols/rest/rules/index.ts";
 import { Health } from "../../src/health/index.ts";
-import { PlantService } from "../../../testing/src/gen/plantstore/v1/plant_service_pb.ts";
+import { OrderService } from "../../../testing/src/gen/orders/v1/orders_pb.ts";
 import { KitchenSink, NestedSchema } from "../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { LegacySink } from "../../../testing/src/gen/kitchensink/v1/legacy_pb.ts";
 import { Shelves } from "../../../testing/src/gen/kitchensink/v1/shelves_pb.ts";
@@ -53,8 +53,8 @@ const unusual = describeSink({
 });
 
 /** Describes a small service, in a fiftieth of the time. */
-function describePlants(options: Partial<OpenApiOptions>): OpenApiDocument {
-  return createOpenApi([PlantService], { info, ...options });
+function describeOrders(options: Partial<OpenApiOptions>): OpenApiDocument {
+  return createOpenApi([OrderService], { info, ...options });
 }
 
 function operation(text: string, inside: OpenApiDocument = document): OpenApiOperation {
@@ -265,9 +265,9 @@ describe("an answer", () => {
   });
 
   test.each([200, 204] as const)("without content is a %i if the gateway answers so", (emptyResponse) => {
-    const described = describePlants({ rest: { emptyResponse }, describeSuccess: ({ name }) => `${name} is done.` });
-    expect(operation("DELETE /plants/{id}", described).responses).toMatchObject({
-      [emptyResponse]: { description: "DeletePlant is done." },
+    const described = describeOrders({ rest: { emptyResponse }, describeSuccess: ({ name }) => `${name} is done.` });
+    expect(operation("DELETE /orders/{id}", described).responses).toMatchObject({
+      [emptyResponse]: { description: "DeleteOrder is done." },
     });
   });
 
@@ -292,8 +292,8 @@ describe("an answer", () => {
 
   test("to a failed request is the given record, whose fields are all required", () => {
     const record = { status: "4XX", description: "No.", record: NestedSchema, codeField: "number" };
-    const described = describePlants({ comments, errors: [record] });
-    expect(operation("DELETE /plants/{id}", described).responses["4XX"]).toEqual({
+    const described = describeOrders({ comments, errors: [record] });
+    expect(operation("DELETE /orders/{id}", described).responses["4XX"]).toEqual({
       description: "No.",
       content: { "application/json": { schema: { $ref: "#/components/schemas/Nested" } } },
     });
@@ -366,12 +366,12 @@ describe("names", () => {
 
   test("of services with operations are tags", () => {
     const shelves = new Map([["kitchensink.v1.Shelves", "Holds all.\n\nAnd more."]]);
-    const both = createOpenApi([Shelves, PlantService, Health], { info, comments: shelves });
+    const both = createOpenApi([Shelves, OrderService, Health], { info, comments: shelves });
     expect(both.tags).toEqual([
       { name: "Shelves", description: "Holds all.\n\nAnd more." },
-      { name: "PlantService", description: "The RPCs of `plantstore.v1.PlantService`." },
+      { name: "OrderService", description: "The RPCs of `orders.v1.OrderService`." },
     ]);
-    expect(operation("DELETE /plants/{id}", both).tags).toEqual(["PlantService"]);
+    expect(operation("DELETE /orders/{id}", both).tags).toEqual(["OrderService"]);
   });
 
   test("of the only service do not repeat what describes the document", () => {
@@ -509,9 +509,9 @@ test("bindings that OpenAPI cannot describe are left out and reported", () => {
 
 test("rules from outside are described instead of the annotation", () => {
   const rules = [
-    { selector: "plantstore.v1.PlantService.DeletePlant", pattern: { case: "post", value: "/remove/{id}" } },
+    { selector: "orders.v1.OrderService.DeleteOrder", pattern: { case: "post", value: "/remove/{id}" } },
   ] as const;
-  const described = createOpenApi([PlantService], { info, rest: { rules } });
+  const described = createOpenApi([OrderService], { info, rest: { rules } });
   expect(Object.keys(described.paths)).toEqual(["/remove/{id}"]);
 });
 
@@ -587,9 +587,9 @@ test("paths that differ in the names of their variables only are one, with the n
 
 test("an RPC that the gateway leaves out is left out", () => {
   const rule = { pattern: { case: "get", value: "/v1/{none}" } } as const;
-  const selector = `${PlantService.typeName}.DeletePlant`;
+  const selector = `${OrderService.typeName}.DeleteOrder`;
   const rest: GatewayOptions["rest"] = { rules: [{ selector, ...rule }], omit: [selector] };
-  expect(createOpenApi([PlantService], { info, rest }).paths).toEqual({});
+  expect(createOpenApi([OrderService], { info, rest }).paths).toEqual({});
 });
 
 test("in OpenAPI 3.2 a stream is described by its items, in both directions", () => {
@@ -630,7 +630,7 @@ test("in OpenAPI 3.2 a stream is described by its items, in both directions", ()
 
 test("every operation requires all credentials", () => {
   const bearer = { type: "http", scheme: "bearer" } as const;
-  const described = describePlants({ security: { bearer, key: { type: "apiKey", in: "header", name: "x-key" } } });
+  const described = describeOrders({ security: { bearer, key: { type: "apiKey", in: "header", name: "x-key" } } });
   expect(described.security).toEqual([{ bearer: [], key: [] }]);
 });
 

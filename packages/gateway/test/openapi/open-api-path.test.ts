@@ -4,7 +4,7 @@ import { parsePathTemplate } from "../../src/protocols/rest/rules/parse-path-tem
 
 test.each([
   ["the root", "/", "/", []],
-  ["a variable of one segment", "/plants/{id}", "/plants/{id}", ["id field"]],
+  ["a variable of one segment", "/orders/{id}", "/orders/{id}", ["id field"]],
   ["a variable inside of a message", "/v1/{a.b}", "/v1/{a_b}", ["a_b field"]],
   ["two variables whose names would be one", "/v1/{a.b}/{a_b}", "/v1/{a_b}/{a_b_}", ["a_b field", "a_b_ field"]],
   ["a variable with one wildcard among its segments", "/v1/{name=shelves/*}", "/v1/shelves/{shelf}", ["shelf part"]],

@@ -28,7 +28,7 @@ test.each<{ name: string; path: string; sent?: RequestInit }>([
       }),
   });
   const requestMethod = sent === undefined ? "GET" : "POST";
-  const url = `http://plants.example${path}`;
+  const url = `http://orders.example${path}`;
   await gateway.fetch(new Request(url, { ...sent, method: requestMethod }));
   expect(seen).toEqual([{ requestMethod, url }]);
 });
@@ -41,6 +41,6 @@ test.each([
   { jsonOptions: { ...emitImplicit, useProtoFieldName: true }, written: ['"f_int64":"0"'] },
 ])("with the JSON options $jsonOptions an empty message has $written", async ({ jsonOptions, written }) => {
   await using gateway = await startKitchenSink({ jsonOptions });
-  const answer = await gateway.fetch(new Request("http://plants.example/v1/query"));
+  const answer = await gateway.fetch(new Request("http://orders.example/v1/query"));
   expect((await answer.text()).match(/"f_?[iI]nt64":[^,}]*/g) ?? []).toEqual(written);
 });

@@ -75,7 +75,7 @@ test("a compression of the program's own holds up no other, although it is never
 const bombBytes = 2 ** 24;
 const bombs = 100;
 /** A message of 70 KB, as its client has it. */
-const text = Buffer.from(JSON.stringify(Array.from({ length: 2_000 }, (_, id) => ({ id, name: `plant ${id ** 3}` }))));
+const text = Buffer.from(JSON.stringify(Array.from({ length: 2_000 }, (_, id) => ({ id, name: `order ${id ** 3}` }))));
 
 test.each([
   { compression: gzip, compressSync: gzipSync },

@@ -229,7 +229,7 @@ describe("every protocol", () => {
     expect(protocols.all.map(({ name }) => name).toSorted()).toEqual(Object.keys(protocolCases).toSorted());
   });
 
-  test("has a wire format, with which the contract of the plant store is tested", () => {
+  test("has a wire format", () => {
     const inContract = new Set(Object.values(wireFormats).map(({ protocol }) => protocol));
     expect([...inContract].toSorted()).toEqual(Object.keys(protocolCases).toSorted());
   });

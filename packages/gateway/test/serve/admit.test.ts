@@ -386,7 +386,7 @@ test("it is told of method and route, and whether another server has passed the 
     await using greenhouse = await startGreenhouse(answered, { admit }, { http2 });
     await exchange(greenhouse.address, version, get(path));
     if (version === "2")
-      await greenhouse.gateway.fetch(new Request(`http://plants.example${path}`, { method: "HEAD" }));
+      await greenhouse.gateway.fetch(new Request(`http://orders.example${path}`, { method: "HEAD" }));
   }
   const route = "/sensors/{sensor}/reading";
   expect(told).toEqual([

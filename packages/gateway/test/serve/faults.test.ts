@@ -98,7 +98,7 @@ describe("a callback that fails", () => {
   test.each<{ name: string; failures: readonly (() => never)[]; reports: number }>([
     {
       name: "no more than 64 times, whatever their texts",
-      failures: Array.from({ length: 100 }, (_, n) => throws(new Error(`plant ${n}`))),
+      failures: Array.from({ length: 100 }, (_, n) => throws(new Error(`order ${n}`))),
       reports: 64,
     },
     {

@@ -11,7 +11,6 @@ import {
 import { exchange } from "../../../testing/src/gateway/wire-format.ts";
 
 // The one table of a wrong method (405), an unknown one (501) and a wrong content type (415) on a gateway: by whom it is answered, and how.
-// test/contract/no-call-table.ts is that of the plant store.
 
 /** Who writes the response: REST its error record, Connect its JSON, gRPC and gRPC-Web their status. */
 type Responder = "rest" | "connect" | "grpc" | "grpc-web";

@@ -57,7 +57,7 @@ function secret(): never {
   throw new Error("secret");
 }
 
-const inPlant: Failure = { errorCode: "ERR_HANDLER_FAILED", what: "a plant has failed" };
+const handlerFailed: Failure = { errorCode: "ERR_HANDLER_FAILED", what: "a handler has failed" };
 
 /** The lines that reports come to. */
 function linesOf(report: (onFault: ReturnType<typeof createFaultReporter>) => void): string[] {
@@ -75,20 +75,23 @@ describe("what a fault may print:", () => {
     { name: "lines", thrown: "one\ntwo", want: ["    string: one", "    two"] },
     { name: "too long a text", thrown: "x".repeat(5000), want: [`    string: ${"x".repeat(4096)}`] },
   ])("$name", ({ thrown, want }) => {
-    expect(linesOf((report) => report(thrown, inPlant))).toEqual(["[ERR_HANDLER_FAILED] a plant has failed", ...want]);
+    expect(linesOf((report) => report(thrown, handlerFailed))).toEqual([
+      "[ERR_HANDLER_FAILED] a handler has failed",
+      ...want,
+    ]);
   });
 
   test.each(["stack", "cause"])("an error whose %s cannot be read", (name) => {
     const error = Object.defineProperty(new Error(), name, { get: secret });
     for (const thrown of [error, new Proxy(error, { get: secret, getPrototypeOf: secret })]) {
-      const lines = linesOf((report) => report(thrown, inPlant));
-      expect(lines).toEqual(["[ERR_HANDLER_FAILED] a plant has failed", "    an error that cannot be read"]);
+      const lines = linesOf((report) => report(thrown, handlerFailed));
+      expect(lines).toEqual(["[ERR_HANDLER_FAILED] a handler has failed", "    an error that cannot be read"]);
     }
   });
 
   test("six errors in a row that are each the cause of the one before", () => {
     const error = Array.from({ length: 9 }).reduce((cause) => new Error("why", { cause }), "why");
-    const lines = linesOf((report) => report(error, inPlant));
+    const lines = linesOf((report) => report(error, handlerFailed));
     expect(lines.filter((line) => line === "    Error: why")).toHaveLength(6);
   });
 });
@@ -100,7 +103,7 @@ test("20 faults are printed in 10 seconds, and the last says so", () => {
     for (const afterMs of [0, 9_999, 1]) {
       nowMs += afterMs;
       for (let count = 0; count < 30; count += 1)
-        report("again", { ...inPlant, what: `after ${String(nowMs - 1000)} ms` });
+        report("again", { ...handlerFailed, what: `after ${String(nowMs - 1000)} ms` });
     }
   });
   expect(lines.filter((line) => line === "[ERR_HANDLER_FAILED] after 0 ms")).toHaveLength(20);

@@ -32,8 +32,8 @@ describe("Forwarded", () => {
     ["IPv4 in IPv6", 'for="[::ffff:203.0.113.7]"', { address: "203.0.113.7", port: 0 }],
     [
       "all parameters",
-      'for=203.0.113.7;proto=https;host="plants.example:8443";by=10.0.0.1',
-      { address: "203.0.113.7", port: 0, scheme: "https", host: "plants.example:8443" },
+      'for=203.0.113.7;proto=https;host="orders.example:8443";by=10.0.0.1',
+      { address: "203.0.113.7", port: 0, scheme: "https", host: "orders.example:8443" },
     ],
     ["white space", " for=203.0.113.7 ; proto=http ", { address: "203.0.113.7", port: 0, scheme: "http" }],
     ["escapes in quotes", 'for="203\\.0.113.7"', { address: "203.0.113.7", port: 0 }],
@@ -138,9 +138,9 @@ describe("X-Forwarded-For, -Proto and -Host", () => {
       {
         "x-forwarded-for": "203.0.113.7, 10.2.2.2",
         "x-forwarded-proto": "https",
-        "x-forwarded-host": "plants.example",
+        "x-forwarded-host": "orders.example",
       },
-      { address: "203.0.113.7", port: 0, scheme: "https", host: "plants.example" },
+      { address: "203.0.113.7", port: 0, scheme: "https", host: "orders.example" },
     ],
     [
       "a scheme from each proxy",
@@ -175,8 +175,8 @@ describe("X-Forwarded-For, -Proto and -Host", () => {
     ],
     [
       "scheme and host without an address",
-      { "x-forwarded-proto": "https", "x-forwarded-host": "plants.example" },
-      { ...peer, scheme: "https", host: "plants.example" },
+      { "x-forwarded-proto": "https", "x-forwarded-host": "orders.example" },
+      { ...peer, scheme: "https", host: "orders.example" },
     ],
     ["the other field alone", { forwarded: "for=203.0.113.7" }, peer],
   ])("%s", (_, header, want) => {

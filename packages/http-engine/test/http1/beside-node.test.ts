@@ -155,9 +155,9 @@ const ourReading = (...pieces: readonly Uint8Array[]): Promise<Read[]> => readBy
 const nodesReading = (...pieces: readonly Uint8Array[]): Promise<Read[]> => readBy(nodes, readByNode, pieces);
 
 const good = [
-  "DELETE /plants/7 HTTP/1.1\r\nhost: x\r\nAuthorization: Bearer abc\r\n\r\n",
-  "POST /a HTTP/1.1\r\nhost: x\r\ncontent-length: 5\r\n\r\nplant",
-  "POST /b HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n5;a=b\r\nplant\r\n0A\r\n0123456789\r\n0\r\nx: y\r\n\r\n",
+  "DELETE /orders/7 HTTP/1.1\r\nhost: x\r\nAuthorization: Bearer abc\r\n\r\n",
+  "POST /a HTTP/1.1\r\nhost: x\r\ncontent-length: 5\r\n\r\norder",
+  "POST /b HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n5;a=b\r\norder\r\n0A\r\n0123456789\r\n0\r\nx: y\r\n\r\n",
   "PUT /c HTTP/1.1\r\nhost: x\r\nexpect: 100-continue\r\ncontent-length: 1\r\nX:\t \xe9 \r\n\r\n!",
   "\r\nGET /?d=1 HTTP/1.1\r\nhost:x\r\nconnection: keep-alive\r\n\r\n",
   "GET /e HTTP/1.0\r\nx: y\r\n\r\n",

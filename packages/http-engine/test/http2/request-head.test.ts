@@ -65,7 +65,7 @@ describe("a header is malformed:", () => {
     { name: "§8.3.1: with a scheme that is none", fields: instead(":scheme", "ht tp") },
     { name: "§8.3.1: with a method that is none", fields: instead(":method", "GET /") },
     { name: "§8.3: with a pseudo-header field twice", fields: [...get, ":path", "/a?b=c"] },
-    { name: "§8.3: with one that nobody knows", fields: [":plant", "7", ...get] },
+    { name: "§8.3: with one that nobody knows", fields: [":order", "7", ...get] },
     { name: "§8.3: with a response's", fields: [":status", "200", ...get] },
     { name: "§8.3: with one behind the others", fields: [...without(":path"), "a", "b", ":path", "/"] },
     { name: "§8.5: for a tunnel with a path", fields: [...instead(":method", "CONNECT")] },

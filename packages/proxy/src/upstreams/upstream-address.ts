@@ -42,7 +42,7 @@ export function readUpstreamAddress(text: string, secure: boolean = false): Upst
 
 const defaultPorts = { http: 80, https: 443 };
 
-/** Returns what tells an address from others, for errors: `plants:50051 (10.0.0.1)` is one that was looked up. */
+/** Returns what tells an address from others, for errors: `orders:50051 (10.0.0.1)` is one that was looked up. */
 export function nameAddress({ authority, target, host }: UpstreamAddress): string {
   return "host" in target && target.host !== host ? `${authority} (${target.host})` : authority;
 }

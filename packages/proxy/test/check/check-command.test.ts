@@ -19,7 +19,7 @@ import {
 } from "../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { file_kitchensink_v1_legacy } from "../../../testing/src/gen/kitchensink/v1/legacy_pb.ts";
 import { file_kitchensink_v1_shelves } from "../../../testing/src/gen/kitchensink/v1/shelves_pb.ts";
-import { file_plantstore_v1_plant_service } from "../../../testing/src/gen/plantstore/v1/plant_service_pb.ts";
+import { file_orders_v1_orders } from "../../../testing/src/gen/orders/v1/orders_pb.ts";
 import { file_streams_v1_stream_service } from "../../../testing/src/gen/streams/v1/stream_service_pb.ts";
 import { descriptorSetOf } from "../../../testing/src/gateway/descriptor-set.ts";
 import { projectFolder, runProgram } from "../../../testing/src/process/child-program.ts";
@@ -36,7 +36,7 @@ function write(name: string, content: string | Uint8Array): string {
   return folder.file(name);
 }
 
-const plants = write("plants.binpb", descriptorSetOf(file_plantstore_v1_plant_service));
+const orders = write("orders.binpb", descriptorSetOf(file_orders_v1_orders));
 const everything = write(
   "everything.binpb",
   descriptorSetOf(
@@ -66,10 +66,10 @@ async function check(...words: readonly string[]): Promise<{ exitCode: number; p
 }
 
 test("a definition that starts is counted", async () => {
-  expect(await check(plants)).toEqual({
+  expect(await check(orders)).toEqual({
     exitCode: 0,
     complaint: "",
-    printed: `${plants}: 1 service, 1 RPC\n\nIt would start: 1 service with 1 binding of REST.`,
+    printed: `${orders}: 1 service, 1 RPC\n\nIt would start: 1 service with 1 binding of REST.`,
   });
 });
 
@@ -82,9 +82,9 @@ test("RPCs without a rule are counted", async () => {
 
 test("is a program", async () => {
   const file = join(projectFolder, "packages/proxy/src/command/main.ts");
-  expect(await runProgram(process.execPath, [file, "check", plants])).toMatchObject({
+  expect(await runProgram(process.execPath, [file, "check", orders])).toMatchObject({
     exitCode: 0,
-    stdout: `${(await check(plants)).printed}\n`,
+    stdout: `${(await check(orders)).printed}\n`,
   });
   for (const words of [[], ["check"], ["chekc"]]) {
     expect(await runProgram(process.execPath, [file, ...words])).toMatchObject({
@@ -155,8 +155,8 @@ test("rules that say something twice are refused, as where they are served", asy
 });
 
 describe("what cannot be read", () => {
-  const set = descriptorSetOf(file_plantstore_v1_plant_service);
-  const alone = create(FileDescriptorSetSchema, { file: [file_plantstore_v1_plant_service.proto] });
+  const set = descriptorSetOf(file_orders_v1_orders);
+  const alone = create(FileDescriptorSetSchema, { file: [file_orders_v1_orders.proto] });
   const options = create(MethodOptionsSchema);
   // google.api.http, with a length and bytes that are no HttpRule.
   options.$unknown = [{ no: 72295728, wireType: 2, data: new Uint8Array([2, 0xff, 0xff]) }];
@@ -210,22 +210,22 @@ describe("what cannot be read", () => {
     { name: "a folder", words: ["/"], says: "/ cannot be read: EISDIR" },
     { name: "no such file", words: ["nowhere.binpb"], says: "nowhere.binpb cannot be read: ENOENT" },
     { name: "no file", words: [], says: "Usage: " },
-    { name: "two files", words: [plants, plants], says: "Usage: " },
-    { name: "an unknown flag", words: [plants, "--strict"], says: "Unknown option '--strict'" },
+    { name: "two files", words: [orders, orders], says: "Usage: " },
+    { name: "an unknown flag", words: [orders, "--strict"], says: "Unknown option '--strict'" },
     {
       name: "an unknown option of rest",
-      words: [plants, "--rest", "loose"],
+      words: [orders, "--rest", "loose"],
       says: "--rest knows no loose, only lenient",
     },
-    { name: "a service that is not there", words: [plants, "--service", "a.B"], says: "has no service of such a name" },
+    { name: "a service that is not there", words: [orders, "--service", "a.B"], says: "has no service of such a name" },
     {
       name: "rules of more than 4 MiB",
-      words: [plants, "--rules", write("large.yaml", " ".repeat(4 * 1024 * 1024 + 1))],
+      words: [orders, "--rules", write("large.yaml", " ".repeat(4 * 1024 * 1024 + 1))],
       says: "large.yaml has more than 4194304 bytes",
     },
     {
       name: "rules with an alias",
-      words: [plants, "--rules", write("a.yaml", "http:\n  rules: *a\n")],
+      words: [orders, "--rules", write("a.yaml", "http:\n  rules: *a\n")],
       says: "a.yaml has no rules: line 2, column 10: *a is an alias",
     },
   ])("$name", async ({ words, says }) => {
@@ -239,7 +239,7 @@ describe("what cannot be read", () => {
   });
 
   test("two files", async () => {
-    expect((await check(plants, plants)).complaint).toMatch(/^Usage: npx @plantstore\/proxy check SET /);
+    expect((await check(orders, orders)).complaint).toMatch(/^Usage: npx @plantstore\/proxy check SET /);
   });
 });
 

@@ -513,7 +513,7 @@ test("a call that waits for ready is sent once its name is known, and others fai
   await using server = await startGreenhouse(greenhouse);
   let found: { address: string }[] = [];
   await waitFor(
-    { addresses: `dns:plants.example:${String(server.address.port)}`, lookup: async () => found },
+    { addresses: `dns:orders.example:${String(server.address.port)}`, lookup: async () => found },
     async () => {
       found = [{ address: "127.0.0.1" }];
       return server;

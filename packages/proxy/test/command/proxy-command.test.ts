@@ -16,7 +16,7 @@ import { proxyCommand } from "../../src/command/proxy-command.ts";
 import type { Gateway, GatewayOptions, ListenOptions } from "../../../gateway/src/index.ts";
 import { createTestGateway } from "../../../testing/src/gateway/test-engine.ts";
 import { createReflectionService, ServerReflection } from "../../../gateway/src/reflection/index.ts";
-import { file_plantstore_v1_plant_service } from "../../../testing/src/gen/plantstore/v1/plant_service_pb.ts";
+import { file_orders_v1_orders } from "../../../testing/src/gen/orders/v1/orders_pb.ts";
 import { file_streams_v1_stream_service } from "../../../testing/src/gen/streams/v1/stream_service_pb.ts";
 import { createCertificate } from "../../../testing/src/carriers/certificate.ts";
 import { listenOnLoopback } from "../../../testing/src/carriers/listen-on-loopback.ts";
@@ -539,7 +539,7 @@ and over REST:
 });
 
 describe("what cannot be used is said, with exit code 2, or 1 if it is the upstream's", () => {
-  const set = write("set.binpb", descriptorSetOf(file_plantstore_v1_plant_service));
+  const set = write("set.binpb", descriptorSetOf(file_orders_v1_orders));
   const local = ["--upstream", "http://127.0.0.1:1"];
   test.each<{ words: readonly string[]; says: string; exitCode?: number }>([
     { words: [], says: "--upstream is missing\n\nUsage: npx @plantstore/proxy" },

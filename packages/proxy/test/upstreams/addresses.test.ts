@@ -45,7 +45,7 @@ test("calls are spread over all addresses of a name", async () => {
   await using three = await threeServers(answering);
   const hosts = ["127.0.0.1", "127.0.0.2", "127.0.0.3"];
   await using client = openGreenhouse({
-    addresses: `dns:plants.example:${three.port}`,
+    addresses: `dns:orders.example:${three.port}`,
     lookup: async () => hosts.map((address) => ({ address })),
   });
   expect(await wateringOf(client)).toBe("ok");
@@ -123,7 +123,7 @@ test("new addresses of a name are found, and those that are gone are left once t
   const [old, other] = three.servers;
   let hosts = ["127.0.0.1"];
   await using client = openGreenhouse({
-    addresses: `dns:plants.example:${three.port}`,
+    addresses: `dns:orders.example:${three.port}`,
     resolveEveryMs: 1,
     lookup: async () => hosts.map((address) => ({ address })),
   });
@@ -156,7 +156,7 @@ test("a name is looked up again when a connection is lost", async () => {
   const port = portOf(old.baseUrl);
   await using other = await startScriptedServer(answering, { host: "127.0.0.2", port });
   await using client = openGreenhouse({
-    addresses: `dns:plants.example:${port}`,
+    addresses: `dns:orders.example:${port}`,
     lookup: async () => {
       lookups++;
       return hosts.map((address) => ({ address }));
@@ -178,7 +178,7 @@ test("a call that waits goes to the new address of a name whose server is lost",
   const port = portOf(old.baseUrl);
   await using other = await startScriptedServer(answering, { host: "127.0.0.2", port });
   await using client = openGreenhouse({
-    addresses: `dns:plants.example:${port}`,
+    addresses: `dns:orders.example:${port}`,
     limits: { callsPerConnection: 1 },
     lookup: async () => hosts.map((address) => ({ address })),
   });
@@ -250,7 +250,7 @@ test("looking a name up again opens no connection if nothing has changed", async
   let lookups = 0;
   await using client = openGreenhouse({
     // The latter needs no lookup, and is the same server.
-    addresses: [`dns:plants.example:${portOf(server.baseUrl)}`, server.baseUrl],
+    addresses: [`dns:orders.example:${portOf(server.baseUrl)}`, server.baseUrl],
     resolveEveryMs: 1,
     lookup: async () => {
       lookups++;
@@ -269,7 +269,7 @@ test("a name keeps the addresses that it had when there are none any more", asyn
   await using server = await startScriptedServer(answering);
   let lookups = 0;
   await using client = openGreenhouse({
-    addresses: `dns:plants.example:${portOf(server.baseUrl)}`,
+    addresses: `dns:orders.example:${portOf(server.baseUrl)}`,
     resolveEveryMs: 1,
     lookup: async () => (lookups++ === 0 ? [{ address: "127.0.0.1" }] : []),
   });
@@ -286,7 +286,7 @@ test.each([
 ])("a name that $name fails calls, and is left alone for a while", async ({ lookup, says }) => {
   let lookups = 0;
   await using client = openGreenhouse({
-    addresses: "dns:plants.example:1",
+    addresses: "dns:orders.example:1",
     limits: { connectTimeoutMs: 50 },
     lookup: () => {
       lookups++;
@@ -298,7 +298,7 @@ test.each([
   const together = await Promise.all([wateringOf(client), wateringOf(client)]);
   for (let i = 0; i < 3; i++) {
     const outcome = together[i] ?? (await wateringOf(client));
-    expect(outcome).toBe(`Unavailable: cannot look up plants.example: ${says}`);
+    expect(outcome).toBe(`Unavailable: cannot look up orders.example: ${says}`);
     expect(client.upstream.ready).toBe(false);
   }
   expect(lookups).toBe(1);
@@ -308,7 +308,7 @@ test("a name keeps its servers while it cannot be looked up, and is looked up as
   await using server = await startScriptedServer(answering);
   let lookups = 0;
   await using client = openGreenhouse({
-    addresses: `dns:plants.example:${portOf(server.baseUrl)}`,
+    addresses: `dns:orders.example:${portOf(server.baseUrl)}`,
     resolveEveryMs: 1,
     lookup: async () => {
       if (++lookups % 2 === 0) throw new Error("EAI_AGAIN");

@@ -248,7 +248,7 @@ test("calls that wait for a server rather than for a stream are not refused for 
   const { port } = new URL(server.scripted.baseUrl);
   let isFound = false;
   const upstream = createUpstream({
-    addresses: `dns:plants:${port}`,
+    addresses: `dns:orders:${port}`,
     connections: 1,
     limits: { queueTimeoutMs: 1_000, streamsBeforeSettings: 1 },
     lookup: () => (isFound ? Promise.resolve([{ address: "127.0.0.1" }]) : Promise.reject(new Error("not yet"))),

@@ -32,7 +32,7 @@ interface Outcome {
   readonly want?: string;
 }
 
-const procedure = "/plants.Service/Water";
+const procedure = "/garden.Service/Water";
 
 // A service may answer each error of an RPC with 400.
 const outcomes: readonly Outcome[] = [

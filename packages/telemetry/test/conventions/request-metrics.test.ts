@@ -33,13 +33,13 @@ test("a program that names no refusals has its requests counted, and no metric o
 test.each<{ metric: string; answers: readonly Partial<AnsweredRequest>[] }>([
   {
     metric: "http.server.request.duration",
-    answers: [{ httpRoute: "/plants/{id}" }, { httpRoute: "/beds/{id}" }, { httpRoute: undefined }],
+    answers: [{ httpRoute: "/sensors/{id}" }, { httpRoute: "/beds/{id}" }, { httpRoute: undefined }],
   },
   {
     metric: "rpc.server.call.duration",
     answers: [
-      { protocol: "grpc", procedure: "/plants.Service/Water" },
-      { protocol: "grpc", procedure: "/plants.Service/Prune" },
+      { protocol: "grpc", procedure: "/garden.Service/Water" },
+      { protocol: "grpc", procedure: "/garden.Service/Prune" },
       { protocol: "grpc", procedure: undefined },
     ],
   },

@@ -7,13 +7,13 @@ import { openLogLines } from "../../../testing/src/operations/log-lines.ts";
 
 function answerWith(changes: Partial<AnsweredRequest>): AnsweredRequest {
   return {
-    procedure: "/plantstore.v1.PlantService/DeletePlant",
+    procedure: "/orders.v1.OrderService/DeleteOrder",
     protocol: "rest",
     httpMethod: "DELETE",
     httpVersion: "1.1",
     scheme: "http",
-    path: "/plants/7",
-    httpRoute: "/plants/{id}",
+    path: "/orders/7",
+    httpRoute: "/orders/{id}",
     httpStatus: 204,
     error: undefined,
     durationMs: 1.23456,
@@ -39,10 +39,10 @@ test("an answered call is one line with all that is known of it", () => {
       level: "info",
       time: expect.any(String),
       requestId: expect.stringMatching(/^[0-9a-f]{16}-/),
-      procedure: "/plantstore.v1.PlantService/DeletePlant",
+      procedure: "/orders.v1.OrderService/DeleteOrder",
       protocol: "rest",
       httpMethod: "DELETE",
-      path: "/plants/7",
+      path: "/orders/7",
       httpStatus: 204,
       code: "OK",
       durationMs: 1.235,
@@ -54,10 +54,10 @@ test("an answered call is one line with all that is known of it", () => {
 });
 
 test("an error is logged by its code and by its identifier, if it has one", () => {
-  const known = Object.assign(new ConnectError("no such plant", Code.NotFound), { errorCode: "ERR_PLANT_NOT_FOUND" });
-  expect(linesOf(answerWith({ error: known }))).toMatchObject([{ code: "NotFound", errorCode: "ERR_PLANT_NOT_FOUND" }]);
+  const known = Object.assign(new ConnectError("no such order", Code.NotFound), { errorCode: "ERR_ORDER_NOT_FOUND" });
+  expect(linesOf(answerWith({ error: known }))).toMatchObject([{ code: "NotFound", errorCode: "ERR_ORDER_NOT_FOUND" }]);
   for (const errorCode of [undefined, 7]) {
-    const other = Object.assign(new ConnectError("no such plant", Code.NotFound), { errorCode });
+    const other = Object.assign(new ConnectError("no such order", Code.NotFound), { errorCode });
     expect(linesOf(answerWith({ error: other }))[0]).not.toHaveProperty("errorCode");
   }
 });
@@ -82,7 +82,7 @@ test("a probe has a status and no code, so that one that fails does not say OK",
 
 test.each([
   { name: "a success", code: undefined, level: "info" },
-  { name: "a plant that is not there", code: Code.NotFound, level: "info" },
+  { name: "an order that is not there", code: Code.NotFound, level: "info" },
   { name: "a refused credential", code: Code.Unauthenticated, level: "info" },
   { name: "a full queue", code: Code.ResourceExhausted, level: "warn" },
   { name: "a store that is away", code: Code.Unavailable, level: "warn" },

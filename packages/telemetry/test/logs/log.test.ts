@@ -5,9 +5,9 @@ import { openLogLines } from "../../../testing/src/operations/log-lines.ts";
 
 test("a line is one JSON object with the level by name and the time in UTC", () => {
   const { log, lines } = openLogLines("info");
-  log.info({ plants: 3 }, "hello");
+  log.info({ orders: 3 }, "hello");
   expect(lines()).toEqual([
-    { level: "info", time: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/), plants: 3, msg: "hello" },
+    { level: "info", time: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/), orders: 3, msg: "hello" },
   ]);
 });
 

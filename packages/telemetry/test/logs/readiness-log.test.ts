@@ -1,9 +1,7 @@
 import { expect, onTestFinished, test, vi } from "vitest";
 import { Readiness } from "../../../gateway/src/health/readiness.ts";
 import { logReadiness } from "../../src/logs/readiness-log.ts";
-import { createPlantServer } from "../../../../src/server/index.ts";
 import { openLogLines } from "../../../testing/src/operations/log-lines.ts";
-import { fakeStore } from "../../../../test/support/plants/fake-store.ts";
 
 const notReady = (part: string, problem: string) => ({
   level: "warn",
@@ -69,27 +67,4 @@ test("a part that fails again after it has recovered is logged again, with its n
     { ...readyAgain("store", "the server is gone"), lastedMs: 1_500 },
     notReady("store", "the disk is full"),
   ]);
-});
-
-test("a server logs its readiness from when it listens until it drains", async () => {
-  let problem: string | undefined;
-  const store = fakeStore({});
-  Object.defineProperty(store, "problem", { get: () => problem });
-  const first = openLogLines("warn");
-  const second = openLogLines("warn");
-  const drained = createPlantServer({ store, log: first.log });
-  const witness = createPlantServer({ store, log: second.log });
-  const { port } = await drained.listen({ host: "127.0.0.1" });
-  // One that cannot listen leaves nothing behind.
-  await expect(createPlantServer({ store }).listen({ host: "127.0.0.1", port })).rejects.toThrow("EADDRINUSE");
-  problem = "the disk is full";
-  await expect.poll(first.lines).toMatchObject([notReady("store", "the disk is full")]);
-  await drained.drain();
-  await witness.listen({ host: "127.0.0.1" });
-  await expect.poll(second.lines).toHaveLength(1);
-  problem = undefined;
-  await expect.poll(second.lines).toMatchObject([{ msg: "not ready" }, readyAgain("store", "the disk is full")]);
-  // The end is not logged by the one that drained before, whose store is closed next.
-  expect(first.lines()).toHaveLength(1);
-  await witness.close();
 });

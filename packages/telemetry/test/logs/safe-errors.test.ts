@@ -6,7 +6,7 @@ import {
   type HandlerContext,
 } from "@connectrpc/connect";
 import { expect, test } from "vitest";
-import { PlantService } from "../../../../src/gen/es/plantstore/v1/plant_service_pb.ts";
+import { OrderService } from "../../../testing/src/gen/orders/v1/orders_pb.ts";
 import { errorCodeOf } from "../../../gateway/src/index.ts";
 import { requestIdOf } from "../../src/logs/request-id.ts";
 import { createSafeErrors } from "../../src/logs/safe-errors.ts";
@@ -14,11 +14,11 @@ import { openLogLines } from "../../../testing/src/operations/log-lines.ts";
 
 function contextWith(requestSignal: AbortSignal): HandlerContext {
   return createHandlerContext({
-    service: PlantService,
-    method: PlantService.method.deletePlant,
+    service: OrderService,
+    method: OrderService.method.deleteOrder,
     protocolName: "grpc",
     requestMethod: "POST",
-    url: "http://localhost/plantstore.v1.PlantService/DeletePlant",
+    url: "http://localhost/orders.v1.OrderService/DeleteOrder",
     requestSignal,
     contextValues: createContextValues(),
   });
@@ -38,16 +38,16 @@ function outcomeOf(thrown: unknown, signal: AbortSignal = new AbortController().
 }
 
 test.each([
-  { name: "a ConnectError written on purpose", code: Code.NotFound, message: "plant 7 not found" },
+  { name: "a ConnectError written on purpose", code: Code.NotFound, message: "order 7 not found" },
   { name: "a refusal", code: Code.Unauthenticated, message: "a bearer token is required" },
-  { name: "a store that is away", code: Code.Unavailable, message: "the plant store cannot delete at the moment" },
+  { name: "a database that is away", code: Code.Unavailable, message: "the database is unavailable" },
 ])("$name passes as it is and is not logged as a fault", ({ code, message }) => {
   const reason = new ConnectError(message, code);
   expect(outcomeOf(reason)).toMatchObject({ error: reason, lines: [] });
 });
 
 test.each([
-  { name: "an Error", reason: new Error("SQLITE_CORRUPT at /var/lib/plants.db") },
+  { name: "an Error", reason: new Error("SQLITE_CORRUPT at /var/lib/orders.db") },
   { name: "a string", reason: "SQLITE_CORRUPT" },
   { name: "undefined", reason: undefined },
   { name: "an Error of a library with the code Internal", reason: new ConnectError("SQLITE_CORRUPT", Code.Internal) },
@@ -63,7 +63,7 @@ test.each([
       level: "error",
       errorCode: "ERR_HANDLER_FAILED",
       requestId,
-      procedure: "/plantstore.v1.PlantService/DeletePlant",
+      procedure: "/orders.v1.OrderService/DeleteOrder",
     },
   ]);
 });

@@ -5,10 +5,10 @@ const line = { level: "info", time: "2026-01-31T12:34:56.789Z", msg: "listening"
 const call = {
   ...line,
   requestId: "abc-1",
-  procedure: "/plantstore.v1.PlantService/DeletePlant",
+  procedure: "/orders.v1.OrderService/DeleteOrder",
   protocol: "rest",
   httpMethod: "DELETE",
-  path: "/plants/7",
+  path: "/orders/7",
   httpStatus: 204,
   code: "OK",
   durationMs: 1.234,
@@ -26,7 +26,7 @@ test.each<{ name: string; given: object; want: string }>([
   {
     name: "a call",
     given: call,
-    want: "12:34:56.789 info  204 OK                  1.2 ms DELETE /plants/7 requestId=abc-1 protocol=rest peer=192.0.2.1\n",
+    want: "12:34:56.789 info  204 OK                  1.2 ms DELETE /orders/7 requestId=abc-1 protocol=rest peer=192.0.2.1\n",
   },
   {
     name: "a probe, which has no code",

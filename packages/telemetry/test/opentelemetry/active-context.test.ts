@@ -164,7 +164,7 @@ describe("the context of a request is active", () => {
     const gateway = createGateway(withOpenTelemetry({ routes: () => {}, ...options }));
     const ask = async (path: string): Promise<readonly (string | undefined)[][]> => {
       seen.clear();
-      await gateway.fetch(new Request(`http://plants.example${path}`, { headers: [[...traceparent]] }));
+      await gateway.fetch(new Request(`http://orders.example${path}`, { headers: [[...traceparent]] }));
       return [
         sdk.spans.map((span) => `${caller.traceId} ${span.spanContext().spanId}`).slice(-1),
         ...Object.values(spanIds(seen)),

@@ -48,7 +48,7 @@ describe("a span is below", () => {
       await using started = await startOnLoopback(server);
       await exchange(started.address, "1.1", { ...reading, header: [traceparent] });
       await context.with(trace.setSpan(ROOT_CONTEXT, span), () =>
-        gateway.fetch(new Request("http://plants.example/", { headers: [[...traceparent]] })),
+        gateway.fetch(new Request("http://orders.example/", { headers: [[...traceparent]] })),
       );
     }
     const told = sdk.spans.map(({ name, kind, parentSpanContext }) => [
@@ -128,10 +128,10 @@ describe("a span says", () => {
 test("a span says nothing of ends that are not known", async () => {
   using sdk = registerSdk();
   const gateway = createTestGateway(withOpenTelemetry({ routes: () => {} }));
-  await gateway.fetch(new Request("http://plants.example/nothing"));
+  await gateway.fetch(new Request("http://orders.example/nothing"));
   expect(sdk.spans.map(({ attributes }) => attributes)).toEqual([
     {
-      "server.address": "plants.example",
+      "server.address": "orders.example",
       "url.path": "/nothing",
       "http.request.method": "GET",
       "http.response.status_code": 404,
@@ -160,7 +160,7 @@ test("an endpoint keeps its place outside the prefix", async () => {
   const endpoint = { path: "/well-known", atRoot: true, open: true, answer: () => ({ httpStatus: 200, body: "" }) };
   const options = { routes: () => {}, requestPathPrefix: "/api", endpoints: [endpoint] };
   const gateway = createTestGateway(withOpenTelemetry(options));
-  expect((await gateway.fetch(new Request("http://plants.example/well-known"))).status).toBe(200);
+  expect((await gateway.fetch(new Request("http://orders.example/well-known"))).status).toBe(200);
 });
 
 test("a meter is asked for once", async () => {
@@ -172,7 +172,7 @@ test("a meter is asked for once", async () => {
   };
   metrics.setGlobalMeterProvider({ getMeter });
   const gateway = createTestGateway(withOpenTelemetry({ routes: () => {} }));
-  for (const path of ["/a", "/b"]) await gateway.fetch(new Request(`http://plants.example${path}`));
+  for (const path of ["/a", "/b"]) await gateway.fetch(new Request(`http://orders.example${path}`));
   expect(count).toBe(1);
 });
 

@@ -44,7 +44,7 @@ export type TestHeader = Readonly<Record<string, unknown>>;
 export const testExtension = "urn:example:extension";
 
 /** The audience of the tokens that a provider signs unless told otherwise. */
-export const testAudience = "https://plants.example";
+export const testAudience = "https://orders.example";
 
 /** Makes a key pair. */
 export async function createSigningKey(algorithm: string, keyId: string): Promise<SigningKey> {
@@ -54,7 +54,7 @@ export async function createSigningKey(algorithm: string, keyId: string): Promis
 
 /** Where a provider has what on its host. */
 export interface ProviderPaths {
-  /** What follows the host in the issuer: "" or "/realms/plants". */
+  /** What follows the host in the issuer: "" or "/realms/orders". */
   readonly issuer: string;
   readonly keys: string;
 }

@@ -18,13 +18,13 @@ export function takeBooks<Item>(shelf: readonly Item[], count: number): Item[] {
 /**
  * Returns the n-th book: 595 bytes of JSON and 375 of protobuf, more or less, and the same in every process.
  *
- * It has what the messages of most services have and those of a plant store lack: times with and without a fraction, a map, a
+ * It has what the messages of most services have and a minimal one lacks: times with and without a fraction, a map, a
  * list, a message inside, 64-bit integers, an enum, a double, text beyond ASCII and text that JSON has to escape.
  */
 export function makeBook(n: number): Book {
   return create(BookSchema, {
     id: 9_007_199_254_740_993n + BigInt(n),
-    title: `The Secret Life of "Plants", volume ${String(n)}`,
+    title: `The Secret Life of "Leaves", volume ${String(n)}`,
     authors: ["Flora Grünewald", "Basil Moss"],
     genre: Genre.SCIENCE,
     pageCount: 320 + (n % 100),
@@ -35,7 +35,7 @@ export function makeBook(n: number): Book {
     updateTime: { seconds: 1_700_000_000n + BigInt(n), nanos: 123_456_000 },
     labels: { shelf: `B-${String(n)}`, language: "en", binding: "hardcover" },
     summary:
-      "How plants feel, remember and talk to each other, told by two gardeners who have listened to them for half a century and longer: of roots that trade, leaves that count and flowers that lie.",
+      "How leaves feel, remember and talk to each other, told by two gardeners who have listened to them for half a century and longer: of roots that trade, stems that count and flowers that lie.",
   });
 }
 

@@ -1,7 +1,7 @@
 import { createGateway, type Gateway, type GatewayOptions } from "../../../gateway/src/index.ts";
 import { createHttpEngine } from "../../../http-engine/src/index.ts";
 
-/** Whether gateways and plant servers under test serve HTTP with node:http and node:http2: `TEST_HTTP_ENGINE=node`. */
+/** Whether the servers under test serve HTTP with node:http and node:http2: `TEST_HTTP_ENGINE=node`. */
 export const isNodeEngine: boolean = process.env["TEST_HTTP_ENGINE"] === "node";
 
 /** The option that selects the HTTP of gateways under test. */

@@ -1,15 +1,11 @@
 import { create, type DescMessage, type MessageInitShape, toBinary, toJsonString } from "@bufbuild/protobuf";
 import type { Protocol } from "../../../gateway/src/index.ts";
-import { DeletePlantRequestSchema } from "../gen/plantstore/v1/plant_service_pb.ts";
 import { encodeEnvelope } from "./envelope.ts";
 import type { Address, Field, HttpAnswer, HttpRequest, HttpVersion } from "../carriers/exchange.ts";
 import { exchangeHttp1 } from "../carriers/http1-connection.ts";
 import { exchangeHttp2 } from "../carriers/http2-connection.ts";
 
-/** The path of the RPC, as every RPC protocol spells it. */
-export const deletePlantProcedure = "/plantstore.v1.PlantService/DeletePlant";
-
-/** One way to say DeletePlant in bytes: a protocol with its codec. */
+/** One way to write a unary call in bytes: a protocol with its codec. */
 export interface WireFormat {
   readonly name: WireFormatName;
   readonly protocol: Protocol;
@@ -39,7 +35,7 @@ const connectHeader: readonly Field[] = [["connect-protocol-version", "1"]];
 const grpcTimeout = (timeoutMs: number): Field => ["grpc-timeout", `${String(timeoutMs)}m`];
 const connectTimeout = (timeoutMs: number): Field => ["connect-timeout-ms", String(timeoutMs)];
 
-/** Every way to call DeletePlant. */
+/** Every way to call a unary RPC. */
 export const wireFormats: Readonly<Record<WireFormatName, WireFormat>> = {
   rest: {
     name: "rest",
@@ -106,23 +102,12 @@ export function encodeMessage<Desc extends DescMessage>(
   return Buffer.from(format.codec === "json" ? toJsonString(schema, message) : toBinary(schema, message));
 }
 
-/** The message of DeletePlant in the codec of the format: with an id, or with none at all. */
-export function encodeDeletePlant(format: WireFormat, id: bigint | undefined): Buffer {
-  return encodeMessage(format, DeletePlantRequestSchema, id === undefined ? {} : { id });
-}
-
-/** A DeletePlant request as a well-behaved client writes it; `header` comes on top of what the format needs. */
-export function deletePlantRequest(format: WireFormat, id: bigint, header: readonly Field[]): HttpRequest {
-  if (format.protocol === "rest") return { httpMethod: "DELETE", path: `/plants/${String(id)}`, header };
-  return rpcRequest(format, encodeDeletePlant(format, id), header);
-}
-
 /** A unary request whose message is `message`, in the format's envelope where it has one. Not for REST. */
 export function rpcRequest(
   format: WireFormat,
   message: Uint8Array,
   header: readonly Field[],
-  procedure: string = deletePlantProcedure,
+  procedure: string,
 ): HttpRequest {
   const contentType: readonly Field[] = format.contentType === undefined ? [] : [["content-type", format.contentType]];
   return {

@@ -1,7 +1,6 @@
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { once } from "node:events";
-import { join } from "node:path";
-import { compileCache, projectFolder } from "./child-program.ts";
+import { compileCache } from "./child-program.ts";
 import { within } from "../deadline.ts";
 
 /** A command in a process of its own. Dispose of it with `await using`. */
@@ -17,15 +16,6 @@ export interface CommandLine {
   /** Resolves to the exit code once the process has ended; `null` when a signal ended it. */
   end(): Promise<number | null>;
   [Symbol.asyncDispose](): Promise<void>;
-}
-
-/** Starts `plantstore` from source, in a folder and with only PATH, a compile cache and the given environment. */
-export function startCommandLine(
-  args: readonly string[],
-  folder: string,
-  environment: Readonly<Record<string, string>> = {},
-): CommandLine {
-  return startNode([join(projectFolder, "src/command/main.ts"), ...args], folder, environment);
 }
 
 /** Starts a program on this Node, in a folder and with only PATH, a compile cache and the given environment. */

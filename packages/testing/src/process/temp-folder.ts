@@ -14,7 +14,7 @@ export interface TempFolder {
 
 /** Makes an empty folder. Dispose of it with `using`. */
 export function createTempFolder(): TempFolder {
-  const path = mkdtempSync(join(tmpdir(), "plantstore-test-"));
+  const path = mkdtempSync(join(tmpdir(), "gateway-test-"));
   return {
     path,
     file: (name) => join(path, name),

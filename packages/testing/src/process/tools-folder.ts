@@ -3,11 +3,11 @@ import { homedir } from "node:os";
 import { delimiter, join, resolve } from "node:path";
 
 /**
- * A folder outside of the checkout in which tools and builds of the tests are kept from one run to the next;
- * `PLANTSTORE_TOOLS` moves all of them.
+ * Returns a folder outside of the checkout in which tests keep tools and builds from one run to the next. `TEST_TOOLS`
+ * is its parent, by default `~/.cache/gateway-tests`.
  */
 export function toolsFolder(name: string): string {
-  const folder = resolve(process.env["PLANTSTORE_TOOLS"] || join(homedir(), ".cache", "plantstore-tests"), name);
+  const folder = resolve(process.env["TEST_TOOLS"] || join(homedir(), ".cache", "gateway-tests"), name);
   mkdirSync(folder, { recursive: true });
   return folder;
 }

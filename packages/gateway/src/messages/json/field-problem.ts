@@ -12,7 +12,7 @@ export class FieldProblem extends Error {
 /** One step of a path to a value: a field, an index in a list, or a key of a map. */
 export type PathStep = DescField | number | string;
 
-/** Prints a path for error messages: `plant.tags[2]`, `labels["a"]`; `""` for the message itself. */
+/** Prints a path for error messages: `order.tags[2]`, `labels["a"]`; `""` for the message itself. */
 export function printPath(path: readonly PathStep[]): string {
   return path.map(printStep).join("").replace(/^\./, "");
 }

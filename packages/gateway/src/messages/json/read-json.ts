@@ -32,7 +32,7 @@ export interface JsonReadResult<Desc extends DescMessage> {
  *
  * @example
  * ```ts
- * readJson(DeletePlantRequestSchema, '{"id":"9007199254740993"}').id; // 9007199254740993n
+ * readJson(DeleteOrderRequestSchema, '{"id":"9007199254740993"}').id; // 9007199254740993n
  * ```
  */
 export function readJson<Desc extends DescMessage>(

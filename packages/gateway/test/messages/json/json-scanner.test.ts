@@ -158,7 +158,7 @@ describe("JsonScanner", () => {
   test.each([
     { text: '{"a" 1}', want: 'not JSON: "1" where ":" should be, at character 6' },
     { text: '{"a":', want: "not JSON: the text ends where a value should be" },
-    { text: '["plant", "a\\nb\\x"]', want: "not JSON: an unknown escape in a string, at character 17" },
+    { text: '["order", "a\\nb\\x"]', want: "not JSON: an unknown escape in a string, at character 17" },
     { text: '"a\\u12', want: "not JSON: an unknown escape in a string, at character 4" },
     { text: '"a\\\\', want: "not JSON: the text ends inside a string, at character 5" },
   ])("tells where $text is wrong", ({ text, want }) => {
@@ -207,11 +207,11 @@ test.each([
   const keep = async (): Promise<number> => {
     const before = await heldBytes();
     const kept = Array.from({ length: 100 }, (_, at) => {
-      const text = of(JSON.stringify(`the plant of number ${at}`));
+      const text = of(JSON.stringify(`the order of number ${at}`));
       return take(new JsonScanner(text + " ".repeat(100_000)));
     });
     const bytes = (await heldBytes()) - before;
-    expect(kept).toContain("the plant of number 99");
+    expect(kept).toContain("the order of number 99");
     return bytes;
   };
   const limitBytes = 1_000_000;

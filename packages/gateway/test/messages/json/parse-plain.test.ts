@@ -92,10 +92,10 @@ describe("where two fields have one JSON name, it means the one whose proto name
   const { INT64 } = FieldDescriptorProto_Type;
   const { OPTIONAL } = FieldDescriptorProto_Label;
   const file = create(FileDescriptorProtoSchema, {
-    name: "plant.proto",
+    name: "order.proto",
     messageType: [
       {
-        name: "Plant",
+        name: "Order",
         field: [
           { name: "id", jsonName: "id", number: 1, type: INT64, label: OPTIONAL },
           { name: "parent_id", jsonName: "id", number: 2, type: INT64, label: OPTIONAL },
@@ -103,7 +103,7 @@ describe("where two fields have one JSON name, it means the one whose proto name
       },
     ],
   });
-  const desc = createFileRegistry(file, () => undefined).getMessage("Plant");
+  const desc = createFileRegistry(file, () => undefined).getMessage("Order");
   if (desc === undefined) throw new Error("there is no such message");
 
   test.each([

@@ -13,7 +13,7 @@ import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { ReadJsonOptions } from "../../../src/messages/json/read-options.ts";
 import { readJson } from "../../../src/messages/json/read-json.ts";
-import { DeletePlantRequestSchema } from "../../../../testing/src/gen/plantstore/v1/plant_service_pb.ts";
+import { DeleteOrderRequestSchema } from "../../../../testing/src/gen/orders/v1/orders_pb.ts";
 import { costRatio } from "../../../../testing/src/cost-ratio.ts";
 import { Color, NestedSchema, SinkSchema } from "../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { file_kitchensink_v1_legacy, LegacySchema } from "../../../../testing/src/gen/kitchensink/v1/legacy_pb.ts";
@@ -139,8 +139,8 @@ describe("readJson() is exact", () => {
     { json: "{}", want: undefined },
     { json: '{"id":null}', want: undefined },
   ])("reads $json as $want", ({ json, want }) => {
-    expect(readJson(DeletePlantRequestSchema, json).id).toBe(want);
-    expect(readJson(DeletePlantRequestSchema, new TextEncoder().encode(json)).id).toBe(want);
+    expect(readJson(DeleteOrderRequestSchema, json).id).toBe(want);
+    expect(readJson(DeleteOrderRequestSchema, new TextEncoder().encode(json)).id).toBe(want);
   });
 
   test("reads a 64-bit integer that is stored as text exactly too", () => {
@@ -169,7 +169,7 @@ describe("readJson() refuses", () => {
     { json: '{"id":7,"id":7}', want: "id: is set more than once" },
     { json: '{"id":7,"\\u0069d":8}', want: "id: is set more than once" },
     { json: '{"id":null,"id":8}', want: "id: is set more than once" },
-    { json: '{"plantId":"7"}', want: 'unknown field "plantId"' },
+    { json: '{"orderId":"7"}', want: 'unknown field "orderId"' },
     { json: '{"x":1,"id":"7","y":[{"z":1}]}', want: 'unknown fields "x", "y"' },
     { json: '{"x":1,"x":2}', want: 'key "x" is set more than once' },
     { json: "null", want: 'not JSON: "n" where an object should be, at character 1' },
@@ -180,8 +180,8 @@ describe("readJson() refuses", () => {
     { json: '{"Id":"7"}', want: 'unknown field "Id"' },
     { json: '{"__proto__":{"id":7}}', want: 'unknown field "__proto__"' },
     { json: '{"toString":1}', want: 'unknown field "toString"' },
-  ])("$json as a DeletePlantRequest", ({ json, want }) => {
-    expect(problemOf(DeletePlantRequestSchema, json)).toBe(want);
+  ])("$json as a DeleteOrderRequest", ({ json, want }) => {
+    expect(problemOf(DeleteOrderRequestSchema, json)).toBe(want);
   });
 
   test.each([
@@ -322,23 +322,23 @@ describe("readJson() refuses", () => {
 
   test("with an excerpt that can end within a character", () => {
     const text = "x".repeat(63);
-    expect(problemOf(DeletePlantRequestSchema, `{"id":"${text}🌱"}`)).toBe(`id: "${text}\\ud83c…" is not an int64`);
+    expect(problemOf(DeleteOrderRequestSchema, `{"id":"${text}🌱"}`)).toBe(`id: "${text}\\ud83c…" is not an int64`);
   });
 
   test("with an excerpt, however long the input is", () => {
-    expect(problemOf(DeletePlantRequestSchema, `{"id":"${"9".repeat(100_000)}"}`).length).toBeLessThan(120);
+    expect(problemOf(DeleteOrderRequestSchema, `{"id":"${"9".repeat(100_000)}"}`).length).toBeLessThan(120);
   });
 });
 
 describe("readJson() with canonical integers", () => {
   test.each(["7", '"7"', "-7", '"0"'])("accepts %s", (id) => {
-    expect(String(readJson(DeletePlantRequestSchema, `{"id":${id}}`, { canonicalIntegers: true }).id)).toBe(
+    expect(String(readJson(DeleteOrderRequestSchema, `{"id":${id}}`, { canonicalIntegers: true }).id)).toBe(
       id.replaceAll('"', ""),
     );
   });
 
   test.each(["7.0", "1e3", '"1e3"', "-0", '"+7"', '"7.0"'])("refuses %s", (id) => {
-    expect(problemOf(DeletePlantRequestSchema, `{"id":${id}}`, { canonicalIntegers: true })).toMatch(
+    expect(problemOf(DeleteOrderRequestSchema, `{"id":${id}}`, { canonicalIntegers: true })).toMatch(
       /^id: .* is not an int64$/,
     );
   });
@@ -355,11 +355,11 @@ test.each([
 
 describe("readJson() that ignores unknown fields", () => {
   test.each([
-    { json: '{"plantId":"7","id":"8","x":{"y":[1]}}', want: { id: 8n } },
+    { json: '{"orderId":"7","id":"8","x":{"y":[1]}}', want: { id: 8n } },
     { json: '{"x":{"a":1}}', want: {} },
   ])("reads $json", ({ json, want }) => {
-    expect(readJson(DeletePlantRequestSchema, json, { unknownFields: "ignore" })).toEqual(
-      create(DeletePlantRequestSchema, want),
+    expect(readJson(DeleteOrderRequestSchema, json, { unknownFields: "ignore" })).toEqual(
+      create(DeleteOrderRequestSchema, want),
     );
   });
 
@@ -384,7 +384,7 @@ describe("readJson() that ignores unknown fields", () => {
     '{"x":01}',
     '{"id":"007","x":1}',
   ])("still refuses %s", (json) => {
-    problemOf(DeletePlantRequestSchema, json, { unknownFields: "ignore" });
+    problemOf(DeleteOrderRequestSchema, json, { unknownFields: "ignore" });
   });
 });
 

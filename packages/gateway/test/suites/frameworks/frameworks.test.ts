@@ -8,7 +8,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { createGateway } from "../../../src/index.ts";
 import { routes } from "../../../../../examples/servers/greenhouse.ts";
 import { projectFolder } from "../../../../testing/src/process/child-program.ts";
-import { startExample } from "../../../../../test/support/docs/example-server.ts";
+import { startExample } from "../../../../testing/src/process/example-server.ts";
 import { type Field, fieldValue, type HttpRequest } from "../../../../testing/src/carriers/exchange.ts";
 import { exchangeHttp1 } from "../../../../testing/src/carriers/http1-connection.ts";
 import { startOnLoopback } from "../../../../testing/src/carriers/listen-on-loopback.ts";
@@ -40,8 +40,8 @@ function post(path: string, body: string): HttpRequest {
 }
 
 beforeAll(() => {
-  // What `npm install plantstore` does in an application.
-  const installed = join(folder, "node_modules/plantstore");
+  // What `npm install orders` does in an application.
+  const installed = join(folder, "node_modules/orders");
   if (!existsSync(installed)) symlinkSync(projectFolder, installed);
 });
 

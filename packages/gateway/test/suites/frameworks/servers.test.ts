@@ -7,7 +7,7 @@ import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/gre
 import { Health } from "../../../src/health/index.ts";
 import { ServerReflection } from "../../../src/reflection/index.ts";
 import { projectFolder } from "../../../../testing/src/process/child-program.ts";
-import { startExample } from "../../../../../test/support/docs/example-server.ts";
+import { startExample } from "../../../../testing/src/process/example-server.ts";
 import type { HttpAnswer, HttpRequest } from "../../../../testing/src/carriers/exchange.ts";
 import { exchange, rpcRequest, wireFormats } from "../../../../testing/src/gateway/wire-format.ts";
 

@@ -29,8 +29,8 @@ test.each(servers.filter(({ id }) => id.startsWith("plantstore-gateway")))("noth
 
 test("a server that is none of the list is no run that passes", async () => {
   const main = join(projectFolder, "packages/conformance/servers/main.ts");
-  const { exitCode, stderr } = await runProgram(process.execPath, [main, "plantstore-gatway"]);
-  expect(stderr).toContain("no server is called plantstore-gatway");
+  const { exitCode, stderr } = await runProgram(process.execPath, [main, "no-such-gateway"]);
+  expect(stderr).toContain("no server is called no-such-gateway");
   expect(exitCode).toBe(1);
 });
 

@@ -62,7 +62,7 @@ export class DecodedCache<Value> {
   }
 
   /**
-   * Whether the cache rests this time. A client that never repeats itself, such as one that names another plant each
+   * Whether the cache rests this time. A client that never repeats itself, such as one that names another order each
    * time, pays for one try in sixteen.
    */
   get #rests(): boolean {

@@ -63,7 +63,7 @@ function bindVariable(input: DescMessage, template: PathTemplate, variable: Temp
 // Texts for a wildcard beside other segments. Base64, which has slashes too, is valid at some lengths only.
 const sampleTexts = ["A", "AA", "AAA", "AAAA"];
 
-/** Returns whether a path can give a variable a text that its field accepts: `{id=plants/*}` never fits a number. */
+/** Returns whether a path can give a variable a text that its field accepts: `{id=orders/*}` never fits a number. */
 function canCapture(segments: readonly TemplateSegment[], parse: UrlTextParser): boolean {
   // "**" may be empty.
   const forms = [segments, segments.filter(({ kind }) => kind !== "**")];

@@ -113,7 +113,7 @@ export class RouteTable<Binding> {
     );
   }
 
-  // "/plants/:water" lacks its id. It must not reach a plant named ":water" where some template has that verb.
+  // "/orders/:cancel" lacks its id. It must not reach an order named ":cancel" where some template has that verb.
   #matchVerb(httpMethod: string, walk: Walk): RouteMatch<Binding> | undefined {
     const found = this.#matchWalk(httpMethod, walk);
     if (found !== undefined || walk.decoded.at(-1) !== "") return found;
@@ -164,7 +164,7 @@ function findRoute<Binding>(
   } else {
     const literal = node.literals?.get(segment);
     if (literal !== undefined) route = findRoute(literal, walk, index + 1, httpMethod);
-    // "*" takes no empty segment: "/plants/" has no id.
+    // "*" takes no empty segment: "/orders/" has no id.
     if (route === undefined && node.one !== undefined && segment !== "") {
       route = findRoute(node.one, walk, index + 1, httpMethod);
     }

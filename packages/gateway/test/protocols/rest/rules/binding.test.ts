@@ -3,7 +3,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import type { RestBinding, RestRouteOptions } from "../../../../src/protocols/rest/rules/index.ts";
 import { compileRestRoutes, httpStatusOf } from "../../../../src/protocols/rest/rules/index.ts";
-import { PlantService } from "../../../../../testing/src/gen/plantstore/v1/plant_service_pb.ts";
+import { OrderService } from "../../../../../testing/src/gen/orders/v1/orders_pb.ts";
 import { GetShelfRequestSchema, Shelves } from "../../../../../testing/src/gen/kitchensink/v1/shelves_pb.ts";
 import {
   file_kitchensink_v1_legacy,
@@ -23,7 +23,7 @@ type SinkInit = MessageInitShape<typeof SinkSchema>;
 function decode(request: string, body = "", options: RestRouteOptions = {}): Message {
   const [httpMethod = "", target = ""] = request.split(" ");
   const [path = "", query = ""] = target.split("?");
-  const match = compileRestRoutes([...KitchenSink.methods, ...PlantService.methods], options).match(httpMethod, path);
+  const match = compileRestRoutes([...KitchenSink.methods, ...OrderService.methods], options).match(httpMethod, path);
   if (match.kind !== "binding") throw new Error(match.kind);
   const bytes = new TextEncoder().encode(body);
   return match.binding.decode({ captures: match.captures, query, contentType: "application/json", body: bytes });
@@ -111,7 +111,7 @@ describe("a lenient service", () => {
 
   test("does not make other services lenient", () => {
     const options: RestRouteOptions = { service: ({ typeName }) => ({ lenient: typeName === KitchenSink.typeName }) };
-    expect(() => decode("DELETE /plants/7?x=1", "", options)).toThrow('unknown query parameter "x"');
+    expect(() => decode("DELETE /orders/7?x=1", "", options)).toThrow('unknown query parameter "x"');
     expect(decode("GET /v1/query?x=1", "", options)).toEqual(create(SinkSchema));
   });
 });

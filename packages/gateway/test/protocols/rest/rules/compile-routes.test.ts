@@ -5,7 +5,7 @@ import { StructSchema, ValueSchema } from "@bufbuild/protobuf/wkt";
 import type { OutsideHttpRule, RouteConstraints } from "../../../../src/protocols/rest/rules/index.ts";
 import { compileRestRoutes, parseHttpRules } from "../../../../src/protocols/rest/rules/index.ts";
 import { Health } from "../../../../src/health/index.ts";
-import { PlantService } from "../../../../../testing/src/gen/plantstore/v1/plant_service_pb.ts";
+import { OrderService } from "../../../../../testing/src/gen/orders/v1/orders_pb.ts";
 import { KitchenSink } from "../../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { Shelves } from "../../../../../testing/src/gen/kitchensink/v1/shelves_pb.ts";
 
@@ -177,9 +177,9 @@ describe("compileRestRoutes() refuses", () => {
   );
 
   test("selectors that are not RPCs, naming each", () => {
-    const rules = ["x.Y.Z", "plantstore.v1.PlantService"].map((each) => ruleOf("GET /a", [], each));
+    const rules = ["x.Y.Z", "orders.v1.OrderService"].map((each) => ruleOf("GET /a", [], each));
     expect(() => compileRestRoutes([unbound], { rules })).toThrow(
-      'rules: selector "x.Y.Z" is no RPC\nselector "plantstore.v1.PlantService" is no RPC',
+      'rules: selector "x.Y.Z" is no RPC\nselector "orders.v1.OrderService" is no RPC',
     );
   });
 
@@ -312,9 +312,9 @@ describe("compileRestRoutes() with rules from outside", () => {
   const rules = parseHttpRules(
     JSON.stringify({
       rules: [
-        { selector: "plantstore.v1.PlantService.DeletePlant", delete: "/never/{id}" },
+        { selector: "orders.v1.OrderService.DeleteOrder", delete: "/never/{id}" },
         {
-          selector: "plantstore.v1.PlantService.DeletePlant",
+          selector: "orders.v1.OrderService.DeleteOrder",
           post: "/v2/{id}:remove",
           body: "*",
           additionalBindings: [{ delete: "/v2/{id}" }],
@@ -322,12 +322,12 @@ describe("compileRestRoutes() with rules from outside", () => {
       ],
     }),
   );
-  const routes = compileRestRoutes(PlantService.methods, { rules });
+  const routes = compileRestRoutes(OrderService.methods, { rules });
 
   test.each([
     { request: "POST /v2/7:remove", kind: "binding" },
     { request: "DELETE /v2/7", kind: "binding" },
-    { request: "DELETE /plants/7", kind: "not-found" },
+    { request: "DELETE /orders/7", kind: "not-found" },
     { request: "DELETE /never/7", kind: "not-found" },
   ])("replaces the annotation by the last rule: $request", ({ request, kind }) => {
     const [httpMethod = "", path = ""] = request.split(" ");
@@ -369,12 +369,12 @@ describe("the rules of gapic-showcase's compliance service", () => {
 });
 
 describe("RestRoutes.match()", () => {
-  const routes = compileRestRoutes(PlantService.methods);
+  const routes = compileRestRoutes(OrderService.methods);
 
   test("returns the binding, its RPC and the captures", () => {
-    const match = routes.match("DELETE", "/plants/7");
+    const match = routes.match("DELETE", "/orders/7");
     expect(match).toMatchObject({ kind: "binding", captures: ["7"] });
-    expect(match.kind === "binding" && match.binding.procedure).toBe("/plantstore.v1.PlantService/DeletePlant");
+    expect(match.kind === "binding" && match.binding.procedure).toBe("/orders.v1.OrderService/DeleteOrder");
   });
 
   test("returns the allowed methods as the value of Allow", () => {

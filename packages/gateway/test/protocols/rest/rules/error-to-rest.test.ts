@@ -30,12 +30,12 @@ const problemDetails: ErrorRecordPolicy = (error, { httpStatus }) => ({
 
 describe("createErrorRecordWriter()", () => {
   test("writes google.rpc.Status with the name of the code", () => {
-    const error = new ConnectError("no such plant", Code.NotFound);
+    const error = new ConnectError("no such order", Code.NotFound);
     expect(createErrorRecordWriter()(error, failure)).toMatchObject({
       httpStatus: 404,
       contentType: "application/json",
     });
-    expect(bodyOf(error)).toEqual({ code: 5, status: "NOT_FOUND", message: "no such plant", details: [] });
+    expect(bodyOf(error)).toEqual({ code: 5, status: "NOT_FOUND", message: "no such order", details: [] });
   });
 
   test("writes details as Any: of a message, and of a type with its own JSON form", () => {
@@ -115,7 +115,7 @@ describe("createErrorRecordWriter()", () => {
   });
 
   test("writes what a policy decides, such as RFC 9457 problem details", () => {
-    const error = new ConnectError("no such plant", Code.NotFound);
+    const error = new ConnectError("no such order", Code.NotFound);
     expect(createErrorRecordWriter(problemDetails)(error, failure)).toMatchObject({
       httpStatus: 404,
       contentType: "application/problem+json",
@@ -123,7 +123,7 @@ describe("createErrorRecordWriter()", () => {
     expect(bodyOf(error, createErrorRecordWriter(problemDetails))).toEqual({
       type: "about:blank",
       status: 404,
-      title: "no such plant",
+      title: "no such order",
     });
   });
 });

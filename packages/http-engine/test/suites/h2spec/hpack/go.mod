@@ -1,4 +1,4 @@
-module plantstore/hpack
+module http-engine/hpack
 
 go 1.26.0
 

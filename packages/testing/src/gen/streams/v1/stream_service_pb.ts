@@ -6,7 +6,7 @@ import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegen
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
 export const file_streams_v1_stream_service: GenFile = /*@__PURE__*/
-  fileDesc("Ch9zdHJlYW1zL3YxL3N0cmVhbV9zZXJ2aWNlLnByb3RvEgpzdHJlYW1zLnYxIh4KDENvdW50UmVxdWVzdBIOCgZwaWVjZXMYASABKAUiKAoFUGllY2USDgoGbnVtYmVyGAEgASgFEg8KB2NvbnRlbnQYAiABKAwyeQoNU3RyZWFtU2VydmljZRIwCgRFY2hvEhEuc3RyZWFtcy52MS5QaWVjZRoRLnN0cmVhbXMudjEuUGllY2UoATABEjYKBUNvdW50Ehguc3RyZWFtcy52MS5Db3VudFJlcXVlc3QaES5zdHJlYW1zLnYxLlBpZWNlMAFCMwoKc3RyZWFtcy52MVABWiNwbGFudHN0b3JlL2dlbi9zdHJlYW1zL3YxO3N0cmVhbXN2MWIGcHJvdG8z");
+  fileDesc("Ch9zdHJlYW1zL3YxL3N0cmVhbV9zZXJ2aWNlLnByb3RvEgpzdHJlYW1zLnYxIh4KDENvdW50UmVxdWVzdBIOCgZwaWVjZXMYASABKAUiKAoFUGllY2USDgoGbnVtYmVyGAEgASgFEg8KB2NvbnRlbnQYAiABKAwyeQoNU3RyZWFtU2VydmljZRIwCgRFY2hvEhEuc3RyZWFtcy52MS5QaWVjZRoRLnN0cmVhbXMudjEuUGllY2UoATABEjYKBUNvdW50Ehguc3RyZWFtcy52MS5Db3VudFJlcXVlc3QaES5zdHJlYW1zLnYxLlBpZWNlMAFCDgoKc3RyZWFtcy52MVABYgZwcm90bzM");
 export type CountRequest = Message<"streams.v1.CountRequest"> & {
   pieces: number;
 };

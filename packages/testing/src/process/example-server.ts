@@ -1,7 +1,7 @@
 import { join } from "node:path";
-import type { Address } from "../../../packages/testing/src/carriers/exchange.ts";
-import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";
-import { type CommandLine, startNode } from "../../../packages/testing/src/process/command-line.ts";
+import type { Address } from "../carriers/exchange.ts";
+import { projectFolder } from "./child-program.ts";
+import { type CommandLine, startNode } from "./command-line.ts";
 
 /** An example that serves, in a process of its own. Dispose of it with `await using`. */
 export interface ExampleServer extends CommandLine {

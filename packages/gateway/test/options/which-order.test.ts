@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { RestOptions, RestServiceOptions } from "../../src/index.ts";
-import { PlantService } from "../../../testing/src/gen/plantstore/v1/plant_service_pb.ts";
+import { OrderService } from "../../../testing/src/gen/orders/v1/orders_pb.ts";
 import type { Field } from "../../../testing/src/carriers/exchange.ts";
 import { carrierNames, type EveryCarrier, openEveryCarrier } from "../../../testing/src/gateway/every-carrier.ts";
 
-// Whatever a service takes from the clients of peers, the plant that is deleted is the one in the path.
+// Whatever a service takes from the clients of peers, the order that is deleted is the one in the path.
 
 const all: RestServiceOptions = {
   ignoredQueryParameters: ["*"],
@@ -17,12 +17,12 @@ const all: RestServiceOptions = {
   sameValueAsPath: true,
   updateMaskFromBody: true,
 };
-// The same RPC with a body, in which another plant could be named.
+// The same RPC with a body, in which another order could be named.
 const withBody: RestOptions["rules"] = [
   {
-    selector: "plantstore.v1.PlantService.DeletePlant",
-    pattern: { case: "delete", value: "/plants/{id}" },
-    additionalBindings: [{ pattern: { case: "post", value: "/plants/{id}:delete" }, body: "*" }],
+    selector: "orders.v1.OrderService.DeleteOrder",
+    pattern: { case: "delete", value: "/orders/{id}" },
+    additionalBindings: [{ pattern: { case: "post", value: "/orders/{id}:delete" }, body: "*" }],
   },
 ];
 
@@ -31,10 +31,10 @@ const json: Field = ["content-type", "application/json"];
 const header: readonly { readonly name: string; readonly header: readonly Field[] }[] = [
   { name: "Grpc-Metadata-Id", header: [["grpc-metadata-id", "8"]] },
   { name: "X-HTTP-Method-Override", header: [["x-http-method-override", "GET"]] },
-  { name: "X-Original-URL", header: [["x-original-url", "/plants/8"]] },
-  { name: "Grpc-Metadata-X-Original-URL", header: [["grpc-metadata-x-original-url", "/plants/8"]] },
+  { name: "X-Original-URL", header: [["x-original-url", "/orders/8"]] },
+  { name: "Grpc-Metadata-X-Original-URL", header: [["grpc-metadata-x-original-url", "/orders/8"]] },
 ];
-const queries = ["id=8", "id=7&id=8", "ID=8", "i%64=8", "id[0]=8", "id[id]=8", "plant.id=8", "request.id=8", "a&id=8"];
+const queries = ["id=8", "id=7&id=8", "ID=8", "i%64=8", "id[0]=8", "id[id]=8", "order.id=8", "request.id=8", "a&id=8"];
 const bodies: readonly { readonly body: string; readonly type: Field }[] = [
   { body: '{"id":"8"}', type: json },
   { body: '{"id":8}', type: json },
@@ -44,7 +44,7 @@ const bodies: readonly { readonly body: string; readonly type: Field }[] = [
 ];
 
 const none: readonly Field[] = [];
-const requests = ["DELETE /plants/7", "POST /plants/7:delete"].flatMap((request) => [
+const requests = ["DELETE /orders/7", "POST /orders/7:delete"].flatMap((request) => [
   ...queries.map((query) => ({ request: `${request}?${query}`, header: none, body: "" })),
   ...header.map((each) => ({ request, header: each.header, body: "" })),
   ...bodies.map(({ body, type }) => ({ request, header: [type], body })),
@@ -54,7 +54,7 @@ describe.each([
   { name: "strict", rest: { rules: withBody } },
   { name: "all options", rest: { service: () => all, rules: withBody } },
   { name: "all but lenient", rest: { service: () => ({ ...all, lenient: false }), rules: withBody } },
-])("the plant of the path: $name", ({ rest }) => {
+])("the order of the path: $name", ({ rest }) => {
   const deleted: string[] = [];
   let gateway: EveryCarrier;
 
@@ -62,8 +62,8 @@ describe.each([
     gateway = await openEveryCarrier({
       rest,
       routes: (router) =>
-        router.service(PlantService, {
-          deletePlant: ({ id }) => {
+        router.service(OrderService, {
+          deleteOrder: ({ id }) => {
             deleted.push(String(id));
             return {};
           },
@@ -75,7 +75,7 @@ describe.each([
 
   test.each(carrierNames)("%s", async (carrier) => {
     deleted.length = 0;
-    const { httpStatus: plain } = await gateway.ask(carrier, { httpMethod: "DELETE", path: "/plants/7", header: [] });
+    const { httpStatus: plain } = await gateway.ask(carrier, { httpMethod: "DELETE", path: "/orders/7", header: [] });
     expect([plain, deleted]).toEqual([200, ["7"]]);
     for (const { request, header: fields, body } of requests) {
       const [httpMethod = "", path = ""] = request.split(" ");

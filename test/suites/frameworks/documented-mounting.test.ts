@@ -3,11 +3,11 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { expect, test } from "vitest";
-import { projectFolder } from "../../../../testing/src/process/child-program.ts";
-import { startNode } from "../../../../testing/src/process/command-line.ts";
-import { exchangeHttp1 } from "../../../../testing/src/carriers/http1-connection.ts";
-import { blocksRunBy } from "../../../../../test/support/docs/page-blocks.ts";
-import { createTempFolder } from "../../../../testing/src/process/temp-folder.ts";
+import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";
+import { startNode } from "../../../packages/testing/src/process/command-line.ts";
+import { exchangeHttp1 } from "../../../packages/testing/src/carriers/http1-connection.ts";
+import { blocksRunBy } from "../../support/docs/page-blocks.ts";
+import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
 
 // The blocks with which docs/how-to/gateway.md mounts the gateway in an application, each in one of the framework that its
 // comment names.
@@ -41,9 +41,7 @@ const imports = `import { createGateway } from ${urlOf(join(projectFolder, "pack
 import { announce } from ${urlOf(join(projectFolder, "examples/servers/announce.ts"))};
 import { routes } from ${urlOf(join(projectFolder, "examples/servers/greenhouse.ts"))};`;
 
-const blocks = blocksRunBy("packages/gateway/test/suites/frameworks/documented-mounting.test.ts").map(
-  ({ text }) => text,
-);
+const blocks = blocksRunBy("test/suites/frameworks/documented-mounting.test.ts").map(({ text }) => text);
 
 test.each(blocks)("%s", async (block) => {
   const name = /\/\/ (\w+)$/m.exec(block)?.[1];

@@ -2,17 +2,17 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { ConnectRouter } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Gateway } from "../src/index.ts";
-import { createTestGateway } from "../../testing/src/gateway/test-engine.ts";
-import { PlantService } from "../../testing/src/gen/plantstore/v1/plant_service_pb.ts";
-import type { Address, Field, HttpAnswer } from "../../testing/src/carriers/exchange.ts";
-import { exchangeHttp1 } from "../../testing/src/carriers/http1-connection.ts";
-import { startKitchenSink, type TestGateway } from "../../testing/src/gateway/kitchen-sink.ts";
+import type { Gateway } from "../../packages/gateway/src/index.ts";
+import { createTestGateway } from "../../packages/testing/src/gateway/test-engine.ts";
+import { PlantService } from "../../src/gen/es/plantstore/v1/plant_service_pb.ts";
+import type { Address, Field, HttpAnswer } from "../../packages/testing/src/carriers/exchange.ts";
+import { exchangeHttp1 } from "../../packages/testing/src/carriers/http1-connection.ts";
+import { startKitchenSink, type TestGateway } from "../../packages/testing/src/gateway/kitchen-sink.ts";
 
 // The tables of docs/reference/peers.md that compare the gateway with its peers: what the two of requests say of the gateway is
 // run here.
 
-const root = join(import.meta.dirname, "../../..");
+const root = join(import.meta.dirname, "../..");
 const page = readFileSync(join(root, "docs/reference/peers.md"), "utf8");
 
 /** One row: what it is about, the gateway's own cell, and those of the four peers. */

@@ -96,12 +96,12 @@ const wrongAnswers: Wrong<ChangeAnswer> = [
   ["a body to HEAD", "method.head", (answer) => ({ ...answer, body: Buffer.from("{}") })],
 ];
 
-const plants = [
+const wrongServers = [
   ...wrongRequests.map(([name, noticedBy, request]) => ({ name, noticedBy, request, answer: undefined })),
   ...wrongAnswers.map(([name, noticedBy, answer]) => ({ name, noticedBy, request: undefined, answer })),
 ];
 
-test.each(plants)("$name is noticed by $noticedBy", async ({ noticedBy, request, answer }) => {
+test.each(wrongServers)("$name is noticed by $noticedBy", async ({ noticedBy, request, answer }) => {
   const wrong: Exchange = async (asked, timeoutMs) => {
     const got = await right(request?.(asked) ?? asked, timeoutMs);
     return answer?.(got) ?? got;
@@ -117,6 +117,6 @@ test.each(plants)("$name is noticed by $noticedBy", async ({ noticedBy, request,
   expect(outcomes[1]).toBe("fail");
 });
 
-test("at least 30 wrong behaviours are planted, each of its own", () => {
-  expect(new Set(plants.map(({ noticedBy }) => noticedBy)).size).toBeGreaterThanOrEqual(30);
+test("there are at least 30 wrong servers, each noticed by a separate case", () => {
+  expect(new Set(wrongServers.map(({ noticedBy }) => noticedBy)).size).toBeGreaterThanOrEqual(30);
 });

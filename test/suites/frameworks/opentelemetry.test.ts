@@ -1,16 +1,16 @@
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { projectFolder } from "../../../../testing/src/process/child-program.ts";
-import { type CommandLine, startNode } from "../../../../testing/src/process/command-line.ts";
-import { type PostgresServer, startPostgres } from "../../../../../test/support/plants/postgres-server.ts";
+import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";
+import { type CommandLine, startNode } from "../../../packages/testing/src/process/command-line.ts";
+import { type PostgresServer, startPostgres } from "../../support/plants/postgres-server.ts";
 import {
   type OtlpReceiver,
   type ReceivedSpan,
   startOtlpReceiver,
-} from "../../../../testing/src/telemetry/otlp-receiver.ts";
-import type { Field, HttpRequest, HttpVersion } from "../../../../testing/src/carriers/exchange.ts";
-import { getReadingProcedure } from "../../../../testing/src/gateway/greenhouse.ts";
-import { exchange, rpcRequest, wireFormats } from "../../../../testing/src/gateway/wire-format.ts";
+} from "../../../packages/testing/src/telemetry/otlp-receiver.ts";
+import type { Field, HttpRequest, HttpVersion } from "../../../packages/testing/src/carriers/exchange.ts";
+import { getReadingProcedure } from "../../../packages/testing/src/gateway/greenhouse.ts";
+import { exchange, rpcRequest, wireFormats } from "../../../packages/testing/src/gateway/wire-format.ts";
 
 // The spans of one call, as a collector gets them from a program with OpenTelemetry's SDK and instrumentations.
 

@@ -1,0 +1,49 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { dirname, join, normalize } from "node:path";
+import { expect, test } from "vitest";
+import { projectFolder } from "../packages/testing/src/process/child-program.ts";
+import { projectFiles } from "./support/project-files.ts";
+
+// The packages are for services of any kind, so their sources, tests and documentation do not mention the plant store.
+
+const names = readdirSync(join(projectFolder, "packages")).join("|");
+
+/** The scope of the packages, and what is named after it: `plantstore-gateway`, `plantstore-proxy-0.1.0.tgz`. */
+const allowed = new RegExp(`@plantstore\\b|\\bplantstore-(?:${names})\\b`, "g");
+
+/** Plants, PlantService, PLANTSTORE_URL, deletePlant; not "transplant". */
+const plant = /(?<![a-z])plant|Plant|PLANT/;
+
+// The READMEs of packages are rewritten apart from this.
+const files = projectFiles("packages").filter((file) => !/^packages\/[^/]+\/README\.md$/.test(file));
+
+/** Returns the lines of a file that have a match. */
+function linesWith(file: string, pattern: RegExp): string[] {
+  const lines = readFileSync(join(projectFolder, file), "utf8").split("\n");
+  return lines.flatMap((line, at) =>
+    pattern.test(line.replaceAll(allowed, "")) ? [`${file}:${String(at + 1)}: ${line.trim().slice(0, 100)}`] : [],
+  );
+}
+
+test("no file of packages/ mentions plants", () => {
+  expect(files.length).toBeGreaterThan(500);
+  expect(files.filter((file) => plant.test(file.replaceAll(allowed, "")))).toEqual([]);
+  expect(files.flatMap((file) => linesWith(file, plant))).toEqual([]);
+});
+
+test.each(["the plants", "PlantService", "deletePlant", "ERR_PLANT", "plantstore.v1", "./plantstore-0.1.0.tgz"])(
+  "%s would be noticed",
+  (text) => expect(plant.test(text.replaceAll(allowed, ""))).toBe(true),
+);
+
+test("packages import only packages and examples by path", () => {
+  const outside = files
+    .filter((file) => /\.[cm]?[jt]s$/.test(file))
+    .flatMap((file) => {
+      const text = readFileSync(join(projectFolder, file), "utf8");
+      const paths = [...text.matchAll(/\b(?:from|import)\s*\(?\s*"(\.[^"]+)"/g)].map(([, path = ""]) => path);
+      const imported = paths.map((path) => normalize(join(dirname(file), path)));
+      return imported.filter((path) => !/^(?:packages|examples)\//.test(path)).map((path) => `${file} -> ${path}`);
+    });
+  expect(outside).toEqual([]);
+});

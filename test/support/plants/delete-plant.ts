@@ -1,0 +1,17 @@
+import type { Field, HttpRequest } from "../../../packages/testing/src/carriers/exchange.ts";
+import { encodeMessage, rpcRequest, type WireFormat } from "../../../packages/testing/src/gateway/wire-format.ts";
+import { DeletePlantRequestSchema } from "../../../src/gen/es/plantstore/v1/plant_service_pb.ts";
+
+/** The path of DeletePlant in every RPC protocol. */
+export const deletePlantProcedure = "/plantstore.v1.PlantService/DeletePlant";
+
+/** Returns the message of DeletePlant in the codec of the format, with an id or without. */
+export function encodeDeletePlant(format: WireFormat, id: bigint | undefined): Buffer {
+  return encodeMessage(format, DeletePlantRequestSchema, id === undefined ? {} : { id });
+}
+
+/** Returns a DeletePlant request as a well-behaved client writes it; `header` is added to what the format needs. */
+export function deletePlantRequest(format: WireFormat, id: bigint, header: readonly Field[]): HttpRequest {
+  if (format.protocol === "rest") return { httpMethod: "DELETE", path: `/plants/${String(id)}`, header };
+  return rpcRequest(format, encodeDeletePlant(format, id), header, deletePlantProcedure);
+}
