@@ -14,7 +14,8 @@ interface Documented {
   /** With `…` for what varies. */
   readonly message: string;
   readonly code: Code;
-  readonly rest: string;
+  /** The HTTP status, for a request that is for no operation; – where REST does not respond so. */
+  readonly rest: string | undefined;
   readonly errorCodes: readonly string[];
 }
 
@@ -22,8 +23,8 @@ const page = readPage("docs/reference/errors.md");
 
 const documented: readonly Documented[] = page.split("\n").flatMap((line) => {
   const [, messages, name, number, rest, codes = ""] =
-    /^\| `(.+?)` \| ([A-Z_]+) (\d+) \| (\S+) \| ((?:`ERR_\w+`(?:, )?)+) \|/.exec(line) ?? [];
-  if (messages === undefined || rest === undefined) return [];
+    /^\| `(.+?)` \| ([A-Z_]+) (\d+) \|(?: (\d+|–) \|)? ((?:`ERR_\w+`(?:, )?)+) \|/.exec(line) ?? [];
+  if (messages === undefined) return [];
   const row = { name, code: Number(number), rest, errorCodes: codesIn(codes) };
   return messages.split("`<br>`").map((message) => ({ ...row, message }));
 });
@@ -165,7 +166,7 @@ test.each([...codesInSource])(
   },
 );
 
-const outsideOperations = documented.filter(({ rest }) => rest !== "400" && rest !== "–");
+const outsideOperations = documented.filter(({ rest }) => rest !== undefined && rest !== "400" && rest !== "–");
 
 test.each(outsideOperations)(
   'the HTTP status of "$message" in docs/reference/errors.md is that of problems.ts',

@@ -7,7 +7,7 @@ import { createTempFolder, type TempFolder } from "../../../packages/testing/src
 import { startBalancer } from "../../support/restart/balancer.ts";
 import { openGrpcCaller, openRestCaller, startLoad } from "../../support/restart/load.ts";
 import { makeReleases, type Releases } from "./next-release.ts";
-import { openShell, type Shell } from "./shell.ts";
+import { openShell, type Shell } from "../../support/process/shell.ts";
 
 // The commands of docs/how-to/upgrade.md, in their order.
 const [expand = "", replace = "", goBack = ""] = blocksRunBy("test/suites/upgrade/rolling-upgrade.test.ts").map(

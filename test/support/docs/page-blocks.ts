@@ -63,6 +63,10 @@ export const blockRules: readonly BlockRule[] = [
     run: { by: "test/examples/documented-frames.test.ts" },
   },
 
+  {
+    page: "docs/how-to/run-in-production.md",
+    run: { by: "test/suites/prometheus/run-in-production.test.ts" },
+  },
   { page: "docs/how-to/upgrade.md", run: { by: "test/suites/upgrade/rolling-upgrade.test.ts" } },
   { page: "docs/tutorials/first-service.md", run: { by: "test/suites/package/tutorial.test.ts" } },
 

@@ -57,11 +57,13 @@ export function startProgram(
         if (match === null) return;
         child.stdout.off("data", look);
         child.stderr.off("data", look);
+        child.off("close", rejectEnded);
         resolve(match);
       };
+      const rejectEnded = (): void => reject(new Error(`it ended with ${String(child.exitCode)}:\n${stdout}${stderr}`));
       child.stdout.on("data", look);
       child.stderr.on("data", look);
-      child.once("close", () => reject(new Error(`it ended with ${String(child.exitCode)}:\n${stdout}${stderr}`)));
+      child.once("close", rejectEnded);
       look();
     });
   return {
