@@ -28,7 +28,6 @@ export const pages = [
   "packages/gateway/README.md",
   "bench/README.md",
   "docs/explanation/performance.md",
-  "docs/how-to/scaling.md",
 ] as const;
 
 /** The text in a page in place of a table whose figures were not recorded; a test finds it. */

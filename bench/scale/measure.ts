@@ -1,6 +1,6 @@
 /**
  * What plants, deletions and their records cost PostgreSQL and, where it is built, Citus: the figures of the plan in
- * docs/how-to/scaling.md. With `--record` that page is written again. In less than five minutes on a quiet machine:
+ * bench/README.md. With `--record` that page is written again. In less than five minutes on a quiet machine:
  * `npx node bench/scale/measure.ts [--record]`
  */
 import { loadavg } from "node:os";

@@ -169,8 +169,8 @@ describe("a plan has", () => {
   });
 });
 
-describe("docs/how-to/scaling.md", () => {
-  const page = readFileSync(join(projectFolder, "docs/how-to/scaling.md"), "utf8").replaceAll(/\s+/g, " ");
+describe("bench/README.md", () => {
+  const page = readFileSync(join(projectFolder, "bench/README.md"), "utf8").replaceAll(/\s+/g, " ");
 
   test.each([
     `machines of ${usualMachine.cores} cores, ${usualMachine.memoryGb} GB, ${usualMachine.diskTb} TB and ${usualMachine.networkGbit} Gbit/s`,
