@@ -26,9 +26,11 @@ export function buildPrograms(): Built {
   writeFileSync(join(outFolder, "package.json"), '{ "type": "module" }\n');
   // Found before that of the workspace, which is source.
   mkdirSync(join(outFolder, "node_modules/@plantstore"), { recursive: true });
-  symlinkSync(join(project, "dist/gateway"), join(outFolder, "node_modules/@plantstore/gateway"));
+  for (const name of ["gateway", "http-engine"]) {
+    symlinkSync(join(project, "dist", name), join(outFolder, "node_modules/@plantstore", name));
+  }
   return {
-    command: join(project, "dist/plantstore/command/plantstore/cli/main.js"),
+    command: join(project, "dist/plantstore/bin/command/main.js"),
     programOf: (name) => join(outFolder, "bench/starts", `${name}.js`),
   };
 }

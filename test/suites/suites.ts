@@ -101,8 +101,7 @@ export const suites: readonly Suite[] = [
     workers: 3,
     blocks: true,
     hasBuildLimit: true,
-    prepare:
-      "npm run --silent build && npm pack --silent --pack-destination dist ./dist/gateway ./dist/operators ./dist/plantstore",
+    prepare: "npm run --silent build && npm pack --silent --pack-destination dist ./dist/*/",
     needs: ["curl"],
   },
   {

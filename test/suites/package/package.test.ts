@@ -40,46 +40,46 @@ function exportsOf(subpath: string): string[] {
   );
 }
 
+const texts = ["package.json", "README.md", "LICENSE"];
+const everywhere = [...texts, "lib/index.js", "lib/index.d.ts"];
+
 describe.each([
   {
     name: "@plantstore/gateway",
     has: [
-      "package.json",
-      "README.md",
-      "LICENSE",
-      "lib/index.js",
-      "lib/index.d.ts",
+      ...everywhere,
       "lib/health/index.js",
       "lib/health/index.d.ts",
-      "lib/docs-page/files/page.html",
-      "lib/docs-page/files/page.js",
-      "lib/docs-page/files/LICENSE-marked",
-      "packages/gateway/proto/google/api/annotations.proto",
-      "packages/gateway/proto/google/api/field_behavior.proto",
-      "packages/gateway/proto/google/api/http.proto",
-      "packages/gateway/proto/google/api/httpbody.proto",
+      "proto/google/api/annotations.proto",
+      "proto/google/api/field_behavior.proto",
+      "proto/google/api/http.proto",
+      "proto/google/api/httpbody.proto",
     ],
   },
   {
-    name: "@plantstore/operators",
-    has: ["package.json", "README.md", "LICENSE", "lib/auth/index.js", "lib/auth/index.d.ts"],
+    name: "@plantstore/docs-page",
+    has: [...everywhere, "lib/files/page.html", "lib/files/page.js", "lib/files/LICENSE-marked"],
+  },
+  { name: "@plantstore/http-engine", has: [...everywhere, "lib/http2-client/index.js", "lib/http2-client/index.d.ts"] },
+  { name: "@plantstore/rest-client", has: everywhere },
+  { name: "@plantstore/auth", has: [...everywhere, "lib/inputs/index.js", "lib/inputs/index.d.ts"] },
+  { name: "@plantstore/telemetry", has: [...texts, "lib/logs/index.js", "lib/logs/index.d.ts"] },
+  {
+    name: "@plantstore/proxy",
+    has: [...texts, "lib/create-proxy.js", "lib/create-proxy.d.ts", "node/command/main.js"],
   },
   {
     name: "plantstore",
     has: [
-      "package.json",
-      "README.md",
-      "LICENSE",
-      "lib/index.js",
-      "lib/index.d.ts",
-      "lib/plants/sqlite/worker.js",
-      "command/NOTICE",
-      "command/LICENSE-Apache-2.0",
+      ...everywhere,
+      "lib/stores/sqlite/worker.js",
+      "bin/NOTICE",
+      "bin/LICENSE-Apache-2.0",
       "man/plantstore.1",
       "openapi.json",
       "proto/plantstore/v1/plant_service.proto",
-      "packages/gateway/proto/google/api/annotations.proto",
-      "packages/gateway/proto/google/api/httpbody.proto",
+      "proto/google/api/annotations.proto",
+      "proto/google/api/httpbody.proto",
     ],
   },
 ])("the package $name", ({ name, has }) => {
@@ -96,13 +96,20 @@ describe.each([
     expect(Object.keys(JSON.parse(manifest))).not.toEqual(
       expect.arrayContaining([expect.stringMatching(/scripts|devDependencies|workspaces|private|allowScripts/)]),
     );
+    expect(manifest).not.toMatch(/\.\/src\/|(?<!\.d)\.ts"/);
+  });
+
+  test("depends on the other packages in its own version", () => {
+    const manifest = JSON.parse(user.run("cat", join("node_modules", name, "package.json")));
+    const others = Object.entries(manifest.dependencies).filter(([other]) => other.startsWith("@plantstore/"));
+    expect(others).toEqual(others.map(([other]) => [other, manifest.version]));
   });
 });
 
 test.each(["@bufbuild/protobuf", "@connectrpc/connect", "jose", "pino", "sonic-boom"])(
   "the command names %s, which it has in it, with its version and licence",
   (name) => {
-    const notice = readFileSync(join(user.path, "node_modules/plantstore/command/NOTICE"), "utf8");
+    const notice = readFileSync(join(user.path, "node_modules/plantstore/bin/NOTICE"), "utf8");
     const manifest: Record<"version" | "license", string> = JSON.parse(
       readFileSync(join("node_modules", name, "package.json"), "utf8"),
     );
@@ -151,7 +158,7 @@ test("the gateway over Fetch loads nothing of node", () => {
 });
 
 test("the REST transport is one file, which loads nothing but the peers", () => {
-  const text = readFileSync(join(user.path, "node_modules/@plantstore/gateway/lib/rest-client/index.js"), "utf8");
+  const text = readFileSync(join(user.path, "node_modules/@plantstore/rest-client/lib/index.js"), "utf8");
   const loaded = [...text.matchAll(/^(?:import|export) [^;]*?"([^"]+)";/gm)].map(([, name = ""]) => name);
   expect(loaded.filter((name) => !/^@(connectrpc\/connect|bufbuild\/protobuf)/.test(name))).toEqual([]);
   expect(text).not.toContain("new Function");
@@ -208,12 +215,9 @@ test("a server of the package deletes a plant out of a file, in its storage thre
   expect(user.runProgram(program)).toBe("204 200 true\n");
 });
 
-test.each(["@plantstore/gateway", "@plantstore/operators", "plantstore"])(
-  "publint and attw find nothing in %s",
-  (name) => {
-    const folder = join("node_modules", name);
-    expect(user.run("npx", "--yes", "publint@0.3.25", "--strict", folder)).toContain("All good!");
-    // Exits with another code when it finds something.
-    user.run("npx", "--yes", "@arethetypeswrong/cli@0.18.5", "--pack", folder);
-  },
-);
+test.each(Object.keys(packed()))("publint and attw find nothing in %s", (name) => {
+  const folder = join("node_modules", name);
+  expect(user.run("npx", "--yes", "publint@0.3.25", "--strict", folder)).toContain("All good!");
+  // Exits with another code when it finds something.
+  user.run("npx", "--yes", "@arethetypeswrong/cli@0.18.5", "--pack", folder);
+});

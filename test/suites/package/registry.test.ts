@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { publicationsOf } from "../../../tools/release/artifacts.ts";
+import { packageFolders } from "../../../tools/build/manifest.ts";
 import manifest from "../../../packages/gateway/package.json" with { type: "json" };
 import { listenOnLoopback } from "../../../packages/testing/src/carriers/listen-on-loopback.ts";
 import { createUserProject } from "../../support/package/user-project.ts";
@@ -55,7 +56,7 @@ afterAll(() => {
   rmSync(user.path, { recursive: true });
 });
 
-const folders = ["gateway", "operators", "plantstore", "conformance"].map((name) => `./dist/${name}`).join(" ");
+const folders = [...packageFolders.keys()].map((name) => `./dist/${name}`).join(" ");
 
 test("npm publishes the packages by the commands of a release, and mends nothing in them", async () => {
   await npm(`npm pack --silent --pack-destination ${user.path} ${folders}`, projectFolder);
@@ -66,17 +67,29 @@ test("npm publishes the packages by the commands of a release, and mends nothing
     expect(printed).toContain(`@${manifest.version}\n`);
     expect(printed).not.toContain("npm warn publish");
   }
-  expect([...packages.keys()]).toEqual([
-    "@plantstore/gateway",
-    "@plantstore/operators",
-    "plantstore",
-    "@plantstore/conformance",
-  ]);
+  const names = [...packageFolders.keys()].map((name) => (name === "plantstore" ? name : `@plantstore/${name}`));
+  expect([...packages.keys()]).toEqual(names);
 });
 
 test("a project installs the gateway by its name", async () => {
   await npm("npm install @plantstore/gateway --no-audit --no-fund");
   expect(await npm(`node -p 'typeof require("@plantstore/gateway").createGateway'`)).toBe("function\n");
+});
+
+test.each([
+  { name: "@plantstore/http-engine", exported: "createHttpEngine" },
+  { name: "@plantstore/docs-page", exported: "createDocsPage" },
+  { name: "@plantstore/rest-client", exported: "createRestTransport" },
+  { name: "@plantstore/auth", exported: "createBearerAuth" },
+  { name: "@plantstore/telemetry/metrics", exported: "Metrics" },
+  { name: "@plantstore/proxy", exported: "createProxy" },
+])("a project installs what $name needs with it", async ({ name, exported }) => {
+  await npm(`npm install ${name.replace("/metrics", "")} --no-audit --no-fund`);
+  expect(await npm(`node -p 'typeof require("${name}").${exported}'`)).toBe("function\n");
+});
+
+test("npx runs the proxy by its name", async () => {
+  expect(await npm("npx --yes @plantstore/proxy --help")).toMatch(/^Usage: npx @plantstore\/proxy --upstream /);
 });
 
 test("npm install --global gets the whole plant store by its name, and its man page", async () => {

@@ -3,6 +3,7 @@ import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import manifest from "../../../packages/gateway/package.json" with { type: "json" };
+import { packageFolders } from "../../../tools/build/manifest.ts";
 import { ProjectCopy } from "../../../tools/mutants/project-copy.ts";
 import { manifests } from "../../../tools/release/texts.ts";
 import { projectFolder, type ProgramResult, runProgram } from "../../../packages/testing/src/process/child-program.ts";
@@ -101,7 +102,7 @@ describe("a release that cannot be made", () => {
   });
 });
 
-const names = ["plantstore-gateway", "plantstore-operators", "plantstore", "plantstore-transcoding-conformance"];
+const names = [...packageFolders.keys()].map((name) => (name === "plantstore" ? name : `plantstore-${name}`));
 const artifacts = (version: string): string[] =>
   ["RELEASE_NOTES.md", "SHA256SUMS", "sbom.json", ...names.map((name) => `${name}-${version}.tgz`)].toSorted();
 
@@ -150,9 +151,9 @@ describe("the version that the checkout has", () => {
     expect({ version, isPrivate }).toEqual({ version: current, isPrivate: undefined });
   });
 
-  // The command of the plant store includes packages, which this copy links to: their paths are in its comments.
+  // Those of the plant store and the REST transport include code of packages, whose paths are in their comments.
   test("builds the tarballs that another folder builds, byte for byte", () => {
-    for (const name of ["plantstore-gateway", "plantstore-operators"]) {
+    for (const name of ["plantstore-gateway", "plantstore-auth"]) {
       const file = `${name}-${current}.tgz`;
       expect(
         readFileSync(join(copy.folder, "dist/release", file)).equals(readFileSync(join(projectFolder, "dist", file))),
@@ -175,8 +176,8 @@ describe("the version that the checkout has", () => {
   });
 });
 
-const ids = ["@plantstore/gateway", "@plantstore/operators", "plantstore", "@plantstore/conformance"].map(
-  (name) => `${name}@${current}`,
+const ids = [...packageFolders.keys()].map((name) =>
+  name === "plantstore" ? `${name}@${current}` : `@plantstore/${name}@${current}`,
 );
 
 interface Publication {
@@ -194,7 +195,7 @@ test.each<Publication>([
   { name: "publishes every tarball with provenance, after those that it needs", exitCode: 0, sent: names },
   {
     name: "publishes nothing more once npm has refused one",
-    refused: "publish*operators",
+    refused: "publish*http-engine",
     exitCode: 1,
     sent: names.slice(0, 2),
   },

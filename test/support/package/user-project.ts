@@ -17,8 +17,11 @@ export interface UserProject {
   runProgram(text: string): string;
 }
 
-/** The tarballs of the packages, by the names that they are installed as. */
-export type Tarballs = Readonly<Record<"@plantstore/gateway" | "@plantstore/operators" | "plantstore", string>>;
+/** The tarballs of the packages that programs use, by the names that they are installed as. */
+export type Tarballs = ReturnType<typeof tarballsIn>;
+
+/** The name of one of these packages. */
+export type PackageName = keyof Tarballs;
 
 /** Returns the tarballs that the script of this suite has packed. */
 export function packed(): Tarballs {
@@ -26,14 +29,23 @@ export function packed(): Tarballs {
 }
 
 /** Returns the tarballs that are in a folder. */
-export function tarballsIn(folder: string): Tarballs {
-  const tarball = (start: RegExp): string => join(folder, readdirSync(folder).find((name) => start.test(name)) ?? "");
+export function tarballsIn(folder: string): Readonly<Record<`@plantstore/${LibraryName}` | "plantstore", string>> {
+  const files = readdirSync(folder);
+  const tarball = (name: string): string =>
+    join(folder, files.find((file) => file.startsWith(name) && /^-\d/.test(file.slice(name.length))) ?? "");
   return {
-    "@plantstore/gateway": tarball(/^plantstore-gateway-/),
-    "@plantstore/operators": tarball(/^plantstore-operators-/),
-    plantstore: tarball(/^plantstore-\d/),
+    "@plantstore/gateway": tarball("plantstore-gateway"),
+    "@plantstore/http-engine": tarball("plantstore-http-engine"),
+    "@plantstore/docs-page": tarball("plantstore-docs-page"),
+    "@plantstore/rest-client": tarball("plantstore-rest-client"),
+    "@plantstore/auth": tarball("plantstore-auth"),
+    "@plantstore/telemetry": tarball("plantstore-telemetry"),
+    "@plantstore/proxy": tarball("plantstore-proxy"),
+    plantstore: tarball("plantstore"),
   };
 }
+
+type LibraryName = "gateway" | "http-engine" | "docs-page" | "rest-client" | "auth" | "telemetry" | "proxy";
 
 /** Creates an empty project of an ES module user. */
 export function createUserProject(dependencies: Readonly<Record<string, string>> = {}): UserProject {

@@ -1,0 +1,9 @@
+import { readPage } from "../docs/page-blocks.ts";
+
+/** Returns the size of a package's tarball in bytes, as docs/how-to/packages.md has it. */
+export function documentedSize(name: string): number {
+  const row = readPage("docs/how-to/packages.md")
+    .split("\n")
+    .find((line) => line.startsWith(`| \`${name}\` |`));
+  return 1000 * Number(row?.split(" | ").at(-2));
+}
