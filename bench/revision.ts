@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from "node:fs";
+import { globSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 
 /** A checkout of another commit, gone when it is disposed of. */
 export interface Revision {
@@ -18,7 +18,7 @@ export function checkOut(revision: string): Revision {
   const name = git("rev-parse", "--short", `${revision}^{commit}`);
   const folder = join(mkdtempSync(join(tmpdir(), "plantstore-bench-")), name);
   git("worktree", "add", "--detach", folder, name);
-  linkPackages(join(project, "node_modules"), join(folder, "node_modules"));
+  linkPackages(join(project, "node_modules"), folder);
   return {
     name,
     folder,
@@ -30,12 +30,22 @@ export function checkOut(revision: string): Revision {
 }
 
 /** Links the packages that are installed here, but the project's own to the source of the checkout. */
-function linkPackages(from: string, to: string): void {
+function linkPackages(installed: string, checkout: string): void {
+  const to = join(checkout, "node_modules");
   mkdirSync(join(to, "@plantstore"), { recursive: true });
-  for (const name of readdirSync(from)) {
-    if (name !== "@plantstore" && name !== "plantstore") symlinkSync(join(from, name), join(to, name));
+  for (const name of readdirSync(installed)) {
+    if (name !== "@plantstore" && name !== "plantstore") symlinkSync(join(installed, name), join(to, name));
   }
-  for (const name of ["gateway", "operators"]) symlinkSync(`../../src/${name}`, join(to, "@plantstore", name));
+  for (const folder of packagesOf(checkout)) {
+    const { name }: { name: string } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
+    symlinkSync(folder, join(to, name));
+  }
+}
+
+/** Returns the folders of the packages of a checkout. Before packages/ existed, they were in src/. */
+function packagesOf(checkout: string): string[] {
+  const packages = globSync(join(checkout, "packages/*/package.json"));
+  return (packages.length > 0 ? packages : globSync(join(checkout, "src/*/package.json"))).map((file) => dirname(file));
 }
 
 function git(...args: readonly string[]): string {

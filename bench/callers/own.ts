@@ -2,8 +2,9 @@ import { type CalledMethod, serveCalls } from "./serve-calls.ts";
 import { importEntry } from "../servers/package-code.ts";
 
 // createGrpcTransport of this project, on one connection.
-const { createGrpcTransport } =
-  await importEntry<typeof import("../../packages/proxy/src/client/entry.ts")>("gateway/client/entry");
+const { createGrpcTransport } = await importEntry<typeof import("../../packages/proxy/src/client/entry.ts")>(
+  "packages/proxy/src/client/entry.ts",
+);
 
 await serveCalls((baseUrl, { desc, input }: CalledMethod) => {
   const transport = createGrpcTransport({ baseUrl });

@@ -4,7 +4,9 @@ import { importEntry, ownHttp } from "./package-code.ts";
 import { serve } from "./serve.ts";
 
 // The gateway with the library and no interceptors.
-const { createGateway } = await importEntry<typeof import("../../packages/gateway/src/index.ts")>("gateway/index");
+const { createGateway } = await importEntry<typeof import("../../packages/gateway/src/index.ts")>(
+  "packages/gateway/src/index.ts",
+);
 
 const gateway = createGateway({ ...(await ownHttp()), routes: (router) => router.service(LibraryService, library) });
 await serve(() => gateway.listen({ host: "127.0.0.1", port: 0 }));

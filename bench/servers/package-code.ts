@@ -6,21 +6,32 @@ import type { GatewayOptions } from "../../packages/gateway/src/index.ts";
 /** The checkout whose code is run: this one, or the one that it is compared with. */
 const tree = process.env["PLANTSTORE_TREE"] ?? join(import.meta.dirname, "../..");
 
-/**
- * Imports an entry of a package, for example "gateway/index".
- *
- * A checkout to compare with may be from before the packages had a folder each.
- */
-export async function importEntry<Module>(entry: string): Promise<Module> {
-  const paths = [entry, entry.slice(entry.indexOf("/") + 1)];
-  const [own = "", older = ""] = paths.map((path) => join(tree, "src", `${path}.ts`));
-  return await import(pathToFileURL(existsSync(own) ? own : older).href);
+/** The entries that programs here import, and where they were before packages/ existed. */
+const entries = {
+  "src/index.ts": "src/plantstore/index.ts",
+  "packages/gateway/src/index.ts": "src/gateway/index.ts",
+  "packages/http-engine/src/index.ts": "src/gateway/http-engine/index.ts",
+  "packages/proxy/src/create-proxy.ts": "src/gateway/create-proxy.ts",
+  "packages/proxy/src/client/entry.ts": "src/gateway/client/entry.ts",
+  "packages/telemetry/src/metrics/index.ts": "src/gateway/metrics/index.ts",
+  "packages/telemetry/src/opentelemetry/index.ts": "src/gateway/opentelemetry/index.ts",
+} as const;
+
+type Entry = keyof typeof entries;
+
+/** Imports an entry of the checkout, which may be from before packages/ existed. */
+export async function importEntry<Module>(entry: Entry): Promise<Module> {
+  return await import(pathToFileURL(findEntry(entry)).href);
 }
 
 /** Returns the option that selects the gateway's own HTTP; none for a checkout that serves it anyway. */
 export async function ownHttp(): Promise<Pick<GatewayOptions, "engine">> {
-  if (!existsSync(join(tree, "packages/http-engine/src/index.ts"))) return {};
-  const entry = "gateway/http-engine/index";
+  const entry = "packages/http-engine/src/index.ts";
+  if (!existsSync(findEntry(entry))) return {};
   const { createHttpEngine } = await importEntry<typeof import("../../packages/http-engine/src/index.ts")>(entry);
   return { engine: createHttpEngine() };
+}
+
+function findEntry(entry: Entry): string {
+  return join(tree, existsSync(join(tree, "packages")) ? entry : entries[entry]);
 }

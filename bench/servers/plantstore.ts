@@ -10,7 +10,7 @@ import { fakeStore } from "../../test/support/plants/fake-store.ts";
 // it with node:http and node:http2.
 
 const { createPlantServer, openTokenVerifier, parsePlainTokens } =
-  await importEntry<typeof import("../../src/index.ts")>("plantstore/index");
+  await importEntry<typeof import("../../src/index.ts")>("src/index.ts");
 
 const noLog = { info: (): void => {}, warn: (): void => {} };
 const plants = createBenchPlants();
@@ -26,15 +26,15 @@ await serve(() => server.listen({ host: "127.0.0.1", handedOver: process.env["HA
 async function measured(): Promise<Partial<PlantServerOptions>> {
   const [isMeasured, isTraced] = [process.env["METRICS"] === "on", process.env["TRACES"] === "on"];
   if (!isMeasured && !isTraced) return {};
-  const { createRequestMetrics, Metrics } =
-    await importEntry<typeof import("../../packages/telemetry/src/metrics/index.ts")>("gateway/metrics/index");
+  const { createRequestMetrics, Metrics } = await importEntry<
+    typeof import("../../packages/telemetry/src/metrics/index.ts")
+  >("packages/telemetry/src/metrics/index.ts");
   const count = createRequestMetrics(new Metrics());
   if (!isTraced) return { onAnswer: count };
   await registerSdk();
-  const { createTracing } =
-    await importEntry<typeof import("../../packages/telemetry/src/opentelemetry/index.ts")>(
-      "gateway/opentelemetry/index",
-    );
+  const { createTracing } = await importEntry<typeof import("../../packages/telemetry/src/opentelemetry/index.ts")>(
+    "packages/telemetry/src/opentelemetry/index.ts",
+  );
   const { onRequest, onAnswer, interceptor } = createTracing({ anonymous: true });
   const traced = { onRequest, onAnswer, interceptors: [interceptor] };
   if (!isMeasured) return traced;

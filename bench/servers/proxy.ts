@@ -6,8 +6,9 @@ import { importEntry } from "./package-code.ts";
 import { serve } from "./serve.ts";
 
 // The proxy before a library on the load's core.
-const { createProxy } =
-  await importEntry<typeof import("../../packages/proxy/src/create-proxy.ts")>("gateway/create-proxy");
+const { createProxy } = await importEntry<typeof import("../../packages/proxy/src/create-proxy.ts")>(
+  "packages/proxy/src/create-proxy.ts",
+);
 
 const { port } = await startBeside(fileURLToPath(new URL("library.ts", import.meta.url)));
 const upstream = `http://127.0.0.1:${String(port)}`;

@@ -1,6 +1,6 @@
 // Deletes a plant over gRPC. In this folder:
 //
-//	buf generate ../../../proto --path ../../../proto/plantstore
+//	buf generate ../../.. --path ../../../proto/plantstore
 //	go run . 127.0.0.1:8080 TOKEN 42
 package main
 

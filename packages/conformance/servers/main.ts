@@ -26,7 +26,10 @@ function folderOf({ folder }: Server): string {
   const copy = join(tmpdir(), `transcoding-${folder}`);
   mkdirSync(copy, { recursive: true });
   cpSync(join(import.meta.dirname, folder), copy, { recursive: true, preserveTimestamps: true });
-  const modules = { version: "v2", modules: [{ path: "packages/conformance/proto" }, { path: "proto" }] };
+  const modules = {
+    version: "v2",
+    modules: [{ path: "packages/conformance/proto" }, { path: "packages/gateway/proto" }],
+  };
   const contract = ["--path", "packages/conformance/proto/transcoding", "-o", join(copy, "echo.binpb")];
   call(["buf", "build", "--config", JSON.stringify(modules), ...contract], project);
   return copy;

@@ -8,7 +8,6 @@ import { ReceiveFlow } from "../../http-engine/src/http2/receive-flow.ts";
 import { takeWindow, windowBytesMax } from "../../gateway/src/compression/window-budget.ts";
 import { waitLimitMs } from "./deadline.ts";
 import { projectFolder } from "./process/child-program.ts";
-import { sourceFolders } from "./source-files.ts";
 
 // Set up before each test file. When a file is over, nothing that our source code has begun meanwhile may go on: no timer,
 // no account of a budget, no listener of a signal, no window of a decoder, no bytes of a window of HTTP/2 that were not
@@ -30,7 +29,8 @@ declare global {
 /** How many are kept before those that are over are looked for: few, because some tests measure the memory in use. */
 const keptMin = 64;
 
-const sources = Object.values(sourceFolders).map((folder) => `${join(projectFolder, folder)}/`);
+/** The sources of the packages, and of the application in the project's folder. */
+const sourceFile = /^(?:packages\/(?!testing\/)[^/]+\/)?src\//;
 
 /** How many are shown of what is left. */
 const shownMax = 5;
@@ -182,7 +182,7 @@ function watch(holder: object, name: string, tell: (call: Call) => void): void {
 
 /**
  * Returns the callers of a function, the nearest first, as text: an error would keep alive what they work on. None unless
- * the nearest that is not of node is in one of the {@link sourceFolders}.
+ * the nearest that is not of node is in a {@link sourceFile}.
  */
 function callersOf(callee: (...given: never[]) => unknown): readonly string[] {
   const prepare: unknown = Reflect.get(Error, "prepareStackTrace");
@@ -190,8 +190,8 @@ function callersOf(callee: (...given: never[]) => unknown): readonly string[] {
     const caller = calls.find((call) => call.getFileName()?.startsWith("node:") === false);
     const file = caller?.getFileName() ?? "";
     // The listener of the health service lives as long as its signal.
-    const isOurs = sources.some((folder) => file.includes(folder));
-    if (!isOurs || caller?.getFunctionName() === "createHealthService") return [];
+    const [, path = ""] = file.split(projectFolder);
+    if (!sourceFile.test(path) || caller?.getFunctionName() === "createHealthService") return [];
     return calls.map((call) => `${call.getFunctionName()} in ${call.getFileName()}`);
   };
   const traced: { stack?: readonly string[] } = {};

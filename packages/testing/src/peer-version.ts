@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
 /**
- * Returns whether the tests run on this version of a peer, or on a newer one: `.ci/lift-gateway` runs them on the
+ * Returns whether the tests run on this version of a peer, or on a newer one: `.ci/lift-packages` runs them on the
  * oldest.
  */
 export function isSince(peer: "@bufbuild/protobuf" | "@connectrpc/connect", since: string): boolean {

@@ -5,7 +5,15 @@ import { projectFolder } from "../../../packages/testing/src/process/child-progr
 import { openPython } from "../../../packages/testing/src/process/python.ts";
 import { toolsFolder } from "../../../packages/testing/src/process/tools-folder.ts";
 import type { ClientProgram } from "./client-program.ts";
-import { buf, definitions, layOutRecipe, protoFolder, recipeFolder, testProtoFolder } from "./client-recipe.ts";
+import {
+  buf,
+  definitions,
+  googleProtoFolder,
+  layOutRecipe,
+  protoFolder,
+  recipeFolder,
+  testProtoFolder,
+} from "./client-recipe.ts";
 
 /** Builds once, however often it is asked. */
 function once<Built>(build: () => Promise<Built>): () => Promise<Built> {
@@ -31,7 +39,11 @@ export async function buildGoClient(name: string): Promise<ClientProgram> {
 /** Returns the class path. */
 const buildJava = once(async () => {
   const folder = layOutRecipe("java");
-  const folders = [`-Dproto.folder=${protoFolder}`, `-Dtest.proto.folder=${testProtoFolder}`];
+  const folders = [
+    `-Dproto.folder=${protoFolder}`,
+    `-Dgoogle.proto.folder=${googleProtoFolder}`,
+    `-Dtest.proto.folder=${testProtoFolder}`,
+  ];
   await buildStep("mvn", ["--batch-mode", "--quiet", ...folders, "compile"], { folder });
   const classes = join(folder, "target/classes");
   const libraries = readFileSync(join(folder, "target/classpath"), "utf8").trim();
@@ -57,9 +69,10 @@ const generatePython = once(async () => {
   const folder = layOutRecipe("python");
   const environment = { PATH: [programs, process.env["PATH"]].join(delimiter) };
   mkdirSync(join(folder, "grpcio"), { recursive: true });
-  const options = ["-I", protoFolder, "-I", testProtoFolder, "--python_out=grpcio", "--grpc_python_out=grpcio"];
+  const imports = [protoFolder, googleProtoFolder, testProtoFolder].flatMap((path) => ["-I", path]);
+  const options = [...imports, "--python_out=grpcio", "--grpc_python_out=grpcio"];
   await buildStep(python, ["-m", "grpc_tools.protoc", ...options, ...grpcioDefinitions], { folder });
-  const connect = ["generate", protoFolder, "--path", join(protoFolder, "plantstore")];
+  const connect = ["generate", projectFolder, "--path", join(protoFolder, "plantstore")];
   await buildStep(buf, connect, { folder, environment });
   return { folder, python };
 });

@@ -6,6 +6,9 @@ import { toolsFolder } from "../../../packages/testing/src/process/tools-folder.
 /** The definition from which clients are generated. */
 export const protoFolder: string = join(projectFolder, "proto");
 
+/** Definitions of Google that the others import. */
+export const googleProtoFolder: string = join(projectFolder, "packages/gateway/proto");
+
 /** Definitions that are for tests alone. */
 export const testProtoFolder: string = join(projectFolder, "packages/testing/proto");
 

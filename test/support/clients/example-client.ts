@@ -1,4 +1,4 @@
-import { cpSync, readFileSync } from "node:fs";
+import { cpSync, readFileSync, rmSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { buildLimitMs, buildStep } from "../../../packages/testing/src/process/build-step.ts";
@@ -62,7 +62,9 @@ const path = [join(projectFolder, "node_modules/.bin"), process.env["PATH"]].joi
 /** Copies the project to a folder of its own outside of the checkout, at the same distance from the definitions. */
 function layOut(language: string): string {
   const root = toolsFolder(`example-${language}`);
-  for (const part of ["proto", `examples/clients/${language}`]) {
+  // An import that an earlier run has copied next to the definition would be there twice.
+  rmSync(join(root, "proto"), { recursive: true, force: true });
+  for (const part of ["proto", "packages/gateway/proto", "buf.yaml", `examples/clients/${language}`]) {
     cpSync(join(projectFolder, part), join(root, part), { recursive: true, preserveTimestamps: true });
   }
   return join(root, "examples/clients", language);

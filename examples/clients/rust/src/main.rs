@@ -1,6 +1,6 @@
 //! Deletes a plant over gRPC. In the folder of Cargo.toml:
 //!
-//!     buf build ../../../proto --path ../../../proto/plantstore --as-file-descriptor-set -o definitions.binpb
+//!     buf build ../../.. --path ../../../proto/plantstore --as-file-descriptor-set -o definitions.binpb
 //!     cargo run -- http://127.0.0.1:8080 TOKEN 42
 
 use std::time::Duration;
