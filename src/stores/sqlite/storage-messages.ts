@@ -1,15 +1,5 @@
 import type { Upkeep } from "../upkeep.ts";
-import type { StoreProblem } from "../store-health.ts";
 import type { DatabaseOptions } from "./database.ts";
-import type { BatchResult, DeleteBatch } from "./delete-batch.ts";
-
-/** What the thread does for the store, by the kind of the question. */
-export interface StorageWork {
-  /** Commits a batch. */
-  readonly deleteBatch: (batch: DeleteBatch) => BatchResult;
-  /** Finds out whether the file can be written. */
-  readonly tryToWrite: () => StoreProblem | undefined;
-}
 
 /**
  * A question of the store. The first one is `open`; the response to `close` is the end of the thread. `Work` has a

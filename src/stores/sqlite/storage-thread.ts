@@ -5,7 +5,8 @@ import { StoreOpenError } from "../store-open-error.ts";
 import type { OnUpkeep } from "../upkeep.ts";
 import type { DatabaseOptions } from "./database.ts";
 import { ThreadWakeUp } from "./thread-wake-up.ts";
-import type { Question, Reply, StorageWork } from "./storage-messages.ts";
+import type { Question, Reply } from "./storage-messages.ts";
+import type { StorageWork } from "./worker.ts";
 
 /** A caller that waits for a reply. Which result it has is known by the question. */
 type Waiting = Pick<PromiseWithResolvers<Reply<never>>, "resolve" | "reject">;

@@ -1,5 +1,7 @@
 import { type MessagePort, receiveMessageOnPort } from "node:worker_threads";
-import type { Question, StorageWork } from "./storage-messages.ts";
+
+/** A question as it arrived. */
+type Received = NonNullable<ReturnType<typeof receiveMessageOnPort>>;
 
 /**
  * Wakes the storage thread. It has no event loop: all it does is answer questions, and between them it sleeps on shared
@@ -33,14 +35,14 @@ export class ThreadWakeUp {
    * after
    * @returns `undefined` when no question arrived
    */
-  nextQuestion(port: MessagePort, timeoutMs: number, awakeMs = 0): Question<StorageWork> | undefined {
+  nextQuestion(port: MessagePort, timeoutMs: number, awakeMs = 0): Received | undefined {
     // Read before the port is checked, so that a question announced in between is not missed.
     const announced = Atomics.load(this.#announced, 0);
     const waiting = receiveMessageOnPort(port);
-    if (waiting !== undefined) return waiting.message;
+    if (waiting !== undefined) return waiting;
     if (timeoutMs >= 0 && awakeMs > 0) this.#stayAwake(announced, awakeMs);
     Atomics.wait(this.#announced, 0, announced, timeoutMs);
-    return receiveMessageOnPort(port)?.message;
+    return receiveMessageOnPort(port);
   }
 
   #stayAwake(announced: number, awakeMs: number): void {

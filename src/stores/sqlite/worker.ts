@@ -19,7 +19,7 @@ import { demandUsable } from "./migrate.ts";
 import { fileProblemOf } from "./problem.ts";
 import { prepareRetention } from "./retention.ts";
 import { runInTransaction } from "./transaction.ts";
-import type { Question, Reply, StorageWork } from "./storage-messages.ts";
+import type { Question, Reply } from "./storage-messages.ts";
 
 const port = parentPort;
 if (port === null) throw new Error("this module is the storage thread of the SQLite store");
@@ -35,10 +35,18 @@ const awakeMsMax = availableParallelism() > 1 ? 0.15 : 0;
 
 // The memory of the process's own.
 const wakeUp = new ThreadWakeUp(workerData);
-const first = wakeUp.nextQuestion(port, Infinity);
+const first: Question<StorageWork> | undefined = wakeUp.nextQuestion(port, Infinity)?.message;
 if (first?.kind !== "open") throw new Error("the first question is which file to open");
 const work = prepareOrReport(first.options);
 if (work !== undefined) serve(work, port);
+
+/** What the thread does for the store, by the kind of the question. */
+export interface StorageWork {
+  /** Commits a batch. */
+  readonly deleteBatch: (batch: DeleteBatch) => BatchResult;
+  /** Finds out whether the file can be written. */
+  readonly tryToWrite: () => StoreProblem | undefined;
+}
 
 /** The functions that are prepared once the file is open. */
 interface Work extends StorageWork {
@@ -76,7 +84,12 @@ function serve({ db, identity, deleteBatch, tryToWrite, dropOldDeletions }: Work
   const alertness = new Alertness(awakeMsMax);
   reply({ kind: "open" });
   while (db.isOpen) {
-    const question = wakeUp.nextQuestion(questions, pace.nextMs - performance.now(), alertness.awakeMs);
+    const timeoutMs = pace.nextMs - performance.now();
+    const question: Question<StorageWork> | undefined = wakeUp.nextQuestion(
+      questions,
+      timeoutMs,
+      alertness.awakeMs,
+    )?.message;
     alertness.asked(question?.kind === "deleteBatch" && question.value.ids.length === 1, performance.now());
     if (question !== undefined) {
       answer(question);

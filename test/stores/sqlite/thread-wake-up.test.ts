@@ -18,8 +18,8 @@ describe("ThreadWakeUp", () => {
       near.postMessage({ kind });
       bell.announce();
     }
-    expect(farBell.nextQuestion(far, forEver)).toEqual({ kind: "tryToWrite" });
-    expect(farBell.nextQuestion(far, forEver)).toEqual({ kind: "close" });
+    expect(farBell.nextQuestion(far, forEver)?.message).toEqual({ kind: "tryToWrite" });
+    expect(farBell.nextQuestion(far, forEver)?.message).toEqual({ kind: "close" });
     expect(farBell.nextQuestion(far, 0)).toBeUndefined();
     expect(farBell.nextQuestion(far, 0, 1)).toBeUndefined();
     near.close();
@@ -48,7 +48,7 @@ describe("ThreadWakeUp", () => {
     };
     Object.assign(Atomics, { load: loadOnce });
     const wait = vi.spyOn(Atomics, "wait");
-    expect(bell.nextQuestion(far, 1_000)).toEqual({ kind: "close" });
+    expect(bell.nextQuestion(far, 1_000)?.message).toEqual({ kind: "close" });
     expect(wait).not.toHaveBeenCalled();
     wait.mockRestore();
     near.close();
@@ -71,7 +71,7 @@ describe("ThreadWakeUp", () => {
           if (++inVain > ${rounds}) throw new Error("it did not wait");
           continue;
         }
-        parentPort.postMessage(question);
+        parentPort.postMessage(question.message);
         asked++;
       }`;
     const bell = new ThreadWakeUp();
