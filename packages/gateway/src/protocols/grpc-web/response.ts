@@ -1,8 +1,7 @@
 import type { ConnectError } from "@connectrpc/connect";
 import { concatBytes, type Exchange, type HeaderFields, toUtf8 } from "../../exchange/index.ts";
 import { trailerFlag, writeEnvelope } from "../shared/envelope.ts";
-import { setStatus, statusOk } from "../grpc/status.ts";
-import { headerFieldsToSend, LazyHeaders } from "../shared/lazy-headers.ts";
+import { endTrailer, statusOk } from "../grpc/status.ts";
 import { encodeGrpcWebText } from "./text.ts";
 
 /**
@@ -20,8 +19,7 @@ export function writeResponse(
   error: ConnectError | undefined,
   isText: boolean,
 ): void {
-  if (error !== undefined) setStatus(trailer, error);
-  const body = concatBytes([bytes, trailerEnvelope(trailer)]);
+  const body = concatBytes([bytes, trailerEnvelope(trailer, error)]);
   exchange.answer(200, header, isText ? encodeGrpcWebText(body) : body);
 }
 
@@ -29,10 +27,9 @@ export function writeResponse(
 const statusOkEnvelope = writeEnvelope(trailerFlag, toUtf8("grpc-status: 0\r\n"));
 
 /** Returns the last envelope of a response, which holds its trailer section. */
-export function trailerEnvelope(trailer: Headers): Uint8Array {
-  if (trailer instanceof LazyHeaders && trailer.pristine && trailer.fields === statusOk) return statusOkEnvelope;
-  // A trailer that an interceptor put in its place lacks the status.
-  const fields = headerFieldsToSend(trailer, statusOk);
+export function trailerEnvelope(trailer: Headers, error: ConnectError | undefined): Uint8Array {
+  const fields = endTrailer(trailer, error);
+  if (fields === statusOk) return statusOkEnvelope;
   let section = "";
   for (let at = 0; at < fields.length; at += 2) section += `${fields[at]}: ${fields[at + 1]}\r\n`;
   return writeEnvelope(trailerFlag, toUtf8(section));

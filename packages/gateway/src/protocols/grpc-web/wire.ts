@@ -4,7 +4,7 @@ import type { Exchange, HeaderFields } from "../../exchange/index.ts";
 import type { CallFormat } from "../shared/content-type.ts";
 import { EnvelopedWire } from "../shared/enveloped-wire.ts";
 import { readGrpcHeader } from "../grpc/header.ts";
-import { setStatus, statusOk } from "../grpc/status.ts";
+import { statusOk } from "../grpc/status.ts";
 import { LazyHeaders } from "../shared/lazy-headers.ts";
 import type { Rpc } from "../rpc.ts";
 import { trailerEnvelope, writeResponse } from "./response.ts";
@@ -35,9 +35,8 @@ export class GrpcWebWire extends EnvelopedWire {
   }
 
   end(trailer: Headers, error: ConnectError | undefined): void {
-    if (error !== undefined) setStatus(trailer, error);
     // The body ends right after this, whether or not the client reads it.
-    void this.write(trailerEnvelope(trailer));
+    void this.write(trailerEnvelope(trailer, error));
     this.exchange.end();
   }
 

@@ -2,10 +2,30 @@ import type { ConnectError } from "@connectrpc/connect";
 import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
 import { type Exchange, type HeaderFields, prepareHeaderFields } from "../../exchange/index.ts";
 import { appendOwnMetadata, withoutMetadata } from "../shared/error-metadata.ts";
-import { headerFieldsToSend } from "../shared/lazy-headers.ts";
+import { headerFieldsToSend, LazyHeaders } from "../shared/lazy-headers.ts";
 
 /** The trailer of a successful response, unless the handler adds to it. */
 export const statusOk: HeaderFields = prepareHeaderFields("grpc-status", "0");
+
+/**
+ * Returns the trailer of a successful response. Metadata of the handler does not replace the status: the names of the
+ * protocol are reserved (gRPC over HTTP/2, "Custom-Metadata").
+ */
+export function okTrailer(trailer: Headers): HeaderFields {
+  if (trailer instanceof LazyHeaders && trailer.pristine) return trailer.fields;
+  const isOk = trailer.get(statusName) === "0" && !trailer.has(messageName) && !trailer.has(detailsName);
+  if (isOk) return headerFieldsToSend(trailer, statusOk);
+  const metadata = new Headers(trailer);
+  for (const name of [statusName, messageName, detailsName]) metadata.delete(name);
+  return headerFieldsToSend(metadata, statusOk);
+}
+
+/** Returns the trailer of a response; without an error, that of a success. */
+export function endTrailer(trailer: Headers, error: ConnectError | undefined): HeaderFields {
+  if (error === undefined) return okTrailer(trailer);
+  setStatus(trailer, error);
+  return headerFieldsToSend(trailer, statusOk);
+}
 
 /** Writes an error as a response of one header section, which the specification calls Trailers-Only. */
 export function writeTrailersOnly(
@@ -28,14 +48,19 @@ const delaySeconds = /^\d{1,5}$/;
  */
 export function setStatus(trailer: Headers, error: ConnectError): void {
   appendOwnMetadata(trailer, error);
+  // The handler may have set it.
+  if (trailer.has(detailsName)) trailer.delete(detailsName);
   // setTrailerStatus requires an error without metadata, and copying one is a fifth of the cost of a refusal.
   if (error.details.length > 0) setTrailerStatus(trailer, withoutMetadata(error));
-  else trailer.set("grpc-status", String(error.code));
+  else trailer.set(statusName, String(error.code));
   // Not encodeURIComponent, which Connect uses: grpc-js does not decode "%3A" and "%2C".
-  trailer.set("grpc-message", encodeURI(error.rawMessage));
+  trailer.set(messageName, encodeURI(error.rawMessage));
   const retryAfter = error.metadata.get("retry-after");
   if (retryAfter === null || !delaySeconds.test(retryAfter) || trailer.has(pushback)) return;
   trailer.set(pushback, String(Number(retryAfter) * 1000));
 }
 
 const pushback = "grpc-retry-pushback-ms";
+const statusName = "grpc-status";
+const messageName = "grpc-message";
+const detailsName = "grpc-status-details-bin";

@@ -3,10 +3,10 @@ import type { Exchange, HeaderFields } from "../../exchange/index.ts";
 import type { CallFormat } from "../shared/content-type.ts";
 import { envelopePrefix } from "../shared/envelope.ts";
 import { EnvelopedWire } from "../shared/enveloped-wire.ts";
-import { headerFieldsToSend, LazyHeaders } from "../shared/lazy-headers.ts";
+import { LazyHeaders } from "../shared/lazy-headers.ts";
 import type { ResponseParts, Rpc } from "../rpc.ts";
 import { readGrpcHeader } from "./header.ts";
-import { setStatus, statusOk, writeTrailersOnly } from "./status.ts";
+import { endTrailer, okTrailer, statusOk, writeTrailersOnly } from "./status.ts";
 
 /** A call of gRPC over HTTP/2, and over HTTP/1.1 for clients that read its trailers. */
 export class GrpcWire extends EnvelopedWire {
@@ -18,8 +18,7 @@ export class GrpcWire extends EnvelopedWire {
 
   // As in the base class, but a large message that is not compressed is sent without a copy of it in an envelope.
   override writeMessage({ message, header, trailer }: ResponseParts): void | Promise<void> {
-    const answer = (body: Uint8Array): void =>
-      this.answer(headerFieldsToSend(header, this.headerFields), body, trailer, undefined);
+    const answer = (body: Uint8Array): void => this.answer(this.headerToSend(header), body, trailer, undefined);
     const received = this.receivedEnvelope(message);
     if (received !== undefined) return answer(received);
     const bytes = this.codec.encode(message);
@@ -31,24 +30,22 @@ export class GrpcWire extends EnvelopedWire {
 
   #answerUncopied(header: Headers, message: Uint8Array, trailer: Headers): void {
     const { exchange } = this;
-    const trailerFields = headerFieldsToSend(trailer, statusOk);
-    exchange.begin(200, headerFieldsToSend(header, this.headerFields));
+    const trailerFields = okTrailer(trailer);
+    exchange.begin(200, this.headerToSend(header));
     // The response is complete after these, so backpressure makes no difference.
     for (const piece of [envelopePrefix(message.byteLength), message]) void exchange.write(piece);
     exchange.end(trailerFields);
   }
 
   end(trailer: Headers, error: ConnectError | undefined): void {
-    if (error !== undefined) setStatus(trailer, error);
-    this.exchange.end(headerFieldsToSend(trailer, statusOk));
+    this.exchange.end(endTrailer(trailer, error));
   }
 
   answer(header: HeaderFields, bytes: Uint8Array, trailer: Headers, error: ConnectError | undefined): void {
     const isEmpty = error !== undefined && bytes.byteLength === 0;
     // One header section is enough unless the handler has set header fields.
     if (isEmpty && this.responseHeader.pristine) return writeTrailersOnly(this.exchange, header, trailer, error);
-    if (error !== undefined) setStatus(trailer, error);
-    this.exchange.answer(200, header, isEmpty ? undefined : bytes, headerFieldsToSend(trailer, statusOk));
+    this.exchange.answer(200, header, isEmpty ? undefined : bytes, endTrailer(trailer, error));
   }
 }
 

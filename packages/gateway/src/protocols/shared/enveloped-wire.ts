@@ -6,7 +6,7 @@ import type { Codec } from "../formats/format.ts";
 import type { CallFormat } from "./content-type.ts";
 import { decompressInTurn } from "./decompress-in-turn.ts";
 import { compressedFlag, type Envelope, EnvelopeReader, readSingleEnvelope, writeEnvelope } from "./envelope.ts";
-import { headerFieldsToSend, LazyHeaders } from "./lazy-headers.ts";
+import { headerFieldsToSend, LazyHeaders, withOwnReserved } from "./lazy-headers.ts";
 import { readMessages } from "./message-splitter.ts";
 import type { MessageEncodings } from "./message-encodings.ts";
 import type { Rpc, ResponseParts } from "../rpc.ts";
@@ -99,7 +99,8 @@ export abstract class EnvelopedWire implements UnaryWire, StreamWire {
   }
 
   headerToSend(header: Headers): HeaderFields {
-    return headerFieldsToSend(header, this.headerFields);
+    const fields = headerFieldsToSend(header, this.headerFields);
+    return fields === this.headerFields ? fields : withOwnReserved(fields, this.headerFields);
   }
 
   writeMessage({ message, header, trailer }: ResponseParts): void | Promise<void> {

@@ -150,3 +150,29 @@ export function headerFieldsToSend(headers: Headers, own: HeaderFields): HeaderF
   // The protocol's own fields are not repeated.
   return [...own, ...given.filter((_, at) => readHeaderField(own, given[at - (at % 2)] ?? "") === null)];
 }
+
+/**
+ * Returns the fields of a response header, in which those that the protocols reserve are the protocol's own. Metadata of a
+ * handler does not say how the call ended, which clients of gRPC-Web read in the header too, or how messages are
+ * compressed.
+ */
+export function withOwnReserved(fields: HeaderFields, own: HeaderFields): HeaderFields {
+  const reservedOf = (all: HeaderFields): string[] => all.filter((_, at) => reserved.test(nameAt(all, at)));
+  const ownReserved = reservedOf(own);
+  const given = reservedOf(fields);
+  if (given.length === ownReserved.length && given.every((_, at) => at % 2 === 0 || isOwn(given, at, own)))
+    return fields;
+  return [...fields.filter((_, at) => !reserved.test(nameAt(fields, at))), ...ownReserved];
+}
+
+function isOwn(fields: HeaderFields, at: number, own: HeaderFields): boolean {
+  return readHeaderField(own, nameAt(fields, at)) === fields[at];
+}
+
+/** Returns the name of the field that an index is in. */
+function nameAt(fields: HeaderFields, at: number): string {
+  return fields[at - (at % 2)] ?? "";
+}
+
+const reserved =
+  /^(?:grpc-(?:status|message|status-details-bin|encoding|accept-encoding|timeout)|connect-(?:content-encoding|accept-encoding|protocol-version|timeout-ms))$/i;

@@ -1,0 +1,114 @@
+import { Code, ConnectError, type HandlerContext, type Interceptor } from "@connectrpc/connect";
+import { afterAll, describe, expect, test } from "vitest";
+import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { type Field, fieldValue } from "../../../testing/src/carriers/exchange.ts";
+import { carrierNames, openEveryCarrier } from "../../../testing/src/gateway/every-carrier.ts";
+import { waterBedProcedure } from "../../../testing/src/gateway/greenhouse.ts";
+import { readOutcome, readWebTrailer } from "../../../testing/src/gateway/outcome.ts";
+import { rpcRequest, type WireFormatName, wireFormats } from "../../../testing/src/gateway/wire-format.ts";
+
+// A handler cannot change how a call ended by metadata whose names a protocol reserves.
+
+/** What a handler sets, in header and trailer: each would turn an error into OK, or OK into an error. */
+const statusOf = (code: string): readonly Field[] => [
+  ["grpc-status", code],
+  ["grpc-message", "forged"],
+  ["grpc-status-details-bin", "CAUSBmZvcmdlZA"],
+  ["grpc-encoding", "gzip"],
+  ["connect-content-encoding", "gzip"],
+  ["x-kept", "kept"],
+];
+
+/** The places where it can set them; a response of a unary call may also be replaced by an interceptor. */
+const places = ["header", "trailer", "removed", "replaced header", "replaced trailer"] as const;
+type Place = (typeof places)[number];
+
+/** Does to the metadata of a response what the header of a request asks for. */
+function forge({ requestHeader, responseHeader, responseTrailer }: HandlerContext): void {
+  const place = requestHeader.get("x-place");
+  const fields = statusOf(requestHeader.get("x-status") ?? "");
+  if (place === "header") for (const [name, value] of fields) responseHeader.set(name, value);
+  if (place === "trailer") for (const [name, value] of fields) responseTrailer.set(name, value);
+  if (place === "removed") for (const [name] of fields) responseTrailer.delete(name);
+  if (requestHeader.has("x-fails")) throw new ConnectError("the bed is away", Code.NotFound);
+}
+
+const replace: Interceptor = (next) => async (request) => {
+  const response = await next(request);
+  const [replaced, place = ""] = request.header.get("x-place")?.split(" ") ?? [];
+  if (replaced !== "replaced") return response;
+  return {
+    ...response,
+    [place]: new Headers(statusOf(request.header.get("x-status") ?? "").map(([name, value]) => [name, value])),
+  };
+};
+
+const gateway = await openEveryCarrier({
+  routes: (router) =>
+    router.service(GreenhouseService, {
+      waterBed: (_, context) => {
+        forge(context);
+        return {};
+      },
+      watchReadings: async function* (_, context) {
+        forge(context);
+        yield {};
+      },
+    }),
+  interceptors: [replace],
+});
+
+afterAll(async () => await gateway[Symbol.asyncDispose]());
+
+const formatNames = ["grpc", "grpc-web", "grpc-web-text", "connect-proto"] satisfies readonly WireFormatName[];
+const procedures = { unary: waterBedProcedure, stream: "/greenhouse.v1.GreenhouseService/WatchReadings" } as const;
+
+// A handler that is mounted in a server of node writes by the same code as node's engine.
+const carriers = carrierNames.filter((name) => !name.startsWith("a handler"));
+
+const rows = carriers.flatMap((carrier) =>
+  formatNames
+    // Fetch has no trailers, which gRPC needs.
+    .filter((name) => carrier !== "Fetch" || name !== "grpc")
+    .flatMap((name) => [
+      { carrier, name, kind: "unary" as const },
+      // A stream of Connect has another content type.
+      ...(name === "connect-proto" ? [] : [{ carrier, name, kind: "stream" as const }]),
+    ]),
+);
+
+describe.each(rows)("over $carrier, the status of a $kind call of $name", ({ carrier, name, kind }) => {
+  const format = wireFormats[name];
+  const ask = async (place: Place, status: string, fails: boolean) => {
+    const header: readonly Field[] = [
+      ["x-place", place],
+      ["x-status", status],
+      ...(fails ? [["x-fails", "1"] as const] : []),
+    ];
+    return await gateway.ask(carrier, rpcRequest(format, Buffer.alloc(0), header, procedures[kind]));
+  };
+
+  test.each(places)("stays OK when the handler sets another one: %s", async (place) => {
+    const answer = await ask(place, "7", false);
+    expect(readOutcome(format, answer)).toEqual({ code: 0, message: "" });
+    if (name === "connect-proto") return;
+    const trailer = name === "grpc" ? answer.trailer : readWebTrailer(format, answer);
+    expect([...answer.header, ...trailer].filter(([field]) => field.startsWith("grpc-status"))).toEqual([
+      ["grpc-status", "0"],
+    ]);
+    const all = [...answer.header, ...trailer];
+    expect(fieldValue(all, "grpc-message")).toBeUndefined();
+    for (const field of ["grpc-encoding", "connect-content-encoding"])
+      expect.soft(fieldValue(answer.header, field), field).toBeUndefined();
+    if (place !== "removed") expect(all).toContainEqual(["x-kept", "kept"]);
+  });
+
+  test.each(["header", "trailer"] as const)("stays an error when the handler sets OK: %s", async (place) => {
+    const answer = await ask(place, "0", true);
+    expect(readOutcome(format, answer)).toEqual({ code: Code.NotFound, message: "the bed is away" });
+    if (name === "connect-proto") return;
+    const trailer = name === "grpc" ? answer.trailer : readWebTrailer(format, answer);
+    const statuses = [...answer.header, ...trailer].filter(([field]) => field.startsWith("grpc-status"));
+    expect(statuses).toEqual([["grpc-status", "5"]]);
+  });
+});
