@@ -3,7 +3,7 @@ import type { TokenOutcome } from "./token-verifier.ts";
 /** The outcome for a token, and how long it is valid. */
 export interface TimedOutcome {
   readonly outcome: TokenOutcome;
-  /** When the outcome expires, in milliseconds on the clock that its cache is asked by: since the epoch, as `exp` is. */
+  /** When the outcome expires, in milliseconds on the clock that its cache is asked by. */
   readonly untilMs: number;
 }
 

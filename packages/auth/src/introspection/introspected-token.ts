@@ -29,7 +29,8 @@ export const inactiveForMs = 10_000;
 /**
  * Judges the response of an introspection endpoint (RFC 7662 §2.2); returns `undefined` when it is not one.
  *
- * Only a token that is known to be inactive is cached as bad.
+ * Only a token that is known to be inactive is cached as bad. The outcome expires by `performance.now()`: where a wall
+ * clock is set back, none is cached for longer.
  */
 export function judgeIntrospection(
   answer: JsonObject,
@@ -37,7 +38,8 @@ export function judgeIntrospection(
   demands: IntrospectionDemands,
 ): TimedOutcome | undefined {
   const { active, sub, iss, exp, scope } = answer;
-  if (active === false) return { outcome: invalid("the token is not active"), untilMs: Date.now() + inactiveForMs };
+  if (active === false)
+    return { outcome: invalid("the token is not active"), untilMs: performance.now() + inactiveForMs };
   if (active !== true) return undefined;
   const problem = problemOf(answer, demands);
   if (problem !== undefined) return { outcome: problem, untilMs: 0 };
@@ -48,8 +50,8 @@ export function judgeIntrospection(
     issuer: typeof iss === "string" ? iss : issuer,
     scopes: demands.demandScopes ? new Set(readScopes(scope)) : "all",
   };
-  const expiresAtMs = typeof exp === "number" ? exp * 1000 : Number.POSITIVE_INFINITY;
-  return { outcome, untilMs: Math.min(expiresAtMs, Date.now() + activeForMs) };
+  const leftMs = typeof exp === "number" ? exp * 1000 - Date.now() : Number.POSITIVE_INFINITY;
+  return { outcome, untilMs: performance.now() + Math.min(leftMs, activeForMs) };
 }
 
 function problemOf(answer: JsonObject, { audiences }: IntrospectionDemands): TokenOutcome | undefined {

@@ -49,14 +49,15 @@ const errorCode: AuthErrorCode = "ERR_INTROSPECTION_UNAVAILABLE";
 /** Creates a verifier that asks the endpoint about every token that it has not cached. */
 export function createIntrospectionVerifier(endpoint: IntrospectionEndpoint, log: OperatorLog): TokenVerifier {
   const known = new OutcomeCache<TimedOutcome>();
-  /** For tokens on which the endpoint failed, by `performance.now()`. */
+  /** For tokens on which the endpoint failed. */
   const failed = new OutcomeCache<TimedOutcome>();
   const health = new EndpointHealth(endpoint.url, log);
   const closed = new AbortController();
   let asking = 0;
 
   function verify(token: PresentedToken): TokenOutcome | Promise<TokenOutcome> {
-    const timed = known.get(token.digest, Date.now()) ?? failed.get(token.digest, performance.now());
+    const nowMs = performance.now();
+    const timed = known.get(token.digest, nowMs) ?? failed.get(token.digest, nowMs);
     return timed?.outcome ?? known.askOnce(token.digest, () => askInTurn(token));
   }
 

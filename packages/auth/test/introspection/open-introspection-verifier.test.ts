@@ -139,6 +139,24 @@ describe("an introspection endpoint", () => {
     await outcomeOf(endpoint, "first");
     expect(endpoint.verifier.verify({ text: "first", digest: digestOf("first") })).toBeInstanceOf(Promise);
   });
+
+  test.each([
+    { name: "active", answer: { active: true, sub: "ada" }, forMs: 30_000 },
+    { name: "inactive", answer: { active: false }, forMs: 10_000 },
+  ])("is asked about an $name token after its time, where the wall clock is set back", async ({ answer, forMs }) => {
+    await using endpoint = await openEndpoint(answer);
+    const { kind } = await outcomeOf(endpoint);
+    using clock = startClock();
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() - 3_600_000 });
+    try {
+      endpoint.answer = { active: kind !== "principal", sub: "ada" };
+      expect(await outcomeOf(endpoint)).toMatchObject({ kind });
+      clock.pass(forMs);
+      expect((await outcomeOf(endpoint)).kind).not.toBe(kind);
+    } finally {
+      vi.useRealTimers();
+    }
+  });
 });
 
 describe("an active token", () => {
