@@ -65,7 +65,7 @@ async function openRecorded(): Promise<{
   readonly session: Session;
   readonly placement: Placement;
 }> {
-  const url = await server.createPlants();
+  const url = await server.createPlants([7n]);
   await runSql(
     url,
     `INSERT INTO deletions (plant_id, deleted_at, subject, request_id, batch, idempotency_key)
@@ -102,15 +102,26 @@ test.each(asked)("$name is in doubt after a cancelled wait, with client_min_mess
   await session.close();
 });
 
-test.each(asked)("$name is done by the role of the URL, with a role that sees no record", async ({ ask, want }) => {
-  const { url, session, placement } = await openRecorded();
-  const role = `blind_${randomUUID().replaceAll("-", "")}`;
-  await runSql(
-    url,
-    `CREATE ROLE ${role}; GRANT ALL ON plants, deletions TO ${role}; ALTER TABLE deletions ENABLE ROW LEVEL SECURITY`,
-  );
-  await runSql(url, `DO $$ BEGIN EXECUTE format('GRANT USAGE ON SCHEMA %I TO ${role}', current_schema()); END $$`);
-  await session.run(`SET ROLE ${role}`);
-  await expect(ask(session, placement)).resolves.toEqual(want);
-  await session.close();
-});
+// It writes nothing, and its commit acknowledges nothing.
+const looksForPlants: Asked = {
+  name: "a look for plants",
+  ask: (session, placement) => placement.findPlants(session, [7n, 9n]),
+  want: [7n],
+};
+
+test.each([...asked, looksForPlants])(
+  "$name is done by the role of the URL, with a role that sees no row",
+  async ({ ask, want }) => {
+    const { url, session, placement } = await openRecorded();
+    const role = `blind_${randomUUID().replaceAll("-", "")}`;
+    await runSql(
+      url,
+      `CREATE ROLE ${role}; GRANT ALL ON plants, deletions TO ${role}; ALTER TABLE deletions ENABLE ROW LEVEL SECURITY;
+     ALTER TABLE plants ENABLE ROW LEVEL SECURITY`,
+    );
+    await runSql(url, `DO $$ BEGIN EXECUTE format('GRANT USAGE ON SCHEMA %I TO ${role}', current_schema()); END $$`);
+    await session.run(`SET ROLE ${role}`);
+    await expect(ask(session, placement)).resolves.toEqual(want);
+    await session.close();
+  },
+);

@@ -140,7 +140,7 @@ test.each([
 test("which plants are there is asked in one statement: the function that deletes has waited for the standbys", async () => {
   const url = await server.createPlants([1n]);
   const session = new Session(readServerUrl(url));
-  const asked = vi.spyOn(session, "query");
+  const asked = vi.spyOn(session, "queryInTransaction");
   const placement = citusPlacement(schemaOf(session), new Shards([hashMax], [0]), false);
   expect(await placement.findPlants(session, [1n, 2n])).toEqual([1n]);
   expect(asked).toHaveBeenCalledTimes(1);

@@ -79,7 +79,7 @@ export function citusPlacement(schema: StoreSchema, shards: Shards, isByDay: boo
       return toFates(row);
     },
     // The function that deletes has waited for the standbys.
-    findPlants: async (session, ids) => toIds(await session.query(stillThereSql(schema), [toArray(ids)])),
+    findPlants: async (session, ids) => toIds(await session.queryInTransaction(stillThereSql(schema), [toArray(ids)])),
     lookUp: (session, toSql, values) => session.queryInTransaction(toSql("true"), values),
     // By a batch without plants: what is not there is on the standbys of the worker once it is answered.
     waitForStandbys: async (session, [one]) => {
