@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";
 import { pageBlocks } from "../../support/docs/page-blocks.ts";
+import { generateGreetCode } from "../../support/package/greet-code.ts";
 
 // Those of the tutorial are files of one program, which tutorial.test.ts compiles.
 const blocks = pageBlocks.filter(
@@ -12,7 +13,6 @@ const blocks = pageBlocks.filter(
 
 // What the text around the blocks says is there already.
 const surroundings = `
-import type { DescService } from "@bufbuild/protobuf";
 import type { ConnectRouter } from "@connectrpc/connect";
 import type { PlantStore } from "plantstore";
 import type { createGateway as create } from "@plantstore/gateway";
@@ -36,9 +36,6 @@ declare global {
   const store: PlantStore;
   const routes: (router: ConnectRouter) => void;
   const createGateway: typeof create;
-  const database: { readonly problem?: string };
-  const router: ConnectRouter;
-  const ElizaService: DescService;
   const isSigned: (bytes: Uint8Array, signature: string | null) => boolean;
   const callerOf: (authorization: string | null) => Promise<string | undefined>;
 }
@@ -60,6 +57,7 @@ beforeAll(() => {
   write("tsconfig.json", JSON.stringify(configuration));
   write("surroundings.d.ts", surroundings);
   write("routes.ts", routes);
+  generateGreetCode(folder, "ts");
   for (const [index, { text }] of blocks.entries()) write(`block-${index}.ts`, `${text}\nexport {};\n`);
   problems = compile();
 });

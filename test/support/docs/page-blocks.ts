@@ -25,6 +25,11 @@ interface BlockRule {
   readonly run: { readonly by: string } | { readonly not: string };
 }
 
+/** The READMEs of the packages, whose programs share a definition. */
+const packagePages = ["gateway", "http-engine", "docs-page", "rest-client", "auth", "telemetry", "proxy"].map(
+  (name) => `packages/${name}/README.md`,
+);
+
 /** The one table of what is done with which block. A block is of the first row that fits. */
 export const blockRules: readonly BlockRule[] = [
   {
@@ -76,19 +81,8 @@ export const blockRules: readonly BlockRule[] = [
     run: { not: "grpc-go alone; the test of the other blocks has a server of the same services in its place" },
   },
   { page: "docs/how-to/proxy.md", run: { by: "test/examples/documented-proxy.test.ts" } },
-  { page: "packages/gateway/README.md", language: "sh", run: { by: "test/suites/package/first-program.test.ts" } },
-  { page: "docs/how-to/gateway.md", language: "yaml", run: { by: "test/suites/package/first-program.test.ts" } },
-  {
-    page: "packages/gateway/README.md",
-    language: "ts",
-    start: "import { createGateway }",
-    run: { by: "test/suites/clients/gateway-readme.test.ts" },
-  },
-  {
-    page: "packages/gateway/README.md",
-    language: "console",
-    run: { by: "test/suites/clients/gateway-readme.test.ts" },
-  },
+  ...packagePages.map((page) => ({ page, run: { by: "test/suites/package/readmes.test.ts" } })),
+  { page: "docs/how-to/gateway.md", language: "yaml", run: { by: "test/suites/package/annotations.test.ts" } },
   { page: "README.md", language: "console", run: { by: "test/suites/clients/demo.test.ts" } },
   { page: "docs/how-to/migration.md", language: "sh", run: { by: "test/suites/package/check.test.ts" } },
   { page: "docs/how-to/packages.md", language: "sh", run: { by: "test/suites/package/install.test.ts" } },
@@ -119,7 +113,7 @@ export const blockRules: readonly BlockRule[] = [
 /** READMEs, and the pages of docs/, as paths from the project's folder. */
 export const pages: readonly string[] = [
   "README.md",
-  "packages/gateway/README.md",
+  ...packagePages,
   "packages/http-engine/src/http1/README.md",
   "packages/http-engine/src/http2/README.md",
   ...readdirSync(join(projectFolder, "docs"), { recursive: true, encoding: "utf8" })

@@ -5,5 +5,5 @@ export function documentedSize(name: string): number {
   const row = readPage("docs/how-to/packages.md")
     .split("\n")
     .find((line) => line.startsWith(`| \`${name}\` |`));
-  return 1000 * Number(row?.split(" | ").at(-2));
+  return 1000 * Number(/(\d+) \|$/.exec(row ?? "")?.[1]);
 }

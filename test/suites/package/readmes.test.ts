@@ -1,0 +1,110 @@
+import { execFileSync } from "node:child_process";
+import { cpSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { blocksRunBy, pageBlocks } from "../../support/docs/page-blocks.ts";
+import { generateGreetCode } from "../../support/package/greet-code.ts";
+import { type LocalRegistry, publishPackages, startRegistry } from "../../support/package/local-registry.ts";
+import { createUserProject, type UserProject } from "../../support/package/user-project.ts";
+import { type CommandLine, startProgram } from "../../../packages/testing/src/process/command-line.ts";
+import { freePort } from "../../../packages/testing/src/process/free-port.ts";
+import { untilPort } from "../../support/package/until-port.ts";
+
+// The READMEs of the packages: what they install, from a registry; their programs, run as they are; and their commands,
+// with what these print. Replaced are only the ports, by free ones.
+
+const pages = [...new Set(blocksRunBy("test/suites/package/readmes.test.ts").map(({ page }) => page))];
+
+const ports = new Map<string, string>();
+for (const port of ["8080", "8081", "9464", "50051"]) ports.set(port, String(await freePort()));
+
+function here(text: string): string {
+  return text.replaceAll(/\b(?:8080|8081|9464|50051)\b/g, (port) => ports.get(port) ?? port);
+}
+
+/** A program that listens on the last port that it names. */
+interface Server {
+  readonly words: readonly string[];
+  readonly port: string;
+}
+
+let registry: LocalRegistry;
+const generated = createUserProject();
+
+beforeAll(async () => {
+  registry = await startRegistry();
+  await publishPackages(registry);
+  generateGreetCode(generated.path, "js");
+});
+afterAll(() => {
+  registry[Symbol.dispose]();
+  rmSync(generated.path, { recursive: true });
+});
+
+/** Returns the programs of a page, by their names, which are in their first lines. */
+function programsOf(page: string): Map<string, string> {
+  const blocks = pageBlocks.filter((block) => block.page === page && block.language === "ts");
+  return new Map(blocks.map(({ text }) => [/^\/\/ (\S+)\n/.exec(text)?.[1] ?? "", here(text)]));
+}
+
+async function startServer(project: UserProject, { words, port }: Server): Promise<CommandLine> {
+  const program = startProgram(process.execPath, words, project.path, { HOME: project.path });
+  await untilPort(Number(port), program);
+  return program;
+}
+
+/** The programs that the commands of a page need in addition to its own, by the README of the gateway. */
+const companions: Readonly<Record<string, string>> = {
+  "packages/rest-client/README.md": "server.ts",
+  "packages/proxy/README.md": "operations.ts",
+};
+
+describe.each(pages)("%s", (page) => {
+  const blocks = pageBlocks.filter((block) => block.page === page);
+  const commands = blocks.filter(({ language }) => language === "sh").flatMap(({ text }) => here(text).split("\n"));
+  const sessions = blocks
+    .filter(({ language }) => language === "console")
+    .flatMap(({ text }) => here(text).split(/^\$ /m).slice(1));
+  let project: UserProject;
+
+  beforeAll(() => {
+    project = createUserProject();
+    cpSync(join(generated.path, "gen"), join(project.path, "gen"), { recursive: true });
+  });
+  afterAll(() => rmSync(project.path, { recursive: true }));
+
+  test("its commands print what it shows, after what it installs and starts", async () => {
+    await using programs = new AsyncDisposableStack();
+    const installs = commands.filter((command) => command.startsWith("npm install "));
+    const companion = companions[page];
+    if (companion !== undefined) installs.push("npm install @plantstore/gateway");
+    for (const install of installs) await registry.run(`${install} --no-audit --no-fund`, project.path);
+    const own = programsOf(page);
+    const started = companion === undefined ? own : new Map([...ofGateway(companion), ...own]);
+    for (const [name, text] of started) {
+      project.write(name, text);
+      const port = portOf(text);
+      if (!name.startsWith("client")) programs.use(await startServer(project, { words: [name], port }));
+    }
+    for (const command of commands.filter((each) => each.startsWith("npx "))) {
+      const words = command.replace("npx @plantstore/proxy", "node_modules/.bin/plantstore-proxy").split(" ");
+      const port = ports.get("8080") ?? "";
+      programs.use(await startServer(project, { words: [...words, "--port", port], port }));
+    }
+    expect(sessions).not.toEqual([]);
+    for (const session of sessions) {
+      const [command = "", ...shown] = session.trimEnd().split("\n");
+      const quiet = command.replace(/^curl (?!-s)/, "curl -s ");
+      const printed = execFileSync("bash", ["-c", quiet], { cwd: project.path, encoding: "utf8" });
+      expect(printed.trimEnd(), command).toBe(shown.join("\n"));
+    }
+  });
+});
+
+function ofGateway(name: string): [string, string][] {
+  return [...programsOf("packages/gateway/README.md")].filter(([each]) => each === name);
+}
+
+function portOf(text: string): string {
+  return [...text.matchAll(/listen\(\{ port: (\d+) \}\)/g)].at(-1)?.[1] ?? "";
+}
