@@ -42,10 +42,15 @@ export async function bundle(
   { hasSourceMaps = false, included = [], isProgram = false }: BundleOptions = {},
 ): Promise<Bundle> {
   const nameInSource = (file: string): string => builtPath(relative(source, file));
+  const namesInPlace = new Set<string>();
   // A module that looks for files beside itself keeps its place, so that the built one finds them too.
   const inPlace = {
     debugName: "in place",
-    name: (file: string) => (looksBesideItself(file) ? nameInSource(file) : null),
+    name: (file: string) => {
+      if (!looksBesideItself(file)) return null;
+      namesInPlace.add(nameInSource(file));
+      return nameInSource(file);
+    },
   };
   const { output } = await build({
     cwd: source,
@@ -75,7 +80,7 @@ export async function bundle(
       comments: !isProgram,
       sourcemap: hasSourceMaps,
       minifyInternalExports: false,
-      chunkFileNames: ({ name }) => (name.includes("/") ? "[name].js" : "chunks/[name].js"),
+      chunkFileNames: ({ name }) => (namesInPlace.has(name) ? "[name].js" : "chunks/[name].js"),
       codeSplitting: { groups: included.length > 0 ? [inPlace] : [...sharedChunks, inPlace] },
     },
   });
