@@ -28,12 +28,15 @@ interface More {
   readonly ofCommands?: readonly string[];
   /** Other files and folders of the project, with their place in the package. */
   readonly others?: Readonly<Record<string, string>>;
+  /** Folders of `lib/` that nobody imports from. */
+  readonly unexported?: readonly string[];
 }
 
 /** What packages have in addition, by their folders in dist/. */
 const additions: Readonly<Record<string, More>> = {
   gateway: { hasSourceMaps: true, others: { "packages/gateway/proto/google": "proto/google" } },
   "docs-page": {
+    unexported: ["files"],
     others: {
       "packages/docs-page/src/files": "lib/files",
       // What reads CommonMark in the page is part of its script.
@@ -72,7 +75,7 @@ for (const [name, folder] of packageFolders) {
 async function buildPackage(
   name: string,
   folder: string,
-  { started = [], included = [], hasSourceMaps = false, ofCommands = [], others = {} }: More,
+  { started = [], included = [], hasSourceMaps = false, ofCommands = [], others = {}, unexported = [] }: More,
 ): Promise<void> {
   const source = join(projectFolder, folder);
   const manifest = readManifest(join(source, "package.json"));
@@ -101,7 +104,8 @@ async function buildPackage(
   for (const [from, to] of Object.entries({ ...texts, ...others })) {
     cpSync(join(projectFolder, from), join(built, to), { recursive: true });
   }
-  const published = publishedManifest(manifest, folder, { included, commandFolder: startsFromNode ? "node" : "bin" });
+  const commandFolder = startsFromNode ? "node" : "bin";
+  const published = publishedManifest(manifest, folder, { included, commandFolder, unexported });
   writeFileSync(join(built, "package.json"), `${JSON.stringify(published, null, 2)}\n`);
 }
 

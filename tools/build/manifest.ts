@@ -81,17 +81,25 @@ export function publishedAddresses(repository: string | undefined, directory: st
   };
 }
 
+/** What a published package.json depends on, apart from that of the checkout. */
+export interface Publishing {
+  /** The packages that its code includes, which are not installed with it. */
+  readonly included: readonly string[];
+  /** The folder that commands are started from. */
+  readonly commandFolder: string;
+  /** Folders of `lib/` that nobody imports from. */
+  readonly unexported: readonly string[];
+}
+
 /**
  * Returns the package.json that is published: exports and commands are built files, and nothing is about the checkout.
  *
  * @param folder - the folder of the package in the checkout
- * @param included - the packages that its code includes, which are not installed with it
- * @param commandFolder - the folder that commands are started from
  */
 export function publishedManifest(
   manifest: Manifest,
   folder: string,
-  { included, commandFolder }: { readonly included: readonly string[]; readonly commandFolder: string },
+  { included, commandFolder, unexported }: Publishing,
 ): object {
   const dependencies = Object.entries(manifest.dependencies ?? {}).filter(([name]) => !included.includes(name));
   const exported = Object.entries(manifest.exports).map(([subpath, source]) => [subpath, builtExport(source)]);
@@ -100,11 +108,12 @@ export function publishedManifest(
     name,
     `${commandFolder}/${pathOf(source)}.js`,
   ]);
+  // For the other packages, which import the built code itself.
+  const code = [["./lib/*", "./lib/*"], ...unexported.map((name) => [`./lib/${name}/*`, null])];
   return {
     ...publishedMembers(manifest, folder),
     dependencies: Object.fromEntries(dependencies),
-    // What the other packages import of this one.
-    exports: { ...Object.fromEntries(exported), "./lib/*": "./lib/*" },
+    exports: Object.fromEntries([...exported, ...code]),
     ...membersBeforeExports(manifest.exports),
     ...(commands.length > 0 && { bin: Object.fromEntries(commands) }),
   };

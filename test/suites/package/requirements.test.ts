@@ -81,3 +81,54 @@ describe("on what it cannot be tested with", () => {
     }
   });
 });
+
+describe("where an optional peer is not installed", () => {
+  let project: UserProject;
+
+  beforeAll(() => {
+    const { "@plantstore/auth": auth, "@plantstore/telemetry": telemetry } = packed();
+    project = createProject(auth, telemetry, `${protobuf}@2.17.0`, `${connect}@2.2.0`);
+  });
+
+  test.each([
+    {
+      name: "openTokenVerifier",
+      program: `import { openTokenVerifier } from "@plantstore/auth";
+await openTokenVerifier({ jwt: [{ issuer: "https://id.example", audiences: ["greet"] }] }, console);`,
+      says: "verifying JWTs requires jose: npm install jose@^6.2.17",
+    },
+    {
+      name: "openLog",
+      program: 'import { openLog } from "@plantstore/telemetry/logs";\nopenLog("info");',
+      says: "openLog requires pino: npm install pino@^10.4.0",
+    },
+    {
+      name: "the entry for OpenTelemetry",
+      program: 'import { createTracing } from "@plantstore/telemetry/opentelemetry";\ncreateTracing;',
+      says:
+        "@plantstore/telemetry needs @opentelemetry/api ^1.3.0, and it is not installed: " +
+        "npm install @opentelemetry/api@^1.3.0",
+    },
+  ])("$name says what to install, by import and by require", ({ program, says }) => {
+    project.write("program.mjs", program);
+    const required = program.replace(/^import (.*) from (.*);$/m, "const $1 = require($2);").replace("await ", "");
+    project.write("program.cjs", required);
+    for (const file of ["program.mjs", "program.cjs"]) {
+      expect(project.tryToRun(process.execPath, file), file).toContain(`\nError: ${says}\n`);
+    }
+  });
+
+  test("what does not need it runs", () => {
+    project.write(
+      "others.mjs",
+      `import { createBearerAuth, openTokenVerifier, toStaticToken } from "@plantstore/auth";
+import { Metrics } from "@plantstore/telemetry/metrics";
+import { createCallLog, silentLog } from "@plantstore/telemetry/logs";
+const { value } = await openTokenVerifier({ tokens: [toStaticToken("ada", "a-token-for-development")] }, console);
+createBearerAuth(value, { realm: "greetings" });
+createCallLog({ log: silentLog, auditOf: () => ({ trail: undefined, fields: {} }) });
+console.log(typeof Metrics);`,
+    );
+    expect(project.run(process.execPath, "others.mjs")).toBe("function\n");
+  });
+});
