@@ -45,7 +45,7 @@ import type { ConnectRouter } from "@connectrpc/connect";
 const routes = (router: ConnectRouter): ConnectRouter => router;
 export default routes;
 `;
-const configuration = { extends: "../../../tsconfig.json", include: ["."], exclude: [] };
+const configuration = { extends: "../../tsconfig.json", include: ["."], exclude: [] };
 
 let folder: string;
 let problems: string;

@@ -155,8 +155,9 @@ test("the tarball of each package has the size that is documented", () => {
 });
 
 test("the plant store comes with as many packages as are documented", () => {
-  const project = createProject(ownPackages());
-  project.run("npm", "install", "--no-audit", "--no-fund");
+  const project = createProject({});
+  for (const tarball of Object.values(tarballs)) copyFileSync(tarball, join(project.path, basename(tarball)));
+  project.run("bash", "-c", forAll);
   const installed = installedPackages(project);
   expect(readPage("docs/how-to/packages.md")).toContain(`is ${String(installed.length)} packages and`);
 });

@@ -254,7 +254,7 @@ describe("another version", () => {
     const { packages } = JSON.parse(read("package-lock.json"));
     for (const file of manifests) {
       expect(JSON.parse(read(file)).version).toBe(next);
-      expect(packages[file.replace("/package.json", "")].version).toBe(next);
+      expect(packages[file.replace(/\/?package\.json$/, "")].version).toBe(next);
     }
     expect(JSON.parse(read("packages/auth/package.json")).dependencies["@plantstore/gateway"]).toBe(next);
   });
