@@ -59,7 +59,7 @@ function loadPino(): typeof import("pino") {
   try {
     return require("pino");
   } catch (reason) {
-    const isMissing = reason instanceof Error && /^Cannot find module 'pino'/.test(reason.message);
+    const isMissing = reason instanceof Error && reason.message.startsWith("Cannot find module 'pino'");
     throw isMissing ? new Error("openLog requires pino: npm install pino@^10.4.0", { cause: reason }) : reason;
   }
 }
