@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { pages } from "../support/docs/page-blocks.ts";
@@ -33,6 +33,12 @@ test.each(texts)("no line of prose in %s is wider than 120 columns", (page) => {
 test.each(texts)("what %s runs of the sources, it runs on the project's Node", (page) => {
   const text = readFileSync(join(projectFolder, page), "utf8");
   expect(text.match(/(?<!npx )\bnode (?:src|tools|test|bench|examples)\/\S*/g)).toBeNull();
+});
+
+const readmes = globSync("packages/*/README.md", { cwd: projectFolder });
+
+test.each(readmes)("%s has at most 600 words", (page) => {
+  expect(readFileSync(join(projectFolder, page), "utf8").split(/\s+/).length).toBeLessThanOrEqual(600);
 });
 
 test("README.md has at most 120 lines", () => {

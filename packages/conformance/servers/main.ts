@@ -10,9 +10,9 @@ import { pictureOf } from "./picture.ts";
 import { backends, type Server, servers } from "./servers.ts";
 import { tableOf } from "./table.ts";
 
-// `node packages/conformance/servers/main.ts [ID...]` builds and starts the servers of servers.ts, runs all cases against each,
-// and prints the table. It fails if a list of known failures is not true any more; `--record` writes these lists, the
-// table in README.md and the picture of it. Needs what builds the servers, such as Go.
+// `node packages/conformance/servers/main.ts [ID...]` builds and starts the servers of servers.ts, runs all cases
+// against each, and prints the table. It fails if a list of known failures is not true any more; `--record` writes these
+// lists, the table in README.md next to it and its picture. Needs what builds the servers, such as Go.
 
 const project = join(import.meta.dirname, "../../..");
 const environment = { ...process.env, PATH: `${join(project, "node_modules/.bin")}:${process.env["PATH"] ?? ""}` };
@@ -138,7 +138,7 @@ for (const server of everyServer.filter(({ id }) => names.length === 0 || names.
 process.stdout.write(tableOf(measured));
 if (isRecording && names.length === 0) {
   const shown = measured.filter(({ server }) => servers.includes(server));
-  const readme = join(import.meta.dirname, "..", "README.md");
+  const readme = join(import.meta.dirname, "README.md");
   const text = readFileSync(readme, "utf8");
   writeFileSync(
     readme,
