@@ -14,8 +14,7 @@ const allowed = new RegExp(`@plantstore\\b|\\bplantstore-(?:${names})\\b`, "g");
 /** Plants, PlantService, PLANTSTORE_URL, deletePlant; not "transplant". */
 const plant = /(?<![a-z])plant|Plant|PLANT/;
 
-// The READMEs of packages are rewritten apart from this.
-const files = projectFiles("packages").filter((file) => !/^packages\/[^/]+\/README\.md$/.test(file));
+const files = projectFiles("packages");
 
 /** Returns the lines of a file that have a match. */
 function linesWith(file: string, pattern: RegExp): string[] {
