@@ -1,10 +1,9 @@
-import { existsSync, symlinkSync } from "node:fs";
 import { createServer, type RequestListener } from "node:http";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { gzipSync } from "node:zlib";
-import { beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { createGateway } from "../../../src/index.ts";
 import { routes } from "../../../../../examples/servers/greenhouse.ts";
 import { projectFolder } from "../../../../testing/src/process/child-program.ts";
@@ -38,12 +37,6 @@ interface ExpressResponse {
 function post(path: string, body: string): HttpRequest {
   return { httpMethod: "POST", path, header: [json], body: Buffer.from(body) };
 }
-
-beforeAll(() => {
-  // What `npm install orders` does in an application.
-  const installed = join(folder, "node_modules/orders");
-  if (!existsSync(installed)) symlinkSync(projectFolder, installed);
-});
 
 describe.each(["express.ts", "fastify.ts", "hono.ts", "koa.ts", "nest.ts"])("the application %s", (file) => {
   test("answers REST, Connect and gRPC-Web by the gateway, and the rest by itself", async () => {
