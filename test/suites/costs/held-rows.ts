@@ -210,6 +210,15 @@ function watchEvents(sensor: string, count: number): (client: RawClient) => void
   return (client) => client.write(filledRequest(`GET ${path}`, ["accept", "text/event-stream"]));
 }
 
+/** Sends a message of so many bytes: field 15, which nobody knows, with a value of one byte, again and again. */
+async function messageOfUnknownFields({ addresses }: MeasuredServer, n: number): Promise<Held> {
+  const client = (await openRaw(addresses.greenhouse)).drain();
+  const lines = ["host: x", "content-type: application/proto", `content-length: ${n}`];
+  client.write(`POST /greenhouse.v1.GreenhouseService/GetReading HTTP/1.1\r\n${lines.join("\r\n")}\r\n\r\n`);
+  client.write(Buffer.alloc(n, Buffer.from([0x78, 0x01])));
+  return { clients: [client], units: n };
+}
+
 /** A body of a stream over REST that has begun. */
 function encodedReadings(id: number, coding: string, body: Buffer): Frame[] {
   const header = [...postHeader(["content-encoding", coding])].map(([name, value]): Field => [
@@ -500,6 +509,12 @@ export const heldRows: readonly HeldRow[] = [
       }
       return { clients: [client], units: 1 };
     },
+  },
+  {
+    what: "a message of fields of two bytes that nobody knows, while its handler runs",
+    atMost: "85 bytes a byte",
+    n: 512 * 1024,
+    run: messageOfUnknownFields,
   },
   {
     what: "a message of a stream that trickles",
