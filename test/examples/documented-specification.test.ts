@@ -103,8 +103,17 @@ function escaped(text: string): string {
   return text.replaceAll(/[\\^$.*+?()[\]{}|]/g, String.raw`\$&`);
 }
 
+/** The patterns of each source that was read. */
+const patterns = new Map<string, readonly RegExp[]>();
+
+function patternsOf(source: string): readonly RegExp[] {
+  let known = patterns.get(source);
+  if (known === undefined) patterns.set(source, (known = titlesIn(source)));
+  return known;
+}
+
 function hasTest(file: string, title: string): boolean {
-  return sourcesOf(file).some((source) => titlesIn(source).some((pattern) => pattern.test(title)));
+  return sourcesOf(file).some((source) => patternsOf(source).some((pattern) => pattern.test(title)));
 }
 
 test("both tables are read", () => {
