@@ -49,7 +49,7 @@ async function deletePlant({ client }: Caller, call: Omit<Call, "baseUrl">): Pro
   const whole: Call = { baseUrl: `http://127.0.0.1:${server.address.port}`, ...call };
   // By a handle, since the compiler would resolve an import here for node.
   const module = await page.evaluateHandle<typeof import("./connect-web-page.ts")>(
-    'import("/test/browser/connect-web-page.ts")',
+    'import("/test/suites/browser/connect-web-page.ts")',
   );
   return await module.evaluate(async (functions, args) => await functions.deletePlant(...args), [
     client,

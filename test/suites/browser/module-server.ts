@@ -1,5 +1,6 @@
 import { createServer } from "node:http";
 import { stripTypeScriptTypes } from "node:module";
+import { readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { extname, join, normalize } from "node:path";
 import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";
@@ -23,8 +24,19 @@ const imports: Readonly<Record<string, string>> = {
   "@connectrpc/connect/protocol-connect": "/node_modules/@connectrpc/connect/dist/esm/protocol-connect/index.js",
   "@connectrpc/connect/protocol-grpc": "/node_modules/@connectrpc/connect/dist/esm/protocol-grpc/index.js",
   "@connectrpc/connect/protocol-grpc-web": "/node_modules/@connectrpc/connect/dist/esm/protocol-grpc-web/index.js",
-  "@connectrpc/connect-web": "/test/browser/node_modules/@connectrpc/connect-web/dist/esm/index.js",
+  ...gatewayImports(),
+  "@connectrpc/connect-web": "/test/suites/browser/node_modules/@connectrpc/connect-web/dist/esm/index.js",
 };
+
+/** Returns where the entries of the gateway are, by which the REST transport imports it. */
+function gatewayImports(): Readonly<Record<string, string>> {
+  const manifest = readFileSync(join(projectFolder, "packages/gateway/package.json"), "utf8");
+  const { exports }: { exports: Readonly<Record<string, string>> } = JSON.parse(manifest);
+  const at = (path: string): string => path.replace(/^\.(?=\/|$)/, "");
+  return Object.fromEntries(
+    Object.entries(exports).map(([name, file]) => [`@plantstore/gateway${at(name)}`, `/packages/gateway${at(file)}`]),
+  );
+}
 
 const page = `<!doctype html><title>A shop</title><script type="importmap">${JSON.stringify({ imports })}</script>`;
 

@@ -26,7 +26,7 @@ afterAll(async () => {
 /** What the page runs. By a handle, since the compiler would resolve an import here for node. */
 async function openModule() {
   return await page.evaluateHandle<typeof import("../../../packages/testing/src/gateway/rest-page.ts")>(
-    'import("/test/support/gateway/rest-page.ts")',
+    'import("/packages/testing/src/gateway/rest-page.ts")',
   );
 }
 
