@@ -1,4 +1,3 @@
-import "../packages/testing/src/left-behind.ts";
 import { connect } from "node:net";
 import { expect, test } from "vitest";
 import { silentLog } from "../packages/telemetry/src/logs/index.ts";
@@ -20,7 +19,7 @@ test("the watch for what test files leave behind sees what the packages have beg
 });
 
 test("the watch for what test files leave behind sees what the plant store has begun", () => {
-  const { stop } = watchBreakdown(openMemoryStore(), silentLog);
+  const watch = watchBreakdown(openMemoryStore(), silentLog);
   expect(filesThatBegan()).toContainEqual(expect.stringContaining("/src/server/watch-breakdown.ts"));
-  stop();
+  watch.stop();
 });

@@ -32,9 +32,11 @@ const imports: Readonly<Record<string, string>> = {
 function gatewayImports(): Readonly<Record<string, string>> {
   const manifest = readFileSync(join(projectFolder, "packages/gateway/package.json"), "utf8");
   const { exports }: { exports: Readonly<Record<string, string>> } = JSON.parse(manifest);
-  const at = (path: string): string => path.replace(/^\.(?=\/|$)/, "");
   return Object.fromEntries(
-    Object.entries(exports).map(([name, file]) => [`@plantstore/gateway${at(name)}`, `/packages/gateway${at(file)}`]),
+    Object.entries(exports).map(([name, file]) => [
+      `@plantstore/gateway${name.slice(1)}`,
+      `/packages/gateway${file.slice(1)}`,
+    ]),
   );
 }
 
