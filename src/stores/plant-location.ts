@@ -47,10 +47,15 @@ const storeOptionNames: OptionNames<StoreOptions> = {
 export async function openPlantStore(location: PlantLocation, options: StoreOptions = {}): Promise<PlantStore> {
   refuseUnknownOptions(location, locationNames[location.kind], `a location of openPlantStore`);
   refuseUnknownOptions(options, storeOptionNames, "openPlantStore");
-  if (location.kind === "sqlite") return await openSqliteStore({ file: location.path, ...options });
-  // Loaded on demand: without it, a server on SQLite starts in two thirds of the time.
-  const { openPostgresStore } = await import("./postgres/store.ts");
-  return await openPostgresStore({ ...location, ...options });
+  switch (location.kind) {
+    case "sqlite":
+      return await openSqliteStore({ file: location.path, ...options });
+    case "postgres": {
+      // Loaded on demand: without it, a server on SQLite starts in two thirds of the time.
+      const { openPostgresStore } = await import("./postgres/store.ts");
+      return await openPostgresStore({ ...location, ...options });
+    }
+  }
 }
 
 /**
@@ -59,9 +64,14 @@ export async function openPlantStore(location: PlantLocation, options: StoreOpti
  * @throws StoreOpenError with a message for the operator
  */
 export async function openPlantDatabase(location: PlantLocation): Promise<PlantDatabase> {
-  if (location.kind === "sqlite") return await openSqliteDatabase(location.path);
-  const { openPostgresDatabase } = await import("./postgres/all-plants/plant-database.ts");
-  return await openPostgresDatabase(location.url);
+  switch (location.kind) {
+    case "sqlite":
+      return await openSqliteDatabase(location.path);
+    case "postgres": {
+      const { openPostgresDatabase } = await import("./postgres/all-plants/plant-database.ts");
+      return await openPostgresDatabase(location.url);
+    }
+  }
 }
 
 /**
@@ -70,9 +80,16 @@ export async function openPlantDatabase(location: PlantLocation): Promise<PlantD
  * @throws StoreOpenError with a message for the operator
  */
 export async function checkPlantStore(location: PlantLocation): Promise<void> {
-  if (location.kind === "sqlite") return checkDatabaseFile(location.path);
-  const { checkPostgresDatabase } = await import("./postgres/all-plants/plant-database.ts");
-  await checkPostgresDatabase(location.url);
+  switch (location.kind) {
+    case "sqlite":
+      return checkDatabaseFile(location.path);
+    case "postgres": {
+      const { checkPostgresDatabase } = await import("./postgres/all-plants/plant-database.ts");
+      return await checkPostgresDatabase(location.url);
+    }
+    default:
+      location satisfies never;
+  }
 }
 
 /**
@@ -86,7 +103,12 @@ export async function migratePlants(
   location: PlantLocation,
   onWaiting?: (what: string) => void,
 ): Promise<{ readonly from: number; readonly to: number }> {
-  if (location.kind === "sqlite") return migrateSqlite(location.path);
-  const { migratePostgres } = await import("./postgres/all-plants/plant-database.ts");
-  return await migratePostgres(location.url, onWaiting);
+  switch (location.kind) {
+    case "sqlite":
+      return migrateSqlite(location.path);
+    case "postgres": {
+      const { migratePostgres } = await import("./postgres/all-plants/plant-database.ts");
+      return await migratePostgres(location.url, onWaiting);
+    }
+  }
 }
