@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { projectFolder } from "../build/manifest.ts";
 import { drawTexts } from "./draw-texts.ts";
-import { type Text, textsOf } from "./texts-of.ts";
+import { oneLine, type Text, textsOf } from "./texts-of.ts";
 
 // Lists what people read in this project, to read it as they do:
 //
@@ -40,7 +40,7 @@ function docsSentences(): PlacedText[] {
     read(file)
       .replaceAll(/^```[\s\S]*?^```|^[|#].*$/gm, "")
       .split(/\n{2,}|(?<=[.?!])\s/)
-      .map((sentence) => sentence.replaceAll(/\s+/g, " ").trim())
+      .map(oneLine)
       .filter((sentence) => sentence.split(" ").length >= 3)
       .map((text) => ({ file, kind: "comment", text, callee: "", line: 0 })),
   );

@@ -18,14 +18,15 @@ export interface Text {
 const prose =
   /^(?!\s*(?:SELECT|INSERT|DELETE|UPDATE|CREATE|ALTER|WITH|SET|BEGIN|PRAGMA|DROP|GRANT)\b)\S*[A-Za-z]\S* .*\S+ .*\S/su;
 
-const namingNodes = new Set([
+const declarations = new Set([
   "FunctionDeclaration",
   "ClassDeclaration",
   "VariableDeclarator",
   "TSInterfaceDeclaration",
+  "TSTypeAliasDeclaration",
+  "TSEnumDeclaration",
 ]);
-const otherNamingNodes = new Set(["TSTypeAliasDeclaration", "TSEnumDeclaration"]);
-const memberNodes = new Set(["MethodDefinition", "PropertyDefinition", "TSPropertySignature", "TSMethodSignature"]);
+const members = new Set(["MethodDefinition", "PropertyDefinition", "TSPropertySignature", "TSMethodSignature"]);
 const testFunctions = /^(?:test|it|describe|suite)\b/;
 
 /** Returns the texts of a source, in the order of its lines; those of tests only with `isTest`. */
@@ -41,9 +42,9 @@ export function textsOf(source: string, isTest: boolean): Text[] {
     const name = nameOf(node);
     if (name !== undefined) texts.push({ kind: "name", text: name, callee: "", line: lineOf(node.start) });
     const text = stringOf(node, source);
-    if (text !== undefined && prose.test(text)) {
-      const kind = !isTest ? "message" : testFunctions.test(called) ? "test name" : undefined;
-      if (kind !== undefined) texts.push({ kind, text: oneLine(text), callee: called, line: lineOf(node.start) });
+    if (text !== undefined && prose.test(text) && (!isTest || testFunctions.test(called))) {
+      const kind = isTest ? "test name" : "message";
+      texts.push({ kind, text: oneLine(text), callee: called, line: lineOf(node.start) });
     }
     for (const child of childrenOf(node)) visit(child, called);
   };
@@ -75,8 +76,7 @@ function calleeOf(node: Node, source: string): string | undefined {
 }
 
 function nameOf(node: Node): string | undefined {
-  if (!namingNodes.has(node.type) && !otherNamingNodes.has(node.type) && !memberNodes.has(node.type)) return undefined;
-  const named = memberNodes.has(node.type) ? node["key"] : node["id"];
+  const named = declarations.has(node.type) ? node["id"] : members.has(node.type) ? node["key"] : undefined;
   return isNode(named) && named.type === "Identifier" && typeof named["name"] === "string" ? named["name"] : undefined;
 }
 
@@ -86,6 +86,7 @@ function stringOf(node: Node, source: string): string | undefined {
   return source.slice(node.start + 1, node.end - 1).replaceAll(/\$\{(?:[^{}]|\{[^{}]*\})*\}/g, "${}");
 }
 
-function oneLine(text: string): string {
+/** Returns a text with a single space for each run of white space. */
+export function oneLine(text: string): string {
   return text.replaceAll(/\s+/g, " ").trim();
 }
