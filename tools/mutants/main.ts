@@ -2,83 +2,83 @@ import { createHash } from "node:crypto";
 import { globSync, writeFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
-import { everyTest, testsNear } from "./near-tests.ts";
-import { faultsIn, type PlantedFault } from "./planted-fault.ts";
+import { type Mutant, mutantsIn } from "./mutant.ts";
 import { ProjectCopy } from "./project-copy.ts";
-import { refusedFaults } from "./refused-faults.ts";
-import type { TestQuestion } from "./test-server.ts";
+import { rejectedMutants } from "./rejected-mutants.ts";
+import { allTests, relatedTests } from "./related-tests.ts";
+import type { TestRequest } from "./test-server.ts";
 
-// `npm run mutants`: plants small faults in `src`, one at a time, in a copy of the project, and reports those that
-// no test notices. A fault that the compiler refuses does not count, because nobody could leave it in the code. The
-// others are given to those tests that enter the part of the source where the fault is: first those of its folder, of the
-// folders above and of the contract, then all others. A first run of all tests, without any fault, finds out which ones
-// enter it. A line with a comment "No test can tell: " and the reason, at its end or above it, gets no fault.
+// `npm run mutants`: mutation testing. It mutates a copy of the project, one change at a time, runs the tests that enter
+// the changed block, and lists the mutants that survive. Related tests run first: those of the same folder, of its parent
+// folders and of the contract. A first run of all tests without any mutation records which blocks each test enters.
+// Mutants that do not compile do not count. A line with a comment "equivalent mutant: " and the reason, at its end or
+// above it, is not mutated.
 //
-//   --room gateway/json    the faults of a room, of two rooms when it is given twice
-//   --file packages/auth/src/challenge.ts    only with the tests near it
-//   --sample 200           only so many faults, as many of each room and of each kind, drawn by --seed; without it, all
-//   --seed 7               any text; a fault keeps its place in the draw while the lines around it change
-//   --minutes 25           plants no further fault after that time
-//   --floor 90             fails when less than this percentage is noticed
-//   --report FILE          writes how many were noticed, for `npm run results`
-//   --room-floor 80        fails when less than this percentage of a room's is noticed
-//   --at-once 2            works in so many copies at the same time
+//   --module gateway/json    only the mutants of a module; may be repeated
+//   --file packages/auth/src/challenge.ts    only the mutants of a file, with its related tests; may be repeated
+//   --sample 200             at most this many mutants, evenly from each module and kind, drawn by --seed; default: all
+//   --seed 7                 any string; a mutant keeps its rank in the draw while the lines around it change
+//   --minutes 25             starts no mutant after this time
+//   --floor 90               fails when fewer than this percentage of the mutants are killed
+//   --module-floor 80        fails when fewer than this percentage of the mutants of any module are killed
+//   --report FILE            writes how many were killed, for `npm run results`
+//   --workers 2              how many copies of the project to test in parallel; default: one per core
 
 const { values: options } = parseArgs({
   options: {
-    room: { type: "string", multiple: true, default: [] },
+    module: { type: "string", multiple: true, default: [] },
     file: { type: "string", multiple: true, default: [] },
     sample: { type: "string", default: "Infinity" },
     seed: { type: "string", default: "1" },
     minutes: { type: "string", default: "Infinity" },
     floor: { type: "string", default: "0" },
-    "room-floor": { type: "string", default: "0" },
+    "module-floor": { type: "string", default: "0" },
     report: { type: "string" },
-    "at-once": { type: "string", default: String(availableParallelism()) },
+    workers: { type: "string", default: String(availableParallelism()) },
   },
 });
 
 /**
- * Returns the faults in the order of a hash, so that a change of one file leaves the draw of the others alone: one of
- * each room in turn, and of each kind in a room.
+ * Returns the mutants in the order of a hash, so that a change of one file does not affect the draw of the others: one of
+ * each module in turn, and in a module one of each kind in turn.
  */
-function draw(faults: readonly PlantedFault[]): PlantedFault[] {
-  const timesSeen = new Map<string, number>();
-  const rank = ({ file, text, change }: PlantedFault): string => {
+function draw(mutants: readonly Mutant[]): Mutant[] {
+  const repetitions = new Map<string, number>();
+  const rank = ({ file, text, change }: Mutant): string => {
     const key = [options.seed, file, text, change].join("\0");
-    const times = timesSeen.get(key) ?? 0;
-    timesSeen.set(key, times + 1);
-    return createHash("sha256").update(`${key}\0${times}`).digest("hex");
+    const repetition = repetitions.get(key) ?? 0;
+    repetitions.set(key, repetition + 1);
+    return createHash("sha256").update(`${key}\0${repetition}`).digest("hex");
   };
-  const ranked = faults
-    .map((fault) => ({ fault, rank: rank(fault) }))
+  const ranked = mutants
+    .map((mutant) => ({ mutant, rank: rank(mutant) }))
     .toSorted((a, b) => (a.rank < b.rank ? -1 : 1))
-    .map(({ fault }) => fault);
-  const rooms = [...Map.groupBy(ranked, ({ room }) => room).values()];
-  return inTurn(rooms.map((ofRoom) => inTurn([...Map.groupBy(ofRoom, ({ kind }) => kind).values()])));
+    .map(({ mutant }) => mutant);
+  const modules = [...Map.groupBy(ranked, ({ module }) => module).values()];
+  return inTurn(modules.map((ofModule) => inTurn([...Map.groupBy(ofModule, ({ kind }) => kind).values()])));
 }
 
-/** Returns the first of each list, then the second of each, and so on. */
+/** Returns the first item of each list, then the second of each, and so on. */
 function inTurn<T>(lists: readonly (readonly T[])[]): T[] {
   const longest = Math.max(0, ...lists.map(({ length }) => length));
   return Array.from({ length: longest }, (_, at) => lists.flatMap((list) => list.slice(at, at + 1))).flat();
 }
 
-/** How long the tests of other folders may take for a fault, in seconds: most tests enter some parts. */
-const otherTestsSecondsMax = 60;
+/** How many seconds of unrelated tests to run for a mutant: some blocks are entered by most tests. */
+const unrelatedTestsSecondsMax = 60;
 
-/** Returns the tests that enter the part of the source where a fault is, fast ones first: those near it, then others. */
-function testsAsked({ file, block }: PlantedFault): { tests: TestQuestion["tests"]; seconds: number }[] {
-  const near = new Set(testsNear(file));
+/** Returns the tests that enter the block of a mutant, in two groups, related and others, the fastest first. */
+function testsFor({ file, block }: Mutant): { tests: TestRequest["tests"]; seconds: number }[] {
+  const related = new Set(relatedTests(file));
   const enters = (id: string): boolean => entered.get(id)?.has(`${file}#${block}`) === true;
   const runs = passedFiles
     .map((run) => ({ ...run, passed: enters(run.id) ? run.passed : run.passed.filter(({ id }) => enters(id)) }))
     .filter(({ passed }) => passed.length > 0)
     .map((run) => ({ ...run, seconds: run.passed.reduce((sum, { seconds }) => sum + seconds, run.seconds) }))
     .toSorted((a, b) => a.seconds - b.seconds);
-  let left = otherTestsSecondsMax;
-  const others = runs.filter((run) => !near.has(run.file) && (left -= run.seconds) >= 0);
-  return [runs.filter((run) => near.has(run.file)), others]
+  let remainingSeconds = unrelatedTestsSecondsMax;
+  const others = runs.filter((run) => !related.has(run.file) && (remainingSeconds -= run.seconds) >= 0);
+  return [runs.filter((run) => related.has(run.file)), others]
     .filter((group) => group.length > 0)
     .map((group) => ({
       tests: Object.fromEntries(group.map((run) => [run.file, run.passed.map(({ id }) => id)])),
@@ -86,79 +86,81 @@ function testsAsked({ file, block }: PlantedFault): { tests: TestQuestion["tests
     }));
 }
 
-/** Returns what noticed a fault; `undefined` when nothing did. */
-async function noticerOf(fault: PlantedFault, copy: ProjectCopy): Promise<string | undefined> {
-  using _ = copy.replace(fault.file, fault.faulty);
-  for (const { tests, seconds } of testsAsked(fault)) {
-    // Later than that is only a loop without end.
+/** Returns the test that fails on a mutant; `undefined` when the mutant survives. */
+async function killerOf(mutant: Mutant, copy: ProjectCopy): Promise<string | undefined> {
+  using _ = copy.replace(mutant.file, mutant.source);
+  for (const { tests, seconds } of testsFor(mutant)) {
+    // A run that takes longer is an infinite loop.
     const { failure } = await copy.runTests(tests, 4 * seconds + 30);
     if (failure !== undefined) return failure;
   }
   return undefined;
 }
 
-const everyFile = globSync(["src/**/*.ts", "packages/*/src/**/*.ts"]).filter(
+const sources = globSync(["src/**/*.ts", "packages/*/src/**/*.ts"]).filter(
   (file) => !/\/gen\/|docs-page\/src\/files\/|\/citus\/|^packages\/(?:testing|conformance)\//.test(file),
 );
-const everyFault = everyFile.toSorted().flatMap(faultsIn);
-const wanted = everyFault.filter(
-  (fault) =>
-    (options.room.length === 0 || options.room.includes(fault.room)) &&
-    (options.file.length === 0 || options.file.includes(fault.file)),
-);
-const drawn = draw(wanted).slice(0, Number(options.sample));
+const selected = sources
+  .toSorted()
+  .flatMap(mutantsIn)
+  .filter(
+    ({ module, file }) =>
+      (options.module.length === 0 || options.module.includes(module)) &&
+      (options.file.length === 0 || options.file.includes(file)),
+  );
+const drawn = draw(selected).slice(0, Number(options.sample));
 console.log(
-  `${drawn.length} of ${wanted.length} faults, drawn by --seed ${options.seed}; none in what is generated or has its own suite: pages, Citus`,
+  `${drawn.length} of ${selected.length} mutants, drawn by --seed ${options.seed}; without generated code, browser pages and Citus, which has its own suite`,
 );
 if (drawn.length === 0) process.exit();
 
-const copies = Array.from({ length: Number(options["at-once"]) }, () => new ProjectCopy(process.cwd()));
+const copies = Array.from({ length: Number(options.workers) }, () => new ProjectCopy(process.cwd()));
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.once(signal, () => process.exit(1));
 process.once("exit", () => copies.forEach((copy) => copy[Symbol.dispose]()));
 
-const began = performance.now();
-const refused = await refusedFaults(copies[0]?.folder ?? ".", drawn);
-const compiled = drawn.filter((fault) => !refused.has(fault));
-const asked = options.file.length > 0 ? [...new Set(compiled.flatMap(({ file }) => testsNear(file)))] : everyTest;
-const sources = [...new Set(compiled.map(({ file }) => file))];
-const share = (at: number): string[] => asked.filter((_, nth) => nth % copies.length === at);
-const sound = await Promise.all(copies.map(async (copy, at) => await copy.runAllTests(share(at), sources)));
-for (const { failure } of sound) if (failure !== undefined) console.log(`fails without any fault, too: ${failure}`);
-const passedFiles = sound.flatMap(({ files }) => files);
-const entered = new Map(sound.flatMap((answer) => [...answer.entered]));
+const startMs = performance.now();
+const rejected = await rejectedMutants(copies[0]?.folder ?? ".", drawn);
+const compiled = drawn.filter((mutant) => !rejected.has(mutant));
+const testFiles = options.file.length > 0 ? [...new Set(compiled.flatMap(({ file }) => relatedTests(file)))] : allTests;
+const mutatedFiles = [...new Set(compiled.map(({ file }) => file))];
+const share = (at: number): string[] => testFiles.filter((_, nth) => nth % copies.length === at);
+const baseline = await Promise.all(copies.map(async (copy, at) => await copy.runAllTests(share(at), mutatedFiles)));
+for (const { failure } of baseline) if (failure !== undefined) console.log(`fails without a mutant: ${failure}`);
+const passedFiles = baseline.flatMap(({ files }) => files);
+const entered = new Map(baseline.flatMap((result) => [...result.entered]));
 console.log(
-  `${Math.round((performance.now() - began) / 1000)} s to compile them, and to run ${asked.length} test files without any`,
+  `compiled the mutants, and ran ${testFiles.length} test files without any, in ${Math.round((performance.now() - startMs) / 1000)} s`,
 );
 
-const results: { readonly fault: PlantedFault; readonly noticer: string | undefined }[] = [];
+const results: { readonly mutant: Mutant; readonly killer: string | undefined }[] = [];
 const queue = [...compiled];
-const work = async (copy: ProjectCopy): Promise<void> => {
+const runMutants = async (copy: ProjectCopy): Promise<void> => {
   for (;;) {
-    const fault = (performance.now() - began) / 60_000 < Number(options.minutes) ? queue.shift() : undefined;
-    if (fault === undefined) return;
-    const noticer = await noticerOf(fault, copy);
-    results.push({ fault, noticer });
-    const missed = testsAsked(fault).length === 0 ? "NOT ENTERED" : "NOT NOTICED";
-    const verdict = noticer === undefined ? missed : "noticed";
-    console.log(`${verdict}  ${fault.file}:${fault.line}  ${fault.change}  ${noticer ?? fault.text}`);
+    const mutant = (performance.now() - startMs) / 60_000 < Number(options.minutes) ? queue.shift() : undefined;
+    if (mutant === undefined) return;
+    const killer = await killerOf(mutant, copy);
+    results.push({ mutant, killer });
+    const survived = testsFor(mutant).length === 0 ? "NOT COVERED" : "SURVIVED";
+    const status = killer === undefined ? survived : "killed";
+    console.log(`${status}  ${mutant.file}:${mutant.line}  ${mutant.change}  ${killer ?? mutant.text}`);
   }
 };
-await Promise.all(copies.map(work));
+await Promise.all(copies.map(runMutants));
 
-const rooms = [...Map.groupBy(results, ({ fault }) => fault.room)];
-const least = Math.min(...rooms.map(([room, ofRoom]) => report(room, ofRoom)));
-const score = report("all rooms", results);
-console.log(`${drawn.length - compiled.length} more are refused by the compiler`);
-if (queue.length > 0) console.log(`${queue.length} faults were not planted: ${options.minutes} minutes are over`);
+const modules = [...Map.groupBy(results, ({ mutant }) => mutant.module)];
+const lowest = Math.min(...modules.map(([module, ofModule]) => report(module, ofModule)));
+const score = report("all modules", results);
+console.log(`${drawn.length - compiled.length} more mutants do not compile`);
+if (queue.length > 0) console.log(`${queue.length} mutants were not run: --minutes ${options.minutes} is over`);
 if (options.report !== undefined) {
-  const noticed = results.filter(({ noticer }) => noticer !== undefined).length;
-  writeFileSync(options.report, JSON.stringify({ numPassedTests: noticed, numFailedTests: results.length - noticed }));
+  const killed = results.filter(({ killer }) => killer !== undefined).length;
+  writeFileSync(options.report, JSON.stringify({ numPassedTests: killed, numFailedTests: results.length - killed }));
 }
-process.exit(score >= Number(options.floor) && least >= Number(options["room-floor"]) ? 0 : 1);
+process.exit(score >= Number(options.floor) && lowest >= Number(options["module-floor"]) ? 0 : 1);
 
-function report(name: string, ofRoom: typeof results): number {
-  const noticed = ofRoom.filter(({ noticer }) => noticer !== undefined).length;
-  const percentage = ofRoom.length === 0 ? 100 : (100 * noticed) / ofRoom.length;
-  console.log(`${name}: ${noticed} of ${ofRoom.length} noticed, ${percentage.toFixed(1)} %`);
+function report(name: string, ofModule: typeof results): number {
+  const killed = ofModule.filter(({ killer }) => killer !== undefined).length;
+  const percentage = ofModule.length === 0 ? 100 : (100 * killed) / ofModule.length;
+  console.log(`${name}: ${killed} of ${ofModule.length} mutants killed, ${percentage.toFixed(1)} %`);
   return percentage;
 }

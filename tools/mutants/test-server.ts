@@ -2,23 +2,23 @@ import { join, relative } from "node:path";
 import { BaseSequencer, createVitest, type TestCase, type TestModule, type TestSpecification } from "vitest/node";
 import { suitesForMutants } from "../../test/suites/suites.ts";
 
-// Runs tests for mutation testing in the folder where it is started, one fault after another: loading vitest and
-// transforming the whole source for each fault would take three times as long as most of the tests do.
+// Runs tests for mutation testing in the folder where it is started, one mutant after another: loading vitest and
+// transforming all sources for each mutant would take three times as long as most of the tests do.
 //
-// `node test-server.ts` stops at the first failure; with `--all` it goes on, repeats failures up to twice, and records
-// which blocks of the source each test enters.
+// `node test-server.ts` stops at the first failure. With `--all` it runs all tests, repeats failures up to twice, and
+// records which blocks of the source each test enters.
 
 /** Which tests to run, one file after the other. */
-export interface TestQuestion {
-  /** The ids of the tests of each file; none means all of them. */
+export interface TestRequest {
+  /** The ids of the tests of each file; an empty list selects all of them. */
   readonly tests: Readonly<Record<string, readonly string[]>>;
-  /** What was written since the last question. */
+  /** The files that were written since the last request. */
   readonly changed: readonly string[];
 }
 
 /** The result of a run of tests. */
-export interface TestAnswer {
-  /** The first test that failed, or whatever else went wrong; `undefined` when nothing did. */
+export interface TestResult {
+  /** The first test that failed, or another error; `undefined` when all passed. */
   readonly failure: string | undefined;
   readonly files: readonly PassedFile[];
 }
@@ -32,7 +32,7 @@ export interface PassedFile {
   readonly passed: readonly { readonly id: string; readonly seconds: number }[];
 }
 
-/** Runs files in the order in which they are given: vitest begins with those that take longest. */
+/** Runs files in the order of the request; vitest would start with the slowest. */
 class InOrder extends BaseSequencer {
   override sort(specifications: TestSpecification[]): Promise<TestSpecification[]> {
     return Promise.resolve(specifications);
@@ -46,17 +46,17 @@ const vitest = await createVitest(
     watch: false,
     project: suitesForMutants().map(({ name }) => name),
     reporters: [{ onTestCaseResult: stopAtFailure }],
-    // On a busy machine, a test may be late.
+    // On a busy machine, a test may time out.
     retry: all ? 2 : 0,
     maxWorkers: 1,
     sequence: { sequencer: InOrder },
   },
-  // Isolated, because the blocks that loading the source enters are only seen if it was not loaded before.
-  all ? { test: { isolate: true, setupFiles: [join(import.meta.dirname, "record-entered.ts")] } } : {},
+  // Isolated, because the blocks that run when a source is loaded are recorded only in the first file that loads it.
+  all ? { test: { isolate: true, setupFiles: [join(import.meta.dirname, "record-coverage.ts")] } } : {},
 );
 await vitest.standalone();
 
-process.on("message", (question: TestQuestion) => void answer(question).then((found) => process.send?.(found)));
+process.on("message", (request: TestRequest) => void runTests(request).then((result) => process.send?.(result)));
 process.once("disconnect", () => process.exit());
 process.send?.("ready");
 
@@ -69,7 +69,7 @@ function stopAtFailure(test: TestCase): void {
   void vitest.cancelCurrentRun("test-failure");
 }
 
-async function answer({ tests, changed }: TestQuestion): Promise<TestAnswer> {
+async function runTests({ tests, changed }: TestRequest): Promise<TestResult> {
   for (const file of changed) vitest.invalidateFile(join(process.cwd(), file));
   isStopped = false;
   // Vitest remembers earlier failures, and would stop before the first test.
@@ -77,18 +77,18 @@ async function answer({ tests, changed }: TestQuestion): Promise<TestAnswer> {
   vitest.state.idMap.clear();
   const files = Object.keys(tests);
   const found = await vitest.globTestSpecifications(files);
-  const placeOf = ({ moduleId }: TestSpecification): number => files.indexOf(relative(process.cwd(), moduleId));
+  const indexOf = ({ moduleId }: TestSpecification): number => files.indexOf(relative(process.cwd(), moduleId));
   const specifications = found
-    .toSorted((a, b) => placeOf(a) - placeOf(b))
+    .toSorted((a, b) => indexOf(a) - indexOf(b))
     .map(({ project, moduleId }) => {
       const testIds = [...(tests[relative(process.cwd(), moduleId)] ?? [])];
       return project.createSpecification(moduleId, testIds.length === 0 ? undefined : { testIds });
     });
   const { testModules, unhandledErrors } = await vitest.runTestSpecifications(specifications);
   const failed = testModules.filter(hasFailed);
-  // With retries, a failed first try may leave an error behind although the next one passes.
-  const outside = unhandledErrors.length > 0 && !all ? "an error outside of every test" : undefined;
-  return { failure: failed[0] ? failureOf(failed[0]) : outside, files: testModules.map(passedFile) };
+  // With retries, a failed first attempt may leave an unhandled error although the next one passes.
+  const unhandled = unhandledErrors.length > 0 && !all ? "an error outside of every test" : undefined;
+  return { failure: failed[0] ? failureOf(failed[0]) : unhandled, files: testModules.map(passedFile) };
 }
 
 // A module whose run was stopped by a failure stays pending forever.
@@ -105,11 +105,11 @@ function passedFile(module: TestModule): PassedFile {
   const tests = [...module.children.allTests("passed")];
   const passed = tests.map((test) => ({ id: test.id, seconds: (test.diagnostic()?.duration ?? 0) / 1000 }));
   const { collectDuration, setupDuration, duration } = module.diagnostic();
-  const whole = (collectDuration + setupDuration + duration) / 1000;
+  const total = (collectDuration + setupDuration + duration) / 1000;
   return {
     file: module.relativeModuleId,
     id: module.id,
-    seconds: passed.reduce((rest, { seconds }) => Math.max(0, rest - seconds), whole),
+    seconds: passed.reduce((remaining, { seconds }) => Math.max(0, remaining - seconds), total),
     passed,
   };
 }

@@ -59,7 +59,7 @@ async function openPage(more: object): Promise<typeof import("../../testing/src/
     setTimeout,
   };
   const context = createContext(
-    { ...web, ...more, reportEnteredBlock: globalThis.reportEnteredBlock },
+    { ...web, ...more, recordEnteredBlock: globalThis.recordEnteredBlock },
     { codeGeneration: { strings: false, wasm: false } },
   );
   runInContext(output[0].code, context);

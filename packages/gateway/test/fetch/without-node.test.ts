@@ -50,7 +50,7 @@ beforeAll(async () => {
   const [{ code, imports, dynamicImports }] = output;
   expect([...imports, ...dynamicImports]).toEqual([]);
   // With what records the code that is entered, while mutants are tested.
-  const context = createContext({ ...web, reportEnteredBlock: globalThis.reportEnteredBlock });
+  const context = createContext({ ...web, recordEnteredBlock: globalThis.recordEnteredBlock });
   runInContext(code, context);
   const bundled: { readonly fetch: FetchHandler } = runInContext("greenhouse", context);
   fetch = bundled.fetch;

@@ -1,22 +1,22 @@
-import type { Fault } from "./faults-of.ts";
+import type { Mutation } from "./mutations-of.ts";
 import { childrenOf, isNode, isType, type Node, nodesIn } from "./syntax.ts";
 
 /** A name and the text of its type. */
 type Declared = readonly [name: string, type: string];
 
 /**
- * Returns the faults that take a name for another of the same type that is declared beside it: another parameter of the
- * function, another field of the type or class, another number of its unit among the constants of the file.
+ * Returns the mutations that replace a name by another of the same type that is declared next to it: another parameter
+ * of the function, another field of the type or class, another constant of the file whose number has the same unit.
  */
-export function siblingFaults(program: Node, source: string): Fault[] {
+export function siblingMutations(program: Node, source: string): Mutation[] {
   const typeOf = (node: unknown): string => {
     const type = isNode(node) ? node["typeAnnotation"] : undefined;
     return isNode(type) ? source.slice(type.start, type.end) : "";
   };
   const fields = siblings(declaredFields(program, typeOf));
-  const faults: Fault[] = [];
-  const take = (node: Node, code: string): unknown =>
-    faults.push({ kind: "sibling", start: node.start, end: node.end, code });
+  const mutations: Mutation[] = [];
+  const replace = (node: Node, code: string): unknown =>
+    mutations.push({ kind: "sibling", start: node.start, end: node.end, code });
   const visit = (node: Node, names: ReadonlyMap<string, string>): void => {
     const { type, property, key, value, id, params, body } = node;
     if (isType(node) || type === "ImportDeclaration" || type === "ObjectPattern") return;
@@ -24,35 +24,35 @@ export function siblingFaults(program: Node, source: string): Fault[] {
     const isNamed = node["computed"] !== true;
     if (type === "Identifier") {
       const other = names.get(String(node["name"]));
-      if (other !== undefined) take(node, other);
+      if (other !== undefined) replace(node, other);
     }
     if (type === "MemberExpression" && isNamed && isNode(property)) {
       const other = fields.get(source.slice(property.start, property.end));
-      if (other !== undefined) take(property, other);
+      if (other !== undefined) replace(property, other);
     }
     if (node["shorthand"] === true && isNode(value)) {
       const other = names.get(source.slice(value.start, value.end));
-      if (other !== undefined) take(node, `${source.slice(value.start, value.end)}: ${other}`);
+      if (other !== undefined) replace(node, `${source.slice(value.start, value.end)}: ${other}`);
       return;
     }
-    const passed = new Set([...(isNamed ? [key, property] : []), id, ...nodesIn(params)]);
-    for (const child of childrenOf(node)) if (!passed.has(child)) visit(child, inner);
+    const skipped = new Set([...(isNamed ? [key, property] : []), id, ...nodesIn(params)]);
+    for (const child of childrenOf(node)) if (!skipped.has(child)) visit(child, inner);
   };
   visit(program, new Map());
-  return faults;
+  return mutations;
 }
 
-/** Maps each name to the next one of its type; a name that is declared in several places is left out. */
+/** Maps each name to the next one of its type; omits names that are declared in several places. */
 function siblings(lists: readonly (readonly Declared[])[]): ReadonlyMap<string, string> {
   const others = new Map<string, string>();
-  const seen = new Set<string>();
+  const known = new Set<string>();
   for (const list of lists)
     for (const [name, type] of list) {
       const ofType = list.filter((each) => each[1] === type && type !== "").map(([each]) => each);
       const other = ofType[(ofType.indexOf(name) + 1) % ofType.length];
-      if (seen.has(name)) others.delete(name);
+      if (known.has(name)) others.delete(name);
       else if (other !== undefined && other !== name) others.set(name, other);
-      seen.add(name);
+      known.add(name);
     }
   return others;
 }
@@ -82,7 +82,7 @@ function declaredNumbers(body: unknown): Declared[] {
     .flatMap(({ id, init }): Declared[] => (isNode(id) && isNumber(init) ? [declaredNumber(String(id["name"]))] : []));
 }
 
-/** The unit is the last word of a name, or the one before "Max" or "Min"; nobody takes milliseconds for bytes. */
+/** The unit is the last word of a name, or the one before "Max" or "Min"; nobody confuses milliseconds and bytes. */
 function declaredNumber(name: string): Declared {
   return [name, /[A-Z]?[a-z]*(?=(?:Max|Min)?$)/.exec(name)?.[0] ?? ""];
 }
@@ -93,9 +93,9 @@ function isNumber(node: unknown): boolean {
   return typeof value === "number" || (node.type === "BinaryExpression" && isNumber(left) && isNumber(right));
 }
 
-/** Returns the fields of every type and class of a source. */
+/** Returns the fields of each type and class of a source. */
 function declaredFields(node: Node, typeOf: (node: unknown) => string): Declared[][] {
   const { type, members, body } = node;
-  const listed = type === "TSTypeLiteral" ? members : /^(TSInterfaceBody|ClassBody)$/.test(type) ? body : [];
-  return [declaredMembers(listed, typeOf), ...childrenOf(node).flatMap((child) => declaredFields(child, typeOf))];
+  const fields = type === "TSTypeLiteral" ? members : /^(TSInterfaceBody|ClassBody)$/.test(type) ? body : [];
+  return [declaredMembers(fields, typeOf), ...childrenOf(node).flatMap((child) => declaredFields(child, typeOf))];
 }

@@ -1,7 +1,7 @@
 import { parseAst } from "rolldown/parseAst";
 import { childrenOf, isNode, isType, type Node } from "./syntax.ts";
 
-/** A part of a source that runs as a whole or not at all, unless something in it leaves it early. */
+/** A part of a source that runs completely or not at all, unless something in it exits early. */
 export interface Block {
   readonly start: number;
   readonly end: number;
@@ -9,7 +9,7 @@ export interface Block {
   readonly isExpression: boolean;
 }
 
-/** Returns the whole of a TypeScript source, and then its functions, branches, loops and cases. */
+/** Returns the blocks of a TypeScript source: first the file, then its functions, branches, loops and cases. */
 export function blocksOf(source: string): Block[] {
   // Nothing may be inserted before a `#!` line.
   const start = /^#!.*\n/.exec(source)?.[0].length ?? 0;
@@ -30,19 +30,22 @@ export function blocksOf(source: string): Block[] {
 }
 
 /** Returns the index of the smallest block that contains a part of the source. */
-export function innermost(blocks: readonly Block[], part: { readonly start: number; readonly end: number }): number {
-  // Each block stands behind those that contain it.
+export function innermostBlock(
+  blocks: readonly Block[],
+  part: { readonly start: number; readonly end: number },
+): number {
+  // Each block comes after those that contain it.
   const last = blocks.findLastIndex(({ start, end }) => start <= part.start && part.end <= end);
   return Math.max(0, last);
 }
 
 /**
- * Returns a source that reports each of its blocks that is entered to `globalThis.reportEnteredBlock`, as `file#block`.
- * Its lines stay where they are. Where that function is not defined, such as in a process that a test starts, the
- * module `fallback` is loaded to define it.
+ * Returns a source that reports each block that is entered to `globalThis.recordEnteredBlock`, as `file#block`. Line
+ * numbers do not change. Where that function is not defined, such as in a process that a test starts, the module
+ * `fallback` is loaded to define it.
  */
-export function withCounts(source: string, file: string, fallback: string): string {
-  const name = "globalThis.reportEnteredBlock";
+export function instrument(source: string, file: string, fallback: string): string {
+  const name = "globalThis.recordEnteredBlock";
   const load = `globalThis.process?.getBuiltinModule("module").createRequire(${JSON.stringify(fallback)})(${JSON.stringify(fallback)});`;
   const insertions = blocksOf(source).flatMap(({ start, end, isExpression }, at) => {
     const call = `${name}?.(${JSON.stringify(`${file}#${at}`)})`;

@@ -1,16 +1,16 @@
 import { parseAst } from "rolldown/parseAst";
-import { siblingFaults } from "./sibling-faults.ts";
+import { siblingMutations } from "./sibling-mutations.ts";
 import { childrenOf, isNode, isType, type Node, nodesIn } from "./syntax.ts";
 
 /**
- * What a hasty change does: it loses a statement, one half of a condition, an `await` or a member of a literal, takes
- * another name of the same type, has two steps in the wrong order, or says the opposite.
+ * A mistake that a programmer could make: a missing statement, half of a condition, `await` or member of a literal,
+ * another name of the same type, two steps in the wrong order, or the opposite of a condition or value.
  */
-export type FaultKind = "statement" | "half" | "await" | "member" | "sibling" | "order" | "flip";
+export type MutationKind = "statement" | "half" | "await" | "member" | "sibling" | "order" | "flip";
 
-/** One small change of a source file that some test should notice. */
-export interface Fault {
-  readonly kind: FaultKind;
+/** A small change of a source file that a test should detect. */
+export interface Mutation {
+  readonly kind: MutationKind;
   readonly start: number;
   readonly end: number;
   /** The code that replaces what is between `start` and `end`. */
@@ -25,30 +25,30 @@ const otherMethod = new Map(
   Object.entries({ min: "max", max: "min", some: "every", every: "some", shift: "pop", push: "unshift" }),
 );
 
-/** Mistakes in SQL that cause no error. */
+/** Changes of SQL statements that remain valid. */
 const otherSql = { " AND ": " OR ", " IMMEDIATE": "", " FOR UPDATE": "", " DESC": "", " < ": " <= ", " > ": " >= " };
 
-/** Methods that are called for what they leave behind, and can be left out of a chain. */
+/** Methods that return their object, or a promise like it, and can be removed from a chain. */
 const chained = new Set(["finally", "unref"]);
 
-/** Returns every fault that can be planted in a TypeScript source, in its order. */
-export function faultsOf(source: string): Fault[] {
+/** Returns all mutations of a TypeScript source, in the order of their positions. */
+export function mutationsOf(source: string): Mutation[] {
   const program: unknown = parseAst(source, { lang: "ts" });
   if (!isNode(program)) return [];
   const textOf = ({ start, end }: Pick<Node, "start" | "end">): string => source.slice(start, end);
-  const visit = (node: Node, parent: Node | undefined, tried: boolean, returned: boolean): Fault[] => {
+  const visit = (node: Node, parent: Node | undefined, inTry: boolean, returned: boolean): Mutation[] => {
     if (isType(node) || node.type === "ImportDeclaration") return [];
-    const triedInside = tried && !/Function/.test(node.type);
+    const childInTry = inTry && !/Function/.test(node.type);
     const { block, finalizer } = node;
     const inside = childrenOf(node).flatMap((child) =>
-      visit(child, node, triedInside || child === block || isNode(finalizer), isReturned(child, node, returned)),
+      visit(child, node, childInTry || child === block || isNode(finalizer), isReturned(child, node, returned)),
     );
-    // Outside of `try` it makes no difference whether a promise is awaited before it is returned.
-    const isPlanted = tried || !returned || node.type !== "AwaitExpression";
-    return isPlanted ? [...faultsAt(node, parent, textOf), ...inside] : inside;
+    // Outside of `try`, returning a promise and returning its awaited value are the same.
+    const isMutated = inTry || !returned || node.type !== "AwaitExpression";
+    return isMutated ? [...mutationsAt(node, parent, textOf), ...inside] : inside;
   };
-  const faults = [...visit(program, undefined, false, false), ...siblingFaults(program, source)];
-  return faults.toSorted((a, b) => a.start - b.start || a.end - b.end);
+  const mutations = [...visit(program, undefined, false, false), ...siblingMutations(program, source)];
+  return mutations.toSorted((a, b) => a.start - b.start || a.end - b.end);
 }
 
 /** Returns whether a function returns the value of a node. */
@@ -59,10 +59,10 @@ function isReturned(node: Node, parent: Node, parentIsReturned: boolean): boolea
 
 type TextOf = (part: Pick<Node, "start" | "end">) => string;
 
-/** Yields the faults that replace a node, or two that follow each other in it. */
-function* faultsAt(node: Node, parent: Node | undefined, textOf: TextOf): Generator<Fault> {
+/** Yields the mutations that replace a node, or swap two consecutive steps in it. */
+function* mutationsAt(node: Node, parent: Node | undefined, textOf: TextOf): Generator<Mutation> {
   const { test, operator, argument, left, right, property, callee } = node;
-  const lost = (kind: FaultKind, code = ";", part?: Node): Fault => {
+  const replaced = (kind: MutationKind, code = ";", part?: Node): Mutation => {
     const { start, end } = part ?? node;
     return { kind, start, end, code };
   };
@@ -70,64 +70,64 @@ function* faultsAt(node: Node, parent: Node | undefined, textOf: TextOf): Genera
   switch (node.type) {
     case "IfStatement":
     case "ConditionalExpression":
-      if (isNode(test)) yield* ["true", "false"].map((code) => lost("flip", code, test));
+      if (isNode(test)) yield* ["true", "false"].map((code) => replaced("flip", code, test));
       break;
     case "LogicalExpression":
-      if (isNode(left) && operator !== "??") yield lost("half", textOf(left));
-      if (isNode(right)) yield lost("half", `(${textOf(right)})`);
+      if (isNode(left) && operator !== "??") yield replaced("half", textOf(left));
+      if (isNode(right)) yield replaced("half", `(${textOf(right)})`);
       break;
     case "BinaryExpression":
     case "AssignmentExpression": {
       const other = otherOperator.get(String(operator));
       if (other !== undefined && isNode(left) && isNode(right))
-        yield lost("flip", `${textOf(left)} ${other} ${textOf(right)}`);
+        yield replaced("flip", `${textOf(left)} ${other} ${textOf(right)}`);
       break;
     }
     case "UnaryExpression":
-      if (operator === "!" && isNode(argument) && node !== parent?.["test"]) yield lost("flip", textOf(argument));
+      if (operator === "!" && isNode(argument) && node !== parent?.["test"]) yield replaced("flip", textOf(argument));
       break;
     case "AwaitExpression":
-      // A promise that nobody looks at is refused by the linter.
+      // The linter rejects a statement that ignores a promise.
       if (isNode(argument))
-        yield lost("await", `${parent?.type === "ExpressionStatement" ? "void " : ""}${textOf(argument)}`);
+        yield replaced("await", `${parent?.type === "ExpressionStatement" ? "void " : ""}${textOf(argument)}`);
       break;
     case "ReturnStatement":
     case "ThrowStatement":
     case "ContinueStatement":
-      if (node.type !== "ReturnStatement" || !isNode(argument)) yield lost("statement");
+      if (node.type !== "ReturnStatement" || !isNode(argument)) yield replaced("statement");
       break;
     case "ExpressionStatement":
-      if (!/^super\(|^"use /.test(textOf(node))) yield lost("statement");
+      if (!/^super\(|^"use /.test(textOf(node))) yield replaced("statement");
       break;
     case "VariableDeclaration":
       if (String(node["kind"]).endsWith("using"))
-        yield lost("statement", textOf(node).replace(/^(await )?using/, "const"));
+        yield replaced("statement", textOf(node).replace(/^(await )?using/, "const"));
       break;
     case "Property":
-      if (parent?.type === "ObjectExpression") yield lost("member", "...{}");
+      if (parent?.type === "ObjectExpression") yield replaced("member", "...{}");
       break;
     case "CallExpression":
       if (isNode(callee) && isNode(callee["object"]) && chained.has(textOf(callee).replace(/^.*\W/s, "")))
-        yield lost("statement", textOf(callee["object"]));
+        yield replaced("statement", textOf(callee["object"]));
       break;
     case "MemberExpression": {
       const other = isNode(property) ? otherMethod.get(textOf(property)) : undefined;
       if (isNode(property) && other !== undefined && parent?.type === "CallExpression")
-        yield lost("flip", other, property);
+        yield replaced("flip", other, property);
       break;
     }
     case "TemplateElement":
     case "Literal":
-      yield* otherLiterals(node, textOf(node)).map((code) => lost("flip", code));
+      yield* otherLiterals(node, textOf(node)).map((code) => replaced("flip", code));
       break;
   }
 }
 
-/** Yields steps in the order of each other, where that may matter: one ends what is done, or both use one object. */
-function* swappedSteps(steps: readonly Node[], textOf: TextOf): Generator<Fault> {
+/** Yields pairs of steps in reverse order, where that may matter: one waits, returns or throws, or both use one object. */
+function* swappedSteps(steps: readonly Node[], textOf: TextOf): Generator<Mutation> {
   for (const [at, step] of steps.entries()) {
     const next = steps[at + 1];
-    // Two conditions that follow each other mostly exclude each other.
+    // Consecutive `if` statements mostly exclude each other.
     if (next === undefined || !isStep(step) || !isStep(next) || step.type + next.type === "IfStatementIfStatement")
       continue;
     const [one, other] = [textOf(step), textOf(next)];
@@ -138,7 +138,7 @@ function* swappedSteps(steps: readonly Node[], textOf: TextOf): Generator<Fault>
   }
 }
 
-/** Returns a node and what runs with it: all nodes in it that are not in a function of their own. */
+/** Returns a node and the nodes in it that run with it: all that are not in a nested function. */
 function partsOf(node: Node): Node[] {
   if (/Function/.test(node.type)) return [];
   return [node, ...childrenOf(node).flatMap(partsOf)];
@@ -156,15 +156,15 @@ function callsIn(step: Node, textOf: TextOf): MethodCall[] {
 }
 
 /**
- * Returns whether two calls of an object only read it, set two things of it, or have it note two events or metrics; or it
- * is no object.
+ * Returns whether two calls of an object may be swapped: both only read it, they set different properties or register
+ * different events or metrics, or the object is a namespace.
  */
 function canSwap(a: MethodCall, b: MethodCall): boolean {
   const both = (pattern: RegExp): boolean => pattern.test(a.method) && pattern.test(b.method);
   const isNamespace = /^(Object|Math|Number|Buffer|performance)$/.test(a.object);
-  const noteOthers = both(/^(on(ce|[A-Z]\w*)?|gauge|observedCounter)$/) && a.argument !== b.argument;
+  const registerOthers = both(/^(on(ce|[A-Z]\w*)?|gauge|observedCounter)$/) && a.argument !== b.argument;
   const setOthers = both(/^(add|set|update)[A-Z]/) && (a.method !== b.method || a.argument !== b.argument);
-  return isNamespace || noteOthers || setOthers || both(/^(get|has|read|to)[A-Z]/);
+  return isNamespace || registerOthers || setOthers || both(/^(get|has|read|to)[A-Z]/);
 }
 
 function isStep({ type, alternate }: Node): boolean {
@@ -177,7 +177,7 @@ function otherLiterals(node: Node, text: string): string[] {
       return [text === "true" ? "false" : "true"];
     case "bigint":
       return [`${node["value"] + 1n}n`];
-    // Large numbers are doubled: a time of 250 ms that is off by a millisecond is the same time.
+    // Large numbers are doubled: no test distinguishes a time of 250 ms from one of 251 ms.
     case "number":
       return [String(node["value"] >= 100 ? node["value"] * 2 : node["value"] + 1)];
     default:

@@ -2,20 +2,20 @@ import { globSync, readFileSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import { exclusionsOf, suitesForMutants } from "../../test/suites/suites.ts";
 
-/** Every test file of the suites in which a fault may be noticed. */
-export const everyTest: readonly string[] = suitesForMutants().flatMap((suite) =>
+/** All test files of the suites that mutation testing runs. */
+export const allTests: readonly string[] = suitesForMutants().flatMap((suite) =>
   globSync([...suite.files], { exclude: ["**/node_modules/**", ...exclusionsOf(suite)] }),
 );
-const testTexts = new Map(everyTest.map((file) => [file, readFileSync(file, "utf8")]));
+const sources = new Map(allTests.map((file) => [file, readFileSync(file, "utf8")]));
 
-/** Returns the test files that are for a source file: by folder, import or name, and the contract. */
-export function testsNear(file: string): string[] {
+/** Returns the test files that are related to a source file by folder, import or name, and those of the contract. */
+export function relatedTests(file: string): string[] {
   const folder = `${dirname(file).replace(/(^|\/)src(?=\/|$)/, "$1test")}/`;
-  return everyTest.filter(
+  return allTests.filter(
     (test) =>
       test.startsWith(folder) ||
       (!/(?:^|\/)test$/.test(dirname(test)) && folder.startsWith(`${dirname(test)}/`)) ||
-      testTexts.get(test)?.includes(`/${file.replace(/^packages\/[^/]+\//, "")}"`) ||
+      sources.get(test)?.includes(`/${file.replace(/^packages\/[^/]+\//, "")}"`) ||
       basename(test) === `${basename(file, ".ts")}.test.ts` ||
       test.startsWith("test/contract/"),
   );

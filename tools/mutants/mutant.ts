@@ -1,0 +1,61 @@
+import { readFileSync } from "node:fs";
+import { blocksOf, innermostBlock } from "./blocks.ts";
+import { type Mutation, mutationsOf } from "./mutations-of.ts";
+
+/** A source file with one mutation. */
+export interface Mutant extends Pick<Mutation, "kind"> {
+  readonly file: string;
+  readonly module: string;
+  readonly line: number;
+  /** The original line, without its indentation. */
+  readonly text: string;
+  readonly change: string;
+  /** The text of the file with the mutation. */
+  readonly source: string;
+  /** The index of the block that contains the mutation, among the {@link blocksOf} the file. */
+  readonly block: number;
+}
+
+/** Starts the comment, at the end of a line or above it, that says why mutants of the line are equivalent to it. */
+const equivalentMark = /\/\/ (?:equivalent mutant|No test can tell): /i;
+
+/** Returns all mutants of a file of the project, in the order of its source, without equivalent ones. */
+export function mutantsIn(file: string): Mutant[] {
+  const source = readFileSync(file, "utf8");
+  const lines = source.split("\n");
+  const blocks = blocksOf(source);
+  return mutationsOf(source)
+    .map((mutation) => {
+      const { kind, start, end, code } = mutation;
+      const line = source.slice(0, start).split("\n").length;
+      return {
+        kind,
+        file,
+        module: moduleOf(file),
+        line,
+        text: lines[line - 1]?.trim() ?? "",
+        change: `${shorten(source.slice(start, end))} → ${shorten(code)}`,
+        source: source.slice(0, start) + code + source.slice(end),
+        block: innermostBlock(blocks, mutation),
+      };
+    })
+    .filter(({ line }) => !isEquivalent(lines, line));
+}
+
+/** Returns whether a line, counted from 1, is marked as having equivalent mutants only. */
+function isEquivalent(lines: readonly string[], line: number): boolean {
+  const above = lines.slice(0, line - 1).findLastIndex((each) => !/^\s*\/\//.test(each));
+  return lines.slice(above + 1, line).some((each) => equivalentMark.test(each));
+}
+
+/** Returns the module of a source file, such as `gateway/messages/json`; each store is a separate module. */
+export function moduleOf(file: string): string {
+  const [, name = "plantstore", path = ""] = /^(?:packages\/([^/]+)\/)?src\/(.*)$/.exec(file) ?? [];
+  const folder = /^(?:stores\/\w+|messages\/\w+|protocols\/rest\/rules|[\w-]+)(?=\/)/.exec(path)?.[0];
+  return folder === undefined ? name : `${name}/${folder}`;
+}
+
+function shorten(code: string): string {
+  const line = code.replace(/\s+/g, " ");
+  return line.length > 100 ? `${line.slice(0, 99)}…` : line;
+}

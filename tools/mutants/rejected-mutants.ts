@@ -1,0 +1,43 @@
+import { execFile } from "node:child_process";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Mutant } from "./mutant.ts";
+
+/** Returns the mutants that do not compile. The compiler checks types only once no file has a syntax error. */
+export async function rejectedMutants(folder: string, mutants: readonly Mutant[]): Promise<Set<Mutant>> {
+  // The compiler fails without any file.
+  if (mutants.length === 0) return new Set();
+  const rejected = await rejectedInOneRun(folder, mutants);
+  if (rejected.size === 0) return rejected;
+  const others = mutants.filter((mutant) => !rejected.has(mutant));
+  return new Set([...rejected, ...(await rejectedMutants(folder, others))]);
+}
+
+/**
+ * Returns the mutants that one run of the compiler rejects. Each is written to a separate file next to the original, so
+ * that one run checks thousands of them.
+ */
+async function rejectedInOneRun(folder: string, mutants: readonly Mutant[]): Promise<Set<Mutant>> {
+  const mutated = new Map(mutants.map((mutant, at) => [mutant.file.replace(/\.ts$/, `.mutant-${at}.ts`), mutant]));
+  // Even a copy of the original may be rejected, because it passes its own types to files that import the original.
+  // Errors that the unchanged copies have too do not count.
+  const unchanged = new Map(mutants.map(({ file }) => [file.replace(/\.ts$/, ".mutant-none.ts"), file]));
+  for (const [path, { source }] of mutated) writeFileSync(join(folder, path), source);
+  for (const [path, file] of unchanged) writeFileSync(join(folder, path), readFileSync(join(folder, file)));
+  const include = ["src/**/*.mutant-*.ts", "packages/*/src/**/*.mutant-*.ts"];
+  writeFileSync(join(folder, "tsconfig.mutants.json"), JSON.stringify({ extends: "./tsconfig.json", include }));
+  const options = { cwd: folder, maxBuffer: 2 ** 28 };
+  const output = await new Promise<string>((resolve, reject) =>
+    execFile("node_modules/.bin/tsc", ["-p", "tsconfig.mutants.json"], options, (failure, stdout, stderr) => {
+      // The compiler also exits with an error when it finds errors, which it prints to standard output. Any other
+      // failure means that it has not checked all mutants.
+      if (failure === null || (stdout !== "" && stderr === "")) resolve(stdout);
+      else reject(failure);
+    }),
+  );
+  const errors = [...output.matchAll(/^(\S+)\([\d,]+\): (.*)$/gm)];
+  const known = new Set(errors.filter(([, path = ""]) => unchanged.has(path)).map(([, , error]) => error));
+  for (const path of [...mutated.keys(), ...unchanged.keys()]) rmSync(join(folder, path));
+  const rejected = errors.filter(([, , error]) => !known.has(error)).map(([, path = ""]) => mutated.get(path));
+  return new Set(rejected.filter((mutant) => mutant !== undefined));
+}
