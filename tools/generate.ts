@@ -3,10 +3,10 @@ import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { projectFolder as project } from "./build/manifest.ts";
 
-// `npm run generate` writes what follows from the definitions: the `gen/` folders of src and test, openapi.json, and the
-// man page. With `-- --check` it writes to a folder of its own, compares, and fails when the project has something else.
+// `npm run generate` writes the `gen/` folders of src and test, openapi.json and the man page. With `-- --check` it
+// writes them to a temporary folder instead, and fails when the files of the project differ.
 
-/** The definitions of the tests, which come in modules of their own. */
+/** The definitions of the tests, which are separate modules of buf. */
 const testDefinitions = [
   ...["files", "catalog", "kitchensink", "library", "moved", "orders", "streams"].map(
     (name) => `packages/testing/proto/${name}`,
@@ -14,7 +14,7 @@ const testDefinitions = [
   "packages/conformance/proto/transcoding",
 ];
 
-/** What is generated, as paths from the project's folder. */
+/** The generated files and folders, relative to the project's folder. */
 const generated = [
   "packages/gateway/src/gen",
   "src/gen",
@@ -23,7 +23,7 @@ const generated = [
   "man/plantstore.1",
 ];
 
-/** Runs a program in the project's folder and returns what it writes. */
+/** Runs a program in the project's folder and returns its output. */
 function run(program: string, args: readonly string[], input?: Buffer): Buffer {
   return execFileSync(program, args, {
     cwd: project,
@@ -33,14 +33,14 @@ function run(program: string, args: readonly string[], input?: Buffer): Buffer {
   });
 }
 
-/** Writes what a program of the project prints. */
+/** Writes a file and creates its folder. */
 function write(folder: string, file: string, text: Buffer): void {
   const path = join(folder, file);
   mkdirSync(dirname(path), { recursive: true });
   writeFileSync(path, text);
 }
 
-/** Generates everything into a folder, by the paths that it has in the project. */
+/** Generates everything into a folder, with the same paths as in the project. */
 function generate(folder: string): void {
   for (const template of ["buf.gen.yaml", "packages/gateway/proto/buf.gen.yaml"]) {
     run("buf", ["generate", "--template", template, "-o", folder]);
@@ -55,7 +55,7 @@ function generate(folder: string): void {
   run("buf", ["generate", "-", "--template", "packages/testing/proto/buf.gen.yaml", "-o", folder], image);
 }
 
-/** Compares what is generated with the project, and prints what differs. */
+/** Compares the generated files with those of the project, and prints the differences. */
 function check(): boolean {
   const folder = join(project, "node_modules/.generated");
   rmSync(folder, { recursive: true, force: true });
@@ -64,7 +64,8 @@ function check(): boolean {
     const { status } = spawnSync("diff", ["-r", join(folder, path), join(project, path)], { stdio: "inherit" });
     return status !== 0;
   });
-  if (differing.length > 0) process.stderr.write(`not as generated: ${differing.join(", ")}; run npm run generate\n`);
+  if (differing.length > 0)
+    process.stderr.write(`generated files are out of date: ${differing.join(", ")}; run "npm run generate"\n`);
   return differing.length === 0;
 }
 

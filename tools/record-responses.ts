@@ -9,9 +9,10 @@ import { openTransports, type Transport } from "./record-responses/transports.ts
 
 // Records everything that a refactoring must not change: node tools/record-responses.ts FOLDER
 //
-// FOLDER/responses has what the gateway sends, FOLDER/declarations the .d.ts files of all entries, FOLDER/test-counts.txt
-// the tests of each file. Two runs on one commit write the same bytes, so `diff -r` compares two commits. `--responses`
-// leaves out declarations and counts, which take a minute. Speed is compared by `npm run bench -- --against COMMIT`.
+// FOLDER/responses contains the responses of the gateway, FOLDER/declarations the .d.ts files of all entries, and
+// FOLDER/test-counts.txt the number of tests in each file. Two runs on one commit write the same bytes, so `diff -r`
+// compares two commits. `--responses` skips declarations and counts, which take a minute. To compare speed, use
+// `npm run bench -- --against COMMIT`.
 
 const { positionals, values } = parseArgs({
   allowPositionals: true,
@@ -20,11 +21,11 @@ const { positionals, values } = parseArgs({
 const [folder] = positionals;
 if (folder === undefined) throw new Error("usage: node tools/record-responses.ts FOLDER [--responses]");
 
-// The gateway's own servers then send the same Date each time. What node sends is masked.
+// The gateway's servers then always send the same Date. The Date of node's servers is masked.
 Date.now = () => Date.UTC(2026, 0, 1);
 
 const responses = join(folder, "responses");
-// Only what an earlier run has written: the folder may be anybody's.
+// Removes only the output of an earlier run, because the folder may contain other files.
 for (const name of ["responses", "declarations", "test-counts.txt"]) {
   rmSync(join(folder, name), { recursive: true, force: true });
 }

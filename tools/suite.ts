@@ -8,20 +8,21 @@ import { projectFolder } from "./build/manifest.ts";
 //
 //   npm run suite                            lists them
 //   npm run suite -- postgres command        runs two
-//   npm run suite -- crash -- sqlite-disk    passes what follows to vitest, or to the program that a suite is
+//   npm run suite -- crash -- sqlite-disk    passes the arguments after -- to vitest, or to the program of the suite
 //   npm run suite -- --of run                prints the names of those that .ci/run runs; or test, or nightly
-//   npm run suite -- --missing crash load    prints what of their needs is not installed, for .ci/install-tools
+//   npm run suite -- --missing crash load    prints which of their requirements are not installed, for .ci/install-tools
 
-/** What runs suites. */
+/** The commands that run suites. */
 interface Run {
-  /** Commands of the shell that must all succeed first: a suite must not test the build of another day. */
+  /** Shell commands that must all succeed first, so that no suite tests an old build. */
   readonly preparations: readonly string[];
-  /** Programs with their arguments. Each runs, also when another one has failed. */
+  /** Programs with their arguments. Each runs even when another one has failed. */
   readonly commands: readonly (readonly [program: string, ...args: string[]])[];
 }
 
 /**
- * Returns what runs suites. Those of vitest share one run, with the fewest workers that any of them allows.
+ * Returns the commands that run suites. Suites of test files share one run of vitest, with the lowest number of workers
+ * of any of them.
  *
  * @param args - the arguments for vitest and for programs
  */
@@ -40,16 +41,16 @@ export function runOf(chosen: readonly Suite[], args: readonly string[]): Run {
   };
 }
 
-/** Returns the suites of these names. @throws Error when one is unknown */
+/** Returns the suites with these names. @throws Error when a name is unknown */
 function suitesNamed(names: readonly string[]): Suite[] {
   return names.map((name) => {
     const suite = suites.find((each) => each.name === name);
-    if (suite === undefined) throw new Error(`unknown suite "${name}": npm run suite lists them`);
+    if (suite === undefined) throw new Error(`unknown suite "${name}"; "npm run suite" lists the suites`);
     return suite;
   });
 }
 
-/** Returns what these suites need and this machine lacks. */
+/** Returns the requirements of suites that are not installed on this machine. */
 function missingOf(chosen: readonly Suite[]): Requirement[] {
   const needs = new Set(chosen.flatMap((suite) => suite.needs ?? []));
   return [...needs].filter((need) => {
@@ -58,7 +59,7 @@ function missingOf(chosen: readonly Suite[]): Requirement[] {
   });
 }
 
-/** Returns the lines of a suite in the list: what it tests, who runs it, why it is separate, and what it needs. */
+/** Returns the lines of a suite in the list: what it tests, what runs it, why it is separate, and its requirements. */
 export function describeSuite({ name, about, whySeparate, needs = [], occasion }: Suite): string {
   const by = { test: "npm test", run: ".ci/run", nightly: ".ci/nightly" }[occasion];
   const details = [
@@ -69,7 +70,7 @@ export function describeSuite({ name, about, whySeparate, needs = [], occasion }
   return `${name.padEnd(16)}${about}\n${" ".repeat(16)}${details.join("; ")}`;
 }
 
-/** Returns how to install something, as a word for .ci/install-tools and its argument. */
+/** Returns how to install a requirement, as a word for .ci/install-tools and its argument. */
 function sourceOf(need: Requirement): string {
   const thing: FoundThing = requirements[need];
   if ("debian" in thing) return `debian ${thing.debian}`;
@@ -119,10 +120,10 @@ function main(words: readonly string[]): number {
   }
   const end = words.includes("--") ? words.indexOf("--") : words.length;
   const chosen = suitesNamed(words.slice(0, end));
-  if (chosen.length === 0) throw new Error("name a suite: npm run suite lists them");
+  if (chosen.length === 0) throw new Error('the name of a suite is missing; "npm run suite" lists the suites');
   for (const need of missingOf(chosen))
     process.stderr.write(
-      `missing: ${need} (${sourceOf(need)}); .ci/install-tools installs it. Its tests are skipped or fail.\n`,
+      `missing: ${need} (${sourceOf(need)}); tests that need it are skipped or fail. .ci/install-tools installs it.\n`,
     );
   return runAll(runOf(chosen, words.slice(end + 1))) ? 0 : 1;
 }

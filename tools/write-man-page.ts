@@ -3,7 +3,7 @@ import { commands } from "../src/command/commands.ts";
 import { namesOf, spellFlag, usageOf } from "../src/command/help.ts";
 import { type Setting, settingGroups } from "../src/server/index.ts";
 
-// `npm run generate` writes to man/plantstore.1 what this prints, from the table that `plantstore --help` is made from.
+// Prints the man page from the same table as `plantstore --help`; `npm run generate` writes it to man/plantstore.1.
 
 /** Returns the page in the macros of man(7). */
 export function manPage(): string {
@@ -48,8 +48,8 @@ function item(term: string, about: string): string[] {
   return [".TP", `.B ${escaped(term)}`, escaped(about)];
 }
 
-// groff(7): a backslash begins an escape, a hyphen as it is typed is \-, and a dot or a quote at the start of a line
-// begins a request. Not every troff reads UTF-8.
+// groff(7): a backslash starts an escape, \- is an ASCII hyphen, and a dot or a quote at the start of a line starts a
+// request. Characters outside of ASCII are escaped, because not every troff reads UTF-8.
 function escaped(text: string): string {
   return text
     .replaceAll("\\", "\\e")

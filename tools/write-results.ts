@@ -3,30 +3,30 @@ import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { projectFolder as project } from "./build/manifest.ts";
 
-// Writes into docs/reference/results.md what suites that judge the gateway have reported: npm run results -- FOLDER
+// Writes the results of conformance suites and fuzzers to docs/reference/results.md: npm run results -- FOLDER
 //
-// `TEST_REPORTS=FOLDER .ci/run` and `.ci/nightly` leave the reports in FOLDER. A suite without one keeps its row, so the
-// page has the last result of each. Run it on the commit that was tested.
+// `TEST_REPORTS=FOLDER .ci/run` and `.ci/nightly` write the reports to FOLDER. The row of a suite without a report does
+// not change, so the page has the last result of each. Run it on the commit that was tested.
 
-/** What a suite reports: counts, and what they are of where that is not plain. */
+/** The report of a suite: counts, and a detail such as the version or what was counted. */
 export interface SuiteReport {
   readonly numPassedTests: number;
   readonly numFailedTests: number;
   readonly detail?: string;
 }
 
-/** The row of a suite: its name, what it is, what its counts are of in brackets, and its last result. */
+/** The row of a suite: its name, what it is, a detail in brackets, and its last result. */
 const row = /^(\| `([\w-]+)` \| [^|(]*?)(?: \([^|]*\))? \|.*$/gm;
 
-/** Returns the page with the results of the suites of which there is a report. */
+/** Returns the page with the results of all suites that have a report. */
 export function resultsPage(
   page: string,
   reportOf: (suite: string) => { readonly report: SuiteReport; readonly day: string } | undefined,
   commit: string,
 ): string {
-  return page.replace(row, (kept, before: string, suite: string) => {
+  return page.replace(row, (unchanged, before: string, suite: string) => {
     const found = reportOf(suite);
-    if (found === undefined) return kept;
+    if (found === undefined) return unchanged;
     const { numPassedTests, numFailedTests, detail } = found.report;
     const what = detail === undefined ? before : `${before} (${detail})`;
     const [passed, failed] = [numPassedTests, numFailedTests].map((count) => count.toLocaleString("en"));
@@ -47,6 +47,6 @@ if (import.meta.main) {
     },
     commit,
   );
-  if (after === before) throw new Error("no new report is there: TEST_REPORTS=FOLDER .ci/run leaves them in FOLDER");
+  if (after === before) throw new Error("no new report found; TEST_REPORTS=FOLDER .ci/run writes reports to FOLDER");
   writeFileSync(page, after);
 }

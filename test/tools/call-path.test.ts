@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { runProgram } from "../../packages/testing/src/process/child-program.ts";
 
-/** More would be harder to follow in the code: docs/explanation/architecture.md, "How a request is answered", has eight steps. */
+/** Keeps the code easy to follow: docs/explanation/architecture.md, "How a request is answered", has eight steps. */
 const entriesMax = 16;
 
 const args = ["--import", "./tools/call-path/record-modules.ts", "tools/call-path/main.ts"];
@@ -12,7 +12,7 @@ test.each(["rest", "grpc"])("a warm call over %s enters modules at most 16 times
   expect(stderr).toBe("");
   const paths = new Map(stdout.split("\n").map((line) => [line.split(" ")[0], line.split(" ").slice(1)]));
   const path = paths.get(format) ?? [];
-  // Each module takes part, or the recording is incomplete.
+  // A missing module would mean that the recording is incomplete.
   expect(new Set(path)).toEqual(new Set(["engine", "serve", "protocol", "messages", "handler"]));
   expect(path.length, path.join(" → ")).toBeLessThanOrEqual(entriesMax);
 });

@@ -4,20 +4,20 @@ import { expect, test } from "vitest";
 import { projectFolder, runProgram } from "../../packages/testing/src/process/child-program.ts";
 import { createTempFolder, type TempFolder } from "../../packages/testing/src/process/temp-folder.ts";
 
-// .ci/run as it is, in a folder where npm and the other programs are scripts that do what a case says.
+// Runs .ci/run in a folder where npm and the other programs are scripts that behave as each test case requires.
 
-/** What one of the suites does. */
+/** The behaviour of a suite. */
 interface FakeSuite {
-  /** Its report; without one, it writes none. */
+  /** The report that it writes, if any. */
   readonly report?: { readonly numPassedTests: number; readonly numFailedTests: number };
   readonly exitCode?: number;
 }
 
-/** What the programs do. */
+/** A test case: the behaviour of the programs, and the expected output. */
 interface Case {
   readonly name: string;
   readonly suites: Readonly<Record<string, FakeSuite>>;
-  /** The command that fails, as it is called. */
+  /** The command line that fails. */
   readonly failing?: string;
   readonly lastLine: string;
   readonly failed?: string;
@@ -25,7 +25,7 @@ interface Case {
 
 const passing = { report: { numPassedTests: 3, numFailedTests: 0 } };
 
-/** The checks that count as one test each, among them `npm ci` and the list of the suites. */
+/** The number of checks that count as one test each, including `npm ci` and the list of the suites. */
 const checks = 11;
 
 const npm = `#!/bin/sh
@@ -41,8 +41,8 @@ esac
 exit "$(cat "$FAKES/$name.exit")"
 `;
 
-/** Lays out a folder with .ci/run and the programs that it calls. */
-function layOut(folder: TempFolder, suites: Case["suites"]): void {
+/** Copies .ci/run to a folder, and writes the programs that it calls. */
+function prepareFolder(folder: TempFolder, suites: Case["suites"]): void {
   for (const name of ["run", "count-tests.mjs", "expected-skips"])
     cpSync(join(projectFolder, ".ci", name), folder.file(`.ci/${name}`), { recursive: true });
   mkdirSync(folder.file("bin"));
@@ -64,7 +64,7 @@ const cases: readonly Case[] = [
     lastLine: `${checks + 9} passed, 0 failed, 0 skipped`,
   },
   {
-    name: "counts a test that fails, and names its suite",
+    name: "counts a failed test, and prints its suite",
     suites: { near: { report: { numPassedTests: 2, numFailedTests: 1 }, exitCode: 1 }, far: passing },
     lastLine: `${checks + 8} passed, 1 failed, 0 skipped`,
     failed: "near",
@@ -118,7 +118,7 @@ const cases: readonly Case[] = [
 
 test.concurrent.each(cases)(".ci/run $name", async ({ suites, failing = "", lastLine, failed }) => {
   using folder = createTempFolder();
-  layOut(folder, suites);
+  prepareFolder(folder, suites);
   const { exitCode, stdout } = await runProgram("bash", [folder.file(".ci/run")], {
     folder: folder.path,
     environment: {

@@ -5,13 +5,13 @@ import { createTempFolder } from "../../packages/testing/src/process/temp-folder
 
 test.each([
   {
-    name: "a test that .ci/run does not expect to be skipped counts as failed",
+    name: "an unexpectedly skipped test counts as failed",
     file: `${projectFolder}test/plants.test.ts`,
     tests: [{ status: "passed" }, { status: "skipped", fullName: "the disk is synced" }],
-    want: ["1 1 0", "skipped, though .ci/expected-skips does not say why: test/plants.test.ts the disk is synced"],
+    want: ["1 1 0", "skipped, but not in .ci/expected-skips: test/plants.test.ts the disk is synced"],
   },
   {
-    name: "a test that failed is named, with the first line of its error",
+    name: "a failed test is printed with the first line of its error",
     file: `${projectFolder}test/plants.test.ts`,
     tests: [
       { status: "failed", fullName: "a plant is deleted", failureMessages: ["\x1b[31mError: no\x1b[39m\n  at x"] },
@@ -19,7 +19,7 @@ test.each([
     want: ["0 1 0", "test/plants.test.ts a plant is deleted: Error: no"],
   },
   {
-    name: "a file whose clean-up failed is named",
+    name: "a file whose clean-up failed is printed",
     file: "/tmp/tmp.X/packages/gateway/test/fuzz.test.ts",
     tests: [{ status: "passed" }],
     message: "a timer\nis left",

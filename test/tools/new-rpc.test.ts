@@ -6,17 +6,17 @@ import { carriages } from "../../packages/testing/src/gateway/wire-format.ts";
 import { buildLimitMs, buildStep } from "../../packages/testing/src/process/build-step.ts";
 import { projectFolder, type ProgramResult, runProgram } from "../../packages/testing/src/process/child-program.ts";
 
-// The recipe for a new RPC in CONTRIBUTING.md, followed on a copy of the project: its commands are run, and a GetPlant is
-// added to the files that it names.
+// Follows the recipe for a new RPC in CONTRIBUTING.md on a copy of the project: runs its commands, and adds GetPlant to the
+// files that it names.
 
 const page = readFileSync(join(projectFolder, "CONTRIBUTING.md"), "utf8");
 const recipe = page.slice(page.indexOf("**A new RPC**"), page.indexOf("**A new error**"));
 
-/** The path of the file with this name in the recipe. */
+/** Returns the path of a file in the recipe by its name. */
 function pathOf(name: string): string {
   const paths = [...recipe.matchAll(/`([\w/.-]+\/[\w.-]+)`/g)].map(([, path = ""]) => path);
   const path = paths.find((each) => basename(each) === name);
-  if (path === undefined) throw new Error(`the recipe names no ${name}`);
+  if (path === undefined) throw new Error(`the recipe does not name ${name}`);
   return path;
 }
 
@@ -42,7 +42,7 @@ message GetPlantResponse {
 }
 `;
 
-/** What the compiler asks for, by the file: it is added before what is there for DeletePlant. */
+/** The code that the compiler requires in each file; it is inserted before that of DeletePlant. */
 const pieces: Readonly<Record<string, string>> = {
   [pathOf("plant-service.ts")]: `
     getPlant: ({ id }) => {
@@ -53,7 +53,7 @@ const pieces: Readonly<Record<string, string>> = {
     getPlant: { scope: "plants:read", successDescription: "The plant is returned.", acceptsIdempotencyKey: false, trail: undefined },`,
   [pathOf("audit.test.ts")]: `
   getPlant: undefined,`,
-  // The method of the client is left out: the test then fails, but compiles.
+  // The method of the client is omitted: the test then fails, but compiles.
   [pathOf("every-rpc.test.ts")]: `
   getPlant: () => Promise.resolve(),`,
   [pathOf("situations.ts")]: `
@@ -85,7 +85,7 @@ function read(path: string): string {
   return readFileSync(join(copy.folder, path), "utf8");
 }
 
-/** Runs a command that the recipe names, in the copy. */
+/** Runs a command of the recipe in the copy. */
 async function run(command: string): Promise<ProgramResult> {
   expect(recipe).toContain(`\`${command}\``);
   const [program = "", ...words] = command.split(" ");
@@ -97,14 +97,14 @@ async function generate(): Promise<void> {
   expect(exitCode, stdout + stderr).toBe(0);
 }
 
-/** The files in which the compiler finds errors. */
-async function wrongFiles(): Promise<string[]> {
+/** Returns the files in which the compiler finds errors. */
+async function filesWithErrors(): Promise<string[]> {
   const { stdout } = await run("npm run typecheck");
   return [...new Set([...stdout.matchAll(/^([\w/.-]+)\(\d+,\d+\): error /gm)].map(([, path = ""]) => path))].toSorted();
 }
 
 test(
-  "a new RPC and a new method of the stores do not compile before the files that the recipe names have them",
+  "the compiler finds errors in all files of the recipe after a new RPC and a new method of the stores are declared",
   { timeout: buildLimitMs },
   async () => {
     const text = read(definition);
@@ -120,23 +120,23 @@ test(
       read(contract).replace("close(): Promise<void>;", "$&\n  has(id: bigint): Promise<boolean>;"),
     );
     const tests = [pathOf("fake-store.ts"), pathOf("describe-plant-store.ts")];
-    expect(await wrongFiles()).toEqual([...Object.keys(pieces), ...stores, ...tests].toSorted());
+    expect(await filesWithErrors()).toEqual([...Object.keys(pieces), ...stores, ...tests].toSorted());
   },
 );
 
 test(
-  "a new RPC compiles, is described and is served once the files that the recipe names have it",
+  "a new RPC compiles, is described and is served once all files of the recipe implement it",
   { timeout: buildLimitMs },
   async () => {
     for (const [path, piece] of Object.entries(pieces))
       copy.replace(path, read(path).replace(/\n(?= +(?:async )?deletePlant\b)/, `${piece}$&`));
-    expect(await wrongFiles()).toEqual([]);
+    expect(await filesWithErrors()).toEqual([]);
     await generate();
     const { paths } = JSON.parse(read("openapi.json"));
     expect(paths["/plants/{id}"].get.responses["200"].description).toBe("The plant is returned.");
     const args = ["run", "--project", "unit", pathOf("delete-plant.test.ts"), "-t", "returns the plant"];
     const PATH = [join(copy.folder, "node_modules/.bin"), process.env["PATH"]].join(delimiter);
-    const printed = await buildStep("vitest", args, { folder: copy.folder, environment: { PATH, NO_COLOR: "1" } });
-    expect(printed).toContain(`${carriages.length} passed`);
+    const output = await buildStep("vitest", args, { folder: copy.folder, environment: { PATH, NO_COLOR: "1" } });
+    expect(output).toContain(`${carriages.length} passed`);
   },
 );

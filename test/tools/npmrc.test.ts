@@ -5,11 +5,11 @@ import { projectFolder } from "../../packages/testing/src/process/child-program.
 import { startProgram } from "../../packages/testing/src/process/command-line.ts";
 import { createTempFolder } from "../../packages/testing/src/process/temp-folder.ts";
 
-// A package that requires a Node of the future represents those that require a newer one than the reader's.
+// A package that requires a future version of Node stands for all that require a newer one than the user's.
 
 test.each([
-  { name: "npm warns of a package that requires a newer Node by default", npmrc: false, warns: true },
-  { name: "npm does not warn of a package that requires a newer Node in this project", npmrc: true, warns: false },
+  { name: "by default, npm warns about a package that requires a newer Node", npmrc: false, warns: true },
+  { name: "in this project, npm does not warn about a package that requires a newer Node", npmrc: true, warns: false },
 ])("$name", async ({ npmrc, warns }) => {
   using folder = createTempFolder();
   mkdirSync(folder.file("newer"));

@@ -34,7 +34,7 @@ test.each(suites.filter(isFileSuite).flatMap(({ name, files }) => files.map((pat
   },
 );
 
-test(".ci/nightly runs the suites of the night, and no suite that the list lacks", () => {
+test(".ci/nightly runs all nightly suites, and only suites of the list", () => {
   const script = readFileSync(join(projectFolder, ".ci/nightly"), "utf8");
   const calls = /(?:night_(?:suite|on_node) "[^"]*"(?: \\\n)? +|suite -- )([a-z][a-z0-9-]*)/g;
   const named = [...script.matchAll(calls)].map(([, name]) => name);
@@ -48,34 +48,34 @@ const vitest = [process.execPath, "node_modules/vitest/vitest.mjs", "run"];
 
 test.each([
   {
-    name: "npm test runs both projects at once",
+    name: "npm test runs both suites in one run of vitest",
     chosen: ["unit", "old-contexts"],
     want: [[...vitest, "--project", "unit", "--project", "old-contexts", "--maxWorkers=6"]],
   },
   {
-    name: "suites of files get the fewest workers that any of them allows",
+    name: "suites that run together get the lowest number of workers of any of them",
     chosen: ["command", "postgres"],
     want: [[...vitest, "--project", "command", "--project", "postgres", "--maxWorkers=3"]],
   },
   {
-    name: "vitest chooses the workers of a suite without a number",
+    name: "vitest chooses the number of workers of a suite without one",
     chosen: ["load"],
     want: [[...vitest, "--project", "load"]],
   },
   {
-    name: "what a suite prepares must succeed first",
+    name: "the preparation of a suite runs first",
     chosen: ["frameworks"],
     prepare: ["tsc -p examples/frameworks"],
     want: [[...vitest, "--project", "frameworks"]],
   },
   {
-    name: "arguments go to vitest",
+    name: "arguments are passed to vitest",
     chosen: ["load"],
     args: ["-t", "a row"],
     want: [[...vitest, "--project", "load", "-t", "a row"]],
   },
   {
-    name: "arguments go to the program of a suite",
+    name: "arguments are passed to the program of a suite",
     chosen: ["h2spec"],
     args: ["--seed", "7"],
     want: [[process.execPath, "packages/http-engine/test/suites/h2spec/run.ts", "--seed", "7"]],
@@ -85,12 +85,12 @@ test.each([
   expect({ preparations, commands }).toEqual({ preparations: prepare, commands: want });
 });
 
-test("without a name it lists every suite", async () => {
+test("npm run suite lists all suites", async () => {
   const { exitCode, stdout } = await run();
   expect({ exitCode, stdout }).toEqual({ exitCode: 0, stdout: `${suites.map(describeSuite).join("\n")}\n` });
 });
 
-test("a suite is listed with what it tests, who runs it, why it is separate and what it needs", () => {
+test("describeSuite returns what a suite tests, what runs it, why it is separate and its requirements", () => {
   const suite: Suite = {
     kind: "program",
     name: "seeds",
@@ -110,7 +110,7 @@ test("--of prints the names of the suites of an occasion, in their order", async
   expect({ exitCode, stdout }).toEqual({ exitCode: 0, stdout: "unit\nold-contexts\n" });
 });
 
-test("--missing prints what is not installed, and how .ci/install-tools gets it", async () => {
+test("--missing prints requirements that are not installed, and how .ci/install-tools installs them", async () => {
   using folder = createTempFolder();
   symlinkSync("/bin/sh", folder.file("sh"));
   writeFileSync(folder.file("prometheus"), "#!/bin/sh\n", { mode: 0o755 });
@@ -128,15 +128,18 @@ test("--missing prints what is not installed, and how .ci/install-tools gets it"
 });
 
 test.each([
-  { words: ["postgers"], says: 'unknown suite "postgers": npm run suite lists them' },
-  { words: ["load", "crahs"], says: 'unknown suite "crahs": npm run suite lists them' },
-  { words: ["--", "test/deploy.test.ts"], says: "name a suite: npm run suite lists them" },
-  { words: ["--of", "dawn"], says: '--of must be followed by test, run or nightly, got "dawn"' },
-])("$words is refused before anything runs", async ({ words, says }) => {
-  expect(await run(...words)).toEqual({ exitCode: 2, stdout: "", stderr: `${says}\n` });
+  { words: ["postgers"], message: 'unknown suite "postgers"; "npm run suite" lists the suites' },
+  { words: ["load", "crahs"], message: 'unknown suite "crahs"; "npm run suite" lists the suites' },
+  {
+    words: ["--", "test/deploy.test.ts"],
+    message: 'the name of a suite is missing; "npm run suite" lists the suites',
+  },
+  { words: ["--of", "dawn"], message: '--of must be followed by test, run or nightly, got "dawn"' },
+])("npm run suite rejects $words before running anything", async ({ words, message }) => {
+  expect(await run(...words)).toEqual({ exitCode: 2, stdout: "", stderr: `${message}\n` });
 });
 
-test("a suite that fails ends with exit code 1, one that passes with 0", async () => {
+test("npm run suite exits with code 0 when a suite passes, and 1 when it fails", async () => {
   const passing = await run("unit", "--", "test/tools/watchdog.test.ts");
   expect({ exitCode: passing.exitCode, passed: passing.stdout.includes("1 passed") }).toEqual({
     exitCode: 0,

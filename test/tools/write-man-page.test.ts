@@ -7,11 +7,11 @@ import { projectFolder } from "../../packages/testing/src/process/child-program.
 
 const page = manPage();
 
-test("man/plantstore.1 is what npm run generate would write", () => {
+test("man/plantstore.1 is up to date", () => {
   expect(readFileSync(join(projectFolder, "man/plantstore.1"), "utf8")).toBe(page);
 });
 
-test("the page names every setting, and no line of it is a request that man(7) does not know", () => {
+test("the man page contains all settings, and only requests of man(7)", () => {
   const missing = Object.values(settings).filter(({ variable }) => !page.includes(variable));
   const requests = page.split("\n").flatMap((line) => /^[.']\S*/.exec(line) ?? []);
   expect({ missing, requests: [...new Set(requests)].toSorted() }).toEqual({

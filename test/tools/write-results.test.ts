@@ -14,18 +14,18 @@ function pageWith(numPassedTests: number, detail: string): string {
   return resultsPage(page, reportOf, "abc");
 }
 
-test("a result has its suite, counts, what they are of, day and commit, in place of the last one", () => {
+test("a new result replaces the counts, detail, day and commit of its suite", () => {
   expect(rowOf("h2spec", pageWith(1234, "as v1"))).toMatch(
     /^\| `h2spec` \| h2spec, .* Go's HPACK \(as v1\) \| 1,234 \| 2 \| 2026-01-02 \| abc \|$/,
   );
 });
 
-test("all else on the page stays", () => {
+test("a new result changes nothing else on the page", () => {
   const without = (text: string): string => text.replace(rowOf("h2spec", text) ?? "", "");
   expect(without(pageWith(5, "v2"))).toBe(without(page));
 });
 
-test("every row is of a suite whose result can be written", () => {
+test("the result of each suite on the page can be updated", () => {
   const rows = page.split("\n").filter((line) => line.startsWith("| `"));
   const report = { numPassedTests: 7, numFailedTests: 0 };
   const written = resultsPage(page, () => ({ report, day: "2026-01-02" }), "abc");

@@ -5,34 +5,34 @@ import { build, type OutputChunk, type Plugin } from "rolldown";
 import type { Entry } from "./entries.ts";
 import { type Manifest, projectFolder, readManifest } from "./manifest.ts";
 
-/** How {@link bundle} makes a bundle. */
+/** The options of {@link bundle}. */
 export interface BundleOptions {
   readonly hasSourceMaps?: boolean;
-  /** The packages that become part of the bundle. Others stay imports. */
+  /** The packages that become part of the bundle. Other packages remain imports. */
   readonly included?: readonly string[];
   /** Whether the bundle is a program, whose entries export nothing. */
   readonly isProgram?: boolean;
 }
 
-/** What {@link bundle} made. */
+/** The result of {@link bundle}. */
 export interface Bundle {
   /** The entries, by their paths in the folder of the bundle. */
   readonly entries: readonly Entry[];
-  /** The files whose code is in it. */
+  /** The source files that the bundle contains. */
   readonly files: readonly string[];
 }
 
 /**
- * Bundles a package's own code into few files.
+ * Bundles the code of a package into a few files.
  *
- * Node needs a third of a millisecond to find and read a module, and the gateway has two hundred: before the first
- * response that is as much as everything else it does. Dependencies stay imports, so that a user's `ConnectError` is
- * the package's. Nothing is minified, so that stack traces are readable.
+ * Node takes a third of a millisecond to find and read a module, and the gateway has two hundred, which would double the
+ * time to the first response. Dependencies remain imports, so that a user's `ConnectError` is the same class as the
+ * package's. The output is not minified, so that stack traces are readable.
  *
  * @param source - the folder that all files are in
  * @param files - the source files that are entries, by their paths in that folder
  * @param built - the folder to write to
- * @throws Error when the code imports a package that the manifest does not name, or a file of another package
+ * @throws Error when the code imports a package that the manifest does not declare, or a file of another package
  */
 export async function bundle(
   manifest: Manifest,
@@ -43,11 +43,11 @@ export async function bundle(
 ): Promise<Bundle> {
   const nameInSource = (file: string): string => builtPath(relative(source, file));
   const namesInPlace = new Set<string>();
-  // A module that looks for files beside itself keeps its place, so that the built one finds them too.
+  // A module that resolves files relative to itself keeps its path, so that the built one finds them too.
   const inPlace = {
     debugName: "in place",
     name: (file: string) => {
-      if (!looksBesideItself(file)) return null;
+      if (!resolvesRelativeFiles(file)) return null;
       namesInPlace.add(nameInSource(file));
       return nameInSource(file);
     },
@@ -56,7 +56,7 @@ export async function bundle(
     cwd: source,
     input: Object.fromEntries(files.map((file) => [nameInSource(join(source, file)), join(source, file)])),
     platform: "node",
-    // What is included includes what it imports.
+    // The imports of included packages are included, too.
     external: (specifier, importer = "") =>
       isBuiltin(specifier) ||
       !(
@@ -70,11 +70,11 @@ export async function bundle(
       importBuiltSiblings(included),
       ...(isProgram ? [includeLog, toAscii] : []),
     ],
-    // Entries export what their sources do, and nothing else.
+    // Entries have the same exports as their sources.
     preserveEntrySignatures: "strict",
     output: {
       dir: built,
-      // Unlike `require`, an import of a module of node makes node load what its lazy exports stand for.
+      // Unlike `require`, importing a module of node evaluates its lazy exports.
       ...(isProgram && { format: "cjs", strict: true }),
       minify: false,
       comments: !isProgram,
@@ -93,7 +93,7 @@ export async function bundle(
   };
 }
 
-/** Returns the packages that are loaded with a file, by itself or by other files of the bundle. */
+/** Returns the packages that a file of the bundle loads, directly or through other files of the bundle. */
 function importedPackages({ imports }: OutputChunk, chunks: readonly OutputChunk[]): string[] {
   const files = new Set(imports);
   for (const file of files) {
@@ -103,14 +103,14 @@ function importedPackages({ imports }: OutputChunk, chunks: readonly OutputChunk
 }
 
 const sharedChunks = [
-  // Of the gateway, what every call needs. Only modules that run without node: the gateway over Fetch loads this file, too.
+  // The modules of the gateway that every call needs. All run without node, because the gateway over Fetch loads them too.
   {
     name: "calls",
     test: /\/gateway\/src\/(?:exchange|fetch|messages|protocols|serve)\/(?!.*(?:entry|index)\.ts$)/,
   },
 ];
 
-/** Returns the path that a source file has in the folder of the bundle, without an ending. */
+/** Returns the path of a source file in the folder of the bundle, without its extension. */
 function builtPath(source: string): string {
   return source
     .replace(/^packages\//, "")
@@ -122,7 +122,7 @@ function isPath(specifier: string): boolean {
   return /^[./]/.test(specifier);
 }
 
-/** Returns whether a package of this project is imported. */
+/** Returns whether a specifier names a package of this project. */
 function isSibling(specifier: string): boolean {
   return specifier.startsWith("@plantstore/");
 }
@@ -131,7 +131,7 @@ function packageOf(specifier: string): string {
   return /^(?:@[^/]+\/)?[^/]+/.exec(specifier)?.[0] ?? "";
 }
 
-/** Refuses the import of a package that is not among the dependencies, and of a file of another package. */
+/** Rejects imports of packages that are not declared as dependencies, and of files of other packages. */
 function allowDeclaredImports({ dependencies, peerDependencies }: Manifest, included: readonly string[]): Plugin {
   const declared = new Set([...Object.keys({ ...dependencies, ...peerDependencies }), ...included]);
   return {
@@ -142,7 +142,7 @@ function allowDeclaredImports({ dependencies, peerDependencies }: Manifest, incl
         ? packageFolderOf(resolve(dirname(importer), specifier)) === packageFolderOf(importer)
         : isBuiltin(specifier) || declared.has(packageOf(specifier));
       if (isAllowed) return null;
-      throw new Error(`${importer} imports ${specifier}, which its package.json does not name`);
+      throw new Error(`${importer} imports ${specifier}, which its package.json does not declare`);
     },
   };
 }
@@ -152,8 +152,8 @@ function packageFolderOf(file: string): string {
 }
 
 /**
- * Imports what other packages of this project have built, instead of their entries for node: these would check the
- * installation once more, and wait for that at the top level, which no module may that CommonJS requires.
+ * Imports the built files of other packages of this project instead of their entries for node, which would check the
+ * installation again with a top-level await, and `require` cannot load a module with one.
  */
 function importBuiltSiblings(included: readonly string[]): Plugin {
   return {
@@ -169,7 +169,7 @@ function importBuiltSiblings(included: readonly string[]): Plugin {
   };
 }
 
-/** Includes what the log loads when it is opened, by a `require` of its own, which a bundle does not know as such. */
+/** Includes the modules that the log loads lazily by a `require` from `createRequire`, which the bundler cannot see. */
 const includeLog: Plugin = {
   name: "include log",
   transform: (code, file) =>
@@ -177,8 +177,8 @@ const includeLog: Plugin = {
 };
 
 /**
- * Writes ASCII alone: V8 keeps the text of a module in memory, and one character in a byte only if all need no more. Not
- * for characters within `String.raw`.
+ * Escapes all characters that are not ASCII: V8 keeps the source of a module in memory, with one byte for each character
+ * only if none needs two. Does not support such characters in `String.raw`.
  */
 const toAscii: Plugin = {
   name: "to ASCII",
@@ -186,6 +186,6 @@ const toAscii: Plugin = {
     code.replace(/[\u0080-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`),
 };
 
-function looksBesideItself(file: string): boolean {
+function resolvesRelativeFiles(file: string): boolean {
   return /new URL\([^;]*import\.meta\.url/.test(readFileSync(file, "utf8"));
 }

@@ -2,8 +2,8 @@ import { cpSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { projectFolder, publishedMembers, readManifest } from "./manifest.ts";
 
-// Completes dist/conformance as npm publishes it, where tsc has put the runner (packages/conformance/tsconfig.build.json):
-// node strips no types in node_modules. The servers of its table and what writes its cases stay in the checkout.
+// Completes dist/conformance, to which tsc has compiled the runner (packages/conformance/tsconfig.build.json), because
+// node does not strip types in node_modules. The servers and the generators of its cases are not published.
 
 const folder = "packages/conformance";
 const built = join(projectFolder, "dist/conformance");
@@ -12,7 +12,7 @@ const copies = {
   [`${folder}/cases`]: "cases",
   [`${folder}/proto`]: "proto",
   [`${folder}/README.md`]: "README.md",
-  // What the contract imports in addition to the types of protobuf itself.
+  // The imports of the contract, apart from the well-known types of protobuf.
   "packages/gateway/proto/google/api/annotations.proto": "proto/google/api/annotations.proto",
   "packages/gateway/proto/google/api/http.proto": "proto/google/api/http.proto",
   "packages/gateway/proto/google/api/httpbody.proto": "proto/google/api/httpbody.proto",

@@ -1,21 +1,21 @@
 import { copyFileSync, cpSync, globSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 
-// A package's own code is in lib/. Beside it, node/ has what node imports and requires instead: files that check what is
+// The code of a package is in lib/. Node imports and requires the files of node/ instead, which check that the peers are
 // installed and then load those of lib/, with types for CommonJS.
 
-/** An entry of a package, as it is built. */
+/** A built entry of a package. */
 export interface Entry {
-  /** Its path in `lib/` and `node/`, without an ending. */
+  /** Its path in `lib/` and `node/`, without an extension. */
   readonly path: string;
-  /** The names of its values. */
+  /** The names of the values that it exports. */
   readonly names: readonly string[];
   /** The packages that it loads immediately. */
   readonly packages: readonly string[];
 }
 
 /**
- * Writes the folder `node/` of a package: its entries, by `import` and by `require`, and their types for CommonJS.
+ * Writes the folder `node/` of a package: its entries for `import` and for `require`, and their types for CommonJS.
  *
  * @param optionalPeers - the packages that only some entries need
  */
@@ -26,7 +26,7 @@ export function writeNodeEntries(built: string, entries: readonly Entry[], optio
     const needed = packages.filter((name) => optionalPeers.includes(name));
     const check = `require("${requirements}")${needed.map((name) => `.check("${name}")`).join("")};`;
     writeFileSync(`${file}.js`, `"use strict";\n${check}\nmodule.exports = require("${code}");\n`);
-    // By `import` throughout: tsx makes CommonJS of what is required, which would load a second copy of the peers.
+    // Uses `import` only: tsx converts required files to CommonJS, which would load a second copy of the peers.
     const exported = `export const { ${names.join(", ")} } = await import("${code}");`;
     const checked = [
       `import requirements from "${requirements}";`,
@@ -41,7 +41,7 @@ export function writeNodeEntries(built: string, entries: readonly Entry[], optio
   }
 }
 
-/** Writes the commands of a package into its folder `node/`, where they first check what is installed. */
+/** Writes the commands of a package to its folder `node/`, where they first check that the peers are installed. */
 export function writeNodeCommands(built: string, paths: readonly string[]): void {
   for (const path of paths) {
     const { file, requirements, code } = nodeFile(built, path);
@@ -56,7 +56,7 @@ export function writeNodeCommands(built: string, paths: readonly string[]): void
   }
 }
 
-/** Makes the folder of a file in `node/`, and returns the file's path without its ending, and what it is to load. */
+/** Creates the folder of a file in `node/`. Returns the file's path without its extension, and the files to load. */
 function nodeFile(built: string, path: string): Readonly<Record<"file" | "requirements" | "code", string>> {
   const file = join(built, "node", path);
   mkdirSync(dirname(file), { recursive: true });

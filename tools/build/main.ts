@@ -7,46 +7,46 @@ import { packageFolders, pathsOf, projectFolder, publishedManifest, readManifest
 import { writeNotice } from "./notice.ts";
 import { bundleTypes } from "./types.ts";
 
-// Makes a folder in dist/ for each package as npm publishes it: `npm pack ./dist/gateway`. The package.json files of the
-// checkout name source files, so that everything in it runs without a build. conformance.ts makes dist/conformance.
+// Builds a folder in dist/ for each package, to be packed and published: `npm pack ./dist/gateway`. The package.json files
+// of the checkout name source files, so that it runs without a build. conformance.ts builds dist/conformance.
 
-/** Where tsc has put the declarations of all sources (tsconfig.build.json). */
+/** The folder to which tsc has written the declarations of all sources (tsconfig.build.json). */
 const declarations = join(projectFolder, "dist/types");
 
-/** What a package has in addition to its entries. */
-interface More {
-  /** Source files that no import leads to, because they are started as a thread. */
-  readonly started?: readonly string[];
-  /** The packages that are part of its code: it loads in pages without anything that only servers need. */
+/** The build options of a package. */
+interface PackageOptions {
+  /** Source files that are not imported, because they are started as a thread. */
+  readonly threads?: readonly string[];
+  /** Packages to bundle into its code, for one that browsers load: it must not depend on code that only servers need. */
   readonly included?: readonly string[];
-  /** Whether it has source maps, which are larger than all else; node reads them when it is told to. */
+  /** Whether to write source maps, which are larger than the code; node reads them with `--enable-source-maps`. */
   readonly hasSourceMaps?: boolean;
   /**
-   * The packages that its commands include, with what these import, so that they start from few files. Other commands
-   * are started from `node/`, which reports what an installation lacks.
+   * Packages to bundle into its commands, with their imports, so that they start from few files. Without them, commands
+   * start from `node/`, which reports missing peers.
    */
-  readonly ofCommands?: readonly string[];
-  /** Other files and folders of the project, with their place in the package. */
-  readonly others?: Readonly<Record<string, string>>;
-  /** Folders of `lib/` that nobody imports from. */
+  readonly includedInCommands?: readonly string[];
+  /** Other files and folders of the project, with their paths in the package. */
+  readonly files?: Readonly<Record<string, string>>;
+  /** Folders of `lib/` that cannot be imported. */
   readonly unexported?: readonly string[];
 }
 
-/** What packages have in addition, by their folders in dist/. */
-const additions: Readonly<Record<string, More>> = {
-  gateway: { hasSourceMaps: true, others: { "packages/gateway/proto/google": "proto/google" } },
+/** The build options of packages, by their folders in dist/. */
+const packageOptions: Readonly<Record<string, PackageOptions>> = {
+  gateway: { hasSourceMaps: true, files: { "packages/gateway/proto/google": "proto/google" } },
   "docs-page": {
     unexported: ["files"],
-    others: {
+    files: {
       "packages/docs-page/src/files": "lib/files",
-      // What reads CommonMark in the page is part of its script.
+      // The CommonMark parser is part of the page's script.
       "node_modules/marked/LICENSE": "lib/files/LICENSE-marked",
     },
   },
   "rest-client": { included: ["@plantstore/gateway"] },
   plantstore: {
-    started: ["src/stores/sqlite/worker.ts"],
-    ofCommands: [
+    threads: ["src/stores/sqlite/worker.ts"],
+    includedInCommands: [
       "@plantstore/auth",
       "@plantstore/docs-page",
       "@plantstore/gateway",
@@ -57,7 +57,7 @@ const additions: Readonly<Record<string, More>> = {
       "jose",
       "pino",
     ],
-    others: {
+    files: {
       "openapi.json": "openapi.json",
       man: "man",
       proto: "proto",
@@ -69,13 +69,20 @@ const additions: Readonly<Record<string, More>> = {
 };
 
 for (const [name, folder] of packageFolders) {
-  if (name !== "conformance") await buildPackage(name, folder, additions[name] ?? {});
+  if (name !== "conformance") await buildPackage(name, folder, packageOptions[name] ?? {});
 }
 
 async function buildPackage(
   name: string,
   folder: string,
-  { started = [], included = [], hasSourceMaps = false, ofCommands = [], others = {}, unexported = [] }: More,
+  {
+    threads = [],
+    included = [],
+    hasSourceMaps = false,
+    includedInCommands = [],
+    files = {},
+    unexported = [],
+  }: PackageOptions,
 ): Promise<void> {
   const source = join(projectFolder, folder);
   const manifest = readManifest(join(source, "package.json"));
@@ -83,9 +90,9 @@ async function buildPackage(
   const lib = join(built, "lib");
   const commands = pathsOf(manifest.bin);
   const imported = pathsOf(manifest.exports);
-  const startsFromNode = ofCommands.length === 0;
+  const startsFromNode = includedInCommands.length === 0;
   const inLib = [...imported, ...(startsFromNode ? commands : [])].map((path) => `src/${path}.ts`);
-  const { entries } = await bundle(manifest, source, [...inLib, ...started], lib, { hasSourceMaps, included });
+  const { entries } = await bundle(manifest, source, [...inLib, ...threads], lib, { hasSourceMaps, included });
   await bundleTypes(join(declarations, folder, "src"), imported, lib);
   writeNodeEntries(
     built,
@@ -94,14 +101,15 @@ async function buildPackage(
   );
   if (startsFromNode) writeNodeCommands(built, commands);
   else {
-    const files = [...commands.map((path) => `src/${path}.ts`), ...started];
+    const programs = [...commands.map((path) => `src/${path}.ts`), ...threads];
     const bin = join(built, "bin");
-    const { files: bundled } = await bundle(manifest, source, files, bin, { included: ofCommands, isProgram: true });
+    const options = { included: includedInCommands, isProgram: true };
+    const { files: bundled } = await bundle(manifest, source, programs, bin, options);
     writeFileSync(join(bin, "package.json"), '{ "type": "commonjs" }\n');
     writeNotice(readFileSync(join(source, "src/command/NOTICE"), "utf8"), bundled, join(bin, "NOTICE"));
   }
-  const texts = { [join(folder, "README.md")]: "README.md", LICENSE: "LICENSE" };
-  for (const [from, to] of Object.entries({ ...texts, ...others })) {
+  const commonFiles = { [join(folder, "README.md")]: "README.md", LICENSE: "LICENSE" };
+  for (const [from, to] of Object.entries({ ...commonFiles, ...files })) {
     cpSync(join(projectFolder, from), join(built, to), { recursive: true });
   }
   const commandFolder = startsFromNode ? "node" : "bin";
@@ -109,7 +117,7 @@ async function buildPackage(
   writeFileSync(join(built, "package.json"), `${JSON.stringify(published, null, 2)}\n`);
 }
 
-// The scripts of the docs page, as one for browsers.
+// Bundles the scripts of the docs page into one for browsers.
 const pageFiles = join(projectFolder, "dist/docs-page/lib/files");
 for (const file of globSync(join(pageFiles, "*.ts"))) rmSync(file);
 writeFileSync(join(pageFiles, "page.js"), writePageScript());

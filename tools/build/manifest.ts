@@ -8,17 +8,17 @@ export const projectFolder: string = resolve(import.meta.dirname, "../..");
 export interface Manifest {
   readonly name: string;
   readonly version: string;
-  /** Of the project alone: the address of its repository, from which all others follow. */
+  /** The URL of the repository, in the package.json of the project only; other URLs are derived from it. */
   readonly repository?: string;
   readonly exports: Readonly<Record<string, string>>;
   readonly bin?: Readonly<Record<string, string>>;
   readonly dependencies?: Readonly<Record<string, string>>;
   readonly peerDependencies?: Readonly<Record<string, string>>;
-  /** The optional ones. */
+  /** The optional peers. */
   readonly peerDependenciesMeta?: Readonly<Record<string, object>>;
 }
 
-/** The folders of the packages in the checkout, by the names of their folders in dist/. Each follows those that it needs. */
+/** The folders of the packages in the checkout, by the names of their folders in dist/, dependencies first. */
 export const packageFolders: ReadonlyMap<string, string> = new Map([
   ...["gateway", "http-engine", "docs-page", "rest-client", "auth", "telemetry", "proxy", "conformance"].map(
     (name) => [name, `packages/${name}`] as const,
@@ -26,7 +26,7 @@ export const packageFolders: ReadonlyMap<string, string> = new Map([
   ["plantstore", "."],
 ]);
 
-/** The members of a package.json that are about the checkout, and are not published. */
+/** The members of a package.json that concern only the checkout and are not published. */
 const unpublished = new Set(["private", "workspaces", "scripts", "devDependencies", "allowScripts"]);
 
 /** Reads a package.json of the checkout, in which exports and commands are source files. */
@@ -34,7 +34,7 @@ export function readManifest(file: string): Manifest {
   return JSON.parse(readFileSync(file, "utf8"));
 }
 
-/** Returns the paths in the package, without endings, of those exports or commands that are code. */
+/** Returns the paths in the package, without extensions, of the exports or commands that are source files. */
 export function pathsOf(files: Readonly<Record<string, string>> = {}): readonly string[] {
   return Object.values(files).flatMap((file) => pathOf(file) ?? []);
 }
@@ -43,12 +43,12 @@ function pathOf(source: string): string | undefined {
   return /^\.\/src\/(.*)\.ts$/.exec(source)?.[1];
 }
 
-/** Returns what a subpath leads to: in node to a file that first checks what is installed, else to the code itself. */
+/** Returns the conditions of an export: node loads a file that first checks for peers, others load the code directly. */
 function builtExport(source: string): object | string {
   const path = pathOf(source);
   if (path === undefined) return source;
   return {
-    // For bundlers, which leave out what is not used when they see the code itself.
+    // For bundlers, which can remove unused code only from the code itself.
     module: `./lib/${path}.js`,
     require: { types: `./node/${path}.d.ts`, default: `./node/${path}.js` },
     types: `./lib/${path}.d.ts`,
@@ -57,7 +57,7 @@ function builtExport(source: string): object | string {
   };
 }
 
-/** Returns the members for tools that know no `exports`, such as TypeScript with `node10`. */
+/** Returns the members for tools that do not support `exports`, such as TypeScript with `node10`. */
 function membersBeforeExports(exports: Manifest["exports"]): object {
   const paths = Object.entries(exports).flatMap(([subpath, source]) => {
     const path = pathOf(source);
@@ -71,7 +71,7 @@ function membersBeforeExports(exports: Manifest["exports"]): object {
   };
 }
 
-/** Returns where a package is found, if the project has an address: one value, in its own package.json. */
+/** Returns the URLs of a package, derived from the URL of the repository; none without that. */
 export function publishedAddresses(repository: string | undefined, directory: string): object {
   if (repository === undefined) return {};
   return {
@@ -81,18 +81,18 @@ export function publishedAddresses(repository: string | undefined, directory: st
   };
 }
 
-/** What a published package.json depends on, apart from that of the checkout. */
+/** The build options that affect a published package.json. */
 export interface Publishing {
-  /** The packages that its code includes, which are not installed with it. */
+  /** The packages that are bundled into its code and therefore not dependencies. */
   readonly included: readonly string[];
   /** The folder that commands are started from. */
   readonly commandFolder: string;
-  /** Folders of `lib/` that nobody imports from. */
+  /** Folders of `lib/` that cannot be imported. */
   readonly unexported: readonly string[];
 }
 
 /**
- * Returns the package.json that is published: exports and commands are built files, and nothing is about the checkout.
+ * Returns the package.json to publish: exports and commands are built files, and members for the checkout are removed.
  *
  * @param folder - the folder of the package in the checkout
  */
@@ -103,12 +103,12 @@ export function publishedManifest(
 ): object {
   const dependencies = Object.entries(manifest.dependencies ?? {}).filter(([name]) => !included.includes(name));
   const exported = Object.entries(manifest.exports).map(([subpath, source]) => [subpath, builtExport(source)]);
-  // Without "./", which npm would remove, with a warning.
+  // Without "./", which npm would remove with a warning.
   const commands = Object.entries(manifest.bin ?? {}).map(([name, source]) => [
     name,
     `${commandFolder}/${pathOf(source)}.js`,
   ]);
-  // For the other packages, which import the built code itself.
+  // For the other packages, which import the built code directly.
   const code = [["./lib/*", "./lib/*"], ...unexported.map((name) => [`./lib/${name}/*`, null])];
   return {
     ...publishedMembers(manifest, folder),
@@ -119,7 +119,7 @@ export function publishedManifest(
   };
 }
 
-/** Returns the members of a package.json that are published as they are, and where the package is found. */
+/** Returns the members of a package.json that are published unchanged, and the URLs of the package. */
 export function publishedMembers(manifest: Manifest, folder: string): object {
   const { repository } = readManifest(join(projectFolder, "package.json"));
   return {

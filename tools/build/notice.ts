@@ -4,9 +4,9 @@ import { join } from "node:path";
 const line = `\n${"-".repeat(72)}\n\n`;
 
 /**
- * Writes which packages have code in a bundle, with their versions and licences, behind a text that is the same for all.
+ * Writes the notices of a bundle: a fixed text, then the packages in the bundle with their versions and licences.
  *
- * @param files - the files whose code is in the bundle
+ * @param files - the source files of the bundle
  */
 export function writeNotice(text: string, files: readonly string[], to: string): void {
   const folders = new Set(files.map((file) => /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+/.exec(file)?.[0]));

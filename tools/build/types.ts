@@ -2,7 +2,7 @@ import { dirname, join, resolve } from "node:path";
 import { rolldown } from "rolldown";
 import { dts } from "rolldown-plugin-dts";
 
-// Sources name each other by `.ts`, and so do their declarations.
+// Declarations import each other with the extension `.ts`, like their sources.
 const declarationsOfSources = {
   name: "declarations-of-sources",
   resolveId: {
@@ -14,11 +14,11 @@ const declarationsOfSources = {
 } as const;
 
 /**
- * Rolls up the types that a package's entries lead to: a file for each entry, and what several of them need in
- * `types/`. Names that no entry exports stay inside.
+ * Rolls up the types of a package's entries: a file for each entry, and shared types in `types/`. Names that no entry
+ * exports remain internal.
  *
- * @param declarations - the folder of the package's declarations, as tsc makes them
- * @param paths - the entries, by their paths in that folder without an ending
+ * @param declarations - the folder of the package's declarations that tsc has written
+ * @param paths - the entries, by their paths in that folder without an extension
  * @param built - the folder to write to
  */
 export async function bundleTypes(declarations: string, paths: readonly string[], built: string): Promise<void> {

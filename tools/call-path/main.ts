@@ -1,4 +1,4 @@
-// Prints the modules that a warm call of DeletePlant enters, in order: one line for each way to call it. Run it by
+// Prints the modules that a warm call of DeletePlant enters, in order: one line for each protocol and format. Usage:
 // `node --import ./tools/call-path/record-modules.ts tools/call-path/main.ts`.
 import { createHttpEngine } from "../../packages/http-engine/src/index.ts";
 import { createGateway } from "../../packages/gateway/src/index.ts";
@@ -23,7 +23,7 @@ for (const format of Object.values(wireFormats)) {
   const [httpVersion] = format.httpVersions;
   if (httpVersion === undefined) throw new TypeError(`${format.name} has no HTTP version`);
   const request = deletePlantRequest(format, 7n, []);
-  // The first call opens the connection and prepares the targets and codecs.
+  // The first call opens the connection and prepares targets and codecs.
   await connections.exchange(address, httpVersion, request);
   const path: string[] = [];
   globalThis.moduleEntered = (module) => {

@@ -1,4 +1,4 @@
-// Preloaded by `--import`: makes each function of the gateway report its module when it is entered.
+// Preloaded with `--import`: instruments each function of the gateway to report its module when it is called.
 import { readFileSync } from "node:fs";
 import { registerHooks } from "node:module";
 import { join, relative } from "node:path";
@@ -7,11 +7,11 @@ import { parseAst } from "rolldown/parseAst";
 import { childrenOf, isNode, isType, type Node } from "../mutants/syntax.ts";
 
 declare global {
-  /** Called with the module of each function that is entered, while a call is recorded. */
+  /** Called with the module of each function that is called, while a call is recorded. */
   var moduleEntered: ((module: string) => void) | undefined;
 }
 
-/** Folders of the gateway that are one module. A folder that is not listed is a module by itself. */
+/** Folders of the gateway that belong to one module. Each other folder is a separate module. */
 const moduleOfFolder: Readonly<Record<string, string>> = {
   "create-gateway.ts": "serve",
   exchange: "engine",
@@ -32,13 +32,13 @@ registerHooks({
   load(url, context, nextLoad) {
     const module = url.startsWith("file:") && url.endsWith(".ts") ? moduleOf(fileURLToPath(url)) : undefined;
     if (module === undefined) return nextLoad(url, context);
-    const source = withReports(readFileSync(fileURLToPath(url), "utf8"), module);
+    const source = instrument(readFileSync(fileURLToPath(url), "utf8"), module);
     return { format: "module-typescript", source, shortCircuit: true };
   },
 });
 
 /** Returns a TypeScript source in which each function first calls `globalThis.moduleEntered`. */
-function withReports(source: string, module: string): string {
+function instrument(source: string, module: string): string {
   const report = `globalThis.moduleEntered?.(${JSON.stringify(module)})`;
   const insertions: { readonly at: number; readonly code: string }[] = [];
   const visit = (node: Node): void => {

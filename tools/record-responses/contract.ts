@@ -10,14 +10,14 @@ import { authorized, testVerifier } from "../../test/support/server/plant-server
 import { wireFormats } from "../../packages/testing/src/gateway/wire-format.ts";
 import type { NamedRequest } from "./named-request.ts";
 
-/** Plants that stay after their deletion, so that each transport finds the same ones. */
+/** Plants that still exist after their deletion, so that each transport finds the same ones. */
 class Perennials extends Set<bigint> {
   override delete(id: bigint): boolean {
     return this.has(id);
   }
 }
 
-/** The options of a gateway that serves the plant store, without what belongs to its process. */
+/** Returns the options of a gateway that serves the plant store, without a log or readiness checks. */
 export function contractOptions(): GatewayOptions {
   const store = openSituationStore(new Perennials([plant]));
   return servePlants({ store, verifier: testVerifier, readiness: new Readiness({}), log: silentLog });

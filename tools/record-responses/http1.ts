@@ -40,7 +40,7 @@ export class Http1Recorder implements Disposable {
   }
 }
 
-/** Returns the bytes of one response, or of several, as text. Chunks are joined: their borders depend on timing. */
+/** Returns the bytes of one or more responses as text. Chunks are joined, because their boundaries depend on timing. */
 export function renderHttp1(bytes: Buffer): string {
   const headEnd = bytes.indexOf("\r\n\r\n");
   if (headEnd < 0) return bytes.byteLength === 0 ? "" : `${renderBytes(bytes)}\n`;
@@ -53,7 +53,7 @@ export function renderHttp1(bytes: Buffer): string {
   return `${head}\n(chunks) ${renderBytes(data)}\n${renderBytes(rest)}\n`;
 }
 
-/** Joins the chunks of a body. @returns their data, and what follows the last one: the trailer section */
+/** Joins the chunks of a body. @returns their data, and the bytes after the last one: the trailer section */
 function joinChunks(body: Buffer): { readonly data: Buffer; readonly rest: Buffer } {
   const chunks: Buffer[] = [];
   for (let at = 0; ;) {

@@ -12,14 +12,14 @@ import {
 } from "../../packages/testing/src/carriers/http2-frames.ts";
 import { renderBytes, renderFields } from "./render.ts";
 
-/** Bytes of the largest frame that every server accepts (RFC 9113 §4.2). */
+/** The size of the largest frame that every server accepts (RFC 9113 §4.2). */
 const frameBytesMax = 16_384;
 const streamIdMax = 2 ** 31 - 1;
 
-/** Records responses of HTTP/2: every frame of a stream, header blocks both decoded and as they were sent. */
+/** Records responses of HTTP/2: all frames of a stream, with header blocks decoded and as bytes. */
 export class Http2Recorder implements Disposable {
   readonly #address: Address;
-  /** Whether header blocks are shown as bytes: not those of node, which have its clock in them. */
+  /** Whether header blocks are also shown as bytes; not for node, whose blocks contain the current date. */
   readonly #showsBlocks: boolean;
   #connection: FrameConnection | undefined;
   #decoder = new HpackDecoder(Infinity);
@@ -42,7 +42,7 @@ export class Http2Recorder implements Disposable {
     return await this.recordFields([...pseudo, [":authority", host], ...fields], body);
   }
 
-  /** Sends a header list as it is, which need not be that of a request. */
+  /** Sends a header list unchanged, which may be an invalid one. */
   async recordFields(fields: readonly Field[], body: Uint8Array | undefined): Promise<string> {
     const connection = (this.#connection ??= await this.#open());
     const streamId = (this.#streamId += 2);
@@ -59,7 +59,7 @@ export class Http2Recorder implements Disposable {
     this.#streamId = -1;
     const windowBytes = Buffer.alloc(4);
     windowBytes.writeUInt32BE(streamIdMax - 65_535);
-    // SETTINGS_INITIAL_WINDOW_SIZE, and the window of the connection: no response waits for more.
+    // SETTINGS_INITIAL_WINDOW_SIZE and the window of the connection are large enough for any response.
     const setting = Buffer.of(0, 4, 0x7f, 0xff, 0xff, 0xff);
     connection.send(frame(frameType.settings, 0, 0, setting), frame(frameType.windowUpdate, 0, 0, windowBytes));
     return connection;
@@ -77,7 +77,7 @@ export class Http2Recorder implements Disposable {
       if (next.streamId !== streamId) continue;
       const ends = next.type !== frameType.resetStream && (next.flags & frameFlag.endStream) !== 0;
       if (next.type === frameType.data) data.push(next.payload);
-      // Frames of data are joined: how many there are depends on timing.
+      // DATA frames are joined, because their number depends on timing.
       if ((next.type !== frameType.data || ends) && data.length > 0) {
         lines.push(`DATA ${renderBytes(Buffer.concat(data.splice(0)))}\n`);
       }

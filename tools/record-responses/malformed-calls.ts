@@ -7,8 +7,8 @@ import { streamRequests } from "./streams.ts";
 
 const waterBed = "/greenhouse.v1.GreenhouseService/WaterBed";
 
-/** Calls as clients should make them: each of them becomes several malformed ones. */
-const goodCalls: readonly HttpRequest[] = [
+/** Valid calls, each of which is the basis of several malformed ones. */
+const validCalls: readonly HttpRequest[] = [
   ...Object.values(wireFormats).map((format) => {
     if (format.protocol !== "rest") {
       return rpcRequest(format, encodeMessage(format, WaterBedRequestSchema, { bed: 7n, liters: 3 }), [], waterBed);
@@ -68,7 +68,7 @@ const fields: readonly Field[] = [
 
 const methods = ["GET", "HEAD", "PUT", "PATCH", "DELETE", "OPTIONS", "BREW"];
 
-const spoilers: readonly ((dice: Dice, request: HttpRequest) => HttpRequest)[] = [
+const corruptions: readonly ((dice: Dice, request: HttpRequest) => HttpRequest)[] = [
   (dice, request) => withBody(request, (body) => body.subarray(0, dice.roll(body.byteLength + 1))),
   (dice, request) => withBody(request, (body) => flipBit(dice, body)),
   (dice, request) => withBody(request, (body) => Buffer.concat([body, dice.bytes(8)])),
@@ -81,15 +81,15 @@ const spoilers: readonly ((dice: Dice, request: HttpRequest) => HttpRequest)[] =
   (dice, request) => withField(request, ...dice.oneOf(fields)),
   (dice, request) => withField(request, ...dice.oneOf(fields)),
   (dice, request) => ({ ...request, httpMethod: dice.oneOf(methods) }),
-  (dice, request) => ({ ...request, path: spoilPath(dice, request.path) }),
-  (dice, request) => ({ ...request, path: spoilPath(dice, request.path) }),
+  (dice, request) => ({ ...request, path: corruptPath(dice, request.path) }),
+  (dice, request) => ({ ...request, path: corruptPath(dice, request.path) }),
 ];
 
-/** 200 calls that are malformed somewhere, from fixed seeds; a few of them are still right. */
+/** 200 calls with one or two random corruptions, from fixed seeds; a few of them are still valid. */
 export const malformedCalls: readonly NamedRequest[] = Array.from({ length: 200 }, (_, seed) => {
   const dice = new Dice(seed);
-  let request = dice.oneOf(goodCalls);
-  for (let left = 1 + dice.roll(2); left > 0; left--) request = dice.oneOf(spoilers)(dice, request);
+  let request = dice.oneOf(validCalls);
+  for (let remaining = 1 + dice.roll(2); remaining > 0; remaining--) request = dice.oneOf(corruptions)(dice, request);
   return { ...request, name: `seed ${seed}: ${request.httpMethod} ${request.path}` };
 });
 
@@ -108,7 +108,7 @@ function flipBit(dice: Dice, body: Buffer): Buffer {
   return flipped;
 }
 
-function spoilPath(dice: Dice, path: string): string {
+function corruptPath(dice: Dice, path: string): string {
   const at = 1 + dice.roll(path.length);
   const piece = dice.oneOf(["/", "%", "%2F", "%zz", "?", "?bed=8", "&x=y", "a", ":", ".", "//", "\\", "%C0%B7"]);
   return dice.oneOf([path.slice(0, at), path.toLowerCase(), `${path}/`, path.slice(0, at) + piece + path.slice(at)]);

@@ -8,10 +8,10 @@ import { Http2Recorder } from "./http2.ts";
 import { renderBytes } from "./render.ts";
 import { streamingOptions } from "./streams.ts";
 
-/** How many requests that are malformed as HTTP are sent over each version. */
+/** How many requests with malformed HTTP are sent over each version. */
 const requests = 200;
 
-/** Sends requests that are malformed as HTTP to the gateway's own servers. @returns the records, by HTTP version */
+/** Sends requests with malformed HTTP to the gateway's servers. @returns the records, by HTTP version */
 export async function recordMalformedHttp(): Promise<Readonly<Record<"http1" | "http2", string>>> {
   const gateway = createGateway({ engine: createHttpEngine(), ...streamingOptions, onFault: () => {} });
   const address = await gateway.listen({ host: "127.0.0.1" });
@@ -27,13 +27,13 @@ async function recordAll(address: Address, record: (address: Address, dice: Dice
   return records.join("\n");
 }
 
-const goodHead = [
+const validHead = [
   "POST /beds/7:water HTTP/1.1",
   "host: gateway.example",
   "content-type: application/json",
   "content-length: 12",
 ];
-const goodBody = '{"liters":3}';
+const validBody = '{"liters":3}';
 
 const lines = [
   "content-length: 3",
@@ -71,25 +71,25 @@ const firstLines = [
 
 async function recordHttp1(address: Address, dice: Dice): Promise<string> {
   using connection = await openHttp1(address);
-  const sent = spoilHead(dice);
-  // The end of the client's side, so that the server waits for nothing.
-  connection.socket.end(sent);
-  return `${renderBytes(sent)}\n${renderHttp1(await connection.readToEnd())}`;
+  const request = corruptHead(dice);
+  // Half-closes the connection, so that the server does not wait for more.
+  connection.socket.end(request);
+  return `${renderBytes(request)}\n${renderHttp1(await connection.readToEnd())}`;
 }
 
-function spoilHead(dice: Dice): Buffer {
-  const head = [...goodHead];
-  for (let left = 1 + dice.roll(2); left > 0; left--) {
+function corruptHead(dice: Dice): Buffer {
+  const head = [...validHead];
+  for (let remaining = 1 + dice.roll(2); remaining > 0; remaining--) {
     const at = dice.roll(head.length);
     if (at === 0) head[0] = dice.oneOf(firstLines);
     else head.splice(at, dice.roll(2), dice.oneOf(lines));
   }
-  const bytes = Buffer.from(`${head.join(dice.roll(12) === 0 ? "\n" : "\r\n")}\r\n\r\n${goodBody}`, "latin1");
+  const bytes = Buffer.from(`${head.join(dice.roll(12) === 0 ? "\n" : "\r\n")}\r\n\r\n${validBody}`, "latin1");
   if (dice.roll(4) === 0) bytes[dice.roll(bytes.byteLength)] = dice.roll(256);
   return dice.roll(8) === 0 ? bytes.subarray(0, dice.roll(bytes.byteLength)) : bytes;
 }
 
-const goodFields: readonly Field[] = [
+const validFields: readonly Field[] = [
   [":method", "POST"],
   [":path", "/beds/7:water"],
   [":scheme", "http"],
@@ -127,12 +127,12 @@ const fields: readonly Field[] = [
 
 async function recordHttp2(address: Address, dice: Dice): Promise<string> {
   using recorder = new Http2Recorder(address, true);
-  const list = [...goodFields];
-  for (let left = 1 + dice.roll(2); left > 0; left--) {
+  const list = [...validFields];
+  for (let remaining = 1 + dice.roll(2); remaining > 0; remaining--) {
     const field = dice.oneOf(fields);
     const known = list.findIndex(([name]) => name === field[0]);
     if (known >= 0 && dice.roll(4) > 0) list[known] = field;
     else list.splice(dice.roll(4) === 0 ? dice.roll(list.length) : list.length, 0, field);
   }
-  return await recorder.recordFields(list, Buffer.from(goodBody));
+  return await recorder.recordFields(list, Buffer.from(validBody));
 }

@@ -1,6 +1,6 @@
 import type { HttpRequest } from "../../packages/testing/src/carriers/exchange.ts";
 
-/** A request, and the name under which its response is recorded. */
+/** A request with the name under which its response is recorded. */
 export interface NamedRequest extends HttpRequest {
   readonly name: string;
 }

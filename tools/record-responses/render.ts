@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 
-/** Bytes of a body that are shown before the rest is replaced by its hash. */
+/** How many bytes of a body are shown; the rest is replaced by a hash. */
 const shownBytesMax = 2048;
 
-/** Returns bytes as text in which each byte can be told: what is not printable ASCII is escaped. */
+/** Returns bytes as text, with all bytes escaped that are not printable ASCII. */
 export function renderBytes(bytes: Uint8Array): string {
   const shown = escape(Buffer.from(bytes.subarray(0, shownBytesMax)).toString("latin1"));
   if (bytes.byteLength <= shownBytesMax) return shown;
@@ -11,12 +11,12 @@ export function renderBytes(bytes: Uint8Array): string {
   return `${shown}… (${bytes.byteLength} bytes, SHA-256 ${hash})`;
 }
 
-/** Returns header or trailer fields, one on each line, without what differs from run to run. */
+/** Returns header or trailer fields, one on each line, with the values masked that differ from run to run. */
 export function renderFields(fields: readonly (readonly [name: string, value: string])[]): string {
   return fields.map(([name, value]) => `${maskField(`${escape(name)}: ${escape(value)}`)}\n`).join("");
 }
 
-/** Masks a line of a header: node sends the date of its own clock. */
+/** Masks the date that node sends. */
 export function maskField(line: string): string {
   return line.replace(/^(date: ).*/i, "$1(masked)");
 }

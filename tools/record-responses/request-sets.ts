@@ -17,11 +17,11 @@ import { malformedCalls } from "./malformed-calls.ts";
 import type { NamedRequest } from "./named-request.ts";
 import { streamingOptions, streamRequests } from "./streams.ts";
 
-/** A gateway that is served, and the requests to send to it. Dispose of it after its servers. */
+/** A gateway and the requests to send to it. Dispose of it after its servers. */
 export interface OpenRequestSet extends AsyncDisposable {
   readonly gateway: Gateway;
   readonly requests: readonly NamedRequest[];
-  /** Returns what the hooks of the gateway were called with since the last call, as text. */
+  /** Returns the arguments of all calls of the gateway's hooks since the last call of this method, as text. */
   takeEvents(): Promise<string>;
 }
 
@@ -42,7 +42,7 @@ const unaryCalls: readonly NamedRequest[] = Object.values(wireFormats).flatMap((
   return rows.map((row) => ({ ...row.request(format), name: `${row.name} by ${format.name}` }));
 });
 
-/** Every set of requests, by the names of the files in which its responses are recorded. */
+/** All sets of requests, by the names of the files in which their responses are recorded. */
 export const requestSets: readonly { readonly name: string; readonly open: () => Promise<OpenRequestSet> }[] = [
   { name: "corpus", open: () => openSet(kitchenSinkOptions, corpus) },
   { name: "transcoding", open: () => openSet(echoOptions, transcoding) },

@@ -15,7 +15,7 @@ import { encodeEnvelope } from "../../packages/testing/src/gateway/envelope.ts";
 import { type WireFormat, wireFormats } from "../../packages/testing/src/gateway/wire-format.ts";
 import type { NamedRequest } from "./named-request.ts";
 
-/** The options of a gateway of the greenhouse, without interceptors, whose sensors are named like what they do. */
+/** The options of a gateway for the greenhouse, without interceptors. The name of a sensor is an order for the handler. */
 export const streamingOptions: GatewayOptions = {
   readMaxBytes,
   routes: (router) =>
@@ -53,7 +53,7 @@ async function* controlClimate(
   }
 }
 
-/** The path and the messages of a call. */
+/** The RPC and the messages of a call. */
 interface Call {
   readonly name: string;
   readonly rpc: string;
@@ -86,15 +86,15 @@ const calls: readonly Call[] = [
   ]),
 ];
 
-/** How the messages of a call are sent, and what is wrong with them. */
-interface Manner {
+/** How the messages of a call are sent, and how they are malformed. */
+interface Variant {
   readonly name: string;
   readonly header?: (format: WireFormat) => readonly Field[];
   readonly envelop?: (message: Uint8Array) => Uint8Array;
-  readonly spoil?: (body: Buffer) => Uint8Array;
+  readonly corrupt?: (body: Buffer) => Uint8Array;
 }
 
-const manners: readonly Manner[] = [
+const variants: readonly Variant[] = [
   { name: "" },
   { name: ", compressed", header: (format) => encoding(format, "gzip"), envelop: zipped },
   { name: ", to be compressed", header: (format) => accepting(format, "gzip") },
@@ -103,32 +103,32 @@ const manners: readonly Manner[] = [
   { name: ", with a deadline", header: (format) => [format.timeout?.(60_000) ?? ["x", "y"]] },
   { name: ", with a deadline that has passed", header: (format) => [format.timeout?.(0) ?? ["x", "y"]] },
   { name: ", with a deadline that is malformed", header: (format) => [[timeoutName(format), "soon"]] },
-  { name: ", cut short", spoil: (body) => body.subarray(0, -3) },
+  { name: ", truncated", corrupt: (body) => body.subarray(0, -3) },
   { name: ", with reserved flags", envelop: (message) => encodeEnvelope(6, message) },
   { name: ", with a malformed message", envelop: () => encodeEnvelope(0, Buffer.from("\x7f{")) },
 ];
 
-/** Calls of every kind of stream in every RPC protocol. */
+/** Calls of each kind of stream in each RPC protocol. */
 export const streamRequests: readonly NamedRequest[] = Object.values(wireFormats)
   .filter(({ protocol }) => protocol !== "rest")
-  .flatMap((format) => calls.flatMap((call) => manners.map((manner) => toRequest(asStream(format), call, manner))));
+  .flatMap((format) => calls.flatMap((call) => variants.map((variant) => toRequest(asStream(format), call, variant))));
 
-/** Streams of Connect have a content type of their own. */
+/** Streams of Connect have another content type than unary calls. */
 function asStream(format: WireFormat): WireFormat {
   if (format.protocol !== "connect") return format;
   return { ...format, contentType: `application/connect+${format.codec}` };
 }
 
-function toRequest(format: WireFormat, { name, rpc, messages }: Call, manner: Manner): NamedRequest {
-  const { header, envelop = (message) => encodeEnvelope(0, message), spoil = (body) => body } = manner;
+function toRequest(format: WireFormat, { name, rpc, messages }: Call, variant: Variant): NamedRequest {
+  const { header, envelop = (message) => encodeEnvelope(0, message), corrupt = (body) => body } = variant;
   const encoded = messages.map(([text, count = 1]) =>
     rpc === "WatchReadings"
       ? encode(format, WatchReadingsRequestSchema, { sensor: text, count })
       : encode(format, ReadingSchema, { sensor: text, degreesCelsius: 1.5 }),
   );
-  const body = spoil(Buffer.concat(encoded.map(envelop)));
+  const body = corrupt(Buffer.concat(encoded.map(envelop)));
   return {
-    name: `${name}${manner.name} by ${format.name}`,
+    name: `${name}${variant.name} by ${format.name}`,
     httpMethod: "POST",
     path: `/greenhouse.v1.GreenhouseService/${rpc}`,
     header: [["content-type", format.contentType ?? ""], ...format.header, ...(header?.(format) ?? [])],

@@ -6,23 +6,23 @@ import { isFileSuite } from "../../packages/testing/src/suite.ts";
 import { suites } from "../../test/suites/suites.ts";
 import { projectFolder } from "../build/manifest.ts";
 
-/** What vitest reports, as far as it is read here. */
+/** The part of vitest's report that is used here. */
 interface Report {
   readonly testResults: readonly { readonly name: string; readonly assertionResults: readonly unknown[] }[];
 }
 
-/** The suites that need nothing but `npm ci` to list their tests. */
+/** The suites that require only `npm ci` to list their tests. */
 const names = suites
   .filter(isFileSuite)
   .filter(({ needs, prepare }) => needs === undefined && prepare === undefined)
   .map(({ name }) => name);
 
-/** Returns how many tests each file has, a line for each, and each suite in all. Runs none of them. */
+/** Returns the number of tests in each file and suite, one a line, without running them. */
 export function countTests(): string {
   const folder = mkdtempSync(join(tmpdir(), "test-counts-"));
   const lines = names.flatMap((project) => {
     const file = join(folder, `${project}.json`);
-    // No test has this name, so that all of them are counted as skipped.
+    // No test has this name, so all of them are counted as skipped.
     const options = ["-t", "^$", "--maxWorkers=2", "--reporter=json", `--outputFile=${file}`];
     execFileSync("npx", ["vitest", "run", "--project", project, ...options], { cwd: projectFolder, stdio: "ignore" });
     const { testResults }: Report = JSON.parse(readFileSync(file, "utf8"));

@@ -6,13 +6,13 @@ import { join } from "node:path";
 import { packageFolders, projectFolder as project, readManifest } from "../build/manifest.ts";
 import { manifests } from "./texts.ts";
 
-/** Where the files of a release are: a tarball for each package, sbom.json, RELEASE_NOTES.md and SHA256SUMS. */
+/** The folder of a release's files: a tarball for each package, sbom.json, RELEASE_NOTES.md and SHA256SUMS. */
 export const releaseFolder: string = join(project, "dist/release");
 
-/** Npm's standard output may hold the whole bill of materials, half a megabyte today. */
+/** The output of `npm sbom` is half a megabyte today. */
 const outputLimitBytes = 16 * 1024 * 1024;
 
-/** The folders in dist/ that become packages, after those that they need. */
+/** The folders in dist/ that become packages, dependencies first. */
 const folders = [...packageFolders.keys()].map((name) => `./dist/${name}`);
 
 /** Returns the names of the packages, in the same order. */
@@ -20,12 +20,12 @@ function packageNames(): string[] {
   return manifests.map((manifest) => readManifest(join(project, manifest)).name);
 }
 
-/** Returns the name that npm gives the tarball of a package. */
+/** Returns the name of the tarball that npm packs for a package. */
 function tarballName(name: string, version: string): string {
   return `${name.replace("@", "").replace("/", "-")}-${version}.tgz`;
 }
 
-/** Makes the files of a release from what `npm run build` has built. */
+/** Writes the files of a release from the output of `npm run build`. */
 export function makeArtifacts(version: string, notes: string): void {
   execFileSync("npm", ["pack", "--silent", "--pack-destination", releaseFolder, ...folders], {
     cwd: project,
@@ -49,10 +49,10 @@ function checksums(folder: string): string {
   return lines.join("");
 }
 
-/** Returns what an installation of all packages consists of, in the form of CycloneDX. */
+/** Returns the bill of materials of an installation of all packages, in the CycloneDX format. */
 function billOfMaterials(version: string): string {
   const parent = mkdtempSync(join(tmpdir(), "installation-"));
-  // npm names the installation by its folder.
+  // npm names the installation after its folder.
   const folder = join(parent, "plantstore-installation");
   mkdirSync(folder);
   writeFileSync(
@@ -70,7 +70,7 @@ function billOfMaterials(version: string): string {
   }
 }
 
-/** Returns a bill of materials without the places of tarballs on this machine. */
+/** Returns a bill of materials without the paths of tarballs on this machine. */
 export function withoutFiles(bill: string): string {
   const others = JSON.parse(bill, (_, value: unknown) =>
     Array.isArray(value) ? value.filter((each) => !String(each?.url).startsWith("file:")) : value,
@@ -80,23 +80,23 @@ export function withoutFiles(bill: string): string {
 
 type Command = readonly [program: string, ...args: string[]];
 
-/** How one package of a release is published. */
+/** The commands that publish one package of a release. */
 export interface Publication {
   /** Its name and version, such as `plantstore@0.2.0`. */
   readonly id: string;
-  /** Prints the version if npm has it; otherwise it prints nothing or fails. */
+  /** Prints the version if the registry has it; otherwise it prints nothing or fails. */
   readonly find: Command;
-  /** Publishes the tarball, with a proof of where it was built. */
+  /** Publishes the tarball with its provenance. */
   readonly publish: Command;
 }
 
 /**
- * Returns how the packages of a version are published, each after those that it needs.
+ * Returns the commands that publish the packages of a version, dependencies first.
  *
- * @param folder - where the tarballs are; by default that of a release
+ * @param folder - the folder of the tarballs; default: that of a release
  */
 export function publicationsOf(version: string, folder: string = releaseFolder): Publication[] {
-  // npm wants a tag for what is not to be installed by default.
+  // npm requires a tag for a version that is not to be installed by default.
   const tag = version.includes("-") ? ["--tag", "next"] : [];
   return packageNames().map((name) => {
     const id = `${name}@${version}`;

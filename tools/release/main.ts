@@ -14,14 +14,14 @@ import {
   releaseNotes,
 } from "./texts.ts";
 
-// Prepares a release on this machine. Nothing leaves it: RELEASING.md says how to publish.
+// Prepares a release on this machine and publishes nothing; RELEASING.md describes how to publish it.
 //
-//   npm run release -- 0.2.0                  versions, changelog, every check, dist/release/, a commit and the tag v0.2.0
-//   npm run release -- 0.2.0 --skip-checks    the same on a commit that .ci/run has passed
-//   npm run release -- --artifacts            dist/release/ alone, for the version of the checkout
-//   npm run release -- --publish              publishes dist/release/, in a CI that npm can prove it comes from
+//   npm run release -- 0.2.0                  versions, changelog, all checks, dist/release/, a commit and the tag v0.2.0
+//   npm run release -- 0.2.0 --skip-checks    the same without checks, on a commit that has passed .ci/run
+//   npm run release -- --artifacts            only dist/release/, for the version of the checkout
+//   npm run release -- --publish              publishes dist/release/, on a CI that npm supports for provenance
 //
-// Exit codes: 0 for done, 1 for failed, 2 for wrong usage.
+// Exit codes: 0 for success, 1 for a failure, 2 for wrong usage.
 
 /** Wrong usage, such as an invalid version. */
 class UsageError extends Error {}
@@ -38,19 +38,19 @@ function read(file: string): string {
   return readFileSync(join(project, file), "utf8");
 }
 
-/** The version that the manifests of the checkout have. */
+/** Returns the version in the manifests of the checkout. */
 function currentVersion(): string {
   return readManifest(join(project, manifests[0] ?? "")).version;
 }
 
-/** Returns the files that a version changes, with their new texts. Throws before anything is written. */
-function textsOf(version: string): ReadonlyMap<string, string> {
+/** Returns the new contents of the files that a version changes. Throws before anything is written. */
+function contentsOf(version: string): ReadonlyMap<string, string> {
   const before = currentVersion();
-  const texts = new Map<string, string>();
-  for (const file of manifests) texts.set(file, releaseManifest(read(file), before, version));
-  for (const file of filesWithNames) texts.set(file, releaseNames(read(file), before, version));
-  texts.set("CHANGELOG.md", releaseChangelog(read("CHANGELOG.md"), version, new Date().toISOString().slice(0, 10)));
-  return texts;
+  const contents = new Map<string, string>();
+  for (const file of manifests) contents.set(file, releaseManifest(read(file), before, version));
+  for (const file of filesWithNames) contents.set(file, releaseNames(read(file), before, version));
+  contents.set("CHANGELOG.md", releaseChangelog(read("CHANGELOG.md"), version, new Date().toISOString().slice(0, 10)));
+  return contents;
 }
 
 function writeArtifacts(version: string): void {
@@ -64,26 +64,26 @@ function prepare(version: string, skipsChecks: boolean): void {
     throw new UsageError(`version must be a semantic version such as 0.2.0 or 0.2.0-rc.1, got "${version}"`);
   }
   const changed = git("status", "--porcelain");
-  if (changed !== "") throw new Error(`uncommitted changes: commit or discard them first\n${changed}`);
+  if (changed !== "") throw new Error(`the working tree has uncommitted changes; commit or discard them:\n${changed}`);
   const tag = `v${version}`;
-  if (git("tag", "--list", tag) !== "") throw new Error(`tag ${tag} exists: choose another version`);
-  const texts = textsOf(version);
+  if (git("tag", "--list", tag) !== "") throw new Error(`tag ${tag} already exists; choose another version`);
+  const contents = contentsOf(version);
   try {
-    writeRelease(version, texts, skipsChecks);
+    writeRelease(version, contents, skipsChecks);
   } catch (reason) {
     const message = reason instanceof Error ? reason.message : String(reason);
-    throw new Error(`${message}\n"git restore ." discards what was written so far`, { cause: reason });
+    throw new Error(`${message}\nrun "git restore ." to discard the changes made so far`, { cause: reason });
   }
-  // Headings of Markdown begin like comments of git.
+  // Without --cleanup=verbatim, git would remove the headings of Markdown as comments.
   git("tag", "--annotate", "--cleanup=verbatim", "--file", join(releaseFolder, "RELEASE_NOTES.md"), tag);
-  console.log(`\n${tag} is tagged here and dist/release/ is ready. Nothing is published: see RELEASING.md.`);
+  console.log(`\ncreated the tag ${tag} and dist/release/; nothing is published yet: see RELEASING.md`);
   if (readManifest(join(project, "package.json")).repository === undefined)
-    console.log("package.json has no repository yet: npm publishes no provenance without it.");
+    console.log('package.json has no "repository": npm requires it to publish with provenance');
 }
 
-/** Writes and commits what a version changes, after every check on it. */
-function writeRelease(version: string, texts: ReadonlyMap<string, string>, skipsChecks: boolean): void {
-  for (const [file, text] of texts) writeFileSync(join(project, file), text);
+/** Writes the changed files, runs all checks on them, and commits them. */
+function writeRelease(version: string, contents: ReadonlyMap<string, string>, skipsChecks: boolean): void {
+  for (const [file, text] of contents) writeFileSync(join(project, file), text);
   npm("install", "--package-lock-only", "--no-audit", "--no-fund");
   if (!skipsChecks) {
     npm("run", "--silent", "check");
@@ -95,18 +95,18 @@ function writeRelease(version: string, texts: ReadonlyMap<string, string>, skips
   if (isChanged) git("commit", "--quiet", "--all", "--message", `release: Prepare ${version}`);
 }
 
-/** Publishes what npm does not have yet, because it refuses a version that exists: an interrupted release continues. */
+/** Publishes the packages that npm does not have yet, so that an interrupted release can be continued. */
 function publish(version: string): void {
   for (const publication of publicationsOf(version)) {
     const [program, ...args] = publication.publish;
-    if (isPublished(publication, version)) console.log(`${publication.id} is published already: skipped`);
+    if (isPublished(publication, version)) console.log(`${publication.id} is already published, skipped`);
     else execFileSync(program, args, { cwd: project, stdio: "inherit" });
   }
 }
 
-/** Returns whether npm has a version; `false` also when it cannot tell, as it then refuses to publish what exists. */
+/** Returns whether npm has a version; `false` also when npm fails, because it refuses to publish an existing version. */
 function isPublished({ find: [program, ...args] }: Publication, version: string): boolean {
-  // Its output of errors is ignored: most of them are that the version does not exist.
+  // Errors are ignored: nearly always, the version does not exist.
   const { stdout } = spawnSync(program, args, { cwd: project, encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] });
   return stdout === `${version}\n`;
 }
@@ -117,7 +117,7 @@ const options = {
   "skip-checks": { type: "boolean", default: false },
 } as const;
 
-/** Returns the words of the command line. @throws UsageError when an option is unknown */
+/** Parses the command line. @throws UsageError when an option is unknown */
 function parsed() {
   try {
     return parseArgs({ options, allowPositionals: true });

@@ -10,7 +10,7 @@ import { projectFolder, type ProgramResult, runProgram } from "../../../packages
 import { buildLimitMs } from "../../../packages/testing/src/process/build-step.ts";
 import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
 
-// `npm run release` in a repository of its own: a copy of this project, committed once, with a remote that must stay empty.
+// `npm run release` in a separate repository: a copy of this project with one commit, and a remote that must stay empty.
 
 const copy = new ProjectCopy(projectFolder);
 const remote = createTempFolder();
@@ -27,7 +27,7 @@ async function release(...words: readonly string[]): Promise<ProgramResult> {
   return await releaseWith(join(copy.folder, "node_modules/.bin"), ...words);
 }
 
-/** Runs the command with the programs of a folder before all others. */
+/** Runs the command with the programs of a folder first on PATH. */
 async function releaseWith(folder: string, ...words: readonly string[]): Promise<ProgramResult> {
   const PATH = [folder, process.env["PATH"]].join(delimiter);
   return await runProgram(process.execPath, [join(copy.folder, "tools/release/main.ts"), ...words], {
@@ -41,7 +41,7 @@ const read = (file: string): string => readFileSync(join(copy.folder, file), "ut
 const current = manifest.version;
 
 beforeAll(() => {
-  // Commits are of nobody who works here.
+  // The author of the commits is not a real person.
   const identity = { "user.name": "Release", "user.email": "release@plants.example", "commit.gpgSign": "false" };
   git("init", "--quiet", "--initial-branch=main");
   for (const [key, value] of Object.entries({ ...identity, "tag.gpgSign": "false" })) git("config", key, value);
@@ -51,17 +51,17 @@ beforeAll(() => {
   git("commit", "--quiet", "--message", "Everything");
 });
 
-describe("a release that cannot be made", () => {
+describe("npm run release fails", () => {
   test.each([
     {
       name: "without a version",
       words: [],
       says: 'version must be a semantic version such as 0.2.0 or 0.2.0-rc.1, got ""',
     },
-    { name: "of a version with two numbers", words: ["1.0"], says: 'got "1.0"' },
-    { name: "of a tag instead of a version", words: ["v1.0.0"], says: 'got "v1.0.0"' },
-    { name: "with an option that is unknown", words: ["1.0.0", "--skip-check"], says: "Unknown option '--skip-check'" },
-  ])("$name is wrong usage", async ({ words, says }) => {
+    { name: "with a version of two numbers", words: ["1.0"], says: 'got "1.0"' },
+    { name: "with a tag instead of a version", words: ["v1.0.0"], says: 'got "v1.0.0"' },
+    { name: "with an unknown option", words: ["1.0.0", "--skip-check"], says: "Unknown option '--skip-check'" },
+  ])("$name, with the exit code for wrong usage", async ({ words, says }) => {
     const { exitCode, stderr } = await release(...words);
     expect({ exitCode, stderr }).toEqual({ exitCode: 2, stderr: expect.stringContaining(says) });
   });
@@ -69,7 +69,7 @@ describe("a release that cannot be made", () => {
   test.each([
     { name: "a changed file", file: "README.md" },
     { name: "a new file", file: "notes.txt" },
-  ])("$name that is not committed fails it, and is named", async ({ file }) => {
+  ])("when $name is not committed, and names it", async ({ file }) => {
     const path = join(copy.folder, file);
     const before = file === "README.md" ? readFileSync(path, "utf8") : undefined;
     writeFileSync(path, "changed\n");
@@ -79,24 +79,24 @@ describe("a release that cannot be made", () => {
     expect({ exitCode, stderr }).toEqual({ exitCode: 1, stderr: expect.stringContaining(file) });
   });
 
-  test("a tag of the version fails it", async () => {
+  test("when the tag of the version exists", async () => {
     git("tag", "v8.8.8");
     const { exitCode, stderr } = await release("8.8.8");
     expect({ exitCode, stderr }).toEqual({
       exitCode: 1,
-      stderr: "not released: tag v8.8.8 exists: choose another version\n",
+      stderr: "not released: tag v8.8.8 already exists; choose another version\n",
     });
   });
 
-  test("a changelog without changes fails it", async () => {
+  test("when the changelog has no unreleased changes", async () => {
     const { exitCode, stderr } = await release("8.8.9");
     expect({ exitCode, stderr }).toEqual({
       exitCode: 1,
-      stderr: "not released: CHANGELOG.md has nothing under [Unreleased]\n",
+      stderr: "not released: CHANGELOG.md has no changes under [Unreleased]\n",
     });
   });
 
-  test("it leaves everything as it was", () => {
+  test("without changing files or tags", () => {
     expect(git("status", "--porcelain")).toBe("");
     expect(git("tag")).toBe("v8.8.8");
   });
@@ -109,14 +109,14 @@ const artifacts = (version: string): string[] =>
 const inRelease = (command: string): string =>
   execFileSync("sh", ["-c", command], { cwd: join(copy.folder, "dist/release"), encoding: "utf8" });
 
-describe("the version that the checkout has", () => {
+describe("a release of the version of the checkout", () => {
   beforeAll(async () => {
     const { exitCode, stdout, stderr } = await release(current, "--skip-checks");
     expect(exitCode, stdout + stderr).toBe(0);
-    expect(stdout).toContain(`v${current} is tagged here and dist/release/ is ready. Nothing is published`);
+    expect(stdout).toContain(`created the tag v${current} and dist/release/; nothing is published yet`);
   });
 
-  test("is tagged where it was committed, with its notes", () => {
+  test("tags the existing commit, with the release notes as message", () => {
     expect(git("rev-list", "--count", "HEAD")).toBe("1");
     expect(git("rev-parse", `v${current}^{commit}`)).toBe(git("rev-parse", "HEAD"));
     expect(git("cat-file", "-t", `v${current}`)).toBe("tag");
@@ -125,22 +125,22 @@ describe("the version that the checkout has", () => {
     );
   });
 
-  test("has the notes of the changelog, with their headings", () => {
+  test("writes release notes from the changelog, with headings", () => {
     expect(read("dist/release/RELEASE_NOTES.md")).toMatch(
       /^The first version\.[^]*\n### The plant store \(`plantstore`\)\n/,
     );
   });
 
-  test("leaves a tarball of each package, a bill of materials, notes and checksums", () => {
+  test("writes a tarball for each package, a bill of materials, notes and checksums", () => {
     expect(readdirSync(join(copy.folder, "dist/release")).toSorted()).toEqual(artifacts(current));
   });
 
-  test("has checksums that verify, of every other file", () => {
+  test("writes valid checksums of all other files", () => {
     const others = artifacts(current).filter((name) => name !== "SHA256SUMS");
     expect(inRelease("sha256sum --check SHA256SUMS")).toBe(others.map((name) => `${name}: OK\n`).join(""));
   });
 
-  test.each(names)("has a manifest, a README and the licence in the tarball of %s", (name) => {
+  test.each(names)("packs the manifest, README and licence of %s", (name) => {
     const tarball = `${name}-${current}.tgz`;
     expect(inRelease(`tar --list --file ${tarball}`).split("\n")).toEqual(
       expect.arrayContaining(["package/package.json", "package/README.md", "package/LICENSE"]),
@@ -151,8 +151,8 @@ describe("the version that the checkout has", () => {
     expect({ version, isPrivate }).toEqual({ version: current, isPrivate: undefined });
   });
 
-  // Those of the plant store and the REST transport include code of packages, whose paths are in their comments.
-  test("builds the tarballs that another folder builds, byte for byte", () => {
+  // Without the plant store and the REST transport, which contain paths of bundled packages in comments.
+  test("builds the same tarballs as another folder, byte for byte", () => {
     for (const name of ["plantstore-gateway", "plantstore-auth"]) {
       const file = `${name}-${current}.tgz`;
       expect(
@@ -161,7 +161,7 @@ describe("the version that the checkout has", () => {
     }
   });
 
-  test("has a bill of materials that names our packages and theirs, in their versions", () => {
+  test("writes a bill of materials with all packages, their dependencies and versions", () => {
     const { bomFormat, components } = JSON.parse(read("dist/release/sbom.json"));
     const found = components.map(({ name, version }: Readonly<Record<string, string>>) => `${name} ${version}`);
     expect(bomFormat).toBe("CycloneDX");
@@ -184,28 +184,28 @@ interface Publication {
   readonly name: string;
   /** The packages that npm has in this version. */
   readonly existing?: readonly string[];
-  /** What of a command makes npm refuse it. */
+  /** A pattern of commands that npm refuses. */
   readonly refused?: string;
   readonly exitCode: number;
-  /** The tarballs that npm is asked to publish, in this order. */
+  /** The tarballs in the order in which they are published. */
   readonly sent: readonly string[];
 }
 
 test.each<Publication>([
-  { name: "publishes every tarball with provenance, after those that it needs", exitCode: 0, sent: names },
+  { name: "publishes each tarball with provenance, after its dependencies", exitCode: 0, sent: names },
   {
-    name: "publishes nothing more once npm has refused one",
+    name: "stops after a package that npm refuses",
     refused: "publish*http-engine",
     exitCode: 1,
     sent: names.slice(0, 2),
   },
   {
-    name: "continues with the packages that npm does not have in this version",
+    name: "skips packages that npm already has in this version",
     existing: ids.slice(0, 2),
     exitCode: 0,
     sent: names.slice(2),
   },
-  { name: "publishes nothing twice", existing: ids, exitCode: 0, sent: [] },
+  { name: "publishes nothing when npm has all packages", existing: ids, exitCode: 0, sent: [] },
 ])("--publish $name", async ({ existing = [], refused = "none", exitCode, sent }) => {
   using programs = createTempFolder();
   const views = existing.map((id) => `"view ${id} version") echo ${current} ;;`);
@@ -220,8 +220,8 @@ esac
   writeFileSync(programs.file("npm"), script, { mode: 0o755 });
   expect(await releaseWith(programs.path, "--publish")).toMatchObject({
     exitCode,
-    stdout: existing.map((id) => `${id} is published already: skipped\n`).join(""),
-    // What npm says of a version that does not exist yet is no error of the release.
+    stdout: existing.map((id) => `${id} is already published, skipped\n`).join(""),
+    // The error of npm for a version that does not exist yet is not printed.
     stderr: exitCode === 0 ? "" : expect.stringMatching(/^not released: Command failed: npm publish /),
   });
   const calls = readFileSync(programs.file("npm.calls"), "utf8").trimEnd().split("\n");
@@ -231,7 +231,7 @@ esac
   );
 });
 
-describe("another version", () => {
+describe("a release of a new version", () => {
   const next = "9.9.9-rc.1";
 
   beforeAll(async () => {
@@ -244,13 +244,13 @@ describe("another version", () => {
     expect(exitCode, stdout + stderr).toBe(0);
   });
 
-  test("is committed and tagged, and nothing is left to commit", () => {
+  test("commits all changes and tags the commit", () => {
     expect(git("log", "-1", "--format=%s")).toBe(`release: Prepare ${next}`);
     expect(git("rev-parse", `v${next}^{commit}`)).toBe(git("rev-parse", "HEAD"));
     expect(git("status", "--porcelain")).toBe("");
   });
 
-  test("is the version of every package, in the manifests and in the lockfile", () => {
+  test("sets the version of all packages, in the manifests and in the lockfile", () => {
     const { packages } = JSON.parse(read("package-lock.json"));
     for (const file of manifests) {
       expect(JSON.parse(read(file)).version).toBe(next);
@@ -259,12 +259,12 @@ describe("another version", () => {
     expect(JSON.parse(read("packages/auth/package.json")).dependencies["@plantstore/gateway"]).toBe(next);
   });
 
-  test("has its changes as its notes", () => {
+  test("writes the unreleased changes to the release notes", () => {
     expect(read("dist/release/RELEASE_NOTES.md")).toBe("### Added\n\n- A leaf.\n");
     expect(readdirSync(join(copy.folder, "dist/release")).toSorted()).toEqual(artifacts(next));
   });
 
-  test("reaches no remote", () => {
+  test("pushes nothing to the remote", () => {
     expect(execFileSync("git", ["-C", remote.path, "for-each-ref"], { encoding: "utf8" })).toBe("");
   });
 });
