@@ -6,14 +6,14 @@ import { exportJWK, generateKeyPair, SignJWT } from "jose";
 export const benchIssuer = "https://id.bench.example/realms/plants";
 export const benchAudience = "https://plants.bench.example";
 
-/** A provider that exists only as a key file. */
+/** An identity provider that consists of a key file. */
 export interface BenchIssuer {
   readonly keysFile: string;
-  /** A token that nobody has seen yet. */
+  /** Signs a new token, which differs from all earlier ones. */
   sign(): Promise<string>;
 }
 
-/** Makes a key, writes its key set to a file and signs tokens with it. */
+/** Generates a key, writes its key set to a file and signs tokens with it. */
 export async function createBenchIssuer(folder: string, algorithm: string): Promise<BenchIssuer> {
   const { privateKey, publicKey } = await generateKeyPair(algorithm, { extractable: true });
   const keysFile = join(folder, `${algorithm}.json`);
@@ -30,7 +30,7 @@ export async function createBenchIssuer(folder: string, algorithm: string): Prom
   };
 }
 
-// What Keycloak and its kin put into an access token: some 800 characters once it is signed with RS256.
+// The claims of an access token of Keycloak and similar providers: some 800 characters when signed with RS256.
 function claimsOf(id: number): Record<string, unknown> {
   return {
     iss: benchIssuer,

@@ -23,7 +23,7 @@ import { benchToken } from "./servers/plants.ts";
 import { formatTable } from "./table.ts";
 import { compareByTurns, type Contender } from "./turns.ts";
 
-// `npx node bench/auth.ts [--rounds 3] [--turns 4]`: what a credential costs, in `admit` alone and in the whole server.
+// `npx node bench/auth.ts [--rounds 3] [--turns 4]`: measures the cost of a credential, in `admit` and in a whole server.
 
 const length = numberFlags({ rounds: 3, turns: 4 });
 
@@ -77,7 +77,7 @@ function row(name: string, us: number): void {
   console.log(`| ${name} | ${us.toFixed(2)} |`);
 }
 
-/** Makes requests as the gateway does: the header is a string of its own each time. */
+/** Creates requests like the gateway does: each has a new string for the header. */
 function requestWith(token: string, connection: object = {}): () => CredentialRequest {
   const bytes = Buffer.from(`Bearer ${token}`);
   return () => {
@@ -86,7 +86,7 @@ function requestWith(token: string, connection: object = {}): () => CredentialRe
   };
 }
 
-/** µs of one `admit` that makes no promise, warm. */
+/** Returns the µs of one warm `admit` that returns no promise. */
 function timeSync(admit: BearerAuth["admit"], request: () => CredentialRequest, calls = 300_000): number {
   const run = (count: number): void => {
     for (let call = 0; call < count; call += 1) admitOrRefuse(admit, request());
@@ -100,13 +100,13 @@ function timeSync(admit: BearerAuth["admit"], request: () => CredentialRequest, 
 function admitOrRefuse(admit: BearerAuth["admit"], request: CredentialRequest): void {
   try {
     const admitted = admit(request);
-    if (admitted !== undefined) throw new Error("a promise on the hot path");
+    if (admitted !== undefined) throw new Error("admit returned a promise");
   } catch (refusal) {
-    if (refusal instanceof Error && refusal.message === "a promise on the hot path") throw refusal;
+    if (refusal instanceof Error && refusal.message === "admit returned a promise") throw refusal;
   }
 }
 
-/** µs of one `admit` of a token that was not seen before, one after the other. */
+/** Returns the µs of one `admit` of a new token, one after the other. */
 async function timeNew(admit: BearerAuth["admit"], tokens: readonly string[]): Promise<number> {
   const requests = tokens.map((token) => requestWith(token)());
   const startMs = performance.now();
@@ -116,7 +116,7 @@ async function timeNew(admit: BearerAuth["admit"], tokens: readonly string[]): P
 
 async function wholeServer(issuer: BenchIssuer): Promise<void> {
   const jwt = await issuer.sign();
-  // What a long header costs by itself: nothing of it is verified.
+  // A static token of the same length shows the cost of a long header without verification.
   const longToken = "x".repeat(jwt.length);
   const environment = { BENCH_KEYS_FILE: issuer.keysFile, BENCH_LONG_TOKEN: longToken };
   const program = fileURLToPath(new URL("servers/plantstore-jwt.ts", import.meta.url));

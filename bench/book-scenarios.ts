@@ -23,7 +23,7 @@ const get = { httpMethod: "GET", header: {}, body: undefined };
 const post = { httpMethod: "POST", header: { "content-type": "application/json" } };
 const imported = create(ImportBooksRequestSchema, { books: makeBooks(booksMax) });
 
-/** Messages as most services have them, as JSON over REST: one book, lists of them, and both from the client. */
+/** Typical messages as JSON over REST: one book and lists of books, from the server and from the client. */
 export const bookScenarios: readonly Scenario[] = [
   scenario("rest-get-book", "a book", { ...get, path: "/v1/books/0" }, toJson(BookSchema, book)),
   ...[10, booksMax].map((count) =>
@@ -52,18 +52,22 @@ function scenario(
   name: string,
   title: string,
   request: Omit<LoadShape, "connections" | "streams">,
-  answer: JsonValue,
+  response: JsonValue,
 ): Scenario {
   const shape = { ...request, connections: 16, streams: 1 };
   const full = `${title} as JSON over REST, HTTP/1.1, 16 connections`;
-  return { name, title: full, shape, load: http1Load(shape), probe: answerProbe(shape, answer), subjects };
+  return { name, title: full, shape, load: http1Load(shape), probe: responseProbe(shape, response), subjects };
 }
 
-/** A probe whose answer must be this JSON, in whatever order and spacing. */
-export function answerProbe({ httpMethod: method, header: headers, body, path }: LoadShape, want: JsonValue): Probe {
+/** Returns a probe that requires a response with this JSON value, in any order and spacing. */
+export function responseProbe(
+  { httpMethod: method, header: headers, body, path }: LoadShape,
+  expected: JsonValue,
+): Probe {
   return async (port) => {
-    const answer = await fetch(`http://127.0.0.1:${String(port)}${path}`, { method, headers, body: body ?? null });
-    const text = await answer.text();
-    if (!answer.ok || !isDeepStrictEqual(JSON.parse(text), want)) throw new Error(`answered ${text.slice(0, 200)}`);
+    const response = await fetch(`http://127.0.0.1:${String(port)}${path}`, { method, headers, body: body ?? null });
+    const text = await response.text();
+    if (!response.ok || !isDeepStrictEqual(JSON.parse(text), expected))
+      throw new Error(`unexpected response: ${text.slice(0, 200)}`);
   };
 }

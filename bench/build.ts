@@ -2,11 +2,11 @@ import { execFileSync } from "node:child_process";
 import { mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** What was built: files that node runs. */
+/** The built programs. */
 export interface Built {
-  /** The command `plantstore`, as npm installs it. */
+  /** The path of the command `plantstore`, as npm installs it. */
   readonly command: string;
-  /** Returns where a program of `bench/starts` is. */
+  /** Returns the path of a program of `bench/starts`. */
   readonly programOf: (name: string) => string;
 }
 
@@ -14,17 +14,16 @@ const project = join(import.meta.dirname, "..");
 const outFolder = join(project, "node_modules/.bench");
 
 /**
- * Builds the packages, and the programs of `bench/starts` beside the gateway as it is published, anew.
+ * Builds the packages, and the programs of `bench/starts`, which import the packages as they are published.
  *
- * A program that is started from TypeScript has its types stripped first, which takes longer than
- * everything else that it does until its first answer.
+ * Programs in TypeScript would first strip types, which takes longer than everything else until their first response.
  */
 export function buildPrograms(): Built {
   execFileSync("npm", ["run", "--silent", "build"], { cwd: project, stdio: "inherit" });
   rmSync(outFolder, { recursive: true, force: true });
   execFileSync("tsc", ["-p", join(import.meta.dirname, "tsconfig.starts.json")], { stdio: "inherit" });
   writeFileSync(join(outFolder, "package.json"), '{ "type": "module" }\n');
-  // Found before that of the workspace, which is source.
+  // Resolved before the packages of the workspace, which are sources.
   mkdirSync(join(outFolder, "node_modules/@plantstore"), { recursive: true });
   for (const name of ["gateway", "http-engine"]) {
     symlinkSync(join(project, "dist", name), join(outFolder, "node_modules/@plantstore", name));

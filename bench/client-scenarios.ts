@@ -7,21 +7,21 @@ import { type Scenario, server, type Subject } from "./scenarios.ts";
 
 const titles = { small: "a message of 16 bytes", book: "a book" };
 
-/** What a call costs its caller: the programs are clients, and each calls a server of its own. */
+/** Scenarios that measure clients; each calls a separate server. */
 export const clientScenarios: readonly Scenario[] = (["small", "book"] as const).map((calls) => ({
   name: `client-${calls}`,
   title: `The caller's side: ${titles[calls]} both ways as unary gRPC, one connection, 64 callers`,
   shape: { httpMethod: "POST", path: "", header: {}, body: undefined, connections: 1, streams: 64 },
-  load: askToCall,
+  load: runCaller,
   probe: async (port) => {
-    const { failures } = await askToCall(port, 0.05);
+    const { failures } = await runCaller(port, 0.05);
     if (failures > 0) throw new Error(`${String(failures)} calls failed`);
   },
   subjects: ["node:http2", ownName, "grpc-js", "connect-node"].map((name) => caller(name, calls)),
 }));
 
-/** Has a caller call for a while. */
-async function askToCall(...[port, durationS]: Parameters<Load>): Promise<LoadResult> {
+/** Lets a caller make calls for some seconds, and returns its result. */
+async function runCaller(...[port, durationS]: Parameters<Load>): Promise<LoadResult> {
   const socket = connect(port, "127.0.0.1");
   await once(socket, "connect");
   socket.write(String(durationS));

@@ -13,16 +13,16 @@ import { plantStoreFlags } from "./plant-store-flags.ts";
 import { replyLimitMs } from "./running-server.ts";
 import { median } from "./summary.ts";
 
-/** How often each program is started, beside the first time, which fills the caches of files and of compiled code. */
+/** How often each program is started, after a first time that fills the caches of files and of compiled code. */
 const starts = 11;
 
-/** Between two starts, in ms: the processes of the last one are gone by then. */
+/** The pause between two starts, in ms, in which the processes of the last one exit. */
 const pauseMs = 50;
 
-/** A program as a user starts it: with node, and without anything of the bench's in its process. */
+/** A program as a user starts it, without any code of the bench in its process. */
 interface Program {
   readonly name: string;
-  /** What node is told to run. */
+  /** The arguments of node. */
   readonly words: readonly string[];
   readonly environment: NodeJS.ProcessEnv;
 }
@@ -35,8 +35,8 @@ interface Start {
 }
 
 /**
- * Measures programs from the start of the process to the answer to a first call, DeletePlant as Connect JSON: medians,
- * of starts by turns. The first one is the floor.
+ * Measures programs from the start of the process to the response to a first call, DeletePlant as Connect JSON: medians
+ * of alternating starts. The first program is the floor.
  */
 export async function measureColdStarts(): Promise<readonly StartFigures[]> {
   const { command, programOf } = buildPrograms();
@@ -48,20 +48,20 @@ export async function measureColdStarts(): Promise<readonly StartFigures[]> {
     { name: "connect-node", words: [programOf("connect-node")], environment: {} },
     serve,
   ];
-  const seen = new Map<Program, Start[]>(programs.map((program) => [program, []]));
+  const startsByProgram = new Map<Program, Start[]>(programs.map((program) => [program, []]));
   // A plant for each start, so that each call deletes one.
   for (let plant = 0; plant <= starts; plant += 1) {
     for (const program of programs) {
       const start = await startOnce(program, token, plant);
-      if (plant > 0) seen.get(program)?.push(start);
+      if (plant > 0) startsByProgram.get(program)?.push(start);
       await delay(pauseMs);
     }
   }
   rmSync(folder, { recursive: true });
-  return toFigures([...seen]);
+  return toFigures([...startsByProgram]);
 }
 
-/** Prepares a store in a file, a token of its own and a folder for compiled code; returns how to serve them. */
+/** Prepares a store in a file, a token and a folder for compiled code. Returns the program that serves them. */
 function prepareCommand(command: string, folder: string): { readonly serve: Program; readonly token: string } {
   const environment = {
     TMPDIR: folder,
@@ -92,16 +92,16 @@ async function startOnce({ name, words, environment }: Program, token: string, p
   const limit = setTimeout(() => child.kill("SIGKILL"), replyLimitMs);
   const status = await callOnce(await portOf(child), token, plant);
   const ms = performance.now() - startedMs;
-  if (status !== 200) throw new Error(`${name} answered ${String(status)}`);
+  if (status !== 200) throw new Error(`${name} responded with status ${String(status)}`);
   const start = { ms, cpuMs: cpuMsOf(child.pid), rssBytes: usageOf(child.pid).rssBytes };
-  const ended = once(child, "exit");
+  const exited = once(child, "exit");
   child.kill();
-  await ended;
+  await exited;
   clearTimeout(limit);
   return start;
 }
 
-/** Returns the port that a program names in a line on standard error. Rejects when it ends first. */
+/** Returns the port that a program prints to standard error. Rejects when the program exits first. */
 async function portOf({ stderr }: ChildProcess): Promise<number> {
   if (stderr === null) throw new Error("the program has no standard error");
   const lines: string[] = [];
@@ -110,10 +110,10 @@ async function portOf({ stderr }: ChildProcess): Promise<number> {
     if (port !== undefined) return Number(port);
     lines.push(line);
   }
-  throw new Error(`the program ended: ${lines.join("\n")}`);
+  throw new Error(`the program exited before it listened: ${lines.join("\n")}`);
 }
 
-/** Deletes a plant, and returns the HTTP status of the answer. */
+/** Deletes a plant, and returns the HTTP status. */
 async function callOnce(port: number, token: string, plant: number): Promise<number | undefined> {
   const call = request({
     port,
@@ -128,12 +128,12 @@ async function callOnce(port: number, token: string, plant: number): Promise<num
     agent: false,
   });
   call.end(JSON.stringify({ id: String(plant) }));
-  const [answer]: IncomingMessage[] = await once(call, "response");
-  answer?.resume();
-  return answer?.statusCode;
+  const [response]: IncomingMessage[] = await once(call, "response");
+  response?.resume();
+  return response?.statusCode;
 }
 
-/** What all threads of a process have run, in ms: the times of a process in /proc count in steps of ten. */
+/** Returns the CPU time of all threads of a process in ms; that of the process in /proc has a resolution of 10 ms. */
 function cpuMsOf(pid: number | undefined): number {
   const threads = `/proc/${String(pid)}/task`;
   // Documentation/scheduler/sched-stats.rst: the first figure of a task is its time on a CPU, in ns.

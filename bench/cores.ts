@@ -1,16 +1,16 @@
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 
-/** The core that the server under load has for itself. */
+/** The core that is reserved for the server under load. */
 export const serverCore = 0;
 
 /** The core of the load generators. */
 export const loadCore = 1;
 
-/** Whether processes can be pinned to cores; without it server and load share them, and the figures mean less. */
+/** Whether processes can be pinned to cores; otherwise server and load share them, and figures are less accurate. */
 export const canPin: boolean = spawnSync("taskset", ["--version"], { stdio: "ignore" }).error === undefined;
 
-/** The command, on one core where that is possible. */
+/** Returns the command line that runs a command on one core, if that is possible. */
 export function pinned(core: number, command: readonly [string, ...string[]]): [string, ...string[]] {
   return canPin ? ["taskset", "-c", String(core), ...command] : [...command];
 }
@@ -18,7 +18,7 @@ export function pinned(core: number, command: readonly [string, ...string[]]): [
 /** The unit of CPU time in /proc, in µs: USER_HZ is 100 on every Linux that Node runs on. */
 export const tickUs: number = 10_000;
 
-/** How long a core has been busy since the machine started, whoever kept it so, in µs; `undefined` where that cannot be known. */
+/** Returns how long a core has been busy since the machine started, in µs; `undefined` where the system does not report it. */
 export function busyUs(core: number): number | undefined {
   const line = readStat().match(new RegExp(`^cpu${String(core)} (.*)$`, "m"))?.[1];
   if (line === undefined) return undefined;

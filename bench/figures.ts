@@ -3,30 +3,30 @@ import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import type { Percentiles } from "./load/load.ts";
 
-/** The name under which this project's own server runs. */
+/** The name of this project's server. */
 export const ownName = "plantstore";
 
-/** The name of this project's own server on node:http and node:http2 instead of its engine. */
+/** The name of this project's server on node:http and node:http2 instead of its engine. */
 export const ownNodeName = "plantstore on node's HTTP";
 
-/** The name of this project's own server on an SQLite file; the others keep their plants in memory. */
+/** The name of this project's server on an SQLite file; the others keep their plants in memory. */
 export const ownSqliteName = "plantstore on SQLite";
 
-/** What the bench has seen, part by part: what the tables and pictures of the docs are made of. */
+/** The results of the bench, from which the tables and pictures of the docs are generated. */
 export interface Figures {
   /** Comparisons by turns, by the name of their scenario. */
   readonly calls?: Readonly<Record<string, CallFigures>>;
   /** Latency at fixed rates, by protocol. */
   readonly rates?: Readonly<Record<string, readonly RateFigures[]>>;
-  /** From the start of the process to the first answer; the first one is the floor. */
+  /** From the start of the process to the first response; the first program is the floor. */
   readonly starts?: readonly StartFigures[];
   /** Resident memory after many calls, by the name of the scenario. */
   readonly memory?: Readonly<Record<string, readonly MemoryFigures[]>>;
-  /** How long a list of 10 MB keeps others waiting, by the name of the scenario. */
+  /** How long a list of 10 MB delays other requests, by the name of the scenario. */
   readonly stalls?: Readonly<Record<string, readonly StallFigures[]>>;
   /** Several processes on one port. */
   readonly workers?: WorkerFigures | undefined;
-  /** What plants, deletions and their records cost a database. */
+  /** The costs of plants, deletions and their records in a database. */
   readonly scale?: ScaleFigures;
 }
 
@@ -35,7 +35,7 @@ export interface CallFigures {
   readonly measured: Measured;
   /** The first one is the floor. */
   readonly servers: readonly ServerFigures[];
-  /** The most that anything else took of the server's core in a turn. */
+  /** The highest share of the server's core that other processes used in a turn. */
   readonly foreignLoad: number;
 }
 
@@ -67,7 +67,7 @@ export interface RateFigures {
   readonly steps: readonly { readonly requestsPerS: number; readonly latencyUs: Percentiles }[];
 }
 
-/** How soon one program answers, and what it has used by then: medians of its starts. */
+/** The time to the first response of one program, and the resources used until then: medians of its starts. */
 export interface StartFigures {
   readonly name: string;
   readonly ms: number;
@@ -77,7 +77,7 @@ export interface StartFigures {
   readonly rssTimesFloor: number;
 }
 
-/** How long a small request waits on one server while a long answer is made and sent. */
+/** How long a small request waits on one server while a large response is encoded and sent. */
 export interface StallFigures {
   readonly name: string;
   readonly ms: number;
@@ -89,19 +89,19 @@ export interface MemoryFigures {
   readonly rssBytes: readonly number[];
 }
 
-/** What a REST call costs several processes on one port, compared with one: medians over all turns. */
+/** The cost of a REST call on several processes that share a port, compared with one: medians over all turns. */
 export interface WorkerFigures {
   readonly workers: number;
-  /** CPU time of all processes for a call as a multiple of that of one, turn by turn. */
+  /** The CPU time per call of all processes as a multiple of that of a single process, by turn. */
   readonly timesOne: number;
-  /** The same of processes that each have a port and a part of the load to themselves. */
+  /** The same for processes that each have a separate port and part of the load. */
   readonly apartTimesOne: number;
 }
 
-/** What plants, deletions and their records cost PostgreSQL: CPU is the least of all turns, for one deletion. */
+/** The costs of plants, deletions and their records in PostgreSQL. CPU times are the least of all turns, per deletion. */
 export interface ScaleFigures {
   readonly measured: Measured;
-  /** Processes that wanted a core at a time, those of the measurement included: the mean of five minutes. */
+  /** The load average of the machine over five minutes, which includes the measurement. */
   readonly loadAverage: number;
   /** Bytes of a plant in its table, and in the index. */
   readonly plantTableBytes: number;
@@ -111,7 +111,7 @@ export interface ScaleFigures {
   readonly recordIndexBytes: number;
   /** Write-ahead log of a deletion, without images of pages. */
   readonly walBytes: number;
-  /** The same from a checkpoint on, with images. */
+  /** The same after a checkpoint, with images. */
   readonly afterCheckpoint: CheckpointFigures;
   /** CPU time of the one process that replays the log on a standby. */
   readonly replayUs: number;
@@ -125,13 +125,13 @@ export interface ScaleFigures {
   readonly citus?: CitusFigures;
 }
 
-/** What a deletion costs the server in batches of a size, which is a mean. */
+/** The cost of a deletion for the server, by the mean size of batches. */
 export interface BatchFigures {
   readonly batch: number;
   readonly serverUs: number;
 }
 
-/** What a deletion writes from a checkpoint on, and of how many plants and records it was one. */
+/** The log that a deletion writes after a checkpoint, and the number of deletions, plants and records. */
 export interface CheckpointFigures {
   readonly walBytes: number;
   readonly deletions: number;
@@ -139,7 +139,7 @@ export interface CheckpointFigures {
   readonly records: number;
 }
 
-/** What a deletion costs Citus with two workers. */
+/** The cost of a deletion on Citus with two workers. */
 export interface CitusFigures {
   readonly measured: Measured;
   readonly points: readonly CitusPoint[];
@@ -155,12 +155,12 @@ export interface CitusPoint {
 
 const file = join(import.meta.dirname, "../docs/figures.json");
 
-/** Returns what was recorded; nothing where nothing was. */
+/** Returns the recorded figures; an empty object when there are none. */
 export function readFigures(): Figures {
   return existsSync(file) ? JSON.parse(readFileSync(file, "utf8")) : {};
 }
 
-/** Records what was measured now, and leaves the rest as it was. */
+/** Records new figures, and keeps the others. */
 export function recordFigures(part: Figures): void {
   const before = readFigures();
   const merged: Record<string, unknown> = { ...before };
@@ -171,7 +171,7 @@ export function recordFigures(part: Figures): void {
   writeFileSync(file, `${JSON.stringify(merged, shorten, 1)}\n`);
 }
 
-/** Returns when and where something is measured that is measured now. */
+/** Returns the current date, version of Node and number of cores. */
 export function measuredNow(): Measured {
   const date = new Date().toISOString().slice(0, "2026-11-21".length);
   return { date, node: process.versions.node, cores: availableParallelism() };
@@ -181,7 +181,7 @@ function isParts(value: unknown): value is object {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Four digits tell more than two runs have in common. */
+/** Rounds to four digits, which is more precise than two runs agree on. */
 function shorten(_: string, value: unknown): unknown {
   return typeof value === "number" && !Number.isInteger(value) ? Number(value.toPrecision(4)) : value;
 }

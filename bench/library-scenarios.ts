@@ -12,7 +12,7 @@ import {
 import { ownName } from "./figures.ts";
 import type { LoadShape } from "./load/load.ts";
 import { library } from "./native-peers.ts";
-import { grpcAnswerProbe } from "./probe.ts";
+import { grpcResponseProbe } from "./probe.ts";
 import { http2Load, server, type Scenario, type Subject } from "./scenarios.ts";
 import { buf } from "../test/support/clients/client-recipe.ts";
 import { booksMax, makeBook, makeBooks } from "../packages/testing/src/gateway/books.ts";
@@ -24,7 +24,7 @@ const subjects: readonly Subject[] = [
   { ...server("grpc-js", "peers/library-grpc-js"), build: generateStubs },
 ];
 
-/** Generates the stubs of ts-proto, which nothing else needs. */
+/** Generates the stubs of ts-proto. */
 async function generateStubs(): Promise<void> {
   const folder = join(import.meta.dirname, "peers");
   await buildStep(buf, ["generate", ...library, "--template", join(folder, "buf.gen.yaml"), "--output", folder]);
@@ -32,7 +32,7 @@ async function generateStubs(): Promise<void> {
 
 const books = makeBooks(booksMax);
 
-/** What messages as most services have them cost over gRPC: a dozen fields, some 375 bytes, alone or a hundred of them. */
+/** Typical messages over gRPC: one or a hundred books with a dozen fields and some 375 bytes each. */
 export const libraryScenarios: readonly Scenario[] = [
   scenario(
     "grpc-get-book",
@@ -57,15 +57,15 @@ export const libraryScenarios: readonly Scenario[] = [
 function scenario(name: string, title: string, shape: LoadShape, check: (message: Uint8Array) => void): Scenario {
   return {
     name,
-    title: `${title}, 4 connections with 16 open at once`,
+    title: `${title}, 4 connections of 16 streams`,
     shape,
     load: http2Load(shape),
-    probe: grpcAnswerProbe(shape, check),
+    probe: grpcResponseProbe(shape, check),
     subjects,
   };
 }
 
-/** A load of one RPC of the library over gRPC, 4 connections with 16 open at once. */
+/** Returns a load of one RPC of the library over gRPC, 4 connections of 16 streams. */
 export function libraryCall<Desc extends DescMessage>(rpc: string, desc: Desc, request: MessageShape<Desc>): LoadShape {
   const message = toBinary(desc, request);
   const body = Buffer.alloc(5 + message.byteLength);
@@ -81,12 +81,13 @@ export function libraryCall<Desc extends DescMessage>(rpc: string, desc: Desc, r
   };
 }
 
-/** Returns what throws unless an answer has the same meaning, in whatever order its maps are. */
+/** Returns a function that throws unless a message equals the expected one; the order of maps is irrelevant. */
 export function sameAs<Desc extends DescMessage>(
   desc: Desc,
   expected: MessageShape<Desc>,
 ): (message: Uint8Array) => void {
   return (message) => {
-    if (!equals(desc, fromBinary(desc, message), expected)) throw new Error(`another ${desc.typeName} was answered`);
+    if (!equals(desc, fromBinary(desc, message), expected))
+      throw new Error(`unexpected response of type ${desc.typeName}`);
   };
 }

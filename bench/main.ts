@@ -18,7 +18,7 @@ import { compareByTurns, type Contender } from "./turns.ts";
 import { measureWorkers } from "./workers.ts";
 import { writePages } from "./write-figures.ts";
 
-/** Scenarios of calls that are so cheap that watching them shows. */
+/** Scenarios of calls that are cheap enough for the cost of metrics and traces to show. */
 const watchedNames = ["rest", "connect", "grpc"];
 
 const all = [
@@ -32,13 +32,13 @@ const all = [
 
 const usage = `npm run bench -- [--only NAMES] [--rounds 3] [--turns 4] [--against REV]
   NAMES: ${all.map(({ name }) => name).join(",")}
-npm run bench -- --watched  what metrics, traces at 1 %, and both cost; by default over ${watchedNames.join(", ")}
-npm run bench -- --rates    latency at one rate after the other
-npm run bench -- --start    time, CPU time and memory to the first answer
+npm run bench -- --watched  the cost of metrics, of traces at 1 % and of both; default scenarios: ${watchedNames.join(", ")}
+npm run bench -- --rates    latency at increasing rates
+npm run bench -- --start    time, CPU time and memory until the first response
 npm run bench -- --memory   resident memory after one and two million calls
-npm run bench -- --stalls   how long a list of 10 MB keeps other callers waiting
-npm run bench -- --workers  what a call costs two processes on one port
---record beside any of them puts what it measured into the docs`;
+npm run bench -- --stalls   how long a list of 10 MB delays other requests
+npm run bench -- --workers  the cost of a call on two processes that share a port
+With --record, each also writes its results to the docs`;
 
 const values = parseOptions(process.argv.slice(2));
 
@@ -48,9 +48,9 @@ if (values.help) console.log(usage);
 else await run();
 
 async function run(): Promise<void> {
-  if (values.start) return take({ starts: await measureColdStarts() });
-  if (!canPin) console.log("There is no taskset: server and load share cores, and the figures mean less.");
-  // What a server holds on to and at which rate is not asked with large messages.
+  if (values.start) return report({ starts: await measureColdStarts() });
+  if (!canPin) console.log("taskset is not installed: server and load share cores, and the figures are less accurate.");
+  // Memory and rates are not measured with large messages.
   const ofCalls = values.memory || values.rates || values.workers;
   const measured = ofCalls ? scenarios : all;
   const only = values.only?.split(",") ?? defaultNames(ofCalls);
@@ -60,7 +60,7 @@ async function run(): Promise<void> {
   }
 }
 
-/** The scenarios that the docs have figures of; `undefined` for all of them. */
+/** Returns the scenarios with figures in the docs; `undefined` for all. */
 function defaultNames(ofCalls: boolean): readonly string[] | undefined {
   if (values.watched) return watchedNames;
   if (values.stalls) return ["rest-list-100-books"];
@@ -72,32 +72,32 @@ function defaultNames(ofCalls: boolean): readonly string[] | undefined {
 async function measure(scenario: Scenario): Promise<void> {
   const { name, subjects } = scenario;
   const own = subjects.find((subject) => subject.name === ownName);
-  if (values.workers && own !== undefined) return take({ workers: await measureWorkers(scenario, own) });
-  if (values.stalls) return take({ stalls: { [name]: await measureStalls(scenario) } });
-  if (values.memory) return take({ memory: { [name]: await measureMemory(scenario) } });
+  if (values.workers && own !== undefined) return report({ workers: await measureWorkers(scenario, own) });
+  if (values.stalls) return report({ stalls: { [name]: await measureStalls(scenario) } });
+  if (values.memory) return report({ memory: { [name]: await measureMemory(scenario) } });
   for (const { build } of subjects) await build?.();
   if (values.rates) return await measureRatesOf(scenario);
   await compare(values.watched ? watched(scenario) : scenario);
 }
 
 async function measureRatesOf(scenario: Scenario): Promise<void> {
-  if (!hasTool("h2load")) return console.log("There is no h2load.");
+  if (!hasTool("h2load")) return console.log("h2load is not installed.");
   const peers = ["node:http", "node:http2", "fastify", "grpc-js", "net/http (Go)", "grpc-go"];
-  take({ rates: { [scenario.name]: await measureRates(scenario, [ownName, ...peers]) } });
+  report({ rates: { [scenario.name]: await measureRates(scenario, [ownName, ...peers]) } });
 }
 
 async function compare(scenario: Scenario): Promise<void> {
   using revision = values.against === undefined ? undefined : checkOut(values.against);
   const compared = revision === undefined ? scenario : against(scenario, revision);
   for (const reason of compared.absent ?? []) console.log(`${reason}\n`);
-  const seen = await compareByTurns(contendersOf(compared), length);
-  console.log(formatTable(seen));
-  // The docs compare this checkout as it is.
+  const turns = await compareByTurns(contendersOf(compared), length);
+  console.log(formatTable(turns));
+  // The docs contain only results of this checkout without changes.
   if (values.record && !values.watched && revision === undefined)
-    record({ calls: { [scenario.name]: toCallFigures(seen) } });
+    record({ calls: { [scenario.name]: toCallFigures(turns) } });
 }
 
-function take(part: Figures): void {
+function report(part: Figures): void {
   console.log(JSON.stringify(part, undefined, 2));
   if (values.record) record(part);
 }

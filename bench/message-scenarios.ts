@@ -9,7 +9,7 @@ import { collectPath, countPath, echoPath, streamedBytes, uploadPath } from "./s
 const KiB = 1_024;
 const MiB = 1_024 * KiB;
 
-/** Messages of a stream that is long: what a call costs once is lost in them. */
+/** The messages of a stream: enough that the fixed cost of the call is negligible. */
 const streamedMessages = 10_000;
 
 const subjects: readonly Subject[] = [
@@ -21,7 +21,7 @@ const subjects: readonly Subject[] = [
 const own = server(ownName, "servers/echo");
 const connectNode = server("connect-node", "servers/echo-connect-node");
 const line = `"${Buffer.alloc(streamedBytes, "x").toString("base64")}"`;
-const atOnce = { connections: 4, streams: 2 };
+const fourByTwo = { connections: 4, streams: 2 };
 const connectHeader = { "content-type": "application/connect+json", "connect-protocol-version": "1" };
 
 const largeOverHttp1: LoadShape = {
@@ -47,14 +47,14 @@ const jsonStreams: readonly (Pick<Scenario, "name" | "title" | "subjects"> & { r
   {
     name: "rest-stream",
     title: "lines of JSON from the server over REST",
-    shape: { ...atOnce, httpMethod: "GET", path: `/count/${streamedMessages}`, header: {}, body: undefined },
+    shape: { ...fourByTwo, httpMethod: "GET", path: `/count/${streamedMessages}`, header: {}, body: undefined },
     subjects: [own],
   },
   {
     name: "connect-stream",
     title: "one server stream of Connect in JSON",
     shape: {
-      ...atOnce,
+      ...fourByTwo,
       httpMethod: "POST",
       path: countPath,
       header: connectHeader,
@@ -66,7 +66,7 @@ const jsonStreams: readonly (Pick<Scenario, "name" | "title" | "subjects"> & { r
     name: "rest-lines",
     title: "lines of JSON from the client over REST",
     shape: {
-      ...atOnce,
+      ...fourByTwo,
       httpMethod: "POST",
       path: "/collect",
       header: { "content-type": "application/x-ndjson" },
@@ -78,7 +78,7 @@ const jsonStreams: readonly (Pick<Scenario, "name" | "title" | "subjects"> & { r
     name: "connect-lines",
     title: "one stream of the client of Connect in JSON",
     shape: {
-      ...atOnce,
+      ...fourByTwo,
       httpMethod: "POST",
       path: collectPath,
       header: connectHeader,
@@ -88,10 +88,10 @@ const jsonStreams: readonly (Pick<Scenario, "name" | "title" | "subjects"> & { r
   },
 ];
 
-/** What messages cost rather than calls: a service that sends back what it gets, and one that sends many. */
+/** Scenarios dominated by the cost of messages: large ones that are echoed, and streams of many. */
 export const messageScenarios: readonly Scenario[] = [
-  scenario("grpc-64k", "64 KiB both ways as unary gRPC, 8 connections with 4 open at once", echo(64 * KiB, 8, 4)),
-  scenario("grpc-1m", "1 MiB both ways as unary gRPC, 4 connections with 2 open at once", echo(MiB, 4, 2)),
+  scenario("grpc-64k", "64 KiB both ways as unary gRPC, 8 connections of 4 streams", echo(64 * KiB, 8, 4)),
+  scenario("grpc-1m", "1 MiB both ways as unary gRPC, 4 connections of 2 streams", echo(MiB, 4, 2)),
   {
     name: "connect-1m",
     title: "1 MiB both ways as unary Connect over HTTP/1.1, 8 connections",
@@ -112,14 +112,14 @@ export const messageScenarios: readonly Scenario[] = [
     probe: http1Probe(upload),
     subjects: [server("node:http", "servers/echo-node-http"), own],
   },
-  scenario("grpc-stream", "10,000 messages as one server stream of gRPC, 4 connections with 2 open at once", {
+  scenario("grpc-stream", "10,000 messages as one server stream of gRPC, 4 connections of 2 streams", {
     ...shape(countPath, toBinary(UInt32ValueSchema, create(UInt32ValueSchema, { value: streamedMessages }))),
     connections: 4,
     streams: 2,
   }),
   ...jsonStreams.map(({ name, title, shape: load, subjects: compared }) => ({
     name,
-    title: `10,000 messages as ${title}, 4 connections with 2 open at once`,
+    title: `10,000 messages as ${title}, 4 connections of 2 streams`,
     shape: load,
     load: http2Load(load),
     probe: http2Probe(load),

@@ -7,21 +7,20 @@ import { hasProgram, toolsFolder } from "../packages/testing/src/process/tools-f
 
 /** Peers in a compiled language, in one program whose source is in `peers/<folder>`. */
 export interface NativePeer {
-  /** What it serves gRPC with. */
+  /** The library or framework that serves gRPC. */
   readonly grpc: string;
-  /** What it serves REST with. */
+  /** The library or framework that serves REST. */
   readonly rest: string;
-  /** What compiles it. */
   readonly compiler: string;
-  /** Whether its compiler is on PATH. */
+  /** Whether the compiler is on PATH. */
   readonly canBuild: boolean;
-  /** Where its program is once it is built, outside of the checkout. */
+  /** The path of the built program, outside of the checkout. */
   readonly program: string;
-  /** Generates its messages and compiles it. Rejects with all that a step wrote when that fails. */
+  /** Generates its messages and compiles it. Rejects with the output of the step that fails. */
   readonly build: () => Promise<void>;
 }
 
-/** What builds a peer in its folder, and the path of the program in there. */
+/** How to build a peer in its folder. */
 interface Recipe {
   readonly folder: string;
   readonly grpc: string;
@@ -36,12 +35,12 @@ const workspace = [projectFolder, `--config=${join(peersFolder, "buf.workspace.y
 const plantsPath = `--path=${join(peersFolder, "proto/plantstore")}`;
 const libraryPath = `--path=${join(testProtoFolder, "library")}`;
 
-/** The arguments by which buf finds the plants of the peers, which are a definition of their own. */
+/** The arguments with which buf finds the definition of the peers' plant store, which is separate. */
 export const plants: readonly string[] = [...workspace, plantsPath];
-/** The arguments by which buf finds the messages of the library. */
+/** The arguments with which buf finds the definition of the library. */
 export const library: readonly string[] = [...workspace, libraryPath];
 
-/** Plants on grpc-go and net/http, and grpc-gateway before a library. */
+/** A plant store on grpc-go and net/http, and grpc-gateway in front of the library. */
 export const goPeer: NativePeer = nativePeer({
   folder: "go",
   grpc: "grpc-go",
@@ -54,7 +53,7 @@ export const goPeer: NativePeer = nativePeer({
   ],
 });
 
-/** The servers of other languages. */
+/** The servers in other languages. */
 export const nativePeers: readonly NativePeer[] = [
   goPeer,
   nativePeer({
@@ -80,7 +79,7 @@ function nativePeer({ folder: name, grpc, rest, compiler, output, steps }: Recip
     program: join(folder, output),
     build: async () => {
       const source = join(peersFolder, name);
-      // Compilers look at the times of files, and have nothing to do when none is newer.
+      // Preserves modification times, so that compilers skip unchanged files.
       cpSync(source, folder, { recursive: true, preserveTimestamps: true });
       for (const [file, ...args] of steps) await buildStep(file, args, { folder });
     },

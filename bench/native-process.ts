@@ -7,12 +7,12 @@ import { replyLimitMs, stop, type RunningServer, type Usage } from "./running-se
 const bytesPerKiB = 1_024;
 
 /**
- * Starts a server that is no program of node's and waits until it listens. Its first line is its port, then it
- * answers each line by one when it has collected its garbage, and ends when its input does. Rejects when it ends
- * first.
+ * Starts a server that does not run on node, and waits until it listens. Its first line of output is its port. It then
+ * collects garbage and writes a line for each line of input, and exits at the end of its input. Rejects when it exits
+ * before it listens.
  */
 export async function startNativeServer(program: string, environment: NodeJS.ProcessEnv): Promise<RunningServer> {
-  // taskset becomes the program, so that the process is the server's own.
+  // taskset executes the program in its own process, so the child is the server.
   const [file, ...args] = pinned(serverCore, [program]);
   const child = spawn(file, args, { env: { ...process.env, ...environment }, stdio: ["pipe", "pipe", "inherit"] });
   const lines = createInterface(child.stdout)[Symbol.asyncIterator]();
@@ -20,7 +20,7 @@ export async function startNativeServer(program: string, environment: NodeJS.Pro
     const limit = setTimeout(() => child.kill("SIGKILL"), replyLimitMs);
     const line = await lines.next();
     clearTimeout(limit);
-    if (line.done === true) throw new Error(`${program} ended, or said nothing for ${String(replyLimitMs)} ms`);
+    if (line.done === true) throw new Error(`${program} exited or did not respond within ${String(replyLimitMs)} ms`);
     return line.value;
   };
   const port = Number(await nextLine());
@@ -37,10 +37,10 @@ export async function startNativeServer(program: string, environment: NodeJS.Pro
   };
 }
 
-/** Returns what a process has used, as /proc tells it. */
+/** Returns the CPU time and memory of a process from /proc. */
 export function usageOf(pid: number | undefined): Usage {
   const folder = `/proc/${String(pid)}`;
-  // proc_pid_stat(5): the name, in parentheses, may hold spaces; behind it utime and stime are the 12th and 13th.
+  // proc_pid_stat(5): the name in parentheses may contain spaces; utime and stime are the 12th and 13th field after it.
   const stat = readFileSync(`${folder}/stat`, "latin1");
   const fields = stat.slice(stat.lastIndexOf(") ") + 2).split(" ");
   const rssKiB = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`${folder}/status`, "latin1"))?.[1];

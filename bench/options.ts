@@ -18,7 +18,7 @@ const options = {
 /**
  * Returns the options of the bench.
  *
- * @throws TypeError for one that there is not
+ * @throws TypeError for an unknown option
  */
 export function parseOptions(
   words: readonly string[],
@@ -27,12 +27,12 @@ export function parseOptions(
 }
 
 /**
- * Returns the numbers that the words of this program give by flags of these names, or else these.
+ * Returns the numbers of this program's flags, with defaults.
  *
- * @throws TypeError for another flag
+ * @throws TypeError for an unknown flag
  */
-export function numberFlags<Flags extends Readonly<Record<string, number>>>(fallbacks: Flags): Flags {
-  const names = Object.keys(fallbacks).map((name) => [name, { type: "string" }] as const);
-  const given = Object.entries(parseArgs({ options: Object.fromEntries(names) }).values);
-  return { ...fallbacks, ...Object.fromEntries(given.map(([name, text]) => [name, Number(text)])) };
+export function numberFlags<Flags extends Readonly<Record<string, number>>>(defaults: Flags): Flags {
+  const names = Object.keys(defaults).map((name) => [name, { type: "string" }] as const);
+  const entries = Object.entries(parseArgs({ options: Object.fromEntries(names) }).values);
+  return { ...defaults, ...Object.fromEntries(entries.map(([name, text]) => [name, Number(text)])) };
 }

@@ -3,20 +3,20 @@ import { connect } from "node:http2";
 import { buffer } from "node:stream/consumers";
 import type { LoadShape } from "./load/load.ts";
 
-/** Sends one request of a load and rejects unless it is answered as the load expects. */
+/** Sends one request of a load, and rejects unless the response is the expected one. */
 export type Probe = (port: number) => Promise<void>;
 
-/** A probe over HTTP/1.1: the answer is 204, or 200. */
+/** Returns a probe over HTTP/1.1 that requires a status of 2xx. */
 export function http1Probe(shape: LoadShape): Probe {
   return async (port) => {
     const { httpMethod: method, header: headers, body = null, path } = shape;
-    const answer = await fetch(`http://127.0.0.1:${String(port)}${path}`, { method, headers, body });
-    const text = await answer.text();
-    if (!answer.ok) throw new Error(`answered ${String(answer.status)}: ${text}`);
+    const response = await fetch(`http://127.0.0.1:${String(port)}${path}`, { method, headers, body });
+    const text = await response.text();
+    if (!response.ok) throw new Error(`the server responded with status ${String(response.status)}: ${text}`);
   };
 }
 
-/** A probe over HTTP/2: the trailers say that the gRPC call went well. */
+/** Returns a probe over HTTP/2 that requires `grpc-status: 0` in the trailers. */
 export function grpcProbe(shape: LoadShape): Probe {
   return async (port) => {
     const session = connect(`http://127.0.0.1:${String(port)}`);
@@ -29,28 +29,28 @@ export function grpcProbe(shape: LoadShape): Probe {
   };
 }
 
-/** A probe over HTTP/2 that also looks at the message of the answer. @param check - throws if it is another one */
-export function grpcAnswerProbe(shape: LoadShape, check: (message: Uint8Array) => void): Probe {
+/** Returns a probe over HTTP/2 that checks the message of the response. @param check - throws if it is unexpected */
+export function grpcResponseProbe(shape: LoadShape, check: (message: Uint8Array) => void): Probe {
   return async (port) => {
     const session = connect(`http://127.0.0.1:${String(port)}`);
     const stream = session.request({ ":method": shape.httpMethod, ":path": shape.path, ...shape.header });
-    const answer = await buffer(stream.end(shape.body));
+    const body = await buffer(stream.end(shape.body));
     session.close();
-    // Behind the prefix of its envelope.
-    check(answer.subarray(5));
+    // Skips the prefix of the envelope.
+    check(body.subarray(5));
   };
 }
 
-/** A probe over HTTP/2 for calls without trailers: the answer is 200. */
+/** Returns a probe over HTTP/2 for calls without trailers, which requires status 200. */
 export function http2Probe(shape: LoadShape): Probe {
   return async (port) => {
     const session = connect(`http://127.0.0.1:${String(port)}`);
     const stream = session.request({ ":method": shape.httpMethod, ":path": shape.path, ...shape.header });
-    const answered = once(stream, "response");
-    const ended = once(stream.resume().end(shape.body), "end");
-    const [header]: { ":status"?: number }[] = await answered;
-    await ended;
+    const response = once(stream, "response");
+    const end = once(stream.resume().end(shape.body), "end");
+    const [header]: { ":status"?: number }[] = await response;
+    await end;
     session.close();
-    if (header?.[":status"] !== 200) throw new Error(`answered ${String(header?.[":status"])}`);
+    if (header?.[":status"] !== 200) throw new Error(`the server responded with status ${String(header?.[":status"])}`);
   };
 }

@@ -10,17 +10,17 @@ import { booksMax, makeBook, makeBooks } from "../packages/testing/src/gateway/b
 import { buildStep } from "../packages/testing/src/process/build-step.ts";
 import { hasProgram, toolsFolder } from "../packages/testing/src/process/tools-folder.ts";
 import { ownName } from "./figures.ts";
-import { answerProbe } from "./book-scenarios.ts";
+import { responseProbe } from "./book-scenarios.ts";
 import { libraryCall, sameAs } from "./library-scenarios.ts";
 import type { LoadShape } from "./load/load.ts";
 import { goPeer } from "./native-peers.ts";
-import { grpcAnswerProbe } from "./probe.ts";
+import { grpcResponseProbe } from "./probe.ts";
 import { http1Load, http2Load, type Scenario, server, type Subject } from "./scenarios.ts";
 
-/** A proxy that is no program of node's. */
+/** A proxy that does not run on node. */
 interface Native {
   readonly subject: Subject;
-  /** What it is built or installed with. */
+  /** The program that builds or installs it. */
   readonly needs: string;
   readonly canBuild: boolean;
 }
@@ -35,7 +35,7 @@ const grpcGateway = native("grpc-gateway", goPeer.program, goPeer.compiler, goPe
 const books = makeBooks(booksMax);
 const list = create(ListBooksResponseSchema, { books });
 
-/** What a call costs a proxy before a gRPC service, which is the same for all of them. */
+/** Scenarios of proxies in front of the same gRPC service. */
 export const proxyScenarios: readonly Scenario[] = [
   rest("proxy-rest", "a book", "/v1/books/0", toJson(BookSchema, makeBook(0))),
   rest("proxy-rest-list", "a list of 100 books", "/v1/books?pageSize=100", toJson(ListBooksResponseSchema, list)),
@@ -53,7 +53,7 @@ export const proxyScenarios: readonly Scenario[] = [
   ),
 ];
 
-function rest(name: string, what: string, path: string, answer: Parameters<typeof answerProbe>[1]): Scenario {
+function rest(name: string, what: string, path: string, response: Parameters<typeof responseProbe>[1]): Scenario {
   const shape = { httpMethod: "GET", path, header: {}, body: undefined, connections: 64, streams: 1 };
   const title = `${what} through a proxy: REST over HTTP/1.1, 64 connections, to gRPC`;
   return {
@@ -61,17 +61,17 @@ function rest(name: string, what: string, path: string, answer: Parameters<typeo
     title,
     shape,
     load: http1Load(shape),
-    probe: answerProbe(shape, answer),
+    probe: responseProbe(shape, response),
     ...compared([envoy, grpcGateway]),
   };
 }
 
 function grpc(name: string, what: string, shape: LoadShape, check: (message: Uint8Array) => void): Scenario {
-  const title = `${what} through a proxy: gRPC to gRPC, 4 connections with 16 open at once`;
-  return { name, title, shape, load: http2Load(shape), probe: grpcAnswerProbe(shape, check), ...compared([envoy]) };
+  const title = `${what} through a proxy: gRPC to gRPC, 4 connections of 16 streams`;
+  return { name, title, shape, load: http2Load(shape), probe: grpcResponseProbe(shape, check), ...compared([envoy]) };
 }
 
-/** The peers that can be had here, the first one before our own as the measure of all. */
+/** The subjects: the first peer, which is the baseline, this project's proxy and the other peers, if they can be built. */
 function compared([first, ...others]: readonly [Native, ...Native[]]): Pick<Scenario, "subjects" | "absent"> {
   const absent = [first, ...others].filter(({ canBuild }) => !canBuild);
   return {
@@ -85,7 +85,7 @@ function subjectOf({ canBuild, subject }: Native): Subject[] {
 }
 
 function native(name: string, program: string, needs: string, build: () => Promise<void>): Native {
-  // Neither gets threads that would only contend for the one core.
+  // A single thread: more would only compete for the one core.
   const subject = { ...server(name, "servers/native-proxy", { PROXY: program, GOMAXPROCS: "1" }), build };
   return { subject, needs, canBuild: hasProgram(needs) };
 }

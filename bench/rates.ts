@@ -5,19 +5,19 @@ import type { Scenario } from "./scenarios.ts";
 import { startServer } from "./server-process.ts";
 import { median } from "./summary.ts";
 
-/** Requests a second that are offered, one rate after the other, until a server does not keep up. */
+/** The offered requests per second, in the order in which they are tried until a server does not keep up. */
 const rates = [5_000, 10_000, 20_000, 40_000, 80_000, 160_000];
 
 const warmUpS = 2;
 
 /**
- * Turns of a second for each server at a rate. h2load sends on all connections at the same moment: at the lowest rate one
- * of 78 bursts is more than a hundredth of the requests, so that a single disturbance decides the p99 of a turn.
+ * Turns of a second for each server at a rate. h2load sends on all connections at the same time: at the lowest rate, one
+ * of 78 bursts is more than a hundredth of the requests, so that a single disturbance determines the p99 of a turn.
  */
 const turns = 7;
 const turnS = 1;
 
-/** A server that answers fewer than this share of the requests that are due does not keep up. */
+/** A server that responds to a lower share of the offered requests does not keep up. */
 const keptUp = 0.95;
 
 interface Measured extends RateFigures {
@@ -26,8 +26,8 @@ interface Measured extends RateFigures {
 }
 
 /**
- * Measures the latency of some servers of a scenario at one rate after the other: medians over turns, in each of which
- * every server has its own. Needs h2load.
+ * Measures the latency of some servers of a scenario at increasing rates: medians over turns, in which the servers are
+ * loaded one after the other. Requires h2load.
  */
 export async function measureRates(
   { subjects, shape, load }: Scenario,
@@ -43,9 +43,9 @@ export async function measureRates(
   }
   let keepingUp: readonly Measured[] = all;
   for (const rate of rates) {
-    const seen = await takeTurns(keepingUp, pacedLoad(shape, rate));
+    const resultsOf = await takeTurns(keepingUp, pacedLoad(shape, rate));
     keepingUp = keepingUp.filter((one) => {
-      const results = seen.get(one) ?? [];
+      const results = resultsOf.get(one) ?? [];
       const middle = (figure: (result: LoadResult) => number): number => median(results.map(figure));
       if (middle(({ requests, durationS }) => requests / durationS) < rate * keptUp) return false;
       const latencyUs = {
@@ -59,16 +59,16 @@ export async function measureRates(
   return all.map(({ name, steps }) => ({ name, steps }));
 }
 
-/** Loads the servers by turns, in the opposite order from turn to turn. */
+/** Loads the servers one after the other, in reverse order in every second turn. */
 async function takeTurns(servers: readonly Measured[], load: Load): Promise<Map<Measured, LoadResult[]>> {
-  const seen = new Map(servers.map((one) => [one, new Array<LoadResult>()]));
+  const resultsOf = new Map(servers.map((one) => [one, new Array<LoadResult>()]));
   for (let turn = 0; turn < turns; turn += 1) {
     for (const one of turn % 2 === 0 ? servers : servers.toReversed()) {
       const result = await load(one.port, turnS);
       const { requests, failures } = result;
       if (failures > requests / 500) throw new Error(`${one.name}: ${failures} of ${requests} requests failed`);
-      seen.get(one)?.push(result);
+      resultsOf.get(one)?.push(result);
     }
   }
-  return seen;
+  return resultsOf;
 }

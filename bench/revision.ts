@@ -3,7 +3,7 @@ import { globSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, sy
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 
-/** A checkout of another commit, gone when it is disposed of. */
+/** A checkout of another commit, which is removed when it is disposed of. */
 export interface Revision {
   /** The short hash of the commit. */
   readonly name: string;
@@ -13,7 +13,7 @@ export interface Revision {
 
 const project = join(import.meta.dirname, "..");
 
-/** Checks a commit out into a folder of its own. It runs on the packages that are installed here. */
+/** Checks a commit out to a temporary folder. It uses the packages that are installed in this checkout. */
 export function checkOut(revision: string): Revision {
   const name = git("rev-parse", "--short", `${revision}^{commit}`);
   const folder = join(mkdtempSync(join(tmpdir(), "plantstore-bench-")), name);
@@ -29,7 +29,7 @@ export function checkOut(revision: string): Revision {
   };
 }
 
-/** Links the packages that are installed here, but the project's own to the source of the checkout. */
+/** Links the installed packages, and the packages of the project to the sources of the checkout. */
 function linkPackages(installed: string, checkout: string): void {
   const to = join(checkout, "node_modules");
   mkdirSync(join(to, "@plantstore"), { recursive: true });

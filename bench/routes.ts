@@ -1,9 +1,8 @@
 /**
- * How the cost of REST routing grows with the number of rules: compiling them at start, and per request
- * finding the rule of a path and taking its variables out, of any rule and of the same ten.
+ * Measures how the cost of REST routing grows with the number of rules: compiling them at the start, and for each request
+ * finding the rule of a path and extracting its variables, over all rules and over the same ten.
  *
- * In one process and without sockets, because on a socket nothing of it would show. Run it alone:
- * `npx node bench/routes.ts`.
+ * Runs in one process without sockets, whose cost would hide that of routing. Run it alone: `npx node bench/routes.ts`.
  */
 import { compileRestRoutes, type RestRoutes } from "../packages/gateway/src/protocols/rest/rules/index.ts";
 import { Health } from "../packages/gateway/src/health/index.ts";
@@ -14,22 +13,22 @@ const ruleCounts = [10, 1000, 10_000] as const;
 const sameRules = ruleCounts[0];
 const rounds = 5;
 const requestsPerRound = 500_000;
-// As many different paths as a server meets: enough that no cache of the processor holds the answers.
+// Enough different paths that the caches of the processor do not hold their results.
 const pathsMax = 4096;
 
-/** A rule that is nothing but a method and a path. */
+/** A rule with only a method and a path. */
 interface Pattern {
   readonly pattern: { readonly case: "custom"; readonly value: { readonly kind: string; readonly path: string } };
 }
 
-/** One rule, and a request that it answers. */
+/** A rule, and a request that matches it. */
 interface Case {
   readonly rule: Pattern;
   readonly httpMethod: string;
   readonly path: (id: number) => string;
 }
 
-// The five rules of a resource as most APIs have them, under names of its own.
+// The five typical rules of a resource.
 function resourceCases(resource: string): readonly Case[] {
   const parent = `/v1/{service=projects/*/${resource}}`;
   const one = `/v1/${resource}/{service}`;
@@ -68,14 +67,14 @@ interface Request {
 
 function requestsOf(cases: readonly Case[]): readonly Request[] {
   return Array.from({ length: pathsMax }, (_, at) => {
-    // A stride without a factor in common with the counts: every rule has its turn, in no order.
+    // The stride is coprime with the counts, so that all rules are used, in a mixed order.
     const each = cases[(at * 7919) % cases.length];
     if (each === undefined) throw new Error("no rules");
     return { httpMethod: each.httpMethod, path: flat(each.path(1000 + at)) };
   });
 }
 
-// A string as it comes from a socket: one piece, not the pieces it was put together from.
+// Returns a flat string, like one that is read from a socket, instead of a rope of concatenated parts.
 function flat(text: string): string {
   return Buffer.from(text, "latin1").toString("latin1");
 }
@@ -102,7 +101,7 @@ const subjects = ruleCounts.map((count) => {
   const same = requestsOf(cases.slice(0, sameRules));
   return { count, cases, routes: compile(cases), requests: requestsOf(cases), same };
 });
-// Rounds alternate between the counts, so that what disturbs one disturbs all.
+// Rounds alternate between the counts, so that a disturbance affects all of them.
 const timings = Array.from({ length: rounds + 1 }, () =>
   subjects.map(({ cases, routes, requests, same }) => ({
     match: matchNs(routes, requests),
@@ -116,7 +115,7 @@ const rows = subjects.map(({ count }, at) => {
   const same = median(own.map((timing) => timing.same));
   return { rules: count, match, same, compile: (median(own.map((timing) => timing.compile)) / count) * 1000 };
 });
-// Requests of all rules also miss the caches of the processor; those of the same ten show what the table costs.
+// Requests for all rules also miss the caches of the processor; those for the same ten show the cost of the table.
 console.log("rules   match of all (ns)   of the same ten (ns)   against 10 rules   compile (ms per 1,000)");
 for (const { rules, match, same, compile: compiling } of rows) {
   const ratio = same / (rows[0]?.same ?? Number.NaN);

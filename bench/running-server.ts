@@ -1,7 +1,7 @@
 import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
 
-/** What a server has used since it started. */
+/** The resources that a server has used since it started. */
 export interface Usage {
   /** User and system time of all its threads. */
   readonly cpuUs: number;
@@ -17,39 +17,40 @@ export interface RunningServer {
   stop(): Promise<void>;
 }
 
-/** A server that neither listens nor answers by then is not going to, in ms. */
+/** The time limit for a server to listen or to respond, in ms. */
 export const replyLimitMs = 30_000;
 
 /**
- * Ends a server, and returns once it has. A program of node's ends itself when it is left alone, and then keeps its
- * compiled code for its next start; any other is killed, and so is one that does not end.
+ * Stops a server, and returns when it has exited. A program of node exits when its channel is disconnected, and then
+ * saves its compiled code for the next start; any other program is killed, and so is one that does not exit in time.
  */
 export async function stop(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
-  const ended = once(child, "exit");
+  const exited = once(child, "exit");
   if (child.connected) child.disconnect();
   else child.kill("SIGKILL");
   const limit = setTimeout(() => child.kill("SIGKILL"), replyLimitMs);
-  await ended;
+  await exited;
   clearTimeout(limit);
 }
 
 /**
- * Returns the next message of a server program, which must be of this kind. Rejects for any other, when the program
- * ends first, and when it says nothing in time.
+ * Returns the next message of a server program. Rejects when it is of another kind, when the program exits first, and
+ * after a timeout.
  */
 export function nextMessage<M extends { readonly kind: string }>(child: ChildProcess, kind: M["kind"]): Promise<M> {
   return new Promise((resolve, reject) => {
     const settle = (message: M | Error): void => {
-      // Of a gateway to the process that hands over its connections.
+      // A message of a gateway to the process that hands over connections to it.
       if ("gateway" in message) return;
       clearTimeout(limit);
       child.off("message", settle).off("exit", fail);
       if (message instanceof Error) reject(message);
       else if (message.kind === kind) resolve(message);
-      else reject(new Error(`the server said "${message.kind}" instead of "${kind}"`));
+      else reject(new Error(`expected a message of kind "${kind}" from the server, got "${message.kind}"`));
     };
-    const fail = (): void => settle(new Error(`the server ended, or said nothing for ${String(replyLimitMs)} ms`));
+    const fail = (): void =>
+      settle(new Error(`the server exited or did not respond within ${String(replyLimitMs)} ms`));
     const limit = setTimeout(fail, replyLimitMs);
     child.on("message", settle).on("exit", fail);
   });

@@ -11,17 +11,17 @@ import { grpcProbe, http1Probe, type Probe } from "./probe.ts";
 import type { Revision } from "./revision.ts";
 import { benchToken } from "./servers/plants.ts";
 
-/** One load, and the servers that are compared under it. */
+/** A load, and the servers that are compared under it. */
 export interface Scenario {
   readonly name: string;
   readonly title: string;
   readonly shape: LoadShape;
   readonly load: Load;
-  /** Sends one request of the load, to see that a server does the work before it is measured. */
+  /** Sends one request of the load, to check before the measurement that a server handles it. */
   readonly probe: Probe;
-  /** The first one is the floor that the others are a multiple of. */
+  /** The servers; the first one is the floor, and the results of the others are multiples of it. */
   readonly subjects: readonly Subject[];
-  /** The servers that belong here but cannot be built on this machine, each with what is missing. */
+  /** A message for each server that cannot be built on this machine, which names what is missing. */
   readonly absent?: readonly string[];
 }
 
@@ -31,7 +31,7 @@ export interface Subject {
   /** The path of its program. */
   readonly program: string;
   readonly environment: NodeJS.ProcessEnv;
-  /** Makes the program where it is not run from its source. Rejects when that fails. */
+  /** Builds the program, if it does not run from its source. Rejects when that fails. */
   readonly build?: () => Promise<void>;
 }
 
@@ -69,9 +69,9 @@ const grpcShape: LoadShape = {
 const grpcShape8By8: LoadShape = { ...grpcShape, streams: 8 };
 const grpcShape64By1: LoadShape = { ...grpcShape, connections: 64, streams: 1 };
 
-/** Puts a load of HTTP/1.1 on a server. */
+/** Returns a load over HTTP/1.1. */
 export const http1Load: (shape: LoadShape) => Load = hasTool("wrk") ? wrkLoad : ownLoad;
-/** Puts a load of HTTP/2 on a server. */
+/** Returns a load over HTTP/2. */
 export const http2Load: (shape: LoadShape) => Load = hasTool("h2load") ? h2loadLoad : ownLoad;
 
 const nodeHttp = server("node:http", "servers/node-http");
@@ -86,7 +86,7 @@ const buildable = nativePeers.filter(({ canBuild }) => canBuild);
 const unbuildable = nativePeers.filter(({ canBuild }) => !canBuild);
 
 function nativeSubjects(protocol: "grpc" | "rest"): Subject[] {
-  // Neither Go nor Rust gets threads that would only contend for the one core of the server.
+  // A single thread for Go and Rust: more would only compete for the one core of the server.
   const environment = { BENCH_TOKEN: benchToken, BENCH_PROTOCOL: protocol, GOMAXPROCS: "1" };
   return buildable.map(({ [protocol]: name, program, build }) => ({ name, program, build, environment }));
 }
@@ -95,7 +95,7 @@ function absentSubjects(protocol: "grpc" | "rest"): string[] {
   return unbuildable.map(({ [protocol]: name, compiler }) => `${name} is not measured: ${compiler} is not on PATH`);
 }
 
-/** Everything that is compared; the peers only where they are installed (`npm ci --prefix bench/peers`) or have a compiler. */
+/** All comparisons of DeletePlant. Peers need `npm ci --prefix bench/peers` or a compiler. */
 export const scenarios: readonly Scenario[] = [
   {
     name: "rest",
@@ -144,10 +144,10 @@ export const scenarios: readonly Scenario[] = [
     ],
     absent: absentSubjects("grpc"),
   },
-  // The same with less to put into one write: what it costs where calls come one by one.
+  // The same with fewer streams on each connection, so that fewer responses share a write.
   ...[grpcShape8By8, grpcShape64By1].map((shape) => ({
     name: `grpc-${String(shape.connections)}x${String(shape.streams)}`,
-    title: `The same, ${String(shape.connections)} connections with ${String(shape.streams)} open at once`,
+    title: `The same, ${String(shape.connections)} connections with ${String(shape.streams)} streams each`,
     shape,
     load: http2Load(shape),
     probe: grpcProbe(shape),
@@ -156,19 +156,19 @@ export const scenarios: readonly Scenario[] = [
   })),
 ];
 
-/** The same scenario with this project's server of another checkout beside its own. */
+/** Returns the scenario with this project's server of another checkout in addition. */
 export function against({ subjects, ...scenario }: Scenario, { name, folder }: Revision): Scenario {
-  const beside = (subject: Subject): Subject[] => [
+  const withRevision = (subject: Subject): Subject[] => [
     subject,
     { ...subject, name: `${ownName} at ${name}`, environment: { PLANTSTORE_TREE: folder } },
   ];
   return {
     ...scenario,
-    subjects: subjects.flatMap((subject) => (subject.name === ownName ? beside(subject) : [subject])),
+    subjects: subjects.flatMap((subject) => (subject.name === ownName ? withRevision(subject) : [subject])),
   };
 }
 
-/** The same scenario with nothing but this project's server: by itself, measured, traced at 1 %, and both. */
+/** Returns the scenario with only this project's server: alone, with metrics, with traces at 1 %, and with both. */
 export function watched({ subjects, ...scenario }: Scenario): Scenario {
   return {
     ...scenario,
@@ -186,13 +186,13 @@ export function watched({ subjects, ...scenario }: Scenario): Scenario {
   };
 }
 
-/** Programs of bench/peers, if what they import is installed. */
+/** Returns servers of bench/peers, if their dependencies are installed. */
 export function installedPeers(...names: readonly string[]): Subject[] {
   const installed = existsSync(new URL("peers/node_modules", import.meta.url));
   return installed ? names.map((name) => server(name, `peers/${name}`)) : [];
 }
 
-/** A server whose program lies in this folder. */
+/** Returns a server whose program is in this folder. */
 export function server(name: string, path: string, environment: NodeJS.ProcessEnv = {}): Subject {
   return { name, program: fileURLToPath(new URL(`${path}.ts`, import.meta.url)), environment };
 }

@@ -5,29 +5,29 @@ import { startNativeServer } from "./native-process.ts";
 import { plantStoreFlags } from "./plant-store-flags.ts";
 import { nextMessage, stop, type RunningServer, type Usage } from "./running-server.ts";
 
-/** What the driver asks a server program; `settle` collects garbage before it looks. */
+/** A request of the driver to a server program; `settle` collects garbage before it reports the usage. */
 export interface Request {
   readonly kind: "usage" | "settle";
 }
 
-/** What a server program says. */
+/** A message of a server program. */
 export type Reply = { readonly kind: "listening"; readonly port: number } | ({ readonly kind: "usage" } & Usage);
 
 /**
- * Starts a server program on the server's core and waits until it listens: one in JavaScript or TypeScript on node, any
- * other by itself. Rejects when it ends first.
+ * Starts a server program on the server's core and waits until it listens; JavaScript and TypeScript run on node. Rejects
+ * when the program exits first.
  */
 export async function startServer(program: string, environment: NodeJS.ProcessEnv = {}): Promise<RunningServer> {
   if (![".js", ".ts"].includes(extname(program))) return await startNativeServer(program, environment);
   return await startNode(pinned(serverCore, nodeCommand(program)), program, environment);
 }
 
-/** Starts a server program of node's on the core of the load: what calls are made to, where their callers are measured. */
-export function startBeside(program: string): Promise<RunningServer> {
+/** Starts a server program on node, on the core of the load: the server of a scenario that measures clients. */
+export function startOnLoadCore(program: string): Promise<RunningServer> {
   return startNode(pinned(loadCore, nodeCommand(program)), program, {});
 }
 
-/** Starts a server program of node's on whatever core; `onStart` gets the process before it listens. */
+/** Starts a server program on node, without pinning it to a core; `onStart` gets the process before it listens. */
 export function startAnywhere(
   program: string,
   environment: NodeJS.ProcessEnv,
@@ -53,14 +53,14 @@ async function startNode(
   });
   onStart(child);
   const { port } = await nextMessage<Extract<Reply, { kind: "listening" }>>(child, "listening");
-  const ask = async (request: Request): Promise<Usage> => {
+  const send = async (request: Request): Promise<Usage> => {
     child.send(request);
     return await nextMessage<Extract<Reply, { kind: "usage" }>>(child, "usage");
   };
   return {
     port,
-    usage: () => ask({ kind: "usage" }),
-    settle: () => ask({ kind: "settle" }),
+    usage: () => send({ kind: "usage" }),
+    settle: () => send({ kind: "settle" }),
     stop: () => stop(child),
   };
 }

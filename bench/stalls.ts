@@ -6,18 +6,18 @@ import { startServer } from "./server-process.ts";
 import { median } from "./summary.ts";
 import { longListBooks } from "../packages/testing/src/gateway/books.ts";
 
-/** How often each server answers with that list, after as many times that do not count. */
+/** How many lists each server sends, after as many that do not count. */
 const lists = 5;
 
-/** Between two small requests on the other connection, in ms. */
-const everyMs = 1;
+/** The pause between two small requests on the other connection, in ms. */
+const intervalMs = 1;
 
-/** Small requests are sent for so long before a list is asked for, and after it has come, in ms. */
+/** How long small requests are sent before a list is requested and after it has arrived, in ms. */
 const marginMs = 50;
 
 /**
- * Measures how long a list of 10 MB keeps others waiting: the slowest small request on another connection while the
- * list is made and sent, the median over the lists.
+ * Measures how long a list of 10 MB delays other requests: the slowest small request on another connection while the
+ * list is encoded and sent, the median over the lists.
  */
 export async function measureStalls({ subjects }: Scenario): Promise<readonly StallFigures[]> {
   const figures: StallFigures[] = [];
@@ -30,42 +30,42 @@ async function stallOf({ program, environment }: Subject): Promise<number> {
   const server = await startServer(program, environment);
   stack.defer(() => server.stop());
   const longest: number[] = [];
-  for (let list = 0; list < 2 * lists; list += 1) longest.push(await slowestBeside(server.port));
+  for (let list = 0; list < 2 * lists; list += 1) longest.push(await slowestDuringList(server.port));
   return median(longest.slice(lists));
 }
 
-/** Returns the longest time that a small request took while a list came, in ms. */
-async function slowestBeside(port: number): Promise<number> {
+/** Returns the duration of the slowest small request while a list is sent, in ms. */
+async function slowestDuringList(port: number): Promise<number> {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   let slowestMs = 0;
-  const over = new AbortController();
+  const listRead = new AbortController();
   const small = (async () => {
-    while (!over.signal.aborted) {
+    while (!listRead.signal.aborted) {
       const startedMs = performance.now();
       await read(port, "/v1/books/0", agent);
       slowestMs = Math.max(slowestMs, performance.now() - startedMs);
-      await delay(everyMs);
+      await delay(intervalMs);
     }
   })();
   await delay(marginMs);
-  // What the connection and its first answer take does not count.
+  // The time for opening the connection and the first response does not count.
   slowestMs = 0;
   const bytes = await read(port, `/v1/books?pageSize=${String(longListBooks)}`, new Agent());
-  if (bytes < 8_000_000) throw new Error(`the list has ${String(bytes)} bytes`);
+  if (bytes < 8_000_000) throw new Error(`the list has only ${String(bytes)} bytes`);
   await delay(marginMs);
-  over.abort();
+  listRead.abort();
   await small;
   agent.destroy();
   return slowestMs;
 }
 
-/** Reads an answer, and returns how long it is. */
+/** Reads a response, and returns the size of its body in bytes. */
 function read(port: number, path: string, agent: Agent): Promise<number> {
   return new Promise((resolve, reject) => {
-    const request = get({ host: "127.0.0.1", port, path, agent }, (answer) => {
+    const request = get({ host: "127.0.0.1", port, path, agent }, (response) => {
       let bytes = 0;
-      answer.on("data", (piece: Buffer) => (bytes += piece.byteLength));
-      answer.on("end", () => resolve(bytes)).on("error", reject);
+      response.on("data", (piece: Buffer) => (bytes += piece.byteLength));
+      response.on("end", () => resolve(bytes)).on("error", reject);
     });
     request.on("error", reject);
   });

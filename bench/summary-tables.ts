@@ -3,7 +3,7 @@ import { formatRows } from "./table.ts";
 
 type Calls = NonNullable<Figures["calls"]>;
 
-/** A row of a summary: the scenario that it is from, and the server in its first column. */
+/** A row of a summary: its scenario, and the server in its first column. */
 interface SummaryRow {
   readonly title: string;
   readonly scenario: string;
@@ -31,7 +31,7 @@ const all: readonly SummaryRow[] = [
   { title: "gRPC, 64 KiB each way", scenario: "grpc-64k" },
 ];
 
-/** The servers in the other columns. */
+/** The servers of the other columns. */
 const columns: Readonly<Record<string, RegExp>> = {
   "bare node": /^node:http/,
   fastify: /^fastify/,
@@ -39,7 +39,7 @@ const columns: Readonly<Record<string, RegExp>> = {
   "connect-node": /^connect-node$/,
 };
 
-/** Returns the tables of README.md: server CPU, and where a peer has a lower p99. */
+/** Returns the tables of README.md: server CPU, and scenarios in which a peer has a lower p99. */
 export function headlineTables(calls: Calls): string {
   return tablesOf(calls, headline);
 }
@@ -53,12 +53,12 @@ function tablesOf(calls: Calls, rows: readonly SummaryRow[]): string {
   return `${cpuTable(calls, rows)}\n\n${p99Table(calls, rows)}`;
 }
 
-/** What was not measured yet is left out. */
+/** Omits scenarios without results. */
 function cpuTable(calls: Calls, rows: readonly SummaryRow[]): string {
   const cells = rows.flatMap(({ title, scenario, own = ownName }) => {
     const servers = calls[scenario]?.servers ?? [];
-    const cpuUs = (isMeant: (name: string) => boolean): string =>
-      servers.find(({ name }) => isMeant(name))?.cpuUs.toFixed(1) ?? "–";
+    const cpuUs = (isSelected: (name: string) => boolean): string =>
+      servers.find(({ name }) => isSelected(name))?.cpuUs.toFixed(1) ?? "–";
     if (servers.every(({ name }) => name !== own)) return [];
     // The other servers keep their plants in memory.
     const others = Object.values(columns).map((name) => (own === ownName ? cpuUs((each) => name.test(each)) : "–"));
@@ -78,14 +78,14 @@ function p99Table(calls: Calls, rows: readonly SummaryRow[]): string {
   return formatRows(["p99 latency where a peer's is lower, ms", ownName, "peers"], cells);
 }
 
-/** The servers with a lower p99, lowest first. */
+/** Returns the servers with a lower p99, lowest first. */
 function fasterPeers(figures: CallFigures | undefined, own: ServerFigures): readonly ServerFigures[] {
   return (figures?.servers ?? [])
     .filter(({ name, latencyUs }) => !notPeers.has(name) && latencyUs.p99 < own.latencyUs.p99)
     .toSorted((one, other) => one.latencyUs.p99 - other.latencyUs.p99);
 }
 
-/** node:net writes a prepared response and does none of the work. */
+/** node:net writes a prepared response without handling the request. */
 const notPeers: ReadonlySet<string> = new Set([ownName, ownNodeName, ownSqliteName, "node:net"]);
 
 function p99Ms({ latencyUs }: ServerFigures): string {

@@ -1,13 +1,13 @@
-/** The middle of some figures and how far they lie apart. */
+/** The median and the spread of some figures. */
 export interface Summary {
   readonly median: number;
-  /** The smallest: of CPU time, what the least disturbed round needed. */
+  /** The smallest figure; for CPU time, that of the least disturbed round. */
   readonly least: number;
-  /** The distance of the largest from the smallest, as a share of the median. */
+  /** The difference between the largest and the smallest figure, as a share of the median. */
   readonly spread: number;
 }
 
-/** Sums up one figure over the rounds. */
+/** Summarises one figure of the items. */
 export function summarise<Item>(items: readonly Item[], figure: (item: Item) => number): Summary {
   const sorted = items.map(figure).toSorted((one, other) => one - other);
   const middle = medianOf(sorted);
@@ -15,7 +15,7 @@ export function summarise<Item>(items: readonly Item[], figure: (item: Item) => 
   return { median: middle, least, spread: ((sorted.at(-1) ?? Number.NaN) - least) / middle };
 }
 
-/** The middle of some figures, in whatever order they are. */
+/** Returns the median of some figures. */
 export function median(figures: readonly number[]): number {
   return medianOf(figures.toSorted((one, other) => one - other));
 }

@@ -13,7 +13,7 @@ const head = [
   "RSS MB idle / loaded",
 ];
 
-/** Sums up a comparison: medians over all turns, and the ratio of CPU time to the first server's, turn by turn. */
+/** Summarises a comparison: medians over all turns, including the ratio of CPU time to that of the first server. */
 export function toCallFigures(all: readonly Turns[]): CallFigures {
   const floorLeast = summarise(all[0]?.turns ?? [], ({ cpuUs }) => cpuUs).least;
   const servers = all.map(({ subject, turns }) => {
@@ -35,7 +35,7 @@ export function toCallFigures(all: readonly Turns[]): CallFigures {
   return { measured: measuredNow(), servers, foreignLoad };
 }
 
-/** A comparison as a table in Markdown; the cells of the first column are the caller's. */
+/** Returns a comparison as a table in Markdown. @param nameOf - returns the cells of the first column */
 export function formatCalls(
   { servers }: CallFigures,
   firstHead: string = "server",
@@ -54,41 +54,41 @@ export function formatCalls(
   return formatRows([firstHead, ...head.slice(1)], rows);
 }
 
-/** A comparison as a table in Markdown, and whether the machine was too busy to tell. */
+/** Returns a comparison as a table in Markdown, and how much other processes disturbed it. */
 export function formatTable(all: readonly Turns[]): string {
-  return `${formatCalls(toCallFigures(all))}\n\n${formatQuiet(all)}`;
+  return `${formatCalls(toCallFigures(all))}\n\n${formatDisturbance(all)}`;
 }
 
-/** The middle and the slow end of latencies, in ms. */
+/** Returns p50 and p99 in ms. */
 export function latencies({ p50, p99 }: { readonly p50: number; readonly p99: number }): string {
   return `${(p50 / 1_000).toFixed(2)} / ${(p99 / 1_000).toFixed(2)}`;
 }
 
-/** Says whether the machine was too busy to tell, and how far the ratios to the floor lie apart. */
-function formatQuiet(all: readonly Turns[]): string {
+/** Describes how much other processes disturbed a comparison, and the spread of the ratios to the floor. */
+function formatDisturbance(all: readonly Turns[]): string {
   const turns = all.flatMap((one) => one.turns);
   const disturbed = turns.filter(({ foreignLoad }) => foreignLoad > foreignLoadMax).length;
   const most = Math.max(0, ...turns.map(({ foreignLoad }) => foreignLoad));
   const spread = Math.max(0, ...all.map((one) => summarise(one.turns, ({ timesFloor }) => timesFloor).spread));
-  const verdict = disturbed * 2 > turns.length ? " The machine is too busy to tell." : "";
+  const verdict = disturbed * 2 > turns.length ? " The machine is too busy for a reliable result." : "";
   return [
-    `Others took more than ${percent(foreignLoadMax)} of the core in ${disturbed} of ${turns.length} turns,`,
-    `${percent(most)} at most; the ratios of a server lie ${percent(spread)} apart at most.${verdict}`,
+    `Other processes used more than ${percent(foreignLoadMax)} of the core in ${disturbed} of ${turns.length} turns,`,
+    `${percent(most)} at most; the largest spread of the ratios of a server is ${percent(spread)}.${verdict}`,
   ].join(" ");
 }
 
-/** Rows of cells as a table in Markdown. */
+/** Returns rows of cells as a table in Markdown. */
 export function formatRows(header: readonly string[], rows: readonly (readonly string[])[]): string {
   const [first = "", ...rest] = [header, ...rows].map((cells) => `| ${cells.join(" | ")} |`);
   return [first, `|${"---|".repeat(header.length)}`, ...rest].join("\n");
 }
 
-/** Bytes as whole mebibytes. */
+/** Returns bytes in mebibytes, without decimals. */
 export function megabytes(bytes: number): string {
   return (bytes / 1_048_576).toFixed(0);
 }
 
-/** A share as whole percent. */
+/** Returns a share in percent, without decimals. */
 export function percent(share: number): string {
   return `${(share * 100).toFixed(0)} %`;
 }

@@ -8,26 +8,25 @@ import type { Scenario, Subject } from "./scenarios.ts";
 import { startAnywhere } from "./server-process.ts";
 import { median } from "./summary.ts";
 
-/** Processes that share the load, as `plantstore serve --workers` has them: one for each core of a small machine. */
+/** The number of processes that share the load, like those of `plantstore serve --workers` on a machine with two cores. */
 const workers = 2;
 
 const turns = 10;
 const turnS = 1;
 const warmUpS = 2;
 
-/** Processes that are loaded together, and the port that each part of the load goes to. */
+/** Processes that are loaded together, and the port for each part of the load. */
 interface Group {
   readonly servers: readonly RunningServer[];
   readonly ports: readonly number[];
 }
 
 /**
- * Measures what a call costs several processes on one port, compared with one that gets the same load by turns, and
- * with as many that each have a port and a part of the load to themselves.
+ * Measures the cost of a call on several processes that share a port, compared with a single process under the same load,
+ * and with as many processes that each have a separate port and part of the load.
  *
- * Nothing is on a core of its own, so processes and load are in each other's way, and throughput says nothing: what
- * counts is how much more CPU time a call costs, and how much of that is due to the port that is shared. Returns
- * `undefined` without wrk.
+ * No process has a reserved core, so processes and load compete, and throughput is not meaningful. The result is how much
+ * more CPU time a call costs, and how much of that is due to the shared port. Returns `undefined` without wrk.
  */
 export async function measureWorkers({ shape }: Scenario, subject: Subject): Promise<WorkerFigures | undefined> {
   if (!hasTool("wrk")) return undefined;
@@ -54,40 +53,40 @@ export async function measureWorkers({ shape }: Scenario, subject: Subject): Pro
   }
 }
 
-/** As many parts of the load as there are workers, over the ports in turn. */
+/** Returns a group with as many parts of the load as there are workers, distributed over the ports. */
 function groupOf(servers: readonly RunningServer[]): Group {
   const ports = Array.from({ length: workers }, (_, at) => servers[at % servers.length]?.port ?? 0);
   return { servers, ports };
 }
 
-/** Returns what a call costs each of the other groups as a multiple of what it costs the first, turn by turn. */
+/** Returns the cost of a call in each of the other groups as a multiple of that in the first group, by turn. */
 async function compare(groups: readonly [Group, Group, Group], load: Load): Promise<[number[], number[]]> {
   for (const group of groups) await cpuUsOf(group, load, warmUpS);
   const ratios: [number[], number[]] = [[], []];
   for (let turn = 0; turn < turns; turn++) {
-    const seen = new Map<Group, number>();
-    // In the opposite order every other time.
+    const cpuUs = new Map<Group, number>();
+    // In reverse order every second time.
     for (const group of turn % 2 === 0 ? groups : groups.toReversed())
-      seen.set(group, await cpuUsOf(group, load, turnS));
-    const [one = 0, ...others] = groups.map((group) => seen.get(group) ?? 0);
+      cpuUs.set(group, await cpuUsOf(group, load, turnS));
+    const [one = 0, ...others] = groups.map((group) => cpuUs.get(group) ?? 0);
     ratios.forEach((all, at) => all.push((others[at] ?? 0) / one));
   }
   return ratios;
 }
 
-/** Loads a group, and returns the CPU time of all its processes for a request. */
+/** Loads a group, and returns the CPU time per request of all its processes. */
 async function cpuUsOf({ servers, ports }: Group, load: Load, seconds: number): Promise<number> {
-  const used = async (): Promise<number> => {
+  const usedUs = async (): Promise<number> => {
     const usages = await Promise.all(servers.map((server) => server.usage()));
     return usages.reduce((sum, { cpuUs }) => sum + cpuUs, 0);
   };
-  const before = await used();
+  const before = await usedUs();
   const parts = await Promise.all(ports.map((port) => load(port, seconds)));
-  const after = await used();
-  let answered = 0;
+  const after = await usedUs();
+  let total = 0;
   for (const { requests, failures } of parts) {
     if (failures > 0) throw new Error(`${failures} of ${requests} requests failed`);
-    answered += requests;
+    total += requests;
   }
-  return (after - before) / answered;
+  return (after - before) / total;
 }

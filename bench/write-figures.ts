@@ -1,5 +1,4 @@
-// Writes the tables with the figures of the bench into the pages, each between two comments:
-//   npx node bench/write-figures.ts
+// Writes the tables of the bench to the pages, each between two comments: npx node bench/write-figures.ts
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import {
@@ -30,13 +29,13 @@ export const pages = [
   "docs/explanation/performance.md",
 ] as const;
 
-/** The text in a page in place of a table whose figures were not recorded; a test finds it. */
+/** The text in a page instead of a table without figures; a test checks that no page contains it. */
 export const unmeasured: string = "not measured";
 
-/** Messages of one call of the streams that are measured. */
+/** The messages of one stream. */
 const streamedMessages = 10_000;
 
-/** The texts that a page can have, by the name in its comments; `undefined` for what was not measured. */
+/** The blocks that a page can have, by the name in its comments; `undefined` for one without figures. */
 const blocks: Readonly<Record<string, (figures: Figures) => string | undefined>> = {
   measured: ({ calls }) => calls?.["rest"] && measuredLine(calls["rest"]),
   rest: ({ calls }) => callTable(calls?.["rest"], "`DELETE /plants/7`, HTTP/1.1, 64 connections"),
@@ -53,7 +52,7 @@ const blocks: Readonly<Record<string, (figures: Figures) => string | undefined>>
   stalls: ({ stalls }) =>
     stalls?.["rest-list-100-books"] &&
     formatRows(
-      ["a small request beside it", "ms at most"],
+      ["a small request at the same time", "ms at most"],
       stalls["rest-list-100-books"].map(({ name, ms }, at) => [nameOf(name, at), ms.toFixed(0)]),
     ),
   memory: ({ memory }) => memory?.["grpc"] && memoryTable(memory["grpc"]),
@@ -73,13 +72,13 @@ function ofCosts(table: (costs: Costs) => string | undefined): (figures: Figures
   };
 }
 
-/** Returns a page with its tables as they follow from the figures. Throws for an unknown name. */
+/** Returns a page with its tables generated from the figures. Throws for an unknown name. */
 export function renderPage(page: string, figures: Figures): string {
   return page.replace(
     /(<!-- figures: ([\w-]+) -->\n\n).*?(\n\n<!-- \/figures -->)/gs,
     (_whole, begin: string, name: string, end: string) => {
       const block = blocks[name];
-      if (block === undefined) throw new Error(`there are no figures called ${name}`);
+      if (block === undefined) throw new Error(`unknown name of figures "${name}"`);
       return begin + (block(figures) ?? unmeasured) + end;
     },
   );
@@ -104,7 +103,7 @@ function ownInBold(name: string): string {
 }
 
 function measuredLine({ measured: { date, node, cores }, foreignLoad }: CallFigures): string {
-  return `${dayOf(date)}, ${cores} cores, Node ${node}. Others took ${percent(foreignLoad)} of the server's core at most.`;
+  return `${dayOf(date)}, ${cores} cores, Node ${node}. Other processes used at most ${percent(foreignLoad)} of the server's core.`;
 }
 
 function scaleMeasuredLine({ measured, loadAverage, citus }: ScaleFigures): string {
@@ -189,10 +188,10 @@ function columnsTable(
   return formatRows(head, rows);
 }
 
-/** In place of a table that is not recorded yet, how to fill it. */
+/** The text instead of a table without figures. */
 const notYet = "`npm run bench` measures them.";
 
-/** The tables of books, or how to fill them. */
+/** Returns the tables of books, or how to measure them. */
 function bookTables(calls: NonNullable<Figures["calls"]>): string {
   const tables = [restBooks, grpcBooks].map((columns) => columnsTable(calls, columns));
   return tables.includes(undefined) ? notYet : tables.join("\n\n");
@@ -201,7 +200,7 @@ function bookTables(calls: NonNullable<Figures["calls"]>): string {
 function jsonStreamTable(calls: NonNullable<Figures["calls"]>): string | undefined {
   const cell = (scenario: string, server: string): string | undefined => {
     const figures = calls[scenario]?.servers.find(({ name }) => name === server);
-    // The bench counts no call that takes longer than one of its turns.
+    // The bench does not count calls that take longer than a turn.
     return figures && (figures.requestsPerS > 0 ? (figures.cpuUs / streamedMessages).toFixed(2) : "–");
   };
   const rows = [
@@ -242,7 +241,7 @@ function startTable(starts: readonly StartFigures[]): string {
     cpuMs.toFixed(0),
     `${megabytes(rssBytes)} (${rssTimesFloor.toFixed(2)})`,
   ]);
-  return formatRows(["", "first answer ms (× floor)", "CPU ms", "RSS MB (× floor)"], rows);
+  return formatRows(["", "first response ms (× floor)", "CPU ms", "RSS MB (× floor)"], rows);
 }
 
 function memoryTable(servers: readonly MemoryFigures[]): string {

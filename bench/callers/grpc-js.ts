@@ -10,8 +10,8 @@ await serveCalls((baseUrl, { desc, input }) => {
   const deserialize = (bytes: Buffer): Message => fromBinary(desc.output, bytes);
   return () =>
     new Promise((resolve, reject) => {
-      client.makeUnaryRequest(path, serialize, deserialize, input, (error, answer) =>
-        error === null ? resolve(answer) : reject(error),
+      client.makeUnaryRequest(path, serialize, deserialize, input, (error, response) =>
+        error === null ? resolve(response) : reject(error),
       );
     });
 });

@@ -5,20 +5,20 @@ import { BytesValueSchema } from "@bufbuild/protobuf/wkt";
 import { makeBook } from "../../packages/testing/src/gateway/books.ts";
 import { LibraryService } from "../../packages/testing/src/gen/library/v1/library_pb.ts";
 import { type LoadResult, percentilesOf } from "../load/load.ts";
-import { startBeside } from "../server-process.ts";
+import { startOnLoadCore } from "../server-process.ts";
 import { EchoService } from "../servers/echo-service.ts";
 import { listen, serve } from "../servers/serve.ts";
 
-/** The RPC that callers call, and with what. */
+/** The RPC that callers call, with its request. */
 export interface CalledMethod {
   readonly desc: DescMethodUnary;
   readonly input: Message;
 }
 
-/** Makes one call. Rejects unless it is answered. */
+/** Makes one call. Rejects when the call fails. */
 export type Call = () => Promise<unknown>;
 
-/** Calls that are open at once. */
+/** The number of concurrent calls. */
 const callers = 64;
 
 const methods: Readonly<Record<string, CalledMethod & { readonly server: string }>> = {
@@ -31,13 +31,14 @@ const methods: Readonly<Record<string, CalledMethod & { readonly server: string 
 };
 
 /**
- * Runs a caller as the child of the driver. It calls a server of its own, on the load's core, for as long as the driver
- * asks it to: the driver writes seconds to its port, and reads what it saw.
+ * Runs a caller as a child process of the driver. It calls a separate server on the load's core. The driver connects to
+ * its port, writes the number of seconds to make calls, and reads the result.
  */
 export async function serveCalls(connect: (baseUrl: string, method: CalledMethod) => Call): Promise<void> {
-  const method = methods[process.env["CALLS"] ?? "small"];
-  if (method === undefined) throw new Error("CALLS names no method");
-  const { port } = await startBeside(fileURLToPath(new URL(method.server, import.meta.url)));
+  const { CALLS: name = "small" } = process.env;
+  const method = methods[name];
+  if (method === undefined) throw new Error(`CALLS must be small or book, got "${name}"`);
+  const { port } = await startOnLoadCore(fileURLToPath(new URL(method.server, import.meta.url)));
   const call = connect(`http://127.0.0.1:${String(port)}`, method);
   const control = createServer((socket) => {
     socket.once("data", (seconds) => {

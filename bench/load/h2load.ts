@@ -3,14 +3,14 @@ import { join } from "node:path";
 import { percentilesOf, type Load, type LoadShape } from "./load.ts";
 import { numberIn, runTool, secondsIn, withFolder } from "./tool.ts";
 
-/** A load of h2load over HTTP/2, one thread on one core. The body is sent from a file that is prepared once. */
+/** Returns a load of h2load over HTTP/2, with one thread on one core. The body is sent from a file. */
 export function h2loadLoad(shape: LoadShape): Load {
   return runH2load(shape, [`-m${String(shape.streams)}`]);
 }
 
 /**
- * A load of h2load at so many requests a second, over HTTP/2 or, for a shape with one stream on a connection, HTTP/1.1.
- * Latency counts from when a request is sent.
+ * Returns a load of h2load at a fixed rate of requests per second, over HTTP/2 or, for a shape with one stream on each
+ * connection, HTTP/1.1. Latency is measured from the time when a request is sent.
  */
 export function pacedLoad(shape: LoadShape, requestsPerS: number): Load {
   const protocol = shape.streams === 1 ? "--h1" : `-m${String(shape.streams)}`;
@@ -23,7 +23,7 @@ function runH2load(shape: LoadShape, options: readonly string[]): Load {
       const body = join(folder, "request.bin");
       const log = join(folder, "requests.tsv");
       writeFileSync(body, shape.body ?? "");
-      // It cannot send an empty file, and without one it says GET.
+      // h2load cannot send an empty file, and sends GET without one.
       const data = shape.body === undefined ? [`-H:method: ${shape.httpMethod}`] : [`-d${body}`];
       const header = Object.entries(shape.header).map(([name, value]) => `-H${name}: ${value}`);
       const command = ["h2load", `-c${String(shape.connections)}`, "-t1", `-D${String(durationS)}`] as const;

@@ -4,9 +4,9 @@ import { connect } from "node:http2";
 import { percentilesOf, type LoadResult } from "./load.ts";
 import type { OwnClientOrder } from "./own-load.ts";
 
-// The client of our own, as a program: reads an order, puts the load on, prints what it saw as JSON.
+// A load generator for machines without wrk and h2load: reads its options, sends the load, and prints the result as JSON.
 
-/** Sends one request and says whether it was answered as this load's requests are. */
+/** Sends one request, and returns whether the response is an expected one. */
 type Send = () => Promise<boolean>;
 
 const order: OwnClientOrder = JSON.parse(process.argv[2] ?? "");
@@ -31,10 +31,10 @@ process.stdout.write(JSON.stringify(result));
 
 async function repeat(send: Send): Promise<void> {
   for (let nowMs = performance.now(); nowMs < endMs;) {
-    const answered = await send();
+    const isExpected = await send();
     const doneMs = performance.now();
     latenciesUs.push((doneMs - nowMs) * 1_000);
-    if (!answered) failures += 1;
+    if (!isExpected) failures += 1;
     nowMs = doneMs;
   }
 }
@@ -49,7 +49,7 @@ function openHttp1(): { sends: Send[]; close: () => void } {
     const [response] = await once(call, "response");
     response.resume();
     await once(response, "end");
-    // Every thousandth plant is missing on purpose: 400 on REST, 404 over Connect.
+    // Every thousandth plant is missing by design, which is status 400 over REST and 404 over Connect.
     return response.statusCode < 401 || response.statusCode === 404;
   };
   return { sends: Array.from({ length: shape.connections }, () => send), close: () => agent.destroy() };
@@ -62,7 +62,7 @@ function openHttp2(): { sends: Send[]; close: () => void } {
     Array.from({ length: shape.streams }, () => async () => {
       const stream = session.request(head);
       let httpStatus = 0;
-      stream.on("response", (answer) => (httpStatus = answer[":status"] ?? 0));
+      stream.on("response", (header) => (httpStatus = header[":status"] ?? 0));
       stream.resume().end(body);
       await once(stream, "end");
       return httpStatus === 200;

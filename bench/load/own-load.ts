@@ -4,7 +4,7 @@ import { runTool } from "./tool.ts";
 
 const program = fileURLToPath(new URL("own-client.ts", import.meta.url));
 
-/** What the client of our own is told, as one argument of JSON. */
+/** The options of `own-client.ts`, an argument in JSON. */
 export interface OwnClientOrder {
   readonly shape: Omit<LoadShape, "body"> & { readonly bodyBase64: string | undefined };
   readonly port: number;
@@ -12,10 +12,10 @@ export interface OwnClientOrder {
 }
 
 /**
- * A load of a client of our own, for machines without wrk and h2load.
+ * Returns a load of `own-client.ts`, for machines without wrk and h2load.
  *
- * It costs the load's core more per request than they do, so a fast server has to wait for it; CPU
- * per request still compares, throughput does not.
+ * It uses more CPU per request than they do, so that a fast server is idle at times: CPU time per request is comparable,
+ * throughput is not.
  */
 export function ownLoad(shape: LoadShape): Load {
   return async (port, durationS) => {

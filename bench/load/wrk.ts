@@ -3,10 +3,11 @@ import { join } from "node:path";
 import type { Load, LoadResult, LoadShape } from "./load.ts";
 import { numberIn, runTool, secondsIn, withFolder } from "./tool.ts";
 
-// wrk counts every answer of 400 and above, and every thousandth is one on purpose. More than twice as many is a failure.
+// wrk counts responses with a status of 400 and above, which every thousandth has by design. More than twice as many fail
+// the load.
 const missesPerRequestMax = 1 / 500;
 
-/** A load of wrk, one thread; `run` says on which core, by default that of the load. */
+/** Returns a load of wrk with one thread. @param run - runs it, by default on the load's core */
 export function wrkLoad(shape: LoadShape, run: typeof runTool = runTool): Load {
   return (port, durationS) =>
     withFolder(async (folder) => {
@@ -35,24 +36,24 @@ function luaOf(shape: LoadShape): string {
   return [`wrk.method = "${shape.httpMethod}"`, `wrk.path = "${shape.path}"`, ...header, ...body].join("\n");
 }
 
-// A string of Lua: an octet that is no plain ASCII is a backslash and three digits.
+// Returns a string of Lua, in which a byte that is not printable ASCII is a backslash and three digits.
 function luaString(octets: string): string {
   const escaped = octets.replaceAll(/[^ !#-[\]-~]/g, (octet) => `\\${String(octet.charCodeAt(0)).padStart(3, "0")}`);
   return `"${escaped}"`;
 }
 
 function toResult(output: string): LoadResult {
-  const { broken, refused, ...seen } = readWrk(output);
-  return { ...seen, failures: broken + (refused > seen.requests * missesPerRequestMax ? refused : 0) };
+  const { broken, refused, ...result } = readWrk(output);
+  return { ...result, failures: broken + (refused > result.requests * missesPerRequestMax ? refused : 0) };
 }
 
-/** What wrk saw: of its requests, those that were refused, and those whose connections broke. */
+/** The result of wrk, with the numbers of refused requests and of broken connections. */
 interface WrkResult extends Omit<LoadResult, "failures"> {
   readonly refused: number;
   readonly broken: number;
 }
 
-/** Reads what wrk prints. */
+/** Parses the output of wrk. */
 export function readWrk(output: string): WrkResult {
   const broken = [...(/Socket errors: (.*)/.exec(output)?.[1] ?? "").matchAll(/\d+/g)];
   return {

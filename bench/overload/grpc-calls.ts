@@ -2,7 +2,7 @@ import { connect, type IncomingHttpHeaders } from "node:http2";
 import { benchToken } from "../servers/plants.ts";
 import type { OpenCalls, Outcome } from "./open-calls.ts";
 
-/** Connections, each with as many calls at once as the server takes; node keeps the rest until there is room. */
+/** The number of connections, each with as many concurrent calls as the server accepts; node queues the rest. */
 const connectionCount = 16;
 
 /** Opens connections for gRPC over cleartext HTTP/2. */
@@ -14,7 +14,7 @@ export function openGrpcCalls(port: number): OpenCalls {
       turn += 1;
       const stream = sessions[turn % connectionCount]?.request(header);
       let fields: IncomingHttpHeaders = {};
-      // A refusal may have its status in its header, with nothing behind it.
+      // A response with an error may consist of a header only, which contains the status.
       stream?.on("response", (response) => (fields = response));
       stream?.on("trailers", (trailer) => (fields = trailer));
       stream?.on("close", () => onOutcome(kindOf(fields)));

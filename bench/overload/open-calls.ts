@@ -1,35 +1,35 @@
-/** What open-client.ts is told, as one argument of JSON. */
+/** The options of open-client.ts, an argument in JSON. */
 export interface OpenOrder {
   readonly protocol: "rest" | "grpc";
   readonly port: number;
-  /** Calls a second; the gaps between them are random, as between independent callers. */
+  /** Calls per second; the intervals between them are random, like those of independent callers. */
   readonly callsPerS: number;
   readonly durationS: number;
   /** The id of the first plant; each is deleted once. */
   readonly firstPlant: number;
 }
 
-/** What came of a call; a refusal says when to try again. */
+/** The outcome of a call; a refusal contains the time after which to retry. */
 export type Outcome = "deleted" | "refused" | "other";
 
-/** One answer: how long it took from when its call was due, and what it was. */
-export interface OpenAnswer {
+/** A response: its outcome, and its latency from the time when its call was due. */
+export interface OpenResponse {
   readonly latencyMs: number;
-  /** When its call was due, since the first one. */
+  /** The time when its call was due, since the first call. */
   readonly dueMs: number;
   readonly kind: Outcome;
 }
 
-/** What it saw. */
-export interface OpenSeen {
-  readonly answers: readonly OpenAnswer[];
-  /** From the first call to the last answer. */
+/** The result of open-client.ts. */
+export interface OpenResult {
+  readonly responses: readonly OpenResponse[];
+  /** The time from the first call to the last response. */
   readonly tookS: number;
 }
 
 /** Calls over connections that stay open. */
 export interface OpenCalls {
-  /** Deletes a plant. @param onOutcome - called with what came of it */
+  /** Deletes a plant. @param onOutcome - called with the outcome */
   send(plant: number, onOutcome: (kind: Outcome) => void): void;
   close(): void;
 }

@@ -2,14 +2,14 @@ import { connect, type Socket } from "node:net";
 import { benchToken } from "../servers/plants.ts";
 import type { OpenCalls, Outcome } from "./open-calls.ts";
 
-/** A connection of HTTP/1.1 with one call at a time. */
+/** A connection over HTTP/1.1 with one call at a time. */
 interface Connection {
   readonly socket: Socket;
   received: string;
   onOutcome: (kind: Outcome) => void;
 }
 
-/** Opens connections for REST, as many as calls are open at once. */
+/** Opens connections for REST, one for each concurrent call. */
 export function openRestCalls(port: number): OpenCalls {
   const idle: Connection[] = [];
   return {
@@ -39,7 +39,7 @@ function openConnection(port: number, idle: Connection[]): Connection {
   return connection;
 }
 
-/** Takes an answer that has arrived in full, and returns its header. */
+/** Returns the header of a response that has arrived completely, and removes the response. */
 function takeAnswer(connection: Connection): string | undefined {
   const { received } = connection;
   const headerEnd = received.indexOf("\r\n\r\n");

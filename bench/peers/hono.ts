@@ -5,7 +5,7 @@ import { isAdmitted, messages } from "../servers/credential.ts";
 import { createBenchPlants } from "../servers/plants.ts";
 import { listen, serve } from "../servers/serve.ts";
 
-// hono 4 on its own adapter for Node: the credential in a middleware, the id checked by the route's pattern.
+// hono 4 on its adapter for Node, which checks the credential in a middleware and the id by the route's pattern.
 const plants = createBenchPlants();
 const app = new Hono();
 
@@ -19,5 +19,5 @@ app.delete("/plants/:id{0|-?[1-9][0-9]*}", (context) => {
 });
 
 const server = createAdaptorServer({ fetch: app.fetch });
-if (!(server instanceof Server)) throw new Error("the adapter made no server of HTTP/1.1");
+if (!(server instanceof Server)) throw new Error("the adapter did not create an HTTP/1.1 server");
 await serve(() => listen(server));

@@ -4,7 +4,7 @@ import { BookSchema } from "../../packages/testing/src/gen/library/v1/library_pb
 import { booksMax, makeBooks, takeBooks } from "../../packages/testing/src/gateway/books.ts";
 import { listen, serve } from "../servers/serve.ts";
 
-// The library on fastify 5 with a schema for each body and each answer, as its users write them. Books are plain objects.
+// The library on fastify 5 with a schema for each body and response, like its users write it. Books are plain objects.
 const string = { type: "string" } as const;
 const int32 = { type: "integer", minimum: -(2 ** 31), maximum: 2 ** 31 - 1 } as const;
 const int64 = { type: "string", pattern: "^-?[0-9]+$" } as const;

@@ -5,7 +5,7 @@ import { ListBooksResponseSchema } from "../../packages/testing/src/gen/library/
 import { booksMax, makeBooks } from "../../packages/testing/src/gateway/books.ts";
 import { serve } from "../servers/serve.ts";
 
-// grpc-js with the stubs and messages of ts-proto, which are made of the same bytes.
+// grpc-js with the stubs and messages of ts-proto.
 const all = toBinary(ListBooksResponseSchema, create(ListBooksResponseSchema, { books: makeBooks(booksMax) }));
 const { books } = ListBooksResponse.decode(all);
 

@@ -2,28 +2,28 @@ import { once } from "node:events";
 import { openPlantStore } from "../../src/stores/index.ts";
 import { scattered } from "../storage/scattered.ts";
 
-// A store on PostgreSQL without a server, and callers that each delete one plant after the other: for a second to get
-// warm, and when its parent tells it to, for as long as that counts.
+// A store on PostgreSQL without a server, and callers that each delete one plant after the other: for a second to warm up,
+// and then, after a message of the parent, for the measurement.
 
-/** What this program is told, as one argument of JSON. */
-export interface CallersOrder {
+/** The options of this program, an argument in JSON. */
+export interface CallersOptions {
   readonly url: string;
   readonly callers: number;
   readonly seconds: number;
   readonly plants: number;
-  /** The places in the scattered order of the plants that are its own, from the first to before the end. */
-  readonly places: { readonly first: number; readonly end: number };
+  /** The part of the scattered order that this program deletes: the index of its first plant, and the end, exclusive. */
+  readonly range: { readonly first: number; readonly end: number };
 }
 
-/** What this program tells its parent: that it is warm, and what it has done since it was told to go on. */
-export type CallersSaid =
+/** A message to the parent: that the callers are warm, or the result of the measurement. */
+export type CallersMessage =
   | { readonly kind: "warm" }
   | { readonly kind: "done"; readonly deletions: number; readonly batches: number; readonly cpuUs: number };
 
 const warmUpMs = 1_000;
 
-const order: CallersOrder = JSON.parse(process.argv[2] ?? "");
-let [deletions, batches, asked] = [0, 0, 0];
+const order: CallersOptions = JSON.parse(process.argv[2] ?? "");
+let [deletions, batches, started] = [0, 0, 0];
 const store = await openPlantStore(
   { kind: "postgres", url: order.url },
   {
@@ -33,19 +33,19 @@ const store = await openPlantStore(
     },
   },
 );
-const ids = scattered(order.plants, order.places.first);
+const ids = scattered(order.plants, order.range.first);
 const context = { signal: new AbortController().signal };
-// As long as the ids of a server.
+// With the length of a server's request ids.
 const requestIdPrefix = `${"0".repeat(16)}-`;
 
 await deleteFor(warmUpMs);
-say({ kind: "warm" });
+sendToParent({ kind: "warm" });
 await once(process, "message");
 [deletions, batches] = [0, 0];
 const cpu = process.cpuUsage();
 await deleteFor(order.seconds * 1_000);
 const { user, system } = process.cpuUsage(cpu);
-say({ kind: "done", deletions, batches, cpuUs: user + system });
+sendToParent({ kind: "done", deletions, batches, cpuUs: user + system });
 // Its parent disconnects.
 await store.close();
 
@@ -55,16 +55,16 @@ async function deleteFor(ms: number): Promise<void> {
 }
 
 async function deleteUntil(endMs: number): Promise<void> {
-  while (performance.now() < endMs && order.places.first + asked < order.places.end) {
-    asked++;
+  while (performance.now() < endMs && order.range.first + started < order.range.end) {
+    started++;
     const { value: id } = ids.next();
     if (id === undefined) return;
-    const call = { subject: "clean-up", requestId: requestIdPrefix + asked.toString(36), context };
-    if (!(await store.delete(id, call))) throw new Error(`plant ${id} was not there`);
+    const call = { subject: "clean-up", requestId: requestIdPrefix + started.toString(36), context };
+    if (!(await store.delete(id, call))) throw new Error(`plant ${id} does not exist`);
     deletions++;
   }
 }
 
-function say(said: CallersSaid): void {
-  process.send?.(said);
+function sendToParent(message: CallersMessage): void {
+  process.send?.(message);
 }

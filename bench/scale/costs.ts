@@ -3,14 +3,14 @@ import { type CheckpointFigures, type CitusPoint, type Figures, type ScaleFigure
 /** The bytes of a page of PostgreSQL. */
 const pageBytes = 8_192;
 
-/** What a plan reckons with: what `measure.ts` has measured, and a call by itself, from the comparison of servers. */
+/** The costs that a plan uses: those measured by `measure.ts`, and that of a call, from the comparison of servers. */
 export interface Costs extends ScaleFigures {
-  /** CPU time of a process for one call, over REST and over gRPC, without its store. */
+  /** CPU time of a process for one call over REST and over gRPC, without its store. */
   readonly restUs: number;
   readonly grpcUs: number;
 }
 
-/** Returns what was recorded; `undefined` where something is missing. */
+/** Returns the recorded costs; `undefined` when some are missing. */
 export function readCosts({ scale, calls }: Figures): Costs | undefined {
   const [restUs, grpcUs] = ["rest", "grpc"].map(
     (scenario) => calls?.[scenario]?.servers.find(({ name }) => name === "plantstore")?.cpuUs,
@@ -20,8 +20,8 @@ export function readCosts({ scale, calls }: Figures): Costs | undefined {
 }
 
 /**
- * CPU time of PostgreSQL for a deletion in a batch of this size. A statement costs something, and each deletion in it: a
- * straight line over 1 / batch, between every two sizes that were measured, and beyond them as between the next two.
+ * Returns the CPU time of PostgreSQL for a deletion in a batch of this size. A statement has a cost and each deletion in it
+ * another, so the cost is linear in 1 / batch: interpolated between the measured sizes, and extrapolated beyond them.
  */
 export function serverUsAt({ oneProcess }: Pick<Costs, "oneProcess">, batch: number): number {
   const sorted = oneProcess.toSorted((one, other) => one.batch - other.batch);
@@ -33,9 +33,9 @@ export function serverUsAt({ oneProcess }: Pick<Costs, "oneProcess">, batch: num
 }
 
 /**
- * CPU time of all workers of Citus for a deletion in a batch for one of them: that of PostgreSQL, moved to what two shards
- * cost, and for each further shard of the worker that has a plant of the batch, a `DELETE` and an `INSERT` more, which is
- * known from eight shards.
+ * Returns the CPU time of all workers of Citus for a deletion in a batch for one of them: that of PostgreSQL, shifted to
+ * the measured cost with two shards, plus a `DELETE` and an `INSERT` for each further shard of the worker that has a plant
+ * of the batch, whose cost is that measured with eight shards.
  */
 export function workersUsAt(costs: Costs, batch: number, shardsOfWorker: number): number {
   const [one, four] = [citusPoint(costs, workersMeasured), citusPoint(costs, 4 * workersMeasured)];
@@ -45,7 +45,7 @@ export function workersUsAt(costs: Costs, batch: number, shardsOfWorker: number)
   return ofOneShard(batch) + shardUs * further(batch, shardsOfWorker);
 }
 
-/** CPU time of the coordinator for a deletion: a straight line over 1 / batch through two sizes that were measured. */
+/** Returns the CPU time of the coordinator for a deletion: linear in 1 / batch, through two measured sizes. */
 export function coordinatorUsAt(costs: Costs, batch: number): number {
   const points = costs.citus?.points.filter(({ shards }) => shards === workersMeasured) ?? [];
   const [lower, upper] = points.toSorted((one, other) => one.batch - other.batch);
@@ -54,8 +54,8 @@ export function coordinatorUsAt(costs: Costs, batch: number): number {
 }
 
 /**
- * Bytes of write-ahead log for a deletion from one checkpoint to the next: its own, and an image of each page that is
- * touched for the first time, in the table of plants and in the index of records by plant.
+ * Returns the bytes of write-ahead log for a deletion from one checkpoint to the next: those of the deletion, and an image
+ * of each page that is modified for the first time, in the table of plants and in the index of records by plant.
  */
 export function walBytesAt(costs: Costs, { deletions, plants, records }: Omit<CheckpointFigures, "walBytes">): number {
   const pages = [plants * costs.plantTableBytes, records * costs.recordIndexBytes].map((bytes) => bytes / pageBytes);
@@ -63,18 +63,18 @@ export function walBytesAt(costs: Costs, { deletions, plants, records }: Omit<Ch
   return costs.walBytes + (images * pageBytes) / deletions;
 }
 
-/** Workers of the Citus that is measured. */
+/** The number of workers of the measured Citus. */
 const workersMeasured = 2;
 
-/** The point of so many shards with the largest batches. */
+/** Returns the point with this number of shards and the largest batches. */
 export function citusPoint({ citus }: Pick<Costs, "citus">, shards: number): CitusPoint {
   const points = citus?.points.filter((point) => point.shards === shards) ?? [];
   const [largest] = points.toSorted((one, other) => other.batch - one.batch);
-  if (largest === undefined) throw new Error(`Citus was not measured with ${shards} shards`);
+  if (largest === undefined) throw new Error(`no measurement of Citus with ${shards} shards`);
   return largest;
 }
 
-/** How many of these are touched at least once by so many that each touch any one of them. */
+/** Returns how many of `count` pages are expected to be hit at least once by this many random accesses. */
 function touchedOf(count: number, times: number): number {
   return count === 1 ? 1 : -count * Math.expm1(times * Math.log1p(-1 / count));
 }

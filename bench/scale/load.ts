@@ -2,29 +2,29 @@ import { fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { plantStoreFlags } from "../plant-store-flags.ts";
 import { nextMessage, stop } from "../running-server.ts";
-import type { CallersOrder, CallersSaid } from "./callers.ts";
+import type { CallersOptions, CallersMessage } from "./callers.ts";
 
-/** What callers have done, and what it cost. */
+/** The deletions of one turn, and their cost. */
 export interface Turn {
   readonly deletions: number;
   /** The mean size of a batch. */
   readonly batch: number;
-  /** CPU time of a process with callers for a deletion, in µs: the least of all. */
+  /** CPU time per deletion of the process with callers that used least, in µs. */
   readonly processUs: number;
-  /** What the meters have gone up for each deletion. */
+  /** The increase of each meter per deletion. */
   readonly metered: readonly number[];
 }
 
-/** Plants that are deleted turn by turn, each once. */
+/** Plants that are deleted in turns, each once. */
 export class Plants {
   readonly url: string;
   readonly count: number;
   readonly #ofTurn: number;
-  #given = 0;
+  #assigned = 0;
 
   /**
    * @param count - the plants have the ids from 1 to this
-   * @param ofTurn - the most that are deleted in a turn
+   * @param ofTurn - the highest number that is deleted in a turn
    */
   constructor(url: string, count: number, ofTurn: number) {
     this.url = url;
@@ -32,26 +32,26 @@ export class Plants {
     this.#ofTurn = ofTurn;
   }
 
-  /** Lets processes with so many callers each delete for some seconds, and reads the meters before and after that. */
+  /** Runs a process for each number of callers, which delete for some seconds, and reads the meters before and after. */
   async delete(
     callers: readonly number[],
     seconds: number,
     readMeters: () => Promise<readonly number[]>,
   ): Promise<Turn> {
-    // On whatever core: where there are two, none is left for callers alone.
+    // Not pinned to cores: a machine with two cores has none to spare for callers.
     const children = callers.map((count) => {
-      const order = { url: this.url, callers: count, seconds, plants: this.count, places: this.#give(callers.length) };
+      const order = { url: this.url, callers: count, seconds, plants: this.count, range: this.#assign(callers.length) };
       const program = fileURLToPath(new URL("callers.ts", import.meta.url));
-      return fork(program, [JSON.stringify(order satisfies CallersOrder)], { execArgv: [...plantStoreFlags] });
+      return fork(program, [JSON.stringify(order satisfies CallersOptions)], { execArgv: [...plantStoreFlags] });
     });
     try {
-      await Promise.all(children.map((child) => nextMessage<Said<"warm">>(child, "warm")));
+      await Promise.all(children.map((child) => nextMessage<Message<"warm">>(child, "warm")));
       const before = await readMeters();
       for (const child of children) child.send("go");
-      const done = await Promise.all(children.map((child) => nextMessage<Said<"done">>(child, "done")));
+      const done = await Promise.all(children.map((child) => nextMessage<Message<"done">>(child, "done")));
       const after = await readMeters();
       const deletions = sum(done.map((one) => one.deletions));
-      if (deletions === 0) throw new Error("nothing was deleted: there are too few plants for so many turns");
+      if (deletions === 0) throw new Error("nothing was deleted: too few plants for the number of turns");
       return {
         deletions,
         batch: deletions / sum(done.map(({ batches }) => batches)),
@@ -63,20 +63,20 @@ export class Plants {
     }
   }
 
-  #give(processes: number): CallersOrder["places"] {
-    const first = this.#given;
-    this.#given = Math.min(first + Math.floor(this.#ofTurn / processes), this.count);
-    return { first, end: this.#given };
+  #assign(processes: number): CallersOptions["range"] {
+    const first = this.#assigned;
+    this.#assigned = Math.min(first + Math.floor(this.#ofTurn / processes), this.count);
+    return { first, end: this.#assigned };
   }
 }
 
-type Said<Kind> = Extract<CallersSaid, { kind: Kind }>;
+type Message<Kind> = Extract<CallersMessage, { kind: Kind }>;
 
-/** Runs so many turns one after the other, and returns the one in which a meter has gone up least. */
-export async function leastOf(count: number, meter: number, take: () => Promise<Turn>): Promise<Turn> {
-  let least = await take();
+/** Runs turns one after the other, and returns the one in which a meter has increased least. */
+export async function leastOf(count: number, meter: number, run: () => Promise<Turn>): Promise<Turn> {
+  let least = await run();
   for (let turn = 1; turn < count; turn++) {
-    const next = await take();
+    const next = await run();
     if ((next.metered[meter] ?? 0) < (least.metered[meter] ?? 0)) least = next;
   }
   return least;

@@ -6,7 +6,7 @@ import { type CitusFigures, type CitusPoint, measuredNow } from "../figures.ts";
 import { cpuUsOfCitus } from "../storage/cpu.ts";
 import { leastOf, Plants } from "./load.ts";
 
-/** Shards, and callers of one process. The last point is one of small batches. */
+/** The numbers of shards, and of callers in one process. The last point has small batches. */
 const loads = [
   { shards: 2, callers: 256 },
   { shards: 8, callers: 256 },
@@ -16,7 +16,7 @@ const loads = [
 
 const plantsOfTurn = 200_000;
 
-/** Measures what a deletion costs a coordinator and two workers, all on this machine; `undefined` without Citus. */
+/** Measures the cost of a deletion for a coordinator and two workers on this machine; `undefined` without Citus. */
 export async function measureCitus(seconds: number, turns: number): Promise<CitusFigures | undefined> {
   if (citusBuild() === undefined) return undefined;
   await using cluster = await startCitus();

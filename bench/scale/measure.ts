@@ -1,6 +1,6 @@
 /**
- * What plants, deletions and their records cost PostgreSQL and, where it is built, Citus: the figures of the plan in
- * bench/README.md. With `--record` that page is written again. In less than five minutes on a quiet machine:
+ * Measures the cost of plants, deletions and their records in PostgreSQL and, if it is built, Citus: the basis of the plan
+ * in bench/README.md. With `--record` it updates that page. Takes less than five minutes on a quiet machine:
  * `npx node bench/scale/measure.ts [--record]`
  */
 import { loadavg } from "node:os";
@@ -19,19 +19,19 @@ const { values } = parseArgs({ options: { record: { type: "boolean", default: fa
 
 const seconds = 2;
 const turns = 3;
-/** Enough for the places of all turns, the records that are counted, and the statements of a thousand. */
+/** Enough plants for all turns, for the counted records and for the statements with a thousand ids. */
 const plantsMade = 4_600_000;
 const plantsOfTurn = 200_000;
-/** Records whose bytes are counted, at least. */
+/** The lowest number of records whose size is measured. */
 const recordsMin = 1_000_000;
 const idsOfStatement = 1_000;
 
 const writtenSql = "pg_current_wal_lsn() - '0/0'";
 const replayedSql = "pg_last_wal_replay_lsn() - '0/0'";
 const countSql = "SELECT count(*) FROM deletions";
-const lookIntervalMs = 50;
+const pollIntervalMs = 50;
 const settings = ["-c", "shared_buffers=256MB", "-c", "max_wal_size=8GB"];
-// The disk counts here.
+// On disk, because its speed is part of the result.
 await using postgres = await startPostgres(settings, { onDisk: true });
 const url = await createPlants(postgres, plantsMade);
 const [table, index] = [await numberOf("pg_table_size('plants')"), await numberOf("pg_indexes_size('plants')")];
@@ -56,7 +56,8 @@ const recordIndexBytes = await numberOf(`
   SELECT sum(pg_relation_size(indexrelid)) FROM pg_index JOIN pg_attribute ON attrelid = indrelid
   WHERE indrelid IN (SELECT relid ${partitions}) AND attname = 'plant_id' AND indkey::text = attnum::text`);
 const citus = await measureCitus(seconds, turns);
-if (citus === undefined) console.log("Citus is not built, and was not measured: node test/suites/citus/build.ts");
+if (citus === undefined)
+  console.log('Citus was not measured because it is not built; run "npx node test/suites/citus/build.ts"');
 const scale: ScaleFigures = {
   measured: measuredNow(),
   loadAverage: loadavg()[1] ?? Number.NaN,
@@ -71,7 +72,7 @@ const scale: ScaleFigures = {
   oneProcess,
   twoProcesses: { batch: together.batch, serverUs: together.metered[0] ?? Number.NaN },
   thousandUs,
-  // What was recorded of it stays where it cannot be measured.
+  // Without Citus, keeps its recorded figures.
   ...(citus && { citus }),
 };
 console.log(JSON.stringify(scale, undefined, 1));
@@ -80,19 +81,19 @@ if (values.record) {
   writePages();
 }
 
-/** Lets a process with each of these numbers of callers delete, and returns the turn that cost the server least. */
+/** Runs a process for each number of callers, and returns the turn with the lowest cost for the server. */
 function measureBatches(callers: readonly number[]): Promise<Turn> {
   return leastOf(turns, 0, () => plants.delete(callers, seconds, async () => [await cpuUsOfServer(postgres)]));
 }
 
-/** Lets one process delete, and returns how many there were, also while it got warm. */
+/** Runs one process, and returns how many plants it deleted, including its warm-up. */
 async function countDeletions(): Promise<number> {
   const before = await numberOf(countSql);
   await plants.delete([256], seconds, async () => []);
   return (await numberOf(countSql)) - before;
 }
 
-/** Returns the bytes of write-ahead log, and how many deletions wrote them. */
+/** Returns the bytes of write-ahead log, and the number of deletions that wrote them. */
 async function measureLog(): Promise<{ readonly bytes: number; readonly deletions: number }> {
   const before = await numberOf(writtenSql);
   const deletions = await countDeletions();
@@ -121,8 +122,8 @@ async function measureAfterCheckpoint(): Promise<ScaleFigures["afterCheckpoint"]
 }
 
 /**
- * Deletes as somebody would in SQL who leaves a record of each plant, with the ids behind those of all turns, until there
- * are so many records that their bytes tell what one takes.
+ * Deletes plants in SQL with a record of each, using the ids after those of all turns, until there are enough records to
+ * determine the size of one.
  */
 async function measureThousands(): Promise<number> {
   const missing = Math.max(idsOfStatement, recordsMin - (await numberOf(countSql)));
@@ -140,7 +141,7 @@ async function measureThousands(): Promise<number> {
   return ((await cpuUsOfServer(postgres)) - before) / ids.length;
 }
 
-/** CPU time of the process that replays the log on a standby, for a deletion: the least of all turns. */
+/** Returns the CPU time per deletion of the process that replays the log on a standby: the least of all turns. */
 async function measureReplay(): Promise<number> {
   await using standby = await startStandby(postgres, "standby", settings);
   const at = url.replace(postgres.socketFolder, standby.socketFolder);
@@ -150,13 +151,13 @@ async function measureReplay(): Promise<number> {
     const before = cpuUsOf(pid);
     const deletions = await countDeletions();
     const end = await numberOf(writtenSql);
-    while ((await numberOf(replayedSql, at)) < end) await sleep(lookIntervalMs);
+    while ((await numberOf(replayedSql, at)) < end) await sleep(pollIntervalMs);
     leastUs = Math.min(leastUs, (cpuUsOf(pid) - before) / deletions);
   }
   return leastUs;
 }
 
-/** Returns the number that an expression in SQL has, on the primary or where this leads to. */
+/** Evaluates an expression in SQL whose result is a number, on the primary or at another URL. */
 async function numberOf(sql: string, at: string = url): Promise<number> {
   const [row] = await runSql(at, `SELECT (${sql})::numeric AS number`);
   return Number(row?.["number"]);

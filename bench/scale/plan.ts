@@ -1,12 +1,12 @@
 /**
- * How many machines a store takes, by the measured costs: `npx node bench/scale/plan.ts --plants 1e8 --deletions 1e5
- * --days 90`, with `--cores 16 --memory 64 --disk 4 --network 10` (GB, TB, Gbit/s) for machines of another kind.
+ * Estimates the machines for a store from the measured costs: `npx node bench/scale/plan.ts --plants 1e8 --deletions 1e5
+ * --days 90`, with `--cores 16 --memory 64 --disk 4 --network 10` (GB, TB, Gbit/s) for other machines.
  */
 import { readFigures } from "../figures.ts";
 import { numberFlags } from "../options.ts";
 import { type Costs, coordinatorUsAt, readCosts, serverUsAt, walBytesAt, workersUsAt } from "./costs.ts";
 
-/** What a store is to do, day and night. */
+/** The constant load of a store. */
 export interface Load {
   readonly plants: number;
   readonly deletionsPerS: number;
@@ -22,19 +22,19 @@ export interface Machine {
   readonly networkGbit: number;
 }
 
-/** The machines that the page plans with. */
+/** The machines of the plans in bench/README.md. */
 export const usualMachine: Machine = { cores: 16, memoryGb: 64, diskTb: 4, networkGbit: 10 };
 
-/** What a machine of the database has too little of first. */
+/** The resource of the database machines that is exhausted first. */
 export type Limit = "disk" | "cores" | "replay" | "network" | "memory";
 
-/** What a store takes. */
+/** The machines that a load requires. */
 export interface Plan {
-  /** Processes of the service, each of them busy for {@link busyMax} of a core. */
+  /** The processes of the service, each of which uses {@link busyMax} of a core. */
   readonly processes: number;
   /** Servers that share the plants: 1 is one PostgreSQL, more are workers of Citus. */
   readonly workers: number;
-  /** Deletions in a batch, and how long it is waited for. */
+  /** The deletions in a batch, and its duration. */
   readonly batch: number;
   readonly latencyMs: number;
   /** Busy cores: of the service, of all servers that share the plants, and of the coordinator. */
@@ -42,48 +42,48 @@ export interface Plan {
   /** Bytes of one copy of everything, and write-ahead log of all servers. */
   readonly diskTb: number;
   readonly walMbPerS: number;
-  /** What breaks first on one PostgreSQL, and how many times too much of it that would be. */
+  /** The resource that a single PostgreSQL exhausts first, and its use as a multiple of the limit. */
   readonly first: { readonly limit: Limit; readonly times: number };
-  /** How many times too many connections the coordinator would have, or too little time; 0 without one. */
+  /** The connections or CPU time of the coordinator as a multiple of the limit; 0 without one. */
   readonly coordinatorTimes: number;
-  /** With standbys, and one of the service that may be lost. */
+  /** All machines, including standbys and a spare one of the service. */
   readonly machines: { readonly service: number; readonly database: number; readonly coordinator: number };
 }
 
-/** What a plan takes for granted. */
+/** The assumptions of a plan. */
 export const assumed = {
-  /** Of a core, disk or network, what may be in use. */
+  /** The highest utilisation of a core, disk or network. */
   busyMax: 0.7,
-  /** A round trip, an fsync, and the same of a standby nearby. */
+  /** The duration of a commit: a round trip, an fsync, and the same on a standby nearby. */
   commitMs: 3,
   /** A primary and two standbys. */
   copies: 3,
-  /** So many times the workers can be doubled before a shard has to be split. */
+  /** The shards of each worker, so that workers can be added without splitting shards. */
   shardsOfWorker: 4,
   /** Connections that a coordinator serves well. */
   connectionsMax: 2_000,
-  /** Pages that a disk reads and writes at random, in a second. */
+  /** The pages per second that a disk reads and writes at random. */
   diskPagesPerS: 200_000,
   checkpointMinutes: 15,
-  /** Of the memory, what keeps pages. */
+  /** The share of the memory that caches pages. */
   cacheShare: 0.6,
 } as const;
 
 const { busyMax, commitMs, copies, shardsOfWorker, connectionsMax, diskPagesPerS, checkpointMinutes, cacheShare } =
   assumed;
-/** As the store has them. */
+/** The limits of the store. */
 const [batchMax, batchesOfProcess] = [1_024, 2];
-/** More would not be a plan. */
+/** The highest number of workers of a plan. */
 const workersMax = 10_000;
 const daySeconds = 86_400;
 
-/** Returns what a load takes. */
+/** Returns the plan for a load. */
 export function planFor(costs: Costs, load: Load, machine: Machine = usualMachine): Plan {
   const serviceCores = (load.deletionsPerS * (costs.restUs + costs.storeUs)) / 1e6;
   const processes = Math.max(2, Math.ceil(serviceCores / busyMax));
   const sharesOf = (count: number): Shares => sharesWith(costs, load, machine, { processes, workers: count });
   const alone = sharesOf(1);
-  // Disks are shared evenly, and so known.
+  // Data is distributed evenly over the disks.
   let workers = Math.max(1, Math.ceil(bytesOf(costs, load) / (machine.diskTb * 1e12 * busyMax)));
   while (workers < workersMax && most(sharesOf(workers).limits).times > 1) workers++;
   const { batch, latencyMs, workersCores, coordinatorCores, walMbPerS } = sharesOf(workers);
@@ -114,7 +114,7 @@ interface Shares {
   readonly workersCores: number;
   readonly coordinatorCores: number;
   readonly walMbPerS: number;
-  /** How much each takes of what a machine of the database has. */
+  /** The use of each resource, as a multiple of what a database machine has. */
   readonly limits: readonly Plan["first"][];
 }
 
@@ -134,18 +134,18 @@ function sharesWith(costs: Costs, load: Load, machine: Machine, { processes, wor
   const coordinatorCoresAt = (batch: number): number =>
     isSpread ? (deletionsPerS * coordinatorUsAt(costs, batch)) / 1e6 : 0;
   let { batch, latencyMs } = batchOf(deletionsPerS / lanes, serverUs);
-  // A coordinator without time lets deletions wait, and so its batches grow until it has enough.
+  // On a busy coordinator deletions wait longer, so batches grow until its CPU time is sufficient.
   while (coordinatorCoresAt(batch) > machine.cores * busyMax && batch < batchMax) {
     batch *= 1.01;
     latencyMs = (batch * lanes * 1_000) / deletionsPerS;
   }
   const workersCores = (deletionsPerS * serverUs(batch)) / 1e6;
-  // Partitions are of a day, and on Citus of as many as make twelve of them.
+  // A partition is for one day, and on Citus for a twelfth of the retention.
   const records = perS * daySeconds * (isSpread ? Math.ceil(days / 12) : 1);
   const wal = walBytesAt(costs, { deletions: perS * checkpointMinutes * 60, plants, records });
   const hotBytes = plants * (costs.plantTableBytes + costs.plantIndexBytes) + records * costs.recordIndexBytes;
   const missed = 1 - Math.min(1, (machine.memoryGb * 1e9 * cacheShare) / hotBytes);
-  // The page of a plant, and those of the two indexes: each is read, and written in the end.
+  // The page of a plant and those of the two indexes: each is read, and written at some time.
   const diskPages = perS * 3 * 2 * missed;
   return {
     batch,
@@ -163,10 +163,10 @@ function sharesWith(costs: Costs, load: Load, machine: Machine, { processes, wor
   };
 }
 
-/** The batch of a lane to which so many come while one is committed, and how long that takes. */
+/** Returns the size of the batches of a lane at a rate of deletions, and the duration of a batch. */
 function batchOf(perSOfLane: number, serverUs: (batch: number) => number): { batch: number; latencyMs: number } {
   let [batch, latencyMs] = [1, commitMs];
-  // It grows with the time that it takes, and settles.
+  // A larger batch takes longer, during which more deletions arrive; the iteration converges.
   for (let step = 0; step < 200; step++) {
     latencyMs = commitMs + (serverUs(batch) * batch) / 1_000;
     batch = Math.min(batchMax, Math.max(1, (perSOfLane * latencyMs) / 1_000));
@@ -186,7 +186,7 @@ if (import.meta.main) {
   const flags = { plants: 1e8, deletions: 1e5, days: 90, cores: 16, memory: 64, disk: 4, network: 10 };
   const { plants, deletions, days, cores, memory, disk, network } = numberFlags(flags);
   const costs = readCosts(readFigures());
-  if (costs === undefined) throw new Error("nothing was recorded: npx node bench/scale/measure.ts --record");
+  if (costs === undefined) throw new Error('no recorded costs; run "npx node bench/scale/measure.ts --record"');
   const machine = { cores, memoryGb: memory, diskTb: disk, networkGbit: network };
   console.log(planFor(costs, { plants, deletionsPerS: deletions, days }, machine));
 }

@@ -2,7 +2,7 @@ import { formatRows, percent } from "../table.ts";
 import { type Costs, citusPoint, serverUsAt, walBytesAt, workersUsAt } from "./costs.ts";
 import { type Load, type Plan, planFor } from "./plan.ts";
 
-/** The loads of the page: plants, and deletions a second. */
+/** The loads of the page: plants, and deletions per second. */
 const loads = [
   [1e6, 1e3],
   [1e8, 1e5],
@@ -11,18 +11,18 @@ const loads = [
   [1e10, 1e6],
 ] as const;
 
-/** A table of what each plant, deletion and record costs. */
+/** Returns a table of the costs of each plant, deletion and record. */
 export function costsTable(costs: Costs): string {
   const curve = costs.oneProcess;
   const rows = [
     ["a plant", `${(costs.plantTableBytes + costs.plantIndexBytes).toFixed(0)} bytes with its index`],
     [
       "a deletion record",
-      `${costs.recordBytes.toFixed(0)} bytes with its indexes, of which that by plant has ${costs.recordIndexBytes.toFixed(0)}`,
+      `${costs.recordBytes.toFixed(0)} bytes with its indexes, ${costs.recordIndexBytes.toFixed(0)} of them in the index by plant`,
     ],
-    ["write-ahead log", `${costs.walBytes.toFixed(0)} bytes, and images of pages`],
-    ["replay on a standby", `${us(costs.replayUs)} µs, all of one process`],
-    ["service", `REST ${us(costs.restUs)} µs, gRPC ${us(costs.grpcUs)}; the store ${us(costs.storeUs)} of its own`],
+    ["write-ahead log", `${costs.walBytes.toFixed(0)} bytes, plus images of pages`],
+    ["replay on a standby", `${us(costs.replayUs)} µs, in a single process`],
+    ["service", `REST ${us(costs.restUs)} µs, gRPC ${us(costs.grpcUs)}; plus the store, ${us(costs.storeUs)}`],
     [
       `PostgreSQL, in batches of ${listed(curve.map(({ batch }) => size(batch)))}`,
       `${listed(curve.map(({ serverUs }) => us(serverUs)))} µs`,
@@ -51,7 +51,7 @@ function citusRows({ citus }: Costs): string[][] {
   ];
 }
 
-/** A table of what each load takes, with records of 90 and of 7 days; `undefined` where Citus was not measured. */
+/** Returns a table of the plan for each load, with records of 90 and of 7 days; `undefined` without results of Citus. */
 export function plansTable(costs: Costs): string | undefined {
   if (costs.citus === undefined) return undefined;
   const rows = loads.map(([plants, deletionsPerS]) => {
@@ -63,7 +63,7 @@ export function plansTable(costs: Costs): string | undefined {
     "deletions/s",
     "TB, 90/7 days",
     "log, MB/s",
-    "what breaks first",
+    "exhausted first",
     "batch, ms",
     "service",
     "database, 90",
@@ -90,21 +90,21 @@ function breaksFirst({ first: { limit, times } }: Plan): string {
   return times > 1 ? `${limit} ${rounded(times)}×` : "none";
 }
 
-/** The machines of the database, and what is too much for the coordinator. */
+/** Returns the machines of the database, in brackets when the load is too much for the coordinator. */
 function databaseOf({ workers, machines, coordinatorTimes }: Plan): string {
   if (workers === 1) return String(machines.database);
   const text = `${machines.coordinator}+${workers.toLocaleString("en-US")}×${machines.database / workers}`;
   return coordinatorTimes > 1 ? `(${text})` : text;
 }
 
-/** What the plan says of points that were measured and are not in it. */
+/** A measured point that the plan does not use, and its estimate. */
 export interface Check {
   readonly name: string;
   readonly measured: number;
   readonly planned: number;
 }
 
-/** Returns the points by which the plan is checked; without Citus, the first two. */
+/** Returns the points that check the plan; without Citus, the first two. */
 export function checksOf(costs: Costs): readonly Check[] {
   const { twoProcesses, afterCheckpoint, citus } = costs;
   const all = [
@@ -131,7 +131,7 @@ export function checksOf(costs: Costs): readonly Check[] {
   ];
 }
 
-/** A table of these points. */
+/** Returns a table of these points. */
 export function checksTable(costs: Costs): string {
   const rows = checksOf(costs).map(({ name, measured, planned }) => [
     name,
@@ -165,7 +165,7 @@ function signed(share: number): string {
   return share < 0 ? `−${percent(-share)}` : `+${percent(share)}`;
 }
 
-/** 10⁸ for a hundred million. */
+/** Returns a number as a power of ten, such as 10⁸. */
 function power(figure: number): string {
   return `10${Math.log10(figure)
     .toFixed(0)

@@ -7,7 +7,7 @@ import { isAdmitted, messages } from "./credential.ts";
 import { createBenchPlants } from "./plants.ts";
 import { listen, serve } from "./serve.ts";
 
-// connect-node's adapter: the credential in an interceptor. HTTP_VERSION says which of node's servers it is on.
+// connect-node's adapter, which checks the credential in an interceptor, on node:http or node:http2 by HTTP_VERSION.
 const plants = createBenchPlants();
 
 const authenticate: Interceptor = (next) => async (request) => {

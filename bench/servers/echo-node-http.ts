@@ -4,11 +4,11 @@ import { BytesValueSchema } from "@bufbuild/protobuf/wkt";
 import { uploadPath } from "./echo-service.ts";
 import { listen, serve } from "./serve.ts";
 
-// Large messages over HTTP/1.1 on node:http by hand: decoded and encoded by protobuf-es or, as the floor, sent back as the
-// bytes that they are. Of an upload, the bytes are counted.
+// Echoes large messages over HTTP/1.1 on node:http, decoded and encoded by protobuf-es or, for the floor, unchanged. Counts
+// the bytes of an upload.
 const isTyped = process.env["ECHO_MESSAGES"] === "protobuf-es";
 
-async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
   if (request.url === uploadPath) return await count(request, response);
   const pieces: Buffer[] = await request.toArray();
   const message = Buffer.concat(pieces);
@@ -25,8 +25,8 @@ async function count(request: IncomingMessage, response: ServerResponse): Promis
 await serve(() =>
   listen(
     createServer((request, response) => {
-      // The load leaves at its end whatever is under way.
-      answer(request, response).catch(() => response.destroy());
+      // The load closes its connections at its end, with requests in progress.
+      respond(request, response).catch(() => response.destroy());
     }),
   ),
 );

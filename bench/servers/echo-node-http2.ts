@@ -3,18 +3,18 @@ import { createServer, type IncomingHttpHeaders, type ServerHttp2Stream } from "
 import { countPath, streamedBytes } from "./echo-service.ts";
 import { listen, serve } from "./serve.ts";
 
-// The floor of large messages and long streams: the core `stream` event of node:http2, which sends back the bytes that it
-// got, or one prepared message after another as fast as they are taken. Nothing is decoded.
+// The floor of large messages and long streams: the core `stream` event of node:http2, which sends back the received bytes,
+// or a prepared message again and again with backpressure. Nothing is decoded.
 const header = { ":status": 200, "content-type": "application/grpc+proto" };
 const trailer = { "grpc-status": "0" };
 
 // An envelope with BytesValue{value}: five bytes of envelope, field 1 as a length and so many bytes.
 const message = Buffer.from([0, 0, 0, 0, streamedBytes + 2, 0x0a, streamedBytes, ...Buffer.alloc(streamedBytes, "x")]);
 
-/** Where the number is in the request, an envelope with UInt32Value{value}: behind the envelope and the tag of field 1. */
+/** The offset of the number in the request, an envelope with UInt32Value{value}: after the prefix and the tag of field 1. */
 const numberAt = 6;
 
-async function answer(stream: ServerHttp2Stream, path: string | undefined): Promise<void> {
+async function respond(stream: ServerHttp2Stream, path: string | undefined): Promise<void> {
   const pieces: Buffer[] = await stream.toArray();
   const body = Buffer.concat(pieces);
   stream.respond(header, { waitForTrailers: true });
@@ -37,8 +37,8 @@ function readVarint(bytes: Buffer, from: number): number {
 await serve(() =>
   listen(
     createServer().on("stream", (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => {
-      // The load leaves at its end whatever is under way.
-      answer(stream, headers[":path"]).catch(() => stream.destroy());
+      // The load closes its connections at its end, with streams in progress.
+      respond(stream, headers[":path"]).catch(() => stream.destroy());
     }),
   ),
 );

@@ -16,9 +16,9 @@ import {
 } from "../../packages/gateway/src/gen/google/api/httpbody_pb.ts";
 import type { OutsideHttpRule } from "../../packages/gateway/src/index.ts";
 
-// A service that does nothing with its messages, for what the messages themselves cost.
+// A service that does nothing with its messages, to measure the cost of the messages themselves.
 
-/** The bytes that a message of a stream holds. */
+/** The size of the value in each message of a stream, in bytes. */
 export const streamedBytes = 16;
 
 const number = `.${UInt32ValueSchema.typeName}`;
@@ -41,7 +41,7 @@ const definition = create(FileDescriptorProtoSchema, {
   ],
 });
 
-/** Sends back a message, or as many as it is told, or how many it was sent, or how many bytes. */
+/** Returns its message, a stream with the requested number of messages, or the number of received messages or bytes. */
 export const EchoService: GenService<{
   echo: { methodKind: "unary"; input: typeof BytesValueSchema; output: typeof BytesValueSchema };
   count: { methodKind: "server_streaming"; input: typeof UInt32ValueSchema; output: typeof BytesValueSchema };
@@ -55,19 +55,19 @@ export const EchoService: GenService<{
   0,
 );
 
-/** The path of the call that answers a message of bytes with itself. */
+/** The path of the call that returns its message. */
 export const echoPath: string = `/${EchoService.typeName}/${EchoService.method.echo.name}`;
 
-/** The path of the call that answers a number with a stream of so many messages. */
+/** The path of the call that returns a stream with the requested number of messages. */
 export const countPath: string = `/${EchoService.typeName}/${EchoService.method.count.name}`;
 
-/** The path of the call that answers a stream of messages with their number. */
+/** The path of the call that returns the number of messages in its stream. */
 export const collectPath: string = `/${EchoService.typeName}/${EchoService.method.collect.name}`;
 
-/** The path of REST that answers a body with the number of its bytes. */
+/** The path over REST that returns the number of bytes in its body. */
 export const uploadPath = "/upload";
 
-/** The rules that make REST of the streams. */
+/** The rules that bind the streams to REST. */
 export const restRules: readonly OutsideHttpRule[] = [
   { selector: `${EchoService.typeName}.Count`, pattern: { case: "get", value: "/count/{value}" } },
   { selector: `${EchoService.typeName}.Collect`, pattern: { case: "post", value: "/collect" }, body: "*" },

@@ -3,13 +3,13 @@ import { descriptorSetOf } from "../../packages/testing/src/gateway/descriptor-s
 
 const extensions = "type.googleapis.com/envoy.extensions";
 
-/** Where Envoy listens, and what it stands before, both on loopback. */
+/** The ports of Envoy and of its upstream, both on loopback. */
 interface Ports {
   readonly port: number;
   readonly upstreamPort: number;
 }
 
-/** Returns a configuration of Envoy: gRPC as it comes and REST by the transcoder to the library, and nothing else. */
+/** Returns a minimal configuration of Envoy, which forwards gRPC and transcodes REST for the library. */
 export function envoyConfig({ port, upstreamPort }: Ports): object {
   const transcoder = {
     "@type": `${extensions}.filters.http.grpc_json_transcoder.v3.GrpcJsonTranscoder`,

@@ -4,7 +4,7 @@ import { isAdmitted, messages } from "./credential.ts";
 import { createBenchPlants } from "./plants.ts";
 import { serve } from "./serve.ts";
 
-// grpc-js with the stubs of ts-proto: the credential at the head of the handler.
+// grpc-js with the stubs of ts-proto, which checks the credential in the handler.
 const plants = createBenchPlants();
 
 const deletePlant: handleUnaryCall<DeletePlantRequest, object> = (call, done) => {

@@ -9,10 +9,10 @@ import {
 import { booksMax, makeBooks, takeBooks } from "../../packages/testing/src/gateway/books.ts";
 import { listen, serve } from "./serve.ts";
 
-// The library on node:http by hand: with the JSON of protobuf-es, or, as the floor, with that of the language alone,
-// where books are plain objects that nothing checks.
+// The library on node:http, with the JSON of protobuf-es or, for the floor, with JSON.parse and JSON.stringify on plain
+// objects that are not validated.
 
-/** How texts are made and read. */
+/** How JSON is read and written. */
 interface Library {
   getBook(id: number): string;
   listBooks(pageSize: number): string;
@@ -46,17 +46,17 @@ const typed: Library = {
 
 const library = process.env["LIBRARY_JSON"] === "protobuf-es" ? typed : plain;
 
-function answer(request: IncomingMessage, response: ServerResponse): void {
+function respond(request: IncomingMessage, response: ServerResponse): void {
   const { method, url = "" } = request;
   const chunks: Buffer[] = [];
   request.on("data", (chunk: Buffer) => chunks.push(chunk));
   request.on("end", () => {
-    const body = Buffer.from(answerOf(method, url, Buffer.concat(chunks).toString()));
+    const body = Buffer.from(responseBody(method, url, Buffer.concat(chunks).toString()));
     response.writeHead(200, { "content-type": "application/json", "content-length": body.byteLength }).end(body);
   });
 }
 
-function answerOf(method: string | undefined, url: string, body: string): string {
+function responseBody(method: string | undefined, url: string, body: string): string {
   if (url === "/v1/books:import") return library.importBooks(body);
   if (method === "POST") return library.createBook(body);
   const pageSize = /^\/v1\/books\?pageSize=(\d+)$/.exec(url)?.[1];
@@ -65,4 +65,4 @@ function answerOf(method: string | undefined, url: string, body: string): string
     : library.listBooks(Number(pageSize));
 }
 
-await serve(() => listen(createServer(answer)));
+await serve(() => listen(createServer(respond)));

@@ -11,7 +11,7 @@ import {
 import { booksMax, makeBooks } from "../../packages/testing/src/gateway/books.ts";
 import { listen, serve } from "./serve.ts";
 
-// What gRPC costs by hand: the core `stream` event of node:http2, and protobuf-es for the messages.
+// gRPC on the core `stream` event of node:http2, with protobuf-es for the messages.
 const header = { ":status": 200, "content-type": "application/grpc+proto" };
 const trailer = { "grpc-status": "0" };
 const prefixBytes = 5;
@@ -42,13 +42,13 @@ function encode<Desc extends DescMessage>(desc: Desc, message: Message & { $type
   return envelope;
 }
 
-function answer(stream: ServerHttp2Stream, path = ""): void {
+function respond(stream: ServerHttp2Stream, path = ""): void {
   const call = calls[path.slice(path.lastIndexOf("/") + 1)];
   const pieces: Buffer[] = [];
   stream.on("data", (piece: Buffer) => pieces.push(piece));
   stream.on("end", () => {
     const body = Buffer.concat(pieces);
-    // The load leaves at its end whatever is under way.
+    // The load closes its connections at its end, with streams in progress.
     const isWhole = body.byteLength >= prefixBytes && body.byteLength === prefixBytes + body.readUInt32BE(1);
     if (call === undefined || !isWhole) return stream.destroy();
     const message = call(body.subarray(prefixBytes));
@@ -61,7 +61,7 @@ function answer(stream: ServerHttp2Stream, path = ""): void {
 await serve(() =>
   listen(
     createServer().on("stream", (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) =>
-      answer(stream, headers[":path"]),
+      respond(stream, headers[":path"]),
     ),
   ),
 );

@@ -4,21 +4,21 @@ import { connect, createServer } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { replyLimitMs } from "../running-server.ts";
-import { startBeside } from "../server-process.ts";
+import { startOnLoadCore } from "../server-process.ts";
 import { envoyConfig } from "./envoy-config.ts";
 import { listen, type Listening, serve } from "./serve.ts";
 
-// Envoy or grpc-gateway, whose program is in PROXY, before a library on the load's core.
+// Envoy or grpc-gateway, whose program is in PROXY, in front of the library on the load's core.
 const program = process.env["PROXY"] ?? "";
 
-/** One worker, as all servers have one core; a domain of its own, so that several can run. */
+/** One worker, because each server has one core, and a separate base id, so that several can run. */
 const envoyOptions = ["--concurrency", "1", "--log-level", "error", "--use-dynamic-base-id"];
 
-/** Milliseconds between two looks whether it listens. */
-const lookEveryMs = 50;
+/** The interval of the checks whether the program listens, in ms. */
+const checkIntervalMs = 50;
 
 await serve(async () => {
-  const upstream = await startBeside(fileURLToPath(new URL("library.ts", import.meta.url)));
+  const upstream = await startOnLoadCore(fileURLToPath(new URL("library.ts", import.meta.url)));
   const port = await freePort();
   const config = JSON.stringify(envoyConfig({ port, upstreamPort: upstream.port }));
   const args = program.endsWith("envoy") ? ["--config-yaml", config, ...envoyOptions] : [];
@@ -40,7 +40,7 @@ async function freePort(): Promise<number> {
 }
 
 async function untilConnected(port: number): Promise<void> {
-  for (const untilMs = performance.now() + replyLimitMs; performance.now() < untilMs; await pause(lookEveryMs)) {
+  for (const untilMs = performance.now() + replyLimitMs; performance.now() < untilMs; await pause(checkIntervalMs)) {
     const socket = connect(port, "127.0.0.1");
     try {
       await once(socket, "connect");
@@ -51,5 +51,5 @@ async function untilConnected(port: number): Promise<void> {
       socket.destroy();
     }
   }
-  throw new Error(`${program} does not listen`);
+  throw new Error(`${program} did not listen within ${String(replyLimitMs)} ms`);
 }

@@ -1,9 +1,9 @@
 import { createServer, type Socket } from "node:net";
 import { listen, serve } from "./serve.ts";
 
-// The limit of HTTP/1.1 on node: a socket that reads bytes and writes a prepared answer. It looks at no more of them than
-// tells a DELETE, which gets the 204 of REST, from anything else, which gets the empty JSON message of Connect. Each chunk
-// is taken for one request, as the load sends them, so this is no server for anything but the bench.
+// The limit of HTTP/1.1 on node: a socket that reads bytes and writes a prepared response, status 204 of REST for DELETE,
+// and the empty JSON message of Connect for any other method. It treats each chunk as one request, which only works for
+// the load of the bench.
 const keptOpen = "date: Sat, 21 Nov 2026 12:00:00 GMT\r\nconnection: keep-alive\r\nkeep-alive: timeout=5\r\n\r\n";
 const deleted = Buffer.from(`HTTP/1.1 204 No Content\r\n${keptOpen}`);
 const emptyMessage = Buffer.from(
@@ -11,10 +11,10 @@ const emptyMessage = Buffer.from(
 );
 const capitalD = 0x44;
 
-function answer(socket: Socket): void {
+function respond(socket: Socket): void {
   socket.on("data", (request: Buffer) => socket.write(request[0] === capitalD ? deleted : emptyMessage));
-  // The load leaves at its end.
+  // The load closes its connections at its end.
   socket.on("error", () => socket.destroy());
 }
 
-await serve(() => listen(createServer({ noDelay: true }, answer)));
+await serve(() => listen(createServer({ noDelay: true }, respond)));

@@ -1,11 +1,11 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { listen, serve } from "./serve.ts";
 
-// The floor of HTTP/1.1: node:http with no credential, no routing and no store. A DELETE gets the 204 of
-// REST; anything else is read to its end and gets the empty JSON message of Connect.
+// The floor of HTTP/1.1: node:http without credentials, routing and a store. The response to DELETE is status 204; the
+// response to any other method, after its body, is the empty JSON message of Connect.
 const emptyMessage = Buffer.from("{}");
 
-function answer(request: IncomingMessage, response: ServerResponse): void {
+function respond(request: IncomingMessage, response: ServerResponse): void {
   if (request.method === "DELETE") {
     response.writeHead(204).end();
     return;
@@ -16,4 +16,4 @@ function answer(request: IncomingMessage, response: ServerResponse): void {
   });
 }
 
-await serve(() => listen(createServer(answer)));
+await serve(() => listen(createServer(respond)));

@@ -1,13 +1,13 @@
 import { createServer, type ServerHttp2Stream } from "node:http2";
 import { listen, serve } from "./serve.ts";
 
-// The floor of HTTP/2: the core `stream` event of node:http2 with no credential, no routing and no store.
-// Every stream is read to its end and gets an empty gRPC message and the trailers of OK.
+// The floor of HTTP/2: the core `stream` event of node:http2 without credentials, routing and a store. The response to each
+// stream, after its body, is an empty gRPC message with the trailers of OK.
 const emptyEnvelope = Buffer.alloc(5);
 const header = { ":status": 200, "content-type": "application/grpc+proto" };
 const trailer = { "grpc-status": "0" };
 
-function answer(stream: ServerHttp2Stream): void {
+function respond(stream: ServerHttp2Stream): void {
   stream.resume().on("end", () => {
     stream.respond(header, { waitForTrailers: true });
     stream.on("wantTrailers", () => stream.sendTrailers(trailer));
@@ -15,4 +15,4 @@ function answer(stream: ServerHttp2Stream): void {
   });
 }
 
-await serve(() => listen(createServer().on("stream", answer)));
+await serve(() => listen(createServer().on("stream", respond)));

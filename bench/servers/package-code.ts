@@ -3,10 +3,10 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { GatewayOptions } from "../../packages/gateway/src/index.ts";
 
-/** The checkout whose code is run: this one, or the one that it is compared with. */
+/** The checkout whose code runs: this one, or one to compare it with. */
 const tree = process.env["PLANTSTORE_TREE"] ?? join(import.meta.dirname, "../..");
 
-/** The entries that programs here import, and where they were before packages/ existed. */
+/** The entries that these programs import, with their paths before packages/ existed. */
 const entries = {
   "src/index.ts": "src/plantstore/index.ts",
   "packages/gateway/src/index.ts": "src/gateway/index.ts",
@@ -24,7 +24,7 @@ export async function importEntry<Module>(entry: Entry): Promise<Module> {
   return await import(pathToFileURL(findEntry(entry)).href);
 }
 
-/** Returns the option that selects the gateway's own HTTP; none for a checkout that serves it anyway. */
+/** Returns the option that selects the HTTP engine; none for a checkout that uses it by default. */
 export async function ownHttp(): Promise<Pick<GatewayOptions, "engine">> {
   const entry = "packages/http-engine/src/index.ts";
   if (!existsSync(findEntry(entry))) return {};

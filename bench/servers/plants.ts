@@ -1,23 +1,22 @@
 /**
- * The plants that every server of the bench keeps: a set that loses nothing, so that the load can go on for
- * ever, and that misses on every thousandth call. Not one that is put back what it lost: rehashing it would
- * be a tenth of what is measured, and is nobody's work but the bench's.
+ * The plants of all servers of the bench: a set from which nothing is removed, so that the load can continue forever, and
+ * which misses on every thousandth call. Removing plants and adding them again would add a tenth to the measured time.
  */
 export interface BenchPlants {
   /** Whether the plant was there. */
   delete(id: bigint): boolean;
 }
 
-/** One call in so many finds no plant, so that the path of an error is part of what is measured. */
+/** One of this many calls does not find a plant, so that errors are part of the measurement. */
 export const callsPerMiss = 1_000;
 
-/** How many plants there are: enough that the set is a real one, few enough that it stays in the cache. */
+/** The number of plants: enough for a realistic set, and few enough that it fits into the cache. */
 const plantCount = 1_000;
 
-/** The token that the load sends and every server checks; as long as one of `plantstore token create`. */
+/** The token that the load sends and the servers check, with the length of one from `plantstore token create`. */
 export const benchToken = "bench-0123456789abcdefghijklmnopqrstuvwxyz-ABCD";
 
-/** Fills the plants 1 to 1000. */
+/** Adds the plants 1 to 1000. */
 export function createBenchPlants(): BenchPlants {
   const plants = new Set(Array.from({ length: plantCount }, (_, index) => BigInt(index + 1)));
   let calls = 0;

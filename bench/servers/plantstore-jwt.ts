@@ -5,11 +5,11 @@ import { benchToken, createBenchPlants } from "./plants.ts";
 import { serve } from "./serve.ts";
 import { fakeStore } from "../../test/support/plants/fake-store.ts";
 
-// The plant server that takes the bench's static token, one as long as a JWT, and the tokens of the bench's issuer, whose keys
-// are in a file.
+// The plant store, which accepts the bench's static token, one with the length of a JWT, and the JWTs of the bench's issuer,
+// whose keys are in a file.
 
 const { BENCH_KEYS_FILE: file, BENCH_LONG_TOKEN: longToken } = process.env;
-if (file === undefined || longToken === undefined) throw new Error("BENCH_KEYS_FILE and BENCH_LONG_TOKEN are not set");
+if (file === undefined || longToken === undefined) throw new Error("BENCH_KEYS_FILE or BENCH_LONG_TOKEN is not set");
 const plants = createBenchPlants();
 const verifier = await openTokenVerifier(
   {

@@ -6,10 +6,10 @@ import { createTempFolder } from "../../packages/testing/src/process/temp-folder
 import { benchToken, callsPerMiss } from "./plants.ts";
 import { serve } from "./serve.ts";
 
-// The plant server on an SQLite file: each call is a durable deletion with its record. A plant can be deleted only once,
-// so a call deletes the next plant that is left, whichever it names.
+// The plant store on an SQLite file: each call is a durable deletion with its record. A plant can be deleted only once, so
+// a call deletes the next existing plant instead of the requested one.
 
-/** More than a round deletes: 20 turns of a second at 100,000 a second. */
+/** More plants than a round deletes: 20 turns of a second at 100,000 per second. */
 const plantCount = 2_000_000n;
 
 const folder = createTempFolder();
@@ -25,7 +25,7 @@ const verifier = await openTokenVerifier(
 );
 if (verifier.kind !== "value") throw new Error(verifier.problems.join("; "));
 
-/** Never a plant: as in the other servers, one call in so many finds none. */
+/** An id without a plant: as on the other servers, one of {@link callsPerMiss} calls does not find a plant. */
 const absent = 0n;
 let calls = 0n;
 
@@ -35,7 +35,7 @@ const server = createPlantServer({
     delete: (_, call) => {
       calls += 1n;
       if (calls > plantCount) {
-        console.error(`all ${plantCount} plants are deleted: give plantstore-sqlite.ts more for so many turns`);
+        console.error(`all ${plantCount} plants are deleted: increase plantCount in plantstore-sqlite.ts`);
         process.exit(1);
       }
       return store.delete(calls % BigInt(callsPerMiss) === 0n ? absent : calls, call);

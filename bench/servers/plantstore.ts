@@ -5,9 +5,8 @@ import { benchToken, createBenchPlants } from "./plants.ts";
 import { serve } from "./serve.ts";
 import { fakeStore } from "../../test/support/plants/fake-store.ts";
 
-// The whole plant server as it runs in production, but for its store: every protocol on the one port,
-// credentials checked, request ids, errors made safe, health probes there. Calls are not logged. `HTTP_ENGINE=node` serves
-// it with node:http and node:http2.
+// The plant store as it runs in production, with a store in memory and without a log: all protocols on one port,
+// credentials, request ids, safe errors and health probes. `HTTP_ENGINE=node` serves it with node:http and node:http2.
 
 const { createPlantServer, openTokenVerifier, parsePlainTokens } =
   await importEntry<typeof import("../../src/index.ts")>("src/index.ts");
@@ -22,7 +21,7 @@ const server = createPlantServer({
 });
 await serve(() => server.listen({ host: "127.0.0.1", handedOver: process.env["HANDED_OVER"] !== undefined }));
 
-/** Imported only where it is measured: a checkout to compare with may not have it. */
+/** Imported only when it is measured, because a checkout to compare with may not have it. */
 async function measured(): Promise<Partial<PlantServerOptions>> {
   const [isMeasured, isTraced] = [process.env["METRICS"] === "on", process.env["TRACES"] === "on"];
   if (!isMeasured && !isTraced) return {};
@@ -38,15 +37,15 @@ async function measured(): Promise<Partial<PlantServerOptions>> {
   const { onRequest, onAnswer, interceptor } = createTracing({ anonymous: true });
   const traced = { onRequest, onAnswer, interceptors: [interceptor] };
   if (!isMeasured) return traced;
-  // As the command has them.
-  const both: typeof onAnswer = (answer) => {
-    count(answer);
-    onAnswer(answer);
+  // Combined like in the command.
+  const both: typeof onAnswer = (response) => {
+    count(response);
+    onAnswer(response);
   };
   return { ...traced, onAnswer: both };
 }
 
-/** Registers OpenTelemetry's SDK for one trace in a hundred; what an export costs is the exporter's. */
+/** Registers OpenTelemetry's SDK, which samples one trace in a hundred, without an exporter. */
 async function registerSdk(): Promise<void> {
   const { NodeSDK } = await import("@opentelemetry/sdk-node");
   const { BatchSpanProcessor, ParentBasedSampler, TraceIdRatioBasedSampler } = await import("@opentelemetry/sdk-trace");

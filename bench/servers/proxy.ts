@@ -1,16 +1,16 @@
 import { fileURLToPath } from "node:url";
 import { descriptorSetOf } from "../../packages/testing/src/gateway/descriptor-set.ts";
 import { LibraryService } from "../../packages/testing/src/gen/library/v1/library_pb.ts";
-import { startBeside } from "../server-process.ts";
+import { startOnLoadCore } from "../server-process.ts";
 import { importEntry } from "./package-code.ts";
 import { serve } from "./serve.ts";
 
-// The proxy before a library on the load's core.
+// The proxy in front of the library on the load's core.
 const { createProxy } = await importEntry<typeof import("../../packages/proxy/src/create-proxy.ts")>(
   "packages/proxy/src/create-proxy.ts",
 );
 
-const { port } = await startBeside(fileURLToPath(new URL("library.ts", import.meta.url)));
+const { port } = await startOnLoadCore(fileURLToPath(new URL("library.ts", import.meta.url)));
 const upstream = `http://127.0.0.1:${String(port)}`;
 const proxy = await createProxy({ upstreams: [{ upstream, descriptors: descriptorSetOf(LibraryService.file) }] });
 await serve(() => proxy.listen({ host: "127.0.0.1", port: 0 }));

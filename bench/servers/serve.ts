@@ -4,22 +4,22 @@ import { usageOf } from "../native-process.ts";
 import type { Usage } from "../running-server.ts";
 import type { Reply, Request } from "../server-process.ts";
 
-/** What a server program hands over once it listens. */
+/** A server that listens. */
 export interface Listening {
   readonly port: number;
-  /** The process that serves, and is measured, where it is another one. */
+  /** The process to measure, if another process serves. */
   readonly pid?: number | undefined;
 }
 
 /**
- * Runs a server as the child of the driver: tells its port, then what it has used whenever it is asked.
+ * Runs a server as a child process of the driver: sends its port, then its usage for each request of the driver.
  *
- * The process ends when the driver goes away, whatever the server still has open.
+ * The process exits when the driver disconnects, even with open connections.
  */
 export async function serve(start: () => Promise<Listening>): Promise<void> {
   const { port, pid } = await start();
   process.on("message", (request: Request) => {
-    // A collection first, so that memory compares what is held, not what is not yet collected.
+    // Collects garbage first, so that only reachable memory is compared.
     if (request.kind === "settle") globalThis.gc?.();
     reply({ kind: "usage", ...(pid === undefined ? ownUsage() : usageOf(pid)) });
   });
@@ -27,7 +27,7 @@ export async function serve(start: () => Promise<Listening>): Promise<void> {
   reply({ kind: "listening", port });
 }
 
-/** Has a server of node's listen on a free port of loopback. */
+/** Starts to listen on a free port of loopback. */
 export async function listen(server: Server): Promise<Listening> {
   server.listen(0, "127.0.0.1");
   await once(server, "listening");

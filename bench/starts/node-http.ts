@@ -1,7 +1,7 @@
-// The floor: no credential, no routing and no store. Whatever it is asked, it reads to its end and answers with the
-// empty JSON message of Connect.
+// The floor: no credentials, routing or store. The response to each request, after its body, is the empty JSON message of
+// Connect.
 
-// As `require` has it: for an `import`, node loads what its lazy exports stand for, WebSocket and with it fetch.
+// Uses `require`, because an `import` evaluates the lazy exports of the module, which loads WebSocket and fetch.
 const { createServer } = process.getBuiltinModule("node:http");
 const server = createServer((request, response) => {
   request.resume().on("end", () => {

@@ -1,46 +1,45 @@
 import { median } from "../summary.ts";
 import { deleteScatteredPlants } from "./load.ts";
-import type { Place, StoreName } from "./stores.ts";
+import type { StoreLocation, StoreName } from "./stores.ts";
 import { type SubjectServer, startServer } from "./subject.ts";
 
-/** What a store showed: medians over all rounds. */
-export interface TurnsSeen {
+/** The results of a store: medians over all rounds. */
+export interface TurnResults {
   readonly name: StoreName;
   readonly requestsPerS: number;
-  /** The same as a multiple of the first store's, slice by slice of the same round. */
+  /** The same as a multiple of the first store's in the same round. */
   readonly requestsTimes: number;
-  /** CPU time of the thread that serves requests, in µs a request. */
+  /** CPU time of the thread that serves requests, in µs per request. */
   readonly mainUs: number;
-  /** The same above the first store, slice by slice of the same round. */
+  /** The difference to the first store in the same round. */
   readonly mainUsAbove: number;
   readonly p50Us: number;
-  /** As {@link requestsTimes}. */
+  /** The same as a multiple of the first store's in the same round. */
   readonly p50Times: number;
 }
 
 const sliceS = 1;
 
 /**
- * Loads servers by turns for a second each. What a store costs is a small part of what a request costs, and on a
- * machine that is shared the whole changes from one minute to the next. The first store is what the others are compared
- * with.
+ * Loads servers in turns of a second. The cost of a store is a small part of the cost of a request, which changes from one
+ * minute to the next on a shared machine. The others are compared with the first store.
  */
 export async function measureByTurns(
-  places: readonly { readonly name: StoreName; readonly place: Place }[],
+  locations: readonly { readonly name: StoreName; readonly location: StoreLocation }[],
   connections: number,
   rounds: number,
-): Promise<readonly TurnsSeen[]> {
+): Promise<readonly TurnResults[]> {
   await using started = new AsyncDisposableStack();
   const subjects = [];
-  for (const { name, place } of places) {
-    const server = started.use(await startServer(name, place));
-    subjects.push({ name, place, server, begun: 0, slices: new Array<Slice>() });
+  for (const { name, location } of locations) {
+    const server = started.use(await startServer(name, location));
+    subjects.push({ name, location, server, begun: 0, slices: new Array<Slice>() });
   }
   // The first round warms up.
   for (let round = 0; round <= rounds; round++) {
     for (const subject of round % 2 === 0 ? subjects : subjects.toReversed()) {
-      const slice = await measureSlice(subject.server, subject.place.plants, connections, subject.begun);
-      // Those that the end of the load has cut off may be deleted as well.
+      const slice = await measureSlice(subject.server, subject.location.plants, connections, subject.begun);
+      // Requests that the end of the load interrupted may have deleted their plants as well.
       subject.begun += slice.requests + connections;
       if (round > 0) subject.slices.push(slice);
     }
@@ -70,6 +69,6 @@ async function measureSlice(server: SubjectServer, plants: number, connections: 
   const load = await deleteScatteredPlants(server.port, connections, sliceS, { plants, begun });
   const after = await server.usage();
   const { requests, missed, latencyUs } = load;
-  if (missed > 0) throw new Error("there were not enough plants: a plant that is not there costs more to answer");
+  if (missed > 0) throw new Error("too few plants: requests for missing plants cost more");
   return { requests, mainUs: (after.mainUs - before.mainUs) / requests, p50Us: latencyUs.p50 };
 }

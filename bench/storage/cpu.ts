@@ -5,16 +5,16 @@ import type { CitusCluster } from "../../test/suites/citus/citus-cluster.ts";
 import type { PostgresServer } from "../../test/support/plants/postgres-server.ts";
 import { tickUs } from "../cores.ts";
 
-// Milliseconds in which the server takes note that a connection has ended; before, its process is in neither sum.
+// How long the server may take to notice that a connection was closed, in ms; before, its process is in neither sum.
 const endingMs = 200;
 
-/** The CPU time that the processes of a PostgreSQL server have used, those that have ended included, in µs. */
+/** Returns the CPU time of all processes of a PostgreSQL server, including those that have exited, in µs. */
 export async function cpuUsOfServer({ socketFolder }: PostgresServer): Promise<number> {
   const [first] = readFileSync(join(socketFolder, "data", "postmaster.pid"), "utf8").split("\n");
   return await cpuUsOfChildren(Number(first));
 }
 
-/** The same of the server whose first process this is. */
+/** Returns the CPU time of the PostgreSQL server with this main process. */
 async function cpuUsOfChildren(first: number): Promise<number> {
   await sleep(endingMs);
   const server = statOf(String(first));
@@ -22,23 +22,23 @@ async function cpuUsOfChildren(first: number): Promise<number> {
   return children.reduce((sum, pid) => sum + statOf(pid).ownUs, server.ownUs + server.endedUs);
 }
 
-/** The same of the coordinator of a cluster, and of its workers together. */
+/** Returns the CPU time of the coordinator of a cluster, and of all its workers. */
 export async function cpuUsOfCitus({ coordinator, workers }: CitusCluster): Promise<readonly [number, number]> {
   const [first = 0, ...others] = await Promise.all([coordinator, ...workers].map(({ pid }) => cpuUsOfChildren(pid)));
   return [first, others.reduce((sum, us) => sum + us, 0)];
 }
 
-/** The CPU time of one process, in µs. */
+/** Returns the CPU time of one process, in µs. */
 export function cpuUsOf(pid: number): number {
   return statOf(String(pid)).ownUs;
 }
 
-/** The CPU time of the programs that this process has run and that have ended, in µs. */
+/** Returns the CPU time of the programs that this process has run and that have exited, in µs. */
 export function cpuUsOfEnded(): number {
   return statOf("self").endedUs;
 }
 
-/** Of a process: its parent, its CPU time, and that of its children that have ended, in µs; zero once it is gone. */
+/** Returns the parent of a process, its CPU time and that of its exited children, in µs; zeros after it has exited. */
 function statOf(pid: string): {
   readonly parent: string | undefined;
   readonly ownUs: number;

@@ -3,22 +3,22 @@ import { percentilesOf } from "../load/load.ts";
 import { benchToken } from "../servers/plants.ts";
 import { scattered } from "./scattered.ts";
 
-// A gRPC client that writes HTTP/2 frames itself, because one on node:http2 costs more than the server: deletes
-// each plant once, in scattered order, and prints what it saw as JSON. It looks at the end of each stream and not at
-// its status; who runs it counts the plants that are left.
+// A gRPC client that writes HTTP/2 frames itself, because one on node:http2 costs more than the server. Deletes each plant
+// once, in a scattered order, and prints its result as JSON. It does not check the status of calls; its caller counts the
+// remaining plants.
 
-/** What this client is told, as one argument of JSON. */
+/** The options of this client, an argument in JSON. */
 export interface GrpcOrder {
   readonly port: number;
   readonly connections: number;
-  /** Calls that are open at once on one connection. */
+  /** The concurrent calls on one connection. */
   readonly streams: number;
   readonly durationS: number;
   readonly plants: number;
 }
 
-/** What it saw. */
-export interface GrpcSeen {
+/** The result of this client. */
+export interface GrpcResult {
   readonly requests: number;
   readonly durationS: number;
   readonly latencyUs: { readonly p50: number; readonly p99: number };
@@ -31,7 +31,7 @@ const frameHeaderBytes = 9;
 
 const none = Buffer.alloc(0);
 
-// HPACK (RFC 7541): the first request puts its fields into the peer's table, the later ones name them there.
+// HPACK (RFC 7541): the first request adds its fields to the peer's dynamic table, and later ones refer to them.
 const fields = {
   ":path": "/plantstore.v1.PlantService/DeletePlant",
   ":authority": "127.0.0.1",
@@ -54,14 +54,14 @@ const latenciesUs: number[] = [];
 const startedMs = performance.now();
 const endMs = startedMs + order.durationS * 1_000;
 await Promise.all(Array.from({ length: order.connections }, () => run(connect(order.port, "127.0.0.1"))));
-const seen: GrpcSeen = {
+const result: GrpcResult = {
   requests: latenciesUs.length,
   durationS: (performance.now() - startedMs) / 1_000,
   latencyUs: percentilesOf(Float64Array.from(latenciesUs)),
 };
-process.stdout.write(JSON.stringify(seen));
+process.stdout.write(JSON.stringify(result));
 
-/** Keeps so many calls open on one connection, until the time or the plants are over. */
+/** Keeps a number of calls open on one connection, until the time is over or all plants are deleted. */
 async function run(socket: Socket): Promise<void> {
   socket.setNoDelay(true);
   const startMs = new Map<number, number>();
@@ -76,8 +76,8 @@ async function run(socket: Socket): Promise<void> {
     return Buffer.concat([header, body]);
   };
   const onFrame = (type: number, flags: number, id: number, payload: Buffer): Buffer => {
-    const isPeersWord = type === frameType.settings || type === frameType.ping;
-    if (isPeersWord)
+    const needsAck = type === frameType.settings || type === frameType.ping;
+    if (needsAck)
       return (flags & flag.ack) === 0 ? frame(type, flag.ack, 0, type === frameType.ping ? payload : "") : none;
     if (type === frameType.goAway || type === frameType.reset) throw new Error(`frame of type ${String(type)}`);
     if ((flags & flag.endStream) === 0 || (type !== frameType.headers && type !== frameType.data)) return none;
@@ -89,21 +89,21 @@ async function run(socket: Socket): Promise<void> {
   let rest = none;
   for await (const chunk of socket) {
     rest = Buffer.concat([rest, chunk]);
-    const answers: Buffer[] = [];
+    const output: Buffer[] = [];
     while (rest.length >= frameHeaderBytes && rest.length >= frameHeaderBytes + rest.readUIntBE(0, 3)) {
       const end = frameHeaderBytes + rest.readUIntBE(0, 3);
       const [type = 0, flags = 0] = rest.subarray(3, 5);
-      answers.push(onFrame(type, flags, rest.readUInt32BE(5), rest.subarray(frameHeaderBytes, end)));
+      output.push(onFrame(type, flags, rest.readUInt32BE(5), rest.subarray(frameHeaderBytes, end)));
       rest = rest.subarray(end);
     }
-    socket.write(Buffer.concat(answers));
+    socket.write(Buffer.concat(output));
     // Leaving the loop closes the socket.
     if (startMs.size === 0) return;
   }
 }
 
 function preface(): Buffer {
-  // SETTINGS_INITIAL_WINDOW_SIZE and the connection's window: nothing waits for flow control.
+  // SETTINGS_INITIAL_WINDOW_SIZE and the connection's window are large enough that nothing waits for flow control.
   const settings = Buffer.from("00047fffffff", "hex");
   const window = Buffer.from("7fff0000", "hex");
   return Buffer.concat([

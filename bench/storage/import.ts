@@ -1,5 +1,5 @@
 /**
- * What an import into PostgreSQL costs the client and the server, by turns with `psql` and its `\copy`.
+ * Measures the cost of an import into PostgreSQL for the client and the server, in turns with `\copy` of `psql`.
  * `npx node bench/storage/import.ts [--ids 500000] [--records 0] [--rounds 3]`
  */
 import { execFileSync } from "node:child_process";
@@ -18,17 +18,17 @@ const command = fileURLToPath(new URL("../../src/command/main.ts", import.meta.u
 using folder = createTempFolder();
 const file = folder.file("ids.txt");
 writeFileSync(file, Array.from({ length: ids }, (_, i) => `${i + 1}\n`).join(""));
-// The disk counts here.
+// On disk, because its speed is part of the result.
 await using postgres = await startPostgres(["-c", "shared_buffers=256MB", "-c", "max_wal_size=4GB"], { onDisk: true });
 
 const ways = { "plantstore import": importIds, "psql \\copy": copyIds };
-console.log(`${ids} ids, ${records} deletion records of others; medians, CPU in µs an id\n`);
+console.log(`${ids} ids, ${records} existing deletion records; medians, CPU in µs per id\n`);
 console.log("                    client  server");
-const seen = new Map<string, { readonly client: number; readonly server: number }[]>();
+const results = new Map<string, { readonly client: number; readonly server: number }[]>();
 for (let round = 0; round < rounds; round++) {
-  for (const [name, run] of Object.entries(ways)) seen.set(name, [...(seen.get(name) ?? []), await measure(run)]);
+  for (const [name, run] of Object.entries(ways)) results.set(name, [...(results.get(name) ?? []), await measure(run)]);
 }
-for (const [name, turns] of seen) {
+for (const [name, turns] of results) {
   const [client, server] = [turns.map((turn) => turn.client), turns.map((turn) => turn.server)];
   console.log(`${name.padEnd(18)}${median(client).toFixed(2).padStart(8)}${median(server).toFixed(2).padStart(8)}`);
 }

@@ -6,17 +6,17 @@ import { readWrk } from "../load/wrk.ts";
 import { benchToken } from "../servers/plants.ts";
 import { scatterStep } from "./scattered.ts";
 
-/** What a load of deletions over REST showed. */
+/** The result of a load of deletions over REST. */
 export interface RestResult {
   readonly connections: number;
   readonly requests: number;
   readonly requestsPerS: number;
-  /** The share of requests whose plant was not there, because a random id had come before. */
+  /** The share of requests whose plant was already deleted, because a random id was repeated. */
   readonly missed: number;
   readonly latencyUs: Percentiles;
 }
 
-/** Deletes plants with random ids from 1 to `plants` over REST, for `seconds`. Needs wrk. */
+/** Deletes plants with random ids from 1 to `plants` over REST, for `seconds`. Requires wrk. */
 export function deleteRandomPlants(
   port: number,
   connections: number,
@@ -27,15 +27,15 @@ export function deleteRandomPlants(
   return deletePlants(port, connections, seconds, prepare, `math.random(1, ${String(plants)})`);
 }
 
-/** Plants in an order without neighbours, of which none comes twice until all have come. */
+/** Plants in a scattered order, without repetitions until all have been deleted. */
 export interface Scattered {
-  /** How many there are; their ids begin with 1. */
+  /** The number of plants; their ids start with 1. */
   readonly plants: number;
-  /** How many were deleted before. */
+  /** How many have been deleted before. */
   readonly begun: number;
 }
 
-/** Deletes plants over REST, for `seconds`. Needs wrk, which runs on the core of loads, unless `run` says otherwise. */
+/** Deletes plants over REST, for `seconds`. Requires wrk. @param run - runs it, by default on the load's core */
 export function deleteScatteredPlants(
   port: number,
   connections: number,
@@ -49,7 +49,7 @@ export function deleteScatteredPlants(
   return deletePlants(port, connections, seconds, prepare, "nextId()", run);
 }
 
-/** Deletes the plants whose ids an expression in Lua gives, one after the other. */
+/** Deletes the plants whose ids an expression in Lua returns. */
 async function deletePlants(
   port: number,
   connections: number,
@@ -62,12 +62,12 @@ async function deletePlants(
     const script = join(folder, "delete.lua");
     writeFileSync(script, luaOf(prepare, idExpression));
     const shape = [`-c${String(connections)}`, "-t1", `-d${String(seconds)}s`, "--timeout", "30s", "--latency"];
-    // A lone caller sleeps while its plant is deleted. On a core of its own it would have the storage thread come to it.
+    // A lone caller sleeps while its plant is deleted; on a pinned core, the storage thread would move to that core.
     const run = connections === 1 ? runAnywhere : runMany;
     return await run(["wrk", ...shape, "-s", script, `http://127.0.0.1:${String(port)}`], seconds);
   });
   const { requests, refused, broken, durationS, latencyUs } = readWrk(output);
-  if (broken > 0) throw new Error(`connections broke: ${output}`);
+  if (broken > 0) throw new Error(`connections failed: ${output}`);
   return { connections, requests, requestsPerS: requests / durationS, missed: refused / requests, latencyUs };
 }
 

@@ -1,5 +1,5 @@
 /**
- * What a deletion costs that waits for nobody: CPU of the process and of PostgreSQL, by turns with the same statement
+ * Measures the cost of a deletion by a lone caller: CPU of the process and of PostgreSQL, in turns with the same statement
  * without a store, for a caller that deletes one plant after another, and for one that pauses in between.
  * `npx node bench/storage/lone.ts [--seconds 2] [--rounds 5] [--pause 2]`
  */
@@ -11,28 +11,28 @@ import { numberFlags } from "../options.ts";
 import { plantStoreFlags } from "../plant-store-flags.ts";
 import { median } from "../summary.ts";
 import { cpuUsOfServer } from "./cpu.ts";
-import { createPlace, type StoreName } from "./stores.ts";
+import { createStore, type StoreName } from "./stores.ts";
 
 const { seconds, rounds, pause } = numberFlags({ seconds: 2, rounds: 5, pause: 2 });
 const program = fileURLToPath(new URL("store-alone.ts", import.meta.url));
-// More than one caller deletes meanwhile.
+// More plants than one caller can delete.
 const plants = 20_000 * seconds;
 
 using folder = createTempFolder();
-// The disk counts here.
+// On disk, because its speed is part of the result.
 await using postgres = await startPostgres(["-c", "shared_buffers=256MB", "-c", "max_wal_size=4GB"], { onDisk: true });
 let turnsMade = 0;
 
-console.log("medians; CPU in µs a deletion\n");
+console.log("medians; CPU in µs per deletion\n");
 console.log("store              pause  process  PostgreSQL");
 for (const pauseMs of [0, pause]) {
-  const seen = new Map<StoreName, Turn[]>();
+  const turnsByStore = new Map<StoreName, Turn[]>();
   for (let round = 0; round < rounds; round++) {
     for (const name of ["sqlite single", "sqlite", "postgres single", "postgres"] as const) {
-      seen.set(name, [...(seen.get(name) ?? []), await measure(name, pauseMs)]);
+      turnsByStore.set(name, [...(turnsByStore.get(name) ?? []), await measure(name, pauseMs)]);
     }
   }
-  for (const [name, turns] of seen) {
+  for (const [name, turns] of turnsByStore) {
     const columns = [turns.map(({ processUs }) => processUs), turns.map(({ serverUs }) => serverUs)].map(median);
     const cells = [pauseMs, ...columns].map((cell, i) => cell.toFixed(0).padStart([6, 9, 12][i] ?? 0));
     console.log(name.padEnd(18) + cells.join(""));
@@ -45,10 +45,10 @@ interface Turn {
 }
 
 async function measure(name: StoreName, pauseMs: number): Promise<Turn> {
-  const place = await createPlace(name, plants, folder.file(`${++turnsMade}.db`), postgres);
+  const location = await createStore(name, plants, folder.file(`${++turnsMade}.db`), postgres);
   const beforeUs = await cpuUsOfServer(postgres);
-  const words = [...plantStoreFlags, program, name, JSON.stringify(place), "1", String(seconds), String(pauseMs)];
-  const said = execFileSync(process.execPath, words, { encoding: "utf8" });
-  const { deleted, cpuUs }: { readonly deleted: number; readonly cpuUs: number } = JSON.parse(said);
+  const words = [...plantStoreFlags, program, name, JSON.stringify(location), "1", String(seconds), String(pauseMs)];
+  const output = execFileSync(process.execPath, words, { encoding: "utf8" });
+  const { deleted, cpuUs }: { readonly deleted: number; readonly cpuUs: number } = JSON.parse(output);
   return { processUs: cpuUs / deleted, serverUs: ((await cpuUsOfServer(postgres)) - beforeUs) / deleted };
 }

@@ -1,21 +1,21 @@
 /**
- * What durable deletions cost: deletes of random plants end to end, on each store, against the same server with one
- * transaction a request, against the same server in memory, and against the store without a server.
+ * Measures durable deletions of random plants end to end, on each store, compared with the same server with one
+ * transaction per request, with the same server in memory, and with the store without a server.
  * `npx node bench/storage/main.ts [--plants 1000000] [--seconds 5] [--only sqlite,postgres]`
  */
 import { parseArgs } from "node:util";
 import { readSqlite } from "../../test/support/plants/sqlite-file.ts";
 import { createTempFolder } from "../../packages/testing/src/process/temp-folder.ts";
 import { runSql, startPostgres } from "../../test/support/plants/postgres-server.ts";
-import { measureByTurns, type TurnsSeen } from "./by-turns.ts";
-import { createPlace, isStoreName, type Place, type StoreName, stores } from "./stores.ts";
+import { measureByTurns, type TurnResults } from "./by-turns.ts";
+import { createStore, isStoreName, type StoreLocation, type StoreName, stores } from "./stores.ts";
 import { measureAlone, measureGrpc, type Measurement, measureRest } from "./subject.ts";
 
-// One caller alone, and enough of them that a queue fills.
+// One caller, and enough callers to fill a queue.
 const connections = [1, 32, 256];
 
-// By turns, whatever the options say: so many that the median says something, and twice the plants that the fastest
-// store deletes meanwhile.
+// Of measurements in turns, regardless of the options: enough for a meaningful median, and twice the plants that the
+// fastest store deletes in this time.
 const rounds = 15;
 const plantsOfRounds = 2_000_000;
 
@@ -36,10 +36,10 @@ const names = Object.keys(stores)
   .filter((name) => only?.includes(name) ?? true);
 
 using folder = createTempFolder();
-// The disk counts here.
+// On disk, because its speed is part of the result.
 await using postgres = await startPostgres(["-c", "shared_buffers=256MB", "-c", "max_wal_size=4GB"], { onDisk: true });
 
-console.log(`DELETE /plants/<random> over HTTP/1.1, ${plants} plants; µs a request\n`);
+console.log(`DELETE /plants/<random> over HTTP/1.1, ${plants} plants; µs per request\n`);
 console.log("store             conns  requests/s  missed       p50       p99  ping p99  main CPU  all CPU");
 for (const name of names) {
   const rows = await measureRest(name, await prepare(name, plants), connections, seconds);
@@ -48,7 +48,9 @@ for (const name of names) {
 
 const durable = names.filter((name) => name !== "memory" && !name.endsWith("single"));
 if (durable.length > 0) {
-  console.log(`\nby turns with memory, ${rounds} rounds of a second, 256 connections, each plant once; µs a request\n`);
+  console.log(
+    `\nin turns with memory, ${rounds} rounds of a second, 256 connections, each plant once; µs per request\n`,
+  );
   console.log("store           requests/s  main CPU  above memory");
   for (const { name, requestsPerS, mainUs, mainUsAbove } of await byTurns(["memory", ...durable], 256)) {
     console.log(tableRow(name, [Math.round(requestsPerS), 10], [mainUs.toFixed(1), 10], [mainUsAbove.toFixed(1), 14]));
@@ -58,23 +60,26 @@ if (durable.length > 0) {
 const oneByOne = { sqlite: "sqlite single", postgres: "postgres single" } as const;
 for (const name of ["sqlite", "postgres"] as const) {
   if (!names.includes(name)) continue;
-  console.log(`\nby turns with one statement a request, ${rounds} rounds of a second, one caller; p50 in µs\n`);
-  for (const seen of await byTurns([oneByOne[name], name], 1)) {
-    console.log(tableRow(seen.name, [seen.p50Us.toFixed(0), 6], [`${seen.p50Times.toFixed(2)} x`, 10]));
+  console.log(`\nin turns with one statement per request, ${rounds} rounds of a second, one caller; p50 in µs\n`);
+  for (const result of await byTurns([oneByOne[name], name], 1)) {
+    console.log(tableRow(result.name, [result.p50Us.toFixed(0), 6], [`${result.p50Times.toFixed(2)} x`, 10]));
   }
-  console.log(`\nby turns with one statement a request, ${rounds} rounds of a second, 256 connections; requests/s\n`);
-  for (const seen of await byTurns([oneByOne[name], name], 256)) {
-    console.log(tableRow(seen.name, [seen.requestsPerS.toFixed(0), 6], [`${seen.requestsTimes.toFixed(2)} x`, 10]));
+  console.log(`\nin turns with one statement per request, ${rounds} rounds of a second, 256 connections; requests/s\n`);
+  for (const result of await byTurns([oneByOne[name], name], 256)) {
+    console.log(
+      tableRow(result.name, [result.requestsPerS.toFixed(0), 6], [`${result.requestsTimes.toFixed(2)} x`, 10]),
+    );
   }
 }
 
-console.log(`\ngRPC, 256 calls at a time, each plant once; the store alone is asked the same without a server\n`);
+console.log(`\ngRPC, 256 concurrent calls, each plant once; the store alone has the same load without a server\n`);
 console.log("store           requests/s       p50       p99  store alone  share");
 for (const name of names.filter((grouped) => !grouped.endsWith("single"))) {
-  const place = await prepare(name, plants);
-  const grpc = await measureGrpc(name, place, seconds);
-  const gone = plants - (await countPlants(name, place));
-  if (name !== "memory" && gone !== grpc.requests) throw new Error(`${grpc.requests} answers, and ${gone} plants gone`);
+  const location = await prepare(name, plants);
+  const grpc = await measureGrpc(name, location, seconds);
+  const deleted = plants - (await countPlants(name, location));
+  if (name !== "memory" && deleted !== grpc.requests)
+    throw new Error(`${grpc.requests} responses, but ${deleted} deleted plants`);
   const { perS: alone } = await measureAlone(name, await prepare(name, plants), seconds);
   const perS = grpc.requests / grpc.durationS;
   const { p50, p99 } = grpc.latencyUs;
@@ -91,20 +96,20 @@ for (const name of names.filter((grouped) => !grouped.endsWith("single"))) {
   );
 }
 
-async function byTurns(compared: readonly StoreName[], callers: number): Promise<readonly TurnsSeen[]> {
-  const places = await Promise.all(
-    compared.map(async (name) => ({ name, place: await prepare(name, plantsOfRounds) })),
+async function byTurns(compared: readonly StoreName[], callers: number): Promise<readonly TurnResults[]> {
+  const locations = await Promise.all(
+    compared.map(async (name) => ({ name, location: await prepare(name, plantsOfRounds) })),
   );
-  return await measureByTurns(places, callers, rounds);
+  return await measureByTurns(locations, callers, rounds);
 }
 
-/** A new store of this kind that holds so many plants. */
-function prepare(name: StoreName, count: number): Promise<Place> {
-  return createPlace(name, count, folder.file(`${++storesMade}.db`), postgres);
+/** Creates a store of this kind with `count` plants. */
+function prepare(name: StoreName, count: number): Promise<StoreLocation> {
+  return createStore(name, count, folder.file(`${++storesMade}.db`), postgres);
 }
 
-/** How many plants are left; those of `memory` are gone with their process. */
-async function countPlants(name: StoreName, { file, url }: Place): Promise<number> {
+/** Returns how many plants remain; 0 for `memory`, whose plants existed only in its process. */
+async function countPlants(name: StoreName, { file, url }: StoreLocation): Promise<number> {
   const count = "SELECT count(*) AS plants FROM plants";
   const [row] = name.startsWith("sqlite") ? readSqlite(file, count) : name === "memory" ? [] : await runSql(url, count);
   return Number(row?.["plants"] ?? 0);
@@ -124,7 +129,7 @@ function rowOf(name: string, row: Measurement): string {
   );
 }
 
-/** A row of a table: a name, and values in columns of so many characters. */
+/** Returns a row of a table: a name, and values in columns with a width in characters. */
 function tableRow(name: string, ...cells: readonly (readonly [value: number | string, width: number])[]): string {
   return name.padEnd(16) + cells.map(([value, width]) => String(value).padStart(width)).join("");
 }

@@ -1,6 +1,6 @@
 /**
- * How much more several processes on one PostgreSQL delete than one, by turns and with the same callers. It says
- * something only where the database, the processes and the callers each have cores of their own.
+ * Measures how much more several processes on one PostgreSQL delete than one, in turns with the same callers. The result
+ * is meaningful only if the database, the processes and the callers each have separate cores.
  * `npx node bench/storage/processes.ts [--processes 2] [--callers 256] [--seconds 5] [--turns 5] [--plants 4000000]`
  */
 import { availableParallelism } from "node:os";
@@ -15,10 +15,10 @@ import { startServer, type SubjectServer } from "./subject.ts";
 const flags = numberFlags({ processes: 2, callers: 256, seconds: 5, turns: 5, plants: 4_000_000 });
 const { processes, callers, seconds, plants } = flags;
 
-/** Cores that nobody waits for: one for each process and its callers, and as many for the database. */
+/** The cores for a meaningful result: one for each process and its callers, and as many for the database. */
 const coresMin = 3 * processes;
 
-// The disk counts here.
+// On disk, because its speed is part of the result.
 await using postgres = await startPostgres(["-c", "shared_buffers=256MB", "-c", "max_wal_size=4GB"], { onDisk: true });
 const url = await createPlants(postgres, plants);
 
@@ -26,7 +26,7 @@ await using started = new AsyncDisposableStack();
 const servers: SubjectServer[] = [];
 while (servers.length < processes) servers.push(started.use(await startServer("postgres", { file: "", url, plants })));
 
-// As many programs make the load in both cases, each with plants of its own.
+// The number of load generators is the same in both cases. Each has separate plants.
 const begun = servers.map((_, lane) => lane * Math.floor(plants / processes));
 const one = servers.map(() => servers[0]?.port ?? 0);
 const all = servers.map(({ port }) => port);
@@ -57,9 +57,10 @@ console.log(
     .toFixed(2)
     .padStart(8)} x, turn by turn`,
 );
-if (cores < coresMin) console.log(`\nThis says little: with fewer than ${coresMin} cores they take each other's time.`);
+if (cores < coresMin)
+  console.log(`\nThe result is not meaningful: with fewer than ${coresMin} cores, the processes compete for them.`);
 
-/** Deletes with all callers, shared among these ports, and returns the deletions a second. */
+/** Deletes with all callers, distributed over ports, and returns the deletions per second. */
 async function deletionsPerS(ports: readonly number[]): Promise<number> {
   const results = await Promise.all(
     ports.map((port, lane) => {
@@ -67,8 +68,8 @@ async function deletionsPerS(ports: readonly number[]): Promise<number> {
       return deleteScatteredPlants(port, Math.floor(callers / processes), seconds, scattered, runAnywhere);
     }),
   );
-  if (results.some(({ missed }) => missed > 0)) throw new Error("there were not enough plants: give more by --plants");
-  // Those that the end of a load has cut off may be deleted as well.
+  if (results.some(({ missed }) => missed > 0)) throw new Error("too few plants: increase --plants");
+  // Requests that the end of a load interrupted may have deleted their plants as well.
   for (const [lane, { requests }] of results.entries()) begun[lane] = (begun[lane] ?? 0) + requests + callers;
   return results.reduce((sum, { requestsPerS }) => sum + requestsPerS, 0);
 }

@@ -1,7 +1,7 @@
 /**
- * What it costs to drop old deletion records of PostgreSQL and SQLite, by turns those with idempotency keys and those
- * without: dropped records a second, and deletions of the same kind a second with 256 callers, beside as many records
- * that are kept, and while they are dropped.
+ * Measures the cost of dropping old deletion records in PostgreSQL and SQLite, in turns with and without idempotency keys:
+ * dropped records per second, and deletions per second by 256 callers, with as many records that are kept, and while
+ * records are dropped.
  * `npx node bench/storage/retention.ts [--records 200000] [--seconds 3] [--turns 3]`
  */
 import { randomUUID } from "node:crypto";
@@ -19,43 +19,43 @@ import { runSql, startPostgres } from "../../test/support/plants/postgres-server
 import { createTempFolder } from "../../packages/testing/src/process/temp-folder.ts";
 import { numberFlags } from "../options.ts";
 import { median } from "../summary.ts";
-import type { Place } from "./stores.ts";
+import type { StoreLocation } from "./stores.ts";
 import { type Alone, measureAlone } from "./subject.ts";
 
 const { records, seconds, turns } = numberFlags({ records: 200_000, seconds: 3, turns: 3 });
 const plants = 500_000;
 const batchSize = 1_000;
 
-/** Records of one kind, in a store of their own. */
+/** A kind of records, in a separate store. */
 interface Shape {
   readonly name: string;
   readonly store: "postgres" | "sqlite";
-  readonly place: Place;
+  readonly location: StoreLocation;
   /** Empties the store, and fills it with all plants. */
   readonly fill: () => Promise<void>;
-  /** Brings back the plants that are gone, and adds records of so many days ago. */
+  /** Adds the deleted plants again, and records with an age in days. */
   readonly addRecords: (daysAgo: number) => Promise<void>;
-  /** Drops what is too old, and returns how many records a second. */
+  /** Drops the records that are too old, and returns how many per second. */
   readonly dropOld: () => Promise<number>;
   readonly alone: Alone[];
-  readonly beside: Alone[];
+  readonly duringDrop: Alone[];
   readonly dropped: number[];
 }
 
-// The disk counts here.
+// On disk, because its speed is part of the result.
 using folder = createTempFolder();
 await using postgres = await startPostgres(["-c", "shared_buffers=256MB", "-c", "max_wal_size=8GB"], { onDisk: true });
 const shapes = [await openKeyed(), await openByDay(), onSqlite("SQLite, with keys", true), onSqlite("SQLite", false)];
 for (let turn = 0; turn < turns; turn++) {
   for (const shape of turn % 2 === 0 ? shapes : shapes.toReversed()) await measure(shape);
 }
-console.log(`${records} records dropped a turn, ${turns} turns; medians a second\n`);
-console.log("                        deletions   p99 ms   beside   p99 ms    records dropped    times the deletions");
-for (const { name, alone, beside, dropped } of shapes) {
-  const perS = median(alone.map((seen) => seen.perS));
-  const loads = [alone, beside].flatMap((seen) => [
-    median(seen.map((one) => one.perS)),
-    median(seen.map(({ latencyUs }) => latencyUs.p99)) / 1_000,
+console.log(`${records} records dropped per turn, ${turns} turns; medians per second\n`);
+console.log("                        deletions   p99 ms   during   p99 ms    records dropped    times the deletions");
+for (const { name, alone, duringDrop, dropped } of shapes) {
+  const perS = median(alone.map((results) => results.perS));
+  const loads = [alone, duringDrop].flatMap((results) => [
+    median(results.map((one) => one.perS)),
+    median(results.map(({ latencyUs }) => latencyUs.p99)) / 1_000,
   ]);
   const cells = [...loads, median(dropped)].map((cell, i) => cell.toFixed(0).padStart([11, 9, 9, 9, 19][i] ?? 0));
   console.log(`${name.padEnd(22)}${cells.join("")}   ${(median(dropped) / perS).toFixed(1)}`);
@@ -85,13 +85,13 @@ async function openByDay(): Promise<Shape> {
   return onPostgres("PostgreSQL, by day", { file: "", url, plants }, addSql);
 }
 
-function onPostgres(name: string, place: Place, addSql: (daysAgo: number) => string): Shape {
-  const { url } = place;
+function onPostgres(name: string, location: StoreLocation, addSql: (daysAgo: number) => string): Shape {
+  const { url } = location;
   const addPlantsSql = `INSERT INTO plants SELECT generate_series(1, ${plants}) ON CONFLICT DO NOTHING`;
   return {
     name,
     store: "postgres",
-    place,
+    location,
     fill: async () => void (await runSql(url, `TRUNCATE plants, deletions; ${addPlantsSql}; ANALYZE plants`)),
     addRecords: async (daysAgo) => {
       await runSql(url, addPlantsSql);
@@ -99,7 +99,7 @@ function onPostgres(name: string, place: Place, addSql: (daysAgo: number) => str
     },
     dropOld: () => dropOldOfPostgres(url),
     alone: [],
-    beside: [],
+    duringDrop: [],
     dropped: [],
   };
 }
@@ -109,7 +109,7 @@ function onSqlite(name: string, hasKeys: boolean): Shape {
   return {
     name,
     store: "sqlite",
-    place: { file, url: "", plants, hasKeys },
+    location: { file, url: "", plants, hasKeys },
     fill: async () => {
       rmSync(file, { force: true });
       openDatabase({ file, plantsWhenCreated: { first: 1n, last: BigInt(plants) } }).close();
@@ -117,12 +117,12 @@ function onSqlite(name: string, hasKeys: boolean): Shape {
     addRecords: async (daysAgo) => addToSqlite(file, hasKeys, daysAgo),
     dropOld: () => dropOldOfSqlite(file),
     alone: [],
-    beside: [],
+    duringDrop: [],
     dropped: [],
   };
 }
 
-/** As a store of that day has deleted. */
+/** Deletes plants with the clock set back by some days. */
 function addToSqlite(file: string, hasKeys: boolean, daysAgo: number): void {
   using db = openDatabase({ file });
   db.exec(`
@@ -139,17 +139,26 @@ function addToSqlite(file: string, hasKeys: boolean, daysAgo: number): void {
   Date.now = now;
 }
 
-async function measure({ store, place, fill, addRecords, dropOld, alone, beside, dropped }: Shape): Promise<void> {
+async function measure({
+  store,
+  location,
+  fill,
+  addRecords,
+  dropOld,
+  alone,
+  duringDrop,
+  dropped,
+}: Shape): Promise<void> {
   await fill();
-  // As many records, which are kept: the disk has as much to write of them.
+  // As many records that are kept, so that the disk has as much to write.
   await addRecords(10);
-  alone.push(await measureAlone(store, place, seconds));
+  alone.push(await measureAlone(store, location, seconds));
   await fill();
   await addRecords(100);
   dropped.push(await dropOld());
   await addRecords(100);
-  // The store drops them as soon as it is open.
-  beside.push(await measureAlone(store, place, seconds));
+  // The store starts to drop them when it is opened.
+  duringDrop.push(await measureAlone(store, location, seconds));
 }
 
 async function dropOldOfSqlite(file: string): Promise<number> {
@@ -169,18 +178,18 @@ async function dropOldOfSqlite(file: string): Promise<number> {
 }
 
 async function dropOldOfPostgres(url: string): Promise<number> {
-  const told = Promise.withResolvers<number>();
+  const dropped = Promise.withResolvers<number>();
   const begunMs = performance.now();
   const retention = new Retention(new Session(readServerUrl(url)), {
     keptMs: deletionsKeptMsDefault,
     placementOn: async (session) => oneServerByDay(await findSchema(session)),
     onUpkeep: (upkeep) => {
-      if (upkeep.kind === "records-dropped") told.resolve((upkeep.count / (performance.now() - begunMs)) * 1_000);
-      else told.reject(new Error(`${upkeep.kind}: nothing was dropped`));
+      if (upkeep.kind === "records-dropped") dropped.resolve((upkeep.count / (performance.now() - begunMs)) * 1_000);
+      else dropped.reject(new Error(`${upkeep.kind}: nothing was dropped`));
     },
   });
   try {
-    return await told.promise;
+    return await dropped.promise;
   } finally {
     await retention.stop();
   }

@@ -1,16 +1,16 @@
 import { openTokenVerifier, toStaticToken } from "../../packages/auth/src/index.ts";
 import { createPlantServer } from "../../src/server/index.ts";
 import { benchToken } from "../servers/plants.ts";
-import { isStoreName, type Place, stores } from "./stores.ts";
+import { isStoreName, type StoreLocation, stores } from "./stores.ts";
 
-/** What this program tells its parent: where it listens, and what its main thread and all its threads have used. */
-export type Said =
+/** A message to the parent process: the port, or the CPU time of the main thread and of all threads. */
+export type ServerMessage =
   | { readonly kind: "listening"; readonly port: number }
   | { readonly kind: "usage"; readonly mainUs: number; readonly allUs: number };
 
-const [name = "", place = "{}"] = process.argv.slice(2);
-if (!isStoreName(name)) throw new Error(`there is no store ${name}`);
-const where: Place = JSON.parse(place);
+const [name = "", location = "{}"] = process.argv.slice(2);
+if (!isStoreName(name)) throw new Error(`unknown store "${name}"`);
+const where: StoreLocation = JSON.parse(location);
 
 const verifier = await openTokenVerifier(
   { tokens: [toStaticToken("bench", benchToken)] },
@@ -21,15 +21,15 @@ const server = createPlantServer({ auth: verifier.value, store: await stores[nam
 const { port } = await server.listen({ host: "127.0.0.1", port: 0 });
 
 process.on("message", () =>
-  say({ kind: "usage", mainUs: sum(process.threadCpuUsage()), allUs: sum(process.cpuUsage()) }),
+  sendToParent({ kind: "usage", mainUs: sum(process.threadCpuUsage()), allUs: sum(process.cpuUsage()) }),
 );
 process.on("disconnect", () => process.exit(0));
-say({ kind: "listening", port });
+sendToParent({ kind: "listening", port });
 
 function sum({ user, system }: { readonly user: number; readonly system: number }): number {
   return user + system;
 }
 
-function say(said: Said): void {
-  process.send?.(said);
+function sendToParent(message: ServerMessage): void {
+  process.send?.(message);
 }

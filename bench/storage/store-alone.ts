@@ -2,15 +2,14 @@ import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { percentilesOf } from "../load/load.ts";
 import { scattered } from "./scattered.ts";
-import { isStoreName, type Place, stores } from "./stores.ts";
+import { isStoreName, type StoreLocation, stores } from "./stores.ts";
 
-// A store without a server: as many callers as the load has, each deleting one plant after the other, with a pause in
-// between if one is given, in milliseconds. Prints deletions, how many a second, how long they took, and the CPU time of
-// the process, in µs.
+// A store without a server, with as many callers as the load. Each deletes one plant after the other, with an optional
+// pause in ms. Prints the deletions, their rate and latency, and the CPU time of the process in µs.
 
-const [name = "", place = "{}", callers = "256", seconds = "5", pauseMs = "0"] = process.argv.slice(2);
-if (!isStoreName(name)) throw new Error(`there is no store ${name}`);
-const where: Place = JSON.parse(place);
+const [name = "", location = "{}", callers = "256", seconds = "5", pauseMs = "0"] = process.argv.slice(2);
+if (!isStoreName(name)) throw new Error(`unknown store "${name}"`);
+const where: StoreLocation = JSON.parse(location);
 const store = await stores[name](where);
 const ids = scattered(where.plants);
 const context = { signal: new AbortController().signal };

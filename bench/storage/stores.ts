@@ -6,8 +6,8 @@ import { prepareDeleteBatch } from "../../src/stores/sqlite/delete-batch.ts";
 import { configOf, type PostgresServer, runSql } from "../../test/support/plants/postgres-server.ts";
 import { fakeStore } from "../../test/support/plants/fake-store.ts";
 
-/** What a subject's store is made of: the SQLite file or the PostgreSQL URL, and how many plants there are. */
-export interface Place {
+/** The location of a subject's store, an SQLite file or a PostgreSQL URL, and the number of plants. */
+export interface StoreLocation {
   readonly file: string;
   readonly url: string;
   readonly plants: number;
@@ -18,8 +18,8 @@ export interface Place {
 /** The name of a store in the comparison. */
 export type StoreName = "memory" | "sqlite" | "sqlite single" | "postgres" | "postgres single";
 
-/** The stores that are compared. The single ones run one transaction a request, as a service without a queue does. */
-export const stores: Readonly<Record<StoreName, (place: Place) => Promise<PlantStore>>> = {
+/** The stores that are compared. The single ones run one transaction per request, like a service without a queue. */
+export const stores: Readonly<Record<StoreName, (location: StoreLocation) => Promise<PlantStore>>> = {
   memory: ({ plants }) => Promise.resolve(openMemoryStore(new Set(idsTo(plants)))),
   sqlite: ({ file }) => openPlantStore({ kind: "sqlite", path: file }),
   "sqlite single": ({ file }) => Promise.resolve(openSingleSqlite(file)),
@@ -27,24 +27,24 @@ export const stores: Readonly<Record<StoreName, (place: Place) => Promise<PlantS
   "postgres single": ({ url }) => Promise.resolve(openSinglePostgres(url)),
 };
 
-/** Whether a text names a store. */
+/** Returns whether a string is the name of a store. */
 export function isStoreName(text: string): text is StoreName {
   return Object.hasOwn(stores, text);
 }
 
-/** Makes a store, with the plants from 1 to `plants`; those of `memory` come when it is opened. */
-export async function createPlace(
+/** Creates a store with the plants from 1 to `plants`; those of `memory` are added when it is opened. */
+export async function createStore(
   name: StoreName,
   plants: number,
   file: string,
   postgres: PostgresServer,
-): Promise<Place> {
+): Promise<StoreLocation> {
   if (name.startsWith("sqlite"))
     await (await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: BigInt(plants) } })).close();
   return { file, url: name.startsWith("postgres") ? await createPlants(postgres, plants) : "", plants };
 }
 
-/** Makes a store on PostgreSQL in a schema of its own, with the plants from 1 to `last`, and returns its URL. */
+/** Creates a store in a new schema of PostgreSQL, with the plants from 1 to `last`, and returns its URL. */
 export async function createPlants(postgres: PostgresServer, last: number): Promise<string> {
   const url = await postgres.createSchema();
   await migratePlants({ kind: "postgres", url });
@@ -71,7 +71,7 @@ function openSingleSqlite(file: string): PlantStore {
   });
 }
 
-// As many connections as such a service usually has.
+// The typical number of connections of such a service.
 const connections = 10;
 
 function openSinglePostgres(url: string): PlantStore {

@@ -7,83 +7,83 @@ import { type Percentiles, percentilesOf } from "../load/load.ts";
 import { runTool } from "../load/tool.ts";
 import { plantStoreFlags } from "../plant-store-flags.ts";
 import { nextMessage } from "../running-server.ts";
-import type { GrpcOrder, GrpcSeen } from "./grpc-client.ts";
+import type { GrpcOrder, GrpcResult } from "./grpc-client.ts";
 import { deleteRandomPlants, type RestResult } from "./load.ts";
-import type { Said } from "./server.ts";
-import type { Place, StoreName } from "./stores.ts";
+import type { ServerMessage } from "./server.ts";
+import type { StoreLocation, StoreName } from "./stores.ts";
 
-/** What a server showed under one load. */
+/** The result of a server under one load. */
 export interface Measurement extends RestResult {
   /** CPU time of the thread that serves requests, per request, in µs. */
   readonly mainUsPerRequest: number;
   /** The same of all threads of the server, without the database's processes. */
   readonly allUsPerRequest: number;
-  /** An unrelated request beside the load, in µs. */
+  /** The latency of an unrelated request during the load, in µs. */
   readonly pingUs: Percentiles;
 }
 
 /** Runs a server with this store and measures REST at each number of connections, one after the other. */
 export async function measureRest(
   name: StoreName,
-  place: Place,
+  location: StoreLocation,
   connections: readonly number[],
   seconds: number,
 ): Promise<Measurement[]> {
-  await using server = await startServer(name, place);
-  await deleteRandomPlants(server.port, 32, 1, place.plants);
+  await using server = await startServer(name, location);
+  await deleteRandomPlants(server.port, 32, 1, location.plants);
   const measured = [];
-  for (const count of connections) measured.push(await measureLoad(server, count, seconds, place.plants));
+  for (const count of connections) measured.push(await measureLoad(server, count, seconds, location.plants));
   return measured;
 }
 
-/** Runs a server with this store and deletes each plant once over gRPC, with 256 calls at a time. */
-export async function measureGrpc(name: StoreName, place: Place, seconds: number): Promise<GrpcSeen> {
-  await using server = await startServer(name, place);
+/** Runs a server with this store and deletes each plant once over gRPC, with 256 concurrent calls. */
+export async function measureGrpc(name: StoreName, location: StoreLocation, seconds: number): Promise<GrpcResult> {
+  await using server = await startServer(name, location);
   const order: GrpcOrder = {
     port: server.port,
     connections: 8,
     streams: 32,
     durationS: seconds,
-    plants: place.plants,
+    plants: location.plants,
   };
   return JSON.parse(await runTool([process.execPath, pathOf("grpc-client.ts"), JSON.stringify(order)], seconds));
 }
 
-/** What a store without a server has done. */
+/** The result of a store without a server. */
 export interface Alone {
   readonly perS: number;
   readonly latencyUs: Percentiles;
 }
 
-/** Deletes with 256 callers from a store without a server. */
-export async function measureAlone(name: StoreName, place: Place, seconds: number): Promise<Alone> {
-  const args = [...plantStoreFlags, pathOf("store-alone.ts"), name, JSON.stringify(place), "256", String(seconds)];
+/** Deletes plants with 256 callers from a store without a server. */
+export async function measureAlone(name: StoreName, location: StoreLocation, seconds: number): Promise<Alone> {
+  const args = [...plantStoreFlags, pathOf("store-alone.ts"), name, JSON.stringify(location), "256", String(seconds)];
   return JSON.parse(await runTool([process.execPath, ...args], seconds));
 }
 
-/** A server with a store, in a process of its own. Dispose of it with `await using`. */
+/** A server with a store, in a separate process. Dispose of it with `await using`. */
 export interface SubjectServer {
   readonly port: number;
-  /** CPU time that it has used, in µs. */
+  /** Returns its CPU time, in µs. */
   usage(): Promise<Usage>;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
 /** Starts a server with this store. */
-export async function startServer(name: StoreName, place: Place): Promise<SubjectServer> {
-  // On no core of its own: a storage thread, like a database, is there to use another one.
-  const child = spawn(process.execPath, [...plantStoreFlags, pathOf("server.ts"), name, JSON.stringify(place)], {
+export async function startServer(name: StoreName, location: StoreLocation): Promise<SubjectServer> {
+  // Not pinned to a core, because storage threads and databases use other cores.
+  const child = spawn(process.execPath, [...plantStoreFlags, pathOf("server.ts"), name, JSON.stringify(location)], {
     env: { ...process.env, NODE_ENV: "production" },
     stdio: ["ignore", "inherit", "inherit", "ipc"],
   });
-  // It ends with this process whatever happens here, since then its channel is gone.
-  const { port } = await nextMessage<Extract<Said, { kind: "listening" }>>(child, "listening");
+  // It exits with this process in any case, because its channel then closes.
+  const { port } = await nextMessage<Extract<ServerMessage, { kind: "listening" }>>(child, "listening");
   return {
     port,
     usage: () => usageOf(child),
     [Symbol.asyncDispose]: async () => {
-      const ended = once(child, "exit");
-      if (child.exitCode === null && child.kill("SIGKILL")) await ended;
+      const exited = once(child, "exit");
+      if (child.exitCode === null && child.kill("SIGKILL")) await exited;
     },
   };
 }
@@ -100,10 +100,10 @@ async function measureLoad(
 ): Promise<Measurement> {
   const { port } = server;
   const before = await server.usage();
-  const over = new AbortController();
-  const pinging = ping(port, over.signal);
+  const loadEnd = new AbortController();
+  const pinging = ping(port, loadEnd.signal);
   const result = await deleteRandomPlants(port, connections, seconds, plants);
-  over.abort();
+  loadEnd.abort();
   const pingUs = await pinging;
   const after = await server.usage();
   return {
@@ -114,13 +114,13 @@ async function measureLoad(
   };
 }
 
-// Milliseconds between two of the unrelated requests: a few hundred in a second, and no load of their own.
+// The pause between two unrelated requests, in ms: a few hundred per second, which is a negligible load.
 const pingIntervalMs = 3;
 
-async function ping(port: number, over: AbortSignal): Promise<Percentiles> {
+async function ping(port: number, loadEnd: AbortSignal): Promise<Percentiles> {
   const agent = new Agent({ keepAlive: true });
   const latencies: number[] = [];
-  while (!over.aborted) {
+  while (!loadEnd.aborted) {
     const startedMs = performance.now();
     const [response] = await once(get({ agent, port, host: "127.0.0.1", path: "/livez" }), "response");
     await once(response.resume(), "end");
@@ -131,7 +131,7 @@ async function ping(port: number, over: AbortSignal): Promise<Percentiles> {
   return percentilesOf(Float64Array.from(latencies));
 }
 
-type Usage = Extract<Said, { kind: "usage" }>;
+type Usage = Extract<ServerMessage, { kind: "usage" }>;
 
 async function usageOf(child: ChildProcess): Promise<Usage> {
   child.send("usage");

@@ -11,7 +11,7 @@ import { projectFolder } from "../../packages/testing/src/process/child-program.
 // A new RPC of the plant store must not stop the peers of the bench from building. Those of Go and Rust are compiled
 // outside of the checkout, from their own folder and from what buf generates there.
 
-/** The paths in the project of what a peer is made from, below a folder of that name, which only the plant store has. */
+/** Returns the paths that are in a folder `plantstore`, which only the plant store has. */
 function ofPlantStore(paths: readonly string[]): string[] {
   return paths
     .map((path) => relative(projectFolder, path))
@@ -25,7 +25,7 @@ function buf(...args: readonly string[]): Buffer {
 test.each([
   { name: "the plants", definition: plants, file: "bench/peers/proto/plantstore/v1/plant_service.proto" },
   { name: "the library", definition: library, file: "packages/testing/proto/library/v1/library.proto" },
-])("buf reads no definition of the plant store for $name of the peers", ({ definition, file }) => {
+])("$name of the peers does not import definitions of the plant store", ({ definition, file }) => {
   const paths = buf("ls-files", ...definition, "--include-imports")
     .toString()
     .trim()
@@ -34,7 +34,7 @@ test.each([
   expect(ofPlantStore(paths)).toEqual([]);
 });
 
-/** Adds a file and all that it imports by a path to `files`. What is generated for the bench alone may be missing. */
+/** Adds a file and its relative imports to `files`, without those in the generated code of the bench, which may not exist. */
 function addImports(file: string, files: Set<string>): void {
   if (files.has(file)) return;
   files.add(file);
@@ -48,14 +48,14 @@ function addImports(file: string, files: Set<string>): void {
 const peers = join(projectFolder, "bench/peers");
 const programs = readdirSync(peers).filter((name) => name.endsWith(".ts"));
 
-test.each(programs)("bench/peers/%s imports nothing of the plant store", (name) => {
+test.each(programs)("bench/peers/%s does not import the plant store", (name) => {
   const files = new Set<string>();
   addImports(join(peers, name), files);
   expect(files.size).toBeGreaterThan(1);
   expect(ofPlantStore([...files])).toEqual([]);
 });
 
-/** What of an RPC shows on the wire. */
+/** Returns the parts of an RPC's definition that determine its wire format. */
 function wireOf({ name, parent, methodKind, input, output }: DescMethod): object {
   const fields = input.fields.map(({ number, fieldKind, proto }) => ({
     number,
@@ -66,7 +66,7 @@ function wireOf({ name, parent, methodKind, input, output }: DescMethod): object
   return { procedure: `/${parent.typeName}/${name}`, methodKind, fields, output: output.typeName };
 }
 
-test("DeletePlant of the peers is that of the plant store on the wire", () => {
+test("DeletePlant of the peers has the same wire format as that of the plant store", () => {
   const image = buf("build", ...plants, "--as-file-descriptor-set", "-o", "-");
   const service = createFileRegistry(fromBinary(FileDescriptorSetSchema, image)).getService(PlantService.typeName);
   expect(service?.methods.map(wireOf)).toEqual([wireOf(PlantService.method.deletePlant)]);

@@ -19,27 +19,27 @@ const figures = readFigures();
 
 function recordedCosts(): Costs {
   const costs = readCosts(figures);
-  if (costs === undefined) throw new Error("docs/figures.json lacks what the plan reckons with");
+  if (costs === undefined) throw new Error("docs/figures.json does not contain the costs that the plan uses");
   return costs;
 }
 
 const costs = recordedCosts();
 
-/** How far the plan may be from what was measured. */
-const offMax = 0.25;
+/** The highest relative difference between the plan and a measurement. */
+const differenceMax = 0.25;
 
-describe("of points that were measured and are not in it, the plan says what was measured", () => {
+describe("the plan estimates measured points that it does not use", () => {
   test.each(checksOf(costs))("$name", ({ name, measured, planned }) => {
-    const why = `${name}: ${planned} planned, ${measured} recorded: mend bench/scale/costs.ts, or record on a quieter machine`;
-    expect(Math.abs(planned / measured - 1), why).toBeLessThan(offMax);
+    const message = `${name}: planned ${planned}, measured ${measured}; fix bench/scale/costs.ts or record on a quiet machine`;
+    expect(Math.abs(planned / measured - 1), message).toBeLessThan(differenceMax);
   });
 
-  test("of Citus, too", () => {
+  test("including one of Citus", () => {
     expect(checksOf(costs)).toHaveLength(3);
   });
 });
 
-describe("points that are in it come out as they were measured", () => {
+describe("the plan reproduces the measured points that it uses", () => {
   test.each(costs.oneProcess)("PostgreSQL in batches of $batch", ({ batch, serverUs }) => {
     expect(serverUsAt(costs, batch)).toBeCloseTo(serverUs, 6);
   });
@@ -52,7 +52,7 @@ describe("points that are in it come out as they were measured", () => {
   );
 });
 
-// Figures by which each row can be reckoned by hand.
+// Costs for which each expected value can be calculated by hand.
 const measured = { date: "2026-11-23", node: "26.10.0", cores: 2 };
 const byHand: Costs = {
   measured,
@@ -85,29 +85,33 @@ const byHand: Costs = {
   },
 };
 
-describe("a deletion costs", () => {
+describe("the cost of a deletion", () => {
   test.each([
-    { name: "20 µs and 160 for its statement, in any batch", us: serverUsAt(byHand, 40), want: 24 },
-    { name: "the same in batches beyond those that were measured", us: serverUsAt(byHand, 1_000), want: 20.16 },
-    { name: "a worker with one shard what it costs PostgreSQL", us: workersUsAt(byHand, 40, 1), want: 24 },
-    { name: "a worker with four shards three statements more", us: workersUsAt(byHand, 100, 4), want: 24.6 },
-    { name: "a worker no more statements than there are plants in a batch", us: workersUsAt(byHand, 1, 64), want: 180 },
-    { name: "the coordinator 4 µs and 200 for a batch", us: coordinatorUsAt(byHand, 50), want: 8 },
+    { name: "is 20 µs plus its share of 160 µs for the batch", us: serverUsAt(byHand, 40), want: 24 },
+    { name: "is extrapolated to larger batches than measured", us: serverUsAt(byHand, 1_000), want: 20.16 },
+    { name: "is that of PostgreSQL on a worker with one shard", us: workersUsAt(byHand, 40, 1), want: 24 },
+    {
+      name: "includes three more statements on a worker with four shards",
+      us: workersUsAt(byHand, 100, 4),
+      want: 24.6,
+    },
+    { name: "includes at most one statement per plant of a batch", us: workersUsAt(byHand, 1, 64), want: 180 },
+    { name: "is 4 µs plus its share of 200 µs on the coordinator", us: coordinatorUsAt(byHand, 50), want: 8 },
   ])("$name", ({ us, want }) => {
     expect(us).toBeCloseTo(want, 1);
   });
 
-  test("an image of each page that many deletions touch, and hardly more than its own log where they touch few", () => {
+  test("includes images of all modified pages in the log, which are few when deletions share pages", () => {
     const many = { plants: 1e10, records: 1e8, deletions: 1_000 };
     expect(walBytesAt(byHand, many)).toBeCloseTo(400 + 2 * 8_192, -2);
     expect(walBytesAt(byHand, { ...many, plants: 1_000, records: 1_000 })).toBeCloseTo(466, 0);
   });
 });
 
-describe("a plan has", () => {
+describe("a plan", () => {
   const small: Load = { plants: 1e6, deletionsPerS: 1e3, days: 7 };
 
-  test("one PostgreSQL with two standbys and two processes for a small store", () => {
+  test("for a small store has one PostgreSQL with two standbys and two processes of the service", () => {
     const { workers, processes, machines, coordinatorTimes } = planFor(byHand, small);
     expect({ workers, processes, machines, coordinatorTimes }).toStrictEqual({
       workers: 1,
@@ -138,18 +142,18 @@ describe("a plan has", () => {
       machine: { memoryGb: 1e5, diskTb: 1e3, networkGbit: 0.1 },
       want: { limit: "network" },
     },
-  ])("$name as what breaks first", ({ load, machine, want }) => {
+  ])("names $name as the limit that is exceeded first", ({ load, machine, want }) => {
     const { first } = planFor(byHand, load, { ...usualMachine, ...machine });
     expect(first).toMatchObject(want);
     expect(first.times).toBeGreaterThan(1);
   });
 
-  test("batches of what comes in the time of one", () => {
+  test("has batches of the deletions that arrive during one batch", () => {
     const { batch, latencyMs, processes } = planFor(byHand, { plants: 1e6, deletionsPerS: 1e4, days: 1 });
     expect(batch).toBeCloseTo((1e4 * latencyMs) / 1_000 / (2 * processes), 3);
   });
 
-  test("larger batches, and longer ones, where the coordinator has no time for small ones", () => {
+  test("has larger and longer batches when small ones would overload the coordinator", () => {
     const { batch, latencyMs, cores, coordinatorTimes } = planFor(byHand, { plants: 1e8, deletionsPerS: 1e6, days: 7 });
     expect(cores.coordinator).toBeLessThanOrEqual(16 * 0.7);
     expect(coordinatorUsAt(byHand, batch / 1.02) * 1e6).toBeGreaterThan(16 * 0.7 * 1e6);
@@ -157,14 +161,14 @@ describe("a plan has", () => {
     expect(coordinatorTimes).toBeLessThanOrEqual(1);
   });
 
-  test("more workers to keep the index in memory where a partition of Citus has eight days and not one", () => {
+  test("has more workers when a partition of Citus covers eight days, so that the index fits into memory", () => {
     const machine = { ...usualMachine, diskTb: 1_000 };
     const workersFor = (days: number): number =>
       planFor(byHand, { plants: 1e6, deletionsPerS: 2e5, days }, machine).workers;
     expect([12, 13, 90].map(workersFor)).toStrictEqual([6, 7, 8]);
   });
 
-  test("more connections than a coordinator serves where there are hundreds of workers", () => {
+  test("with hundreds of workers exceeds the connections of the coordinator", () => {
     expect(planFor(byHand, { plants: 1e8, deletionsPerS: 1e6, days: 90 }).coordinatorTimes).toBeGreaterThan(1);
   });
 });
@@ -180,18 +184,18 @@ describe("bench/README.md", () => {
     `${assumed.shardsOfWorker} shards a worker`,
     `at most ${assumed.busyMax * 100} % in use`,
     `more than ${assumed.connectionsMax.toLocaleString("en-US")} connections to the coordinator`,
-  ])("says that the plan takes for granted %s", (words) => {
+  ])("documents the assumption of %s", (words) => {
     expect(page).toContain(words);
   });
 
-  test("names the command that prints a plan", () => {
+  test("documents the command that prints a plan", () => {
     const [, words = ""] = /`npx node (bench\/scale\/plan\.ts [^`]*)`/.exec(page) ?? [];
     const output = execFileSync(process.execPath, words.split(" "), { cwd: projectFolder, encoding: "utf8" });
     expect(output).toContain("workers: ");
   });
 });
 
-describe("it never takes fewer machines", () => {
+describe("a plan never requires fewer machines", () => {
   const steps = [1e5, 1e6, 1e7, 1e8, 1e9, 1e10];
   const rates = [1e2, 1e3, 1e4, 1e5, 2e5, 1e6];
   const kept = [1, 7, 30, 90];
@@ -210,18 +214,18 @@ describe("it never takes fewer machines", () => {
       ),
     },
     {
-      name: "for longer",
+      name: "for a longer retention",
       series: steps.flatMap((plants) =>
         rates.map((deletionsPerS) => kept.map((days) => ({ plants, deletionsPerS, days }))),
       ),
     },
   ])("$name", ({ series }) => {
     for (const loads of series) {
-      const taken = loads.map((load) => {
+      const machines = loads.map((load) => {
         const { service, database, coordinator } = planFor(costs, load).machines;
         return service + database + coordinator;
       });
-      expect(taken, JSON.stringify(loads)).toStrictEqual(taken.toSorted((one, other) => one - other));
+      expect(machines, JSON.stringify(loads)).toStrictEqual(machines.toSorted((one, other) => one - other));
     }
   });
 });

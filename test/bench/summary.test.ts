@@ -2,23 +2,27 @@ import { describe, expect, test } from "vitest";
 import { percentilesOf } from "../../bench/load/load.ts";
 import { summarise } from "../../bench/summary.ts";
 
-describe("in a summary of rounds", () => {
+describe("summarise", () => {
   test.each([
-    { name: "one round is its own middle", rounds: [4], want: { median: 4, least: 4, spread: 0 } },
-    { name: "the middle of three is the second", rounds: [9, 4, 5], want: { median: 5, least: 4, spread: 1 } },
+    { name: "returns the only round as its median", rounds: [4], want: { median: 4, least: 4, spread: 0 } },
     {
-      name: "the middle of four lies between two",
+      name: "returns the second of three rounds as their median",
+      rounds: [9, 4, 5],
+      want: { median: 5, least: 4, spread: 1 },
+    },
+    {
+      name: "returns the mean of the middle two of four rounds as their median",
       rounds: [10, 4, 6, 8],
       want: { median: 7, least: 4, spread: 6 / 7 },
     },
-    { name: "figures are ordered as numbers", rounds: [10, 9, 100], want: { median: 10, least: 9, spread: 9.1 } },
+    { name: "sorts figures as numbers", rounds: [10, 9, 100], want: { median: 10, least: 9, spread: 9.1 } },
   ])("$name", ({ rounds, want }) => {
     expect(summarise(rounds, Number)).toStrictEqual(want);
   });
 });
 
-describe("percentiles of latencies", () => {
-  test("are the middle and the slow end", () => {
+describe("percentilesOf", () => {
+  test("returns p50 and p99 of a sample", () => {
     const sample = Float64Array.from({ length: 1_000 }, (_, index) => 1_000 - index);
     expect(percentilesOf(sample)).toStrictEqual({ p50: 501, p99: 991 });
   });

@@ -11,32 +11,34 @@ const figures = readFigures();
 describe.each(pages)("%s", (page) => {
   const text = readFileSync(join(projectFolder, page), "utf8");
 
-  test("has the tables that follow from docs/figures.json", () => {
+  test("has up-to-date tables of docs/figures.json", () => {
     expect(renderPage(text, figures)).toBe(text);
   });
 
-  test("has no table that was not measured", () => {
+  test("has no table without figures", () => {
     expect(text).not.toContain(`\n\n${unmeasured}\n\n`);
   });
 });
 
-test("a figure that was changed by hand is put right", () => {
+test("renderPage overwrites a figure that was changed by hand", () => {
   const text = readFileSync(join(projectFolder, "README.md"), "utf8");
   const changed = text.replace(/^\| REST, .* \| [\d.]+ \| .*$/m, "| REST | 0.1 | 99.9 | 99.9 | – | – |");
   expect(changed).not.toBe(text);
   expect(renderPage(changed, figures)).toBe(text);
 });
 
-test("a table whose figures were not recorded is shown as such", () => {
+test("renderPage marks a table without figures as not measured", () => {
   const page = "<!-- figures: workers -->\n\nof an earlier time\n\n<!-- /figures -->";
   expect(renderPage(page, {})).toContain(`\n\n${unmeasured}\n\n`);
 });
 
-test("a page may not ask for figures that nobody knows", () => {
-  expect(() => renderPage("<!-- figures: speed -->\n\n1\n\n<!-- /figures -->", figures)).toThrow("called speed");
+test("renderPage rejects an unknown name of figures", () => {
+  expect(() => renderPage("<!-- figures: speed -->\n\n1\n\n<!-- /figures -->", figures)).toThrow(
+    'unknown name of figures "speed"',
+  );
 });
 
-/** One comparison: servers with their CPU time and p99, in µs. */
+/** Returns a comparison of servers with their CPU time and p99, in µs. */
 function comparison(servers: Readonly<Record<string, readonly [cpuUs: number, p99: number]>>): CallFigures {
   const others = {
     leastCpuUs: 0,
@@ -58,10 +60,10 @@ function comparison(servers: Readonly<Record<string, readonly [cpuUs: number, p9
   };
 }
 
-describe("the headline", () => {
+describe("headlineTables", () => {
   const rest = { "node:http": [12, 2_000], "node:net": [8, 1_000], [ownName]: [11, 3_000] } as const;
 
-  test("has the store in memory, the one on SQLite, and the peers whose p99 is lower", () => {
+  test("has the stores in memory and on SQLite, and the peers with a lower p99", () => {
     const calls = {
       rest: comparison({ ...rest, [ownSqliteName]: [25, 9_000], fastify: [17, 4_000], axum: [8, 1_500] }),
       grpc: comparison({ "node:http2": [20, 3_000], [ownName]: [3, 2_000], "grpc-js": [42, 4_000] }),
@@ -78,7 +80,7 @@ describe("the headline", () => {
 | REST, \`DELETE /plants/7\`, store in memory | 3.00 | 1.50 axum; 2.00 node:http |`);
   });
 
-  test("leaves out what was not measured", () => {
+  test("omits scenarios without figures", () => {
     expect(headlineTables({ rest: comparison({ ...rest, [ownName]: [11, 500] }) })).toBe(`\
 | server CPU per call, µs | plantstore | bare node | fastify | grpc-js | connect-node |
 |---|---|---|---|---|---|

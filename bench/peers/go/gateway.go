@@ -11,7 +11,7 @@ import (
 	libraryv1 "plantstore/gen/library/v1"
 )
 
-// grpc-gateway before the library at an address. As the other proxies, it leaves fields out that have no value.
+// Runs grpc-gateway in front of the library at an address. Like the other proxies, it omits fields without a value.
 func gatewayHandler(upstream string) (http.Handler, error) {
 	connection, err := grpc.NewClient(upstream, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {

@@ -1,5 +1,5 @@
-// The plant service for the bench, on grpc-go or net/http: the credential in front, the plants in a map. Or grpc-gateway,
-// before the library whose address it is given.
+// The plant service for the bench, on grpc-go or net/http, with a credential and the plants in a map; or grpc-gateway in
+// front of the library, if its address is set.
 package main
 
 import (
@@ -25,12 +25,12 @@ import (
 	plantstorev1 "plantstore/gen/plantstore/v1"
 )
 
-// One call in so many finds no plant.
+// One of this many calls does not find a plant.
 const callsPerMiss = 1_000
 
 const plantCount = 1_000
 
-// The SHA-256 of the one token that is let in.
+// The SHA-256 of the only valid token.
 var expected = sha256.Sum256([]byte(os.Getenv("BENCH_TOKEN")))
 
 type service struct {
@@ -58,7 +58,7 @@ func (s *service) DeletePlant(_ context.Context, request *plantstorev1.DeletePla
 	return &emptypb.Empty{}, nil
 }
 
-// Whether the plant was there; it stays, so that the load can go on for ever.
+// Returns whether the plant exists; it is not removed, so that the load can continue forever.
 func (s *service) delete(id int64) bool {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -84,8 +84,8 @@ func isAdmitted(header string) bool {
 	return wellFormed && subtle.ConstantTimeCompare(digest[:], expected[:]) == 1
 }
 
-// The token of "Bearer <token>" where it has the syntax of RFC 6750, section 2.1. Not a regular expression:
-// Go's would cost more than the rest of the check.
+// Returns the token of "Bearer <token>" if it has the syntax of RFC 6750, section 2.1. Does not use a regular
+// expression, which would cost more than the rest of the check in Go.
 func bearerToken(header string) (string, bool) {
 	scheme, rest, _ := strings.Cut(header, " ")
 	token := strings.TrimLeft(rest, " ")
@@ -103,7 +103,7 @@ func isSymbol(char byte) bool {
 	return letter || char >= '0' && char <= '9' || strings.IndexByte("-._~+/", char) >= 0
 }
 
-// Collects garbage at each line of the driver, and ends with it.
+// Collects garbage for each line from the driver, and exits when its input ends.
 func obeyDriver() {
 	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
 		runtime.GC()

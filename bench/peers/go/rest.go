@@ -22,7 +22,7 @@ func restHandler(service *service) http.Handler {
 		}
 		text := request.PathValue("id")
 		id, err := strconv.ParseInt(text, 10, 64)
-		// One spelling for an id.
+		// Only the canonical form of an id is accepted.
 		if err != nil || strconv.FormatInt(id, 10) != text {
 			refuse(writer, errorRecord{3, "id is not a canonical int64"})
 			return
@@ -39,6 +39,6 @@ func restHandler(service *service) http.Handler {
 func refuse(writer http.ResponseWriter, record errorRecord) {
 	writer.Header().Set("Content-Type", "application/json")
 	writer.WriteHeader(http.StatusBadRequest)
-	// The client may have gone away.
+	// The client may have disconnected.
 	_ = json.NewEncoder(writer).Encode(record)
 }

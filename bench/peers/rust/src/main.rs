@@ -1,4 +1,4 @@
-//! The plant service for the bench, on tonic or axum: the credential in front, the plants in a set.
+//! The plant service for the bench, on tonic or axum, with a credential and the plants in a set.
 
 mod rest;
 
@@ -21,12 +21,12 @@ mod plantstore {
 use plantstore::DeletePlantRequest;
 use plantstore::plant_service_server::{PlantService, PlantServiceServer};
 
-/// One call in so many finds no plant.
+/// One of this many calls does not find a plant.
 const CALLS_PER_MISS: u64 = 1_000;
 
 const PLANT_COUNT: i64 = 1_000;
 
-/// The SHA-256 of the one token that is let in.
+/// The SHA-256 of the only valid token.
 static EXPECTED: LazyLock<Vec<u8>> = LazyLock::new(|| {
     let token = std::env::var("BENCH_TOKEN").expect("BENCH_TOKEN is the token that the load sends");
     digest(&SHA256, token.as_bytes()).as_ref().to_vec()
@@ -38,7 +38,7 @@ struct Plants {
 }
 
 impl Plants {
-    /// Whether the plant was there; it stays, so that the load can go on for ever.
+    /// Returns whether the plant exists; it is not removed, so that the load can continue forever.
     fn delete(&mut self, id: i64) -> bool {
         self.calls += 1;
         !self.calls.is_multiple_of(CALLS_PER_MISS) && self.ids.contains(&id)
@@ -70,7 +70,7 @@ fn is_expected(token: &str) -> bool {
     digest(&SHA256, token.as_bytes()).as_ref().ct_eq(&EXPECTED).into()
 }
 
-/// The token of `Bearer <token>` where it has the syntax of RFC 6750, section 2.1.
+/// Returns the token of `Bearer <token>` if it has the syntax of RFC 6750, section 2.1.
 fn bearer_token(header: &str) -> Option<&str> {
     let (scheme, rest) = header.split_once(' ')?;
     let token = rest.trim_start_matches(' ');
@@ -80,9 +80,9 @@ fn bearer_token(header: &str) -> Option<&str> {
     well_formed.then_some(token)
 }
 
-/// Answers each line of the driver, and ends with it.
+/// Responds to each line from the driver, and exits when its input ends.
 fn obey_driver() {
-    // There is no garbage to collect before the driver looks at the memory.
+    // There is no garbage to collect before the driver measures the memory.
     for _ in std::io::stdin().lock().lines().map_while(Result::ok) {
         println!("settled");
     }

@@ -21,7 +21,7 @@ async fn delete_plant(State(plants): State<Arc<Mutex<Plants>>>, Path(text): Path
         let challenge = [(WWW_AUTHENTICATE, "Bearer realm=\"plantstore\"")];
         return (challenge, refusal(16, "a bearer token is required")).into_response();
     }
-    // One spelling for an id.
+    // Only the canonical form of an id is accepted.
     let Some(id) = text.parse::<i64>().ok().filter(|id| id.to_string() == text) else {
         return refusal(3, "id is not a canonical int64");
     };
