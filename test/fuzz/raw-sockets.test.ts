@@ -69,29 +69,29 @@ function mutate(text: string, { at, removed, inserted }: Mutation): string {
   return text.slice(0, start) + inserted + text.slice(start + removed);
 }
 
-// Of frames, packages/http-engine/test/http2 and packages/http-engine/test/suites/random-frames say more.
-describe("whatever a client sends, the server answers or closes, and goes on", () => {
+// packages/http-engine/test/http2 and packages/http-engine/test/suites/random-frames test random HTTP/2 frames.
+describe("the server responds or closes the connection, and keeps running", () => {
   let server: TestPlantServer;
   beforeAll(async () => {
     server = await startPlantServer({ store: openMemoryStore(new Set([7n])) });
   });
   afterAll(() => server[Symbol.asyncDispose]());
 
-  test("over HTTP/1.1", async () => {
+  test("on mutated HTTP/1.1 requests", async () => {
     await overMany(http1Bytes, async ({ first, rest }) => {
       using connection = await openHttp1(server.address);
       connection.write(first + rest);
       const answer = await connection.readAnswer();
       connection.socket.end();
       const others = (await connection.readToEnd()).toString("latin1");
-      // Nothing that a client sends over REST is the server's fault; 501 is for a method that nobody knows.
+      // A request can never cause an internal error; 501 is the status for an unknown method.
       for (const [, status] of `${answer.head}${others}`.matchAll(/^HTTP\/1\.1 (\d{3})/gm))
         expect(status === "501" || Number(status) < 500, status).toBe(true);
       if (others !== "") expect(others).toMatch(/^HTTP\/1\.1 \d{3} /);
     });
   });
 
-  test("over bytes that are no protocol", async () => {
+  test("on random bytes", async () => {
     await overMany(fc.uint8Array({ maxLength: 200 }), async (bytes) => {
       using connection = await openHttp1(server.address);
       connection.socket.end(bytes);
@@ -100,8 +100,8 @@ describe("whatever a client sends, the server answers or closes, and goes on", (
   });
 });
 
-async function overMany<Value>(arbitrary: fc.Arbitrary<Value>, speak: (value: Value) => Promise<void>): Promise<void> {
+async function overMany<Value>(arbitrary: fc.Arbitrary<Value>, send: (value: Value) => Promise<void>): Promise<void> {
   const batch = fc.array(arbitrary, { minLength: connectionsAtOnce, maxLength: connectionsAtOnce });
-  const property = fc.asyncProperty(batch, async (values) => void (await Promise.all(values.map(speak))));
+  const property = fc.asyncProperty(batch, async (values) => void (await Promise.all(values.map(send))));
   await fc.assert(property, { numRuns: connectionsPerProperty / connectionsAtOnce });
 }

@@ -25,7 +25,7 @@ import { auditAccess } from "./audit-access.ts";
 import { fillForm } from "./fill-form.ts";
 import { browserName, openBrowser } from "./open-browser.ts";
 
-// The page of an interface with every kind of parameter, body and stream.
+// The docs page of a service with all kinds of parameters, bodies and streams.
 
 const services = [GreenhouseService, FileService, KitchenSink, Shelves];
 const rules = [
@@ -48,7 +48,7 @@ const description = createOpenApi(services, {
   ]),
 });
 
-/** Counts to a number; then it goes on for as long as somebody listens. */
+/** Counts to a number, and then continues until the caller cancels. */
 async function* watchReadings(
   { sensor, count }: WatchReadingsRequest,
   { signal }: HandlerContext,
@@ -66,7 +66,7 @@ async function recordReadings(readings: AsyncIterable<Reading>): Promise<{ count
 const options: GatewayOptions = {
   ...kitchenSinkOptions,
   rest: { rules },
-  // Its root is an RPC, which leads nowhere else.
+  // The root of the service is an RPC, so the page is at another path.
   endpoints: createDocsPage({ document: () => JSON.stringify(description), open: true }).filter(
     ({ path }) => path !== "/",
   ),
@@ -125,7 +125,7 @@ async function open(view: string): Promise<void> {
   await page.locator("#view h1").waitFor();
 }
 
-/** Fills in the form of an operation by the names of its fields, sends it, and returns what was sent. */
+/** Fills in the form of an operation by the names of its fields, sends it, and returns the request. */
 async function send(operation: string, fields: Readonly<Record<string, string>>): Promise<Request> {
   await open(`operations/${operation}`);
   await fillForm(page, fields);
@@ -142,7 +142,7 @@ test.each([
   ["a choice of an enum", "types_16", { f_enum: "COLOR_RED" }, "/v1/enum/COLOR_RED"],
   ["every digit of an integer", "types_4", { f_int64: "9007199254740993" }, "/v1/int64/9007199254740993"],
   [
-    "query parameters that were filled in, a list line by line",
+    "query parameters with values, and a list with one value per line",
     "query",
     { fInt32: "-7", tags: "a&b\nc", "nested.text": "x" },
     "/v1/query?fInt32=-7&tags=a%26b&tags=c&nested.text=x",
@@ -151,7 +151,7 @@ test.each([
   expect((await send(operation, fields)).url()).toBe(`${baseUrl}${want}`);
 });
 
-test("a part of a path variable takes no slash, and says which part it is", async () => {
+test("a segment of a path variable must not contain a slash, and is labelled", async () => {
   await open("operations/segments");
   await fillForm(page, { shelf: "1/2", book: "3" });
   const wrong = page.locator("form input:invalid");
@@ -159,18 +159,18 @@ test("a part of a path variable takes no slash, and says which part it is", asyn
   await page.getByText("What follows shelves/ in").waitFor();
 });
 
-test("a body is sent as JSON, as it was typed, and the answer is shown with every digit", async () => {
+test("a JSON body is sent unchanged, and the response is shown with all digits", async () => {
   const typed = '{"fInt64": 9007199254740993}';
   const request = await send("create", { Body: typed });
   expect([request.method(), request.headers()["content-type"]]).toEqual(["POST", "application/json"]);
-  // What drives Firefox does not tell of bodies.
+  // The driver of Firefox does not report bodies.
   expect(request.postData()).toBe(browserName === "chromium" ? typed : null);
   expect(await page.locator(".details pre").first().innerText()).toBe(
     '{\n  "rpc": "Create",\n  "sink": {\n    "fInt64": "9007199254740993"\n  }\n}',
   );
 });
 
-test("a body starts as an example that the server takes, without what only answers have", async () => {
+test("the initial example of a body is accepted by the server, and omits output-only fields", async () => {
   await send("create", {});
   await open("operations/updateShelf");
   const body = JSON.parse(await page.getByLabel("Body, JSON").inputValue());
@@ -179,20 +179,20 @@ test("a body starts as an example that the server takes, without what only answe
 });
 
 describe("a stream", () => {
-  test("is shown message by message, in the form that was chosen", async () => {
+  test("is shown message by message, in the selected format", async () => {
     const request = await send("watchReadings", { sensor: "palm", count: "3", "Answer as": "text/event-stream" });
     expect(request.headers()["accept"]).toBe("text/event-stream");
     await page.locator(".outcome", { hasText: "3 messages" }).waitFor();
     expect((await page.locator(".details pre").first().innerText()).match(/^data: \{"sensor"/gm)).toHaveLength(3);
   });
 
-  test("is stopped when somebody has seen enough", async () => {
+  test("is cancelled by the stop button", async () => {
     await open("operations/watchReadings");
     await page.getByLabel(/^sensor/).fill("palm");
     await page.getByLabel(/^count/).fill("-600");
     await page.getByRole("button", { name: "Send GET" }).click();
     await page.locator(".outcome", { hasText: "600 messages" }).waitFor();
-    // What is shown of a long stream is its end.
+    // Only the end of a long stream is shown.
     expect(await page.locator(".message").count()).toBe(500);
     expect(await page.locator(".message").last().innerText()).toContain("599");
     await page.getByRole("button", { name: "Stop" }).click();
@@ -200,7 +200,7 @@ describe("a stream", () => {
     expect(await page.getByRole("button", { name: "Send GET" }).isEnabled()).toBe(true);
   });
 
-  test("of a client is a message on each line", async () => {
+  test("of a client has a message on each line", async () => {
     const lines = '{"sensor":"a","degreesCelsius":10}\n{"sensor":"a","degreesCelsius":20}';
     const request = await send("recordReadings", { Body: lines });
     expect(request.headers()["content-type"]).toBe("application/x-ndjson");
@@ -234,12 +234,12 @@ describe("bytes", () => {
   });
 });
 
-test("an error is told by its message and the name of its code", async () => {
+test("an error is shown with its message and the name of its code", async () => {
   await open("operations/fail");
   await page.getByLabel(/^f_int32/).fill("5");
   await page.getByRole("button", { name: "Send GET" }).click();
   await page.locator(".outcome", { hasText: /404\s*NOT_FOUND\s*as asked/ }).waitFor();
-  // Chromium itself notes that the answer was 404.
+  // Chromium logs the status 404 of the response.
   expect(complaints.splice(0)).toEqual(browserName === "chromium" ? [expect.stringContaining("404")] : []);
 });
 
@@ -259,7 +259,7 @@ test("the list finds operations by the words of their paths, names and comments"
   expect(page.url()).toBe(`${baseUrl}/docs#/schemas/google.rpc.Status`);
 });
 
-test("links lead to operations and schemas, back and forth, and the heading has the focus", async () => {
+test("links and history open operations and schemas, and move the focus to the heading", async () => {
   await open("");
   const heading = page.locator("#view h1");
   await page.locator("#view").getByRole("link", { name: "/v1/sinks", exact: false }).first().click();
@@ -273,20 +273,20 @@ test("links lead to operations and schemas, back and forth, and the heading has 
   expect(await page.locator('#list [aria-current="page"]').innerText()).toContain("/v1/sinks");
 });
 
-test("an interface without credentials asks for none", async () => {
+test("the page of a service without credentials has no form for them", async () => {
   await open("operations/query");
   expect(await page.getByLabel("Bearer token").isVisible()).toBe(false);
   expect(await page.locator(".command").innerText()).not.toContain("Authorization");
 });
 
-test("an RPC without a comment is named once, and one with a comment is described by it", async () => {
+test("an RPC is titled by its comment, or by its name without one", async () => {
   await open("operations/create");
   expect(await page.getByText("kitchensink.v1.KitchenSink").count()).toBe(1);
   await open("operations/query");
   expect(await page.locator(".reading").innerText()).toMatch(/^And more\./);
 });
 
-test("text of a description is never read as HTML", async () => {
+test("text of a description is never interpreted as HTML", async () => {
   await open("operations/query");
   await page.getByRole("heading", { level: 1, name: "Asks <img src=x onerror=alert(1)>" }).waitFor();
   expect(await page.locator("main img, main b").count()).toBe(0);
@@ -299,18 +299,15 @@ test.each([
   "operations/upload",
   "operations/watchReadings",
   "schemas/Shelf",
-])(
-  "nothing is cut off and nothing keeps anybody out, at 320 pixels and with all that can be opened: %j",
-  async (view) => {
-    await page.setViewportSize({ width: 320, height: 640 });
-    await open(view);
-    await page.evaluate(() => {
-      for (const details of document.querySelectorAll("details")) details.open = true;
-    });
-    const overflow = await page.evaluate(
-      () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
-    );
-    expect(overflow).toBe(0);
-    expect((await auditAccess(page)).violations).toEqual([]);
-  },
-);
+])("the page at %j fits into 320 pixels and has no accessibility violations, with all sections open", async (view) => {
+  await page.setViewportSize({ width: 320, height: 640 });
+  await open(view);
+  await page.evaluate(() => {
+    for (const details of document.querySelectorAll("details")) details.open = true;
+  });
+  const overflow = await page.evaluate(
+    () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
+  );
+  expect(overflow).toBe(0);
+  expect((await auditAccess(page)).violations).toEqual([]);
+});

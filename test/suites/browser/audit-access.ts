@@ -4,15 +4,15 @@ import type { Page } from "playwright-core";
 
 const axeSource = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
-/** What an audit of accessibility found: each violation with its place, and the rules that were kept. */
+/** The result of an accessibility audit: each violation with its element, and the rules that passed. */
 export interface AccessAudit {
   readonly violations: readonly string[];
   readonly passes: readonly string[];
 }
 
-/** Audits a page as it is shown now. */
+/** Audits a page in its current state. */
 export async function auditAccess(page: Page): Promise<AccessAudit> {
-  // It runs next to the page's own scripts, outside of its content security policy.
+  // Runs in an isolated world, which the content security policy of the page does not affect.
   await page.evaluate(axeSource);
   return await page.evaluate(async () => {
     const axe: { run(): Promise<Record<"violations" | "passes", { id: string; nodes: { html: string }[] }[]>> } =

@@ -1,9 +1,9 @@
-// Runs in the page. Its imports are those of a page that a bundler has made.
+// Runs in the page, with the imports of a bundled page.
 import { createClient, type Transport } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcWebTransport } from "@connectrpc/connect-web";
 import { PlantService } from "../../../src/gen/es/plantstore/v1/plant_service_pb.ts";
 
-/** How a page calls. */
+/** The options of the page's client. */
 export interface Client {
   readonly protocol: "connect" | "grpc-web";
   readonly binary: boolean;
@@ -17,7 +17,7 @@ export interface Call {
   readonly timeoutMs?: number;
 }
 
-/** Deletes a plant and resolves to "ok", or to what the client threw, as text. */
+/** Deletes a plant, and resolves to "ok" or to the error of the client as text. */
 export async function deletePlant(client: Client, { baseUrl, id, token, timeoutMs }: Call): Promise<string> {
   const headers: Record<string, string> = token === undefined ? {} : { authorization: `Bearer ${token}` };
   try {

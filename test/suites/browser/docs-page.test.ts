@@ -7,12 +7,12 @@ import { startPlantServer, type TestPlantServer, tokens } from "../../support/se
 import { auditAccess } from "./audit-access.ts";
 import { openBrowser } from "./open-browser.ts";
 
-// A person reads the description, authorizes, deletes a plant and sees the result.
+// A user reads the description, authorizes, deletes a plant and sees the result.
 
-/** Beyond what a double holds, so that a page that goes through one shows. */
+/** Larger than the integers of a double, so that a conversion to one is detected. */
 const longId = 2n ** 53n + 1n;
 
-/** Pictures of the page are left here, for a person to look at; nowhere unless it is set. */
+/** The folder for screenshots of the page; none are taken unless it is set. */
 const screenshots = process.env["SCREENSHOT_FOLDER"];
 
 let browser: Browser;
@@ -38,7 +38,7 @@ beforeEach(async () => {
 
 afterEach(() => server[Symbol.asyncDispose]());
 
-/** The page, opened, with everything that the browser has asked for and complained of. */
+/** The opened page, with the requests and errors of the browser. */
 interface Visit {
   readonly page: Page;
   readonly requests: string[];
@@ -68,19 +68,19 @@ async function authorize(page: Page, token: string): Promise<void> {
   await page.getByRole("button", { name: "Authorize" }).click();
 }
 
-/** Sends a delete and resolves to what the page then says of it. */
+/** Sends a deletion, and resolves to the outcome that the page shows. */
 async function sendDelete(page: Page, id: string): Promise<{ outcome: string; details: string }> {
   await page.getByLabel(/^id/).fill(id);
-  const answered = page.waitForResponse((response) => response.url().endsWith(`/plants/${id}`));
+  const responded = page.waitForResponse((response) => response.url().endsWith(`/plants/${id}`));
   await page.getByRole("button", { name: "Send DELETE" }).click();
-  const { status } = await answered.then((response) => ({ status: response.status() }));
+  const { status } = await responded.then((response) => ({ status: response.status() }));
   const outcome = page.locator(".outcome", { hasText: String(status) });
   await page.getByRole("button", { name: "Send DELETE", disabled: false }).waitFor();
   return { outcome: await outcome.innerText(), details: (await page.locator(".details").textContent()) ?? "" };
 }
 
-describe("a person with a token", () => {
-  test("deletes a plant, and is told the second time that it is gone", async () => {
+describe("a user with a token", () => {
+  test("deletes a plant, and gets NOT_FOUND for the second deletion", async () => {
     await using visited = await visit();
     const { page } = visited;
     await authorize(page, tokens.good);
@@ -95,7 +95,7 @@ describe("a person with a token", () => {
     expect(second.details).toContain("content-type: application/json");
   });
 
-  test("deletes the plant that was typed, to the last digit", async () => {
+  test("deletes the plant with the entered id, to the last digit", async () => {
     await using visited = await visit();
     await authorize(visited.page, tokens.good);
     const { outcome } = await sendDelete(visited.page, String(longId));
@@ -103,7 +103,7 @@ describe("a person with a token", () => {
     expect([...plants]).toEqual([1n]);
   });
 
-  test("sends an idempotency key, with which a second delete is answered like the first", async () => {
+  test("sends an idempotency key, with which a second deletion gets the response of the first", async () => {
     await using visited = await visit();
     const { page } = visited;
     await authorize(page, tokens.good);
@@ -113,13 +113,13 @@ describe("a person with a token", () => {
     expect((await sendDelete(page, "1")).outcome).toMatch(/^204/);
   });
 
-  test("may paste the whole header line that the server prints", async () => {
+  test("can paste the complete header line that the server prints", async () => {
     await using visited = await visit();
     await authorize(visited.page, `Authorization: Bearer ${tokens.good}`);
     expect((await sendDelete(visited.page, "1")).outcome).toMatch(/^204/);
   });
 
-  test("is still authorized after a reload, and not after forgetting", async () => {
+  test("is authorized after a reload, until the token is forgotten", async () => {
     await using visited = await visit();
     const { page } = visited;
     await authorize(page, tokens.good);
@@ -130,13 +130,13 @@ describe("a person with a token", () => {
     expect((await sendDelete(page, "1")).details).toContain('"error": 16');
   });
 
-  test("gets through by keyboard alone", async () => {
+  test("can use the page with the keyboard only", async () => {
     await using visited = await visit();
     const { page } = visited;
     const press = async (...keys: string[]): Promise<void> => {
       for (const key of keys) await page.keyboard.press(key);
     };
-    // The skip link, and from where it leads the choice of a server and the field of the token.
+    // The skip link, and after following it the choice of a server and the field of the token.
     await press("Tab", "Enter", "Tab", "Tab");
     await page.keyboard.type(tokens.good);
     await press("Enter");
@@ -149,7 +149,7 @@ describe("a person with a token", () => {
   });
 });
 
-test("a person without a token reads the challenge", async () => {
+test("a user without a token sees the challenge", async () => {
   await using visited = await visit();
   const { details } = await sendDelete(visited.page, "1");
   expect(details).toContain('"message": "a bearer token is required"');
@@ -157,7 +157,7 @@ test("a person without a token reads the challenge", async () => {
   expect(plants.has(1n)).toBe(true);
 });
 
-test.each(["", "007", "1e3", "1.0", "abc"])("an id of %j is not sent", async (id) => {
+test.each(["", "007", "1e3", "1.0", "abc"])("the page does not send the invalid id %j", async (id) => {
   await using visited = await visit();
   const { page, requests } = visited;
   await authorize(page, tokens.good);
@@ -167,7 +167,7 @@ test.each(["", "007", "1e3", "1.0", "abc"])("an id of %j is not sent", async (id
   expect(requests.filter((url) => url.includes("/plants/"))).toEqual([]);
 });
 
-test("what was answered before is gone when an input is refused", async () => {
+test("the previous response is removed when an input is invalid", async () => {
   await using visited = await visit();
   const { page } = visited;
   await sendDelete(page, "1");
@@ -177,7 +177,7 @@ test("what was answered before is gone when an input is refused", async () => {
 });
 
 describe("Authorize", () => {
-  test("says which token goes where", async () => {
+  test("shows which token is sent to which server", async () => {
     await using visited = await visit();
     const { page } = visited;
     await page.getByText("No token yet.").waitFor();
@@ -186,17 +186,17 @@ describe("Authorize", () => {
     await page.getByText(note).waitFor();
   });
 
-  test("says that nothing was entered", async () => {
+  test("shows that nothing was entered", async () => {
     await using visited = await visit();
     await authorize(visited.page, " ");
     await visited.page.getByText("Nothing was entered, so nothing has changed.").waitFor();
   });
 });
 
-test("another server of the description gets requests when it is chosen, and only its own token", async () => {
-  const seen: (string | null)[] = [];
+test("another server of the description receives requests when it is selected, and only its token", async () => {
+  const received: (string | null)[] = [];
   const onRequest = ({ authorization, procedure }: AdmitRequest): void => {
-    if (procedure !== undefined) seen.push(authorization);
+    if (procedure !== undefined) received.push(authorization);
   };
   await using other = await startPlantServer({ corsOrigins: "*", onRequest });
   const otherUrl = `http://127.0.0.1:${other.address.port}`;
@@ -209,16 +209,16 @@ test("another server of the description gets requests when it is chosen, and onl
   expect((await sendDelete(page, "1")).outcome).toMatch(/^400\s+UNAUTHENTICATED/);
   await authorize(page, tokens.narrow);
   expect((await sendDelete(page, "1")).outcome).toMatch(/^400\s+PERMISSION_DENIED/);
-  expect(seen).toEqual([null, `Bearer ${tokens.narrow}`]);
+  expect(received).toEqual([null, `Bearer ${tokens.narrow}`]);
   expect(await page.locator(".command").innerText()).toContain(`'${otherUrl}/plants/1'`);
 });
 
-test("the line for a shell shows what the form still lacks", async () => {
+test("the shell command has placeholders for missing inputs", async () => {
   await using visited = await visit();
   expect(await visited.page.locator(".command").innerText()).toContain(`'${baseUrl}/plants/{id}'`);
 });
 
-test("the line for a shell follows the form and does not hold the token", async () => {
+test("the shell command contains the inputs of the form, but not the token", async () => {
   await using visited = await visit();
   const { page } = visited;
   await authorize(page, tokens.good);
@@ -228,7 +228,7 @@ test("the line for a shell follows the form and does not hold the token", async 
   );
 });
 
-test("everything comes from the server itself, and the browser complains of nothing", async () => {
+test("all resources come from the server, without errors in the browser", async () => {
   await using visited = await visit();
   const { page, requests, complaints } = visited;
   await authorize(page, tokens.good);
@@ -237,7 +237,7 @@ test("everything comes from the server itself, and the browser complains of noth
   expect(complaints).toEqual([]);
 });
 
-test("a server that has gone away is told of", async () => {
+test("the page shows that the server cannot be reached", async () => {
   await using visited = await visit();
   const { page } = visited;
   await page.route("**/plants/*", (route) => route.abort());
@@ -247,7 +247,7 @@ test("a server that has gone away is told of", async () => {
   expect(await page.locator(".details").innerText()).toBe("");
 });
 
-const looks: readonly { readonly name: string; readonly options: BrowserContextOptions }[] = [
+const appearances: readonly { readonly name: string; readonly options: BrowserContextOptions }[] = [
   { name: "light, on a desktop", options: { colorScheme: "light", viewport: { width: 1200, height: 900 } } },
   { name: "dark, on a desktop", options: { colorScheme: "dark", viewport: { width: 1200, height: 900 } } },
   {
@@ -256,19 +256,19 @@ const looks: readonly { readonly name: string; readonly options: BrowserContextO
   },
   { name: "dark, on a phone", options: { colorScheme: "dark", viewport: { width: 320, height: 640 }, isMobile: true } },
   {
-    name: "light, in colours that the system forces",
+    name: "light, with forced colours",
     options: { colorScheme: "light", forcedColors: "active", viewport: { width: 1200, height: 900 } },
   },
 ];
 
-describe.each(looks)("$name", ({ name, options }) => {
+describe.each(appearances)("the page in $name", ({ name, options }) => {
   let visitor: Browser;
   beforeAll(async () => {
-    visitor = await openBrowser({ look: options });
+    visitor = await openBrowser({ appearance: options });
   });
   afterAll(() => visitor.close());
 
-  test("nothing is cut off and nothing keeps anybody out", async () => {
+  test("fits into the screen and has no accessibility violations", async () => {
     await using visited = await visit({ ...options, reducedMotion: "reduce" }, baseUrl, visitor);
     const { page } = visited;
     await authorize(page, tokens.good);
@@ -289,7 +289,7 @@ describe.each(looks)("$name", ({ name, options }) => {
     }
   });
 
-  test("the ground is as bright as was asked for", async () => {
+  test("has a background of the requested brightness", async () => {
     await using visited = await visit(options, baseUrl, visitor);
     const isForced = await visited.page.evaluate(() => matchMedia("(forced-colors: active)").matches);
     expect(isForced).toBe(options.forcedColors === "active");

@@ -25,28 +25,28 @@ async function open(path: string): Promise<void> {
   await page.goto(`http://127.0.0.1:${String(server.address.port)}${path}`);
 }
 
-/** Waits until the page says what it has come to. */
+/** Waits for the outcome that the page shows. */
 async function outcome(): Promise<string> {
   return await page.locator("p:not(:text-is('under way'))").innerText();
 }
 
-test("readings are shown, up to the end of their stream", async () => {
+test("the page shows readings until the end of their stream", async () => {
   await open("/readings.html");
   expect(await outcome()).toBe("that was all");
   expect(await page.locator("li").allInnerTexts()).toEqual(Array.from({ length: 5 }, () => "21 °C"));
 });
 
-test("a photo that is not there is said not to be there", async () => {
+test("the page reports a missing photo", async () => {
   await open("/photo.html");
   expect(await outcome()).toBe("there is no such photo");
 });
 
-test("a photo is downloaded in pieces, of which the page knows how many are left", async () => {
+test("the page downloads a photo in chunks and shows the progress", async () => {
   const body = randomBytes(5_000_000);
   const put = { httpMethod: "PUT", path: "/photos/palm", header: [], body };
   expect((await exchangeHttp1(server.address, put)).httpStatus).toBe(201);
   page = await browser.newPage();
-  // What the page sets the bar to.
+  // The values of the progress bar.
   await page.addInitScript(() => {
     const bars: number[] = [];
     Object.assign(window, { bars });

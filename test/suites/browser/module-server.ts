@@ -6,13 +6,13 @@ import { extname, join, normalize } from "node:path";
 import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";
 import { startOnLoopback } from "../../../packages/testing/src/carriers/listen-on-loopback.ts";
 
-/** A site of an origin of its own, whose pages import this project's modules and packages. */
+/** A site with a separate origin, whose pages import this project's modules and packages. */
 export interface ModuleServer {
   readonly origin: string;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-// Where browsers find the packages that generated code and clients name; what a bundler would have resolved.
+// The import map for packages of generated code and clients, which a bundler would resolve.
 const imports: Readonly<Record<string, string>> = {
   "@bufbuild/protobuf": "/node_modules/@bufbuild/protobuf/dist/esm/index.js",
   "@bufbuild/protobuf/codegenv2": "/node_modules/@bufbuild/protobuf/dist/esm/codegenv2/index.js",
@@ -28,7 +28,7 @@ const imports: Readonly<Record<string, string>> = {
   "@connectrpc/connect-web": "/test/suites/browser/node_modules/@connectrpc/connect-web/dist/esm/index.js",
 };
 
-/** Returns where the entries of the gateway are, by which the REST transport imports it. */
+/** Returns the import map for the entries of the gateway, which the REST transport imports. */
 function gatewayImports(): Readonly<Record<string, string>> {
   const manifest = readFileSync(join(projectFolder, "packages/gateway/package.json"), "utf8");
   const { exports }: { exports: Readonly<Record<string, string>> } = JSON.parse(manifest);
@@ -42,11 +42,11 @@ function gatewayImports(): Readonly<Record<string, string>> {
 
 const page = `<!doctype html><title>A shop</title><script type="importmap">${JSON.stringify({ imports })}</script>`;
 
-/** Serves an empty page at `/`, and the files of the project as modules, types stripped. Dispose of it with `await using`. */
+/** Serves an empty page at `/`, and the files of the project as modules, without types. Dispose of it with `await using`. */
 export async function startModuleServer(): Promise<ModuleServer> {
   const server = createServer((request, response) => {
     const { pathname } = new URL(request.url ?? "/", "http://localhost");
-    answer(pathname).then(
+    readModule(pathname).then(
       ({ contentType, body }) => response.setHeader("content-type", contentType).end(body),
       () => response.writeHead(404).end(),
     );
@@ -55,7 +55,7 @@ export async function startModuleServer(): Promise<ModuleServer> {
   return { origin, [Symbol.asyncDispose]: close };
 }
 
-async function answer(pathname: string): Promise<{ contentType: string; body: string }> {
+async function readModule(pathname: string): Promise<{ contentType: string; body: string }> {
   if (pathname === "/") return { contentType: "text/html", body: page };
   const text = await readFile(join(projectFolder, normalize(pathname)), "utf8");
   const body = extname(pathname) === ".ts" ? stripTypeScriptTypes(text) : text;

@@ -1,18 +1,18 @@
 import { existsSync } from "node:fs";
 import { type Browser, type BrowserContextOptions, chromium, firefox, type LaunchOptions } from "playwright-core";
 
-/** What a browser is asked for at its start. */
+/** The options of a browser. */
 export interface BrowserOptions {
-  /** The colours that its user has chosen, which Firefox is told when it starts, and Chromium for each page. */
-  readonly look?: Pick<BrowserContextOptions, "colorScheme" | "forcedColors">;
-  /** The folder of what is downloaded. */
+  /** The colours that its user prefers, which Firefox gets at its start and Chromium for each page. */
+  readonly appearance?: Pick<BrowserContextOptions, "colorScheme" | "forcedColors">;
+  /** The folder for downloads. */
   readonly downloadsPath?: string;
 }
 
-/** The browser that the suite drives: Chromium, or Firefox where `TEST_BROWSER` is `firefox`. */
+/** The browser that the suite drives: Chromium, or Firefox if `TEST_BROWSER` is `firefox`. */
 export const browserName: "chromium" | "firefox" = process.env["TEST_BROWSER"] === "firefox" ? "firefox" : "chromium";
 
-/** Where the browsers are, by the names that systems give them; `CHROMIUM` and `FIREFOX` name others. */
+/** The usual names and paths of the browsers; `CHROMIUM` and `FIREFOX` name others. */
 const candidates = {
   chromium: [
     process.env["CHROMIUM"],
@@ -30,29 +30,29 @@ const candidates = {
 } as const;
 
 /** Starts the browser of this machine without a window. Throws when there is none. */
-export async function openBrowser({ look = {}, downloadsPath }: BrowserOptions = {}): Promise<Browser> {
+export async function openBrowser({ appearance = {}, downloadsPath }: BrowserOptions = {}): Promise<Browser> {
   const executablePath = candidates[browserName].find((path) => path !== undefined && existsSync(path));
   if (executablePath === undefined) {
-    throw new Error(`no ${browserName} is here: install it, or name it by ${browserName.toUpperCase()}`);
+    throw new Error(`${browserName} not found; install it, or set ${browserName.toUpperCase()} to its path`);
   }
   const options = { executablePath, ...(downloadsPath !== undefined && { downloadsPath }) };
-  return browserName === "chromium" ? await openChromium(options) : await openFirefox(options, look);
+  return browserName === "chromium" ? await openChromium(options) : await openFirefox(options, appearance);
 }
 
 async function openChromium(options: LaunchOptions): Promise<Browser> {
-  // Its sandbox does not start for root, and in a container the tests run as root.
+  // The sandbox does not work as root, and in a container the tests run as root.
   const isRoot = process.getuid?.() === 0;
   return await chromium.launch({ ...options, args: isRoot ? ["--no-sandbox"] : [] });
 }
 
-async function openFirefox(options: LaunchOptions, look: BrowserContextOptions): Promise<Browser> {
-  // As it is installed, it is driven by WebDriver BiDi, which cannot choose colours.
+async function openFirefox(options: LaunchOptions, appearance: BrowserContextOptions): Promise<Browser> {
+  // An unpatched Firefox is driven by WebDriver BiDi, which cannot set colours.
   return await firefox.launch({
     ...options,
     channel: "moz-firefox",
     firefoxUserPrefs: {
-      "layout.css.prefers-color-scheme.content-override": look.colorScheme === "dark" ? 0 : 1,
-      "browser.display.document_color_use": look.forcedColors === "active" ? 2 : 1,
+      "layout.css.prefers-color-scheme.content-override": appearance.colorScheme === "dark" ? 0 : 1,
+      "browser.display.document_color_use": appearance.forcedColors === "active" ? 2 : 1,
     },
   });
 }

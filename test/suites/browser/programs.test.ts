@@ -14,9 +14,9 @@ import { createTempFolder } from "../../../packages/testing/src/process/temp-fol
 import { fillForm } from "./fill-form.ts";
 import { openBrowser } from "./open-browser.ts";
 
-// The programs that the page shows, run as they are: each must send what the form would.
+// Runs the programs that the page shows: each must send the same request as the form.
 
-/** A language, and the file and command that run its programs. */
+/** A language, with the file and command that run its programs. */
 const languages: readonly { readonly name: string; readonly file: string; readonly command: readonly string[] }[] = [
   { name: "curl", file: "program.sh", command: ["sh"] },
   { name: "fetch", file: "program.mjs", command: [process.execPath] },
@@ -26,7 +26,7 @@ const languages: readonly { readonly name: string; readonly file: string; readon
   { name: "buf", file: "program.sh", command: ["sh"] },
 ];
 
-// What shells, JSON and programs quote in different ways.
+// Characters that shells, JSON and programming languages quote in different ways.
 const text = `it's "ü" \\ $HOME \`id\` %41`;
 
 const authorizations = new Set<string | null>();
@@ -49,7 +49,7 @@ beforeAll(async () => {
       kitchenSinkOptions.routes(router);
       router.service(ServerReflection, createReflectionService([...services, ServerReflection]));
     },
-    // Its root is an RPC, which leads nowhere else.
+    // The root of the service is an RPC, so the page is at another path.
     endpoints: createDocsPage({ document: () => JSON.stringify(description), open: true }).filter(
       ({ path }) => path !== "/",
     ),

@@ -5,7 +5,7 @@ import { createGateway, type Gateway } from "../../../packages/gateway/src/index
 import { auditAccess } from "./audit-access.ts";
 import { browserName, openBrowser } from "./open-browser.ts";
 
-// What the page makes of texts in a description: CommonMark, what only looks like it, and words of any length.
+// How the page renders text of a description: CommonMark, text that only resembles it, and long words.
 
 const word = "w".repeat(300);
 const rows: readonly { readonly name: string; readonly text: string; readonly html: string }[] = [
@@ -32,7 +32,7 @@ const rows: readonly { readonly name: string; readonly text: string; readonly ht
       '<a href="#/schemas/google.rpc.Status" rel="noreferrer">Status</a> Book</p>',
   },
   {
-    name: "lists, one in the other, and numbered from any number",
+    name: "nested lists, and numbered ones from any number",
     text: "- a\n  - b\n- `c`\n\n3. d\n4. e",
     html: '<ul><li>a<ul><li>b</li></ul></li><li><code>c</code></li></ul><ol start="3"><li>d</li><li>e</li></ol>',
   },
@@ -91,7 +91,7 @@ const rows: readonly { readonly name: string; readonly text: string; readonly ht
     "blob:https://a.example/b",
   ].map((href) => ({ name: `no link to ${JSON.stringify(href)}`, text: `[a](${href})`, html: "<p>a</p>" })),
   {
-    name: "a link with quotes in it, which stay in it",
+    name: "a link whose URL contains quotes",
     text: '[a](https://a.example/"onmouseover="alert(1))',
     html: '<p><a href="https://a.example/&quot;onmouseover=&quot;alert(1)" rel="noreferrer">a</a></p>',
   },
@@ -195,7 +195,7 @@ test.each(rows.map((row, at) => ({ ...row, at })))("the page shows $name", async
 });
 
 describe.each(["", "operations/long", `schemas/${word}`])("with words of 300 letters, at %j", (view) => {
-  test.each([320, 1200])("nothing is cut off and nothing keeps anybody out, at %i pixels", async (width) => {
+  test.each([320, 1200])("the page fits into %i pixels and has no accessibility violations", async (width) => {
     await page.setViewportSize({ width, height: 640 });
     await open(view);
     await page.evaluate(() => {
@@ -216,9 +216,9 @@ describe.each(["", "operations/long", `schemas/${word}`])("with words of 300 let
   });
 });
 
-// What drives Firefox cannot make it show a page as on paper.
+// The driver of Firefox cannot emulate print media.
 if (browserName === "chromium") {
-  test("on paper there is what is to be read, unfolded, and nothing that is operated", async () => {
+  test("the printed page has all text unfolded, and no controls", async () => {
     await page.setViewportSize({ width: 1200, height: 640 });
     await open("operations/long");
     await page.emulateMedia({ media: "print", colorScheme: "dark" });
@@ -237,14 +237,16 @@ if (browserName === "chromium") {
   });
 }
 
-test("the page asks for five things, and for none of them again as long as it has not changed", async () => {
+test("the page requests five resources, and caches them until they change", async () => {
   const context = await browser.newContext();
   const own = await context.newPage();
-  const answers: string[] = [];
-  own.on("response", (answer) => answers.push(`${answer.url().slice(baseUrl.length)} ${String(answer.status())}`));
+  const responses: string[] = [];
+  own.on("response", (response) =>
+    responses.push(`${response.url().slice(baseUrl.length)} ${String(response.status())}`),
+  );
   await own.goto(`${baseUrl}/docs`);
   await own.locator("#view h1").waitFor();
   const parts = ["/docs", "/docs/icon.svg", "/docs/page.css", "/docs/page.js", "/openapi.json"];
-  expect([...new Set(answers)].toSorted()).toEqual(parts.map((path) => `${path} 200`));
+  expect([...new Set(responses)].toSorted()).toEqual(parts.map((path) => `${path} 200`));
   await context.close();
 });

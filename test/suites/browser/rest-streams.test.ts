@@ -5,7 +5,7 @@ import { pageBlocks } from "../../support/docs/page-blocks.ts";
 import { startGreenhouse, type TestGreenhouse } from "../../../packages/testing/src/gateway/greenhouse.ts";
 import { openBrowser } from "./open-browser.ts";
 
-// Server streams as a page reads them, by the very code of the guide.
+// Server streams in a page, which runs the code of the guide.
 
 const blocks = pageBlocks.filter(({ page, language }) => page === "docs/reference/streams.md" && language === "js");
 const surroundings =
@@ -24,7 +24,7 @@ beforeAll(async () => {
         opened += 1;
         for (const name of ["a", "b\n", "ü"]) {
           yield { sensor: name };
-          // Each in a chunk of its own.
+          // Each in a separate chunk.
           await new Promise((resolve) => setTimeout(resolve, 5));
         }
         if (sensor === "broken") throw new ConnectError("wind", Code.Unavailable);
@@ -51,10 +51,10 @@ afterAll(async () => {
   await greenhouse[Symbol.asyncDispose]();
 });
 
-/** The block of the guide that begins so, asking for what a row wants. */
+/** Returns the block of the guide with this start, which requests the path of a test case. */
 function codeOf(start: string, path: string): string {
   const block = blocks.find(({ text }) => text.startsWith(start));
-  if (block === undefined) throw new Error(`the guide has no block that begins with ${start}`);
+  if (block === undefined) throw new Error(`the guide has no block that starts with ${start}`);
   return block.text.replace("/v1/readings", path);
 }
 
@@ -73,11 +73,11 @@ describe("the code of the guide for events", () => {
   test.each([
     { path: "/v1/readings", want: ["a", "b\n", "ü"] },
     { path: "/v1/broken", want: ["a", "b\n", "ü", "wind"] },
-  ])("shows what $path sends, and asks for it once", async ({ path, want }) => {
+  ])("shows what $path sends, and requests it once", async ({ path, want }) => {
     opened = 0;
     const code = codeOf("const events = new EventSource", path);
     const closed = "await new Promise((done) => setInterval(() => events.readyState === 2 && done(), 10));";
-    // Longer than a browser waits before it opens a stream again.
+    // Longer than a browser waits before it reconnects.
     const quiet = "await new Promise((done) => setTimeout(done, 3500));";
     expect(await page.evaluate(`(async () => { ${surroundings} ${code} ${closed} ${quiet} return seen; })()`)).toEqual(
       want,

@@ -5,7 +5,7 @@ import { startKitchenSink } from "../../../packages/testing/src/gateway/kitchen-
 import { type ModuleServer, startModuleServer } from "./module-server.ts";
 import { openBrowser } from "./open-browser.ts";
 
-// The transport for REST in a page, by the modules as they are.
+// The REST transport in a page, without a bundler.
 
 let browser: Browser;
 let site: ModuleServer;
@@ -23,14 +23,14 @@ afterAll(async () => {
   await site[Symbol.asyncDispose]();
 });
 
-/** What the page runs. By a handle, since the compiler would resolve an import here for node. */
+/** The program of the page. Uses a handle, because the compiler would resolve an import here for node. */
 async function openModule() {
   return await page.evaluateHandle<typeof import("../../../packages/testing/src/gateway/rest-page.ts")>(
     'import("/packages/testing/src/gateway/rest-page.ts")',
   );
 }
 
-test("a page of another origin calls, with a deadline that needs no header of its own", async () => {
+test("a page of another origin calls, with a timeout that requires no additional header", async () => {
   await using gateway = await startKitchenSink({ cors: { origins: [site.origin] } });
   const module = await openModule();
   const baseUrl = `http://127.0.0.1:${gateway.address.port}`;
@@ -42,7 +42,7 @@ test("a page of another origin calls, with a deadline that needs no header of it
   );
 });
 
-test("a stream comes message by message", async () => {
+test("a stream is delivered message by message", async () => {
   await using gateway = await startCatalog({ cors: { origins: [site.origin] } });
   const module = await openModule();
   const baseUrl = `http://127.0.0.1:${gateway.address.port}`;

@@ -3,12 +3,12 @@ import { type ProgramResult, runProgram } from "../../../packages/testing/src/pr
 import { startPlantServer, type TestPlantServer, tokens } from "../../support/server/plant-server.ts";
 import { openSituationStore, situations } from "../../support/plants/situation-store.ts";
 
-// What no table of documented commands shows: both versions of HTTP, a plant that is gone, and the end of curl's patience.
+// Cases that the documented commands do not cover: both versions of HTTP, a deleted plant, and a timeout of curl.
 
-// Status, content type, challenge and body, parted by bars; curl writes an absent field as nothing.
+// Status, content type, challenge and body, separated by bars; curl writes an empty string for a missing field.
 const shown = "%{http_code}|%{http_version}|%header{content-type}|%header{www-authenticate}|";
 
-/** What curl ends with when its time is up. */
+/** The exit code of curl after a timeout. */
 const operationTimedOut = 28;
 
 const versions = [
@@ -40,7 +40,7 @@ describe.each(versions)("curl over HTTP/$httpVersion", ({ flag, httpVersion }) =
     expect(await deletePlant(42n, bearer(tokens.good))).toBe(`{"error":5,"message":"plant 42 not found"}\n${refused}|`);
   });
 
-  test("gives up when its time is up", async () => {
+  test("times out when the server does not respond in time", async () => {
     const url = `http://127.0.0.1:${server.address.port}/plants/${situations.slow}`;
     const { exitCode } = await curl(url, ["--max-time", "0.4", ...bearer(tokens.good)]);
     expect(exitCode).toBe(operationTimedOut);

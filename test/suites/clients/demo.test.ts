@@ -7,8 +7,8 @@ import { type CommandLine, startNode } from "../../../packages/testing/src/proce
 import { blocksRunBy } from "../../support/docs/page-blocks.ts";
 import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
 
-// The sessions with the demo that README.md and docs/tutorials/demo.md show: each command is run against the server of `npm
-// start`, and its output is compared with the page. Replaced are the address, the token and its file, by those of this run.
+// The sessions with the demo in README.md and docs/tutorials/demo.md: runs each command with the server of `npm start`, and
+// compares its output with the page. The address, the token and its file are replaced by those of this run.
 
 /** One command of a session, and the output that the page shows. */
 interface Step {
@@ -16,7 +16,7 @@ interface Step {
   readonly shown: string;
 }
 
-/** What a page shows of a demo. */
+/** The demo of a page. */
 interface Session {
   readonly page: string;
   readonly steps: readonly Step[];
@@ -30,7 +30,7 @@ const sessions: readonly Session[] = blocksRunBy("test/suites/clients/demo.test.
     .map((step) => ({ command: step.slice(0, step.indexOf("\n")), shown: step.slice(step.indexOf("\n") + 1).trim() })),
 }));
 
-/** The arguments that `npm start` gives to node, for any working directory. */
+/** The arguments that `npm start` passes to node, for any working directory. */
 const startArguments: readonly string[] = packageJson.scripts.start
   .replace(/^.*\bnode /, "")
   .split(" ")
@@ -38,9 +38,9 @@ const startArguments: readonly string[] = packageJson.scripts.start
 
 describe.each(sessions)("in the session of $page", ({ steps }) => {
   const folder = createTempFolder();
-  /** The token of the page, with most of it left out. */
+  /** The abbreviated token of the page. */
   const [, shortened = "none"] = /Bearer (\S+…\S+)/.exec(steps.map(({ shown }) => shown).join("\n")) ?? [];
-  // What a shell keeps for the commands that follow.
+  // The variables that a shell keeps for the following commands.
   const assignments = steps.filter(({ command }) => /^\w+=\S/.test(command)).map(({ command }) => `${command}; `);
   let demo: CommandLine;
   let authority = "";
@@ -57,7 +57,7 @@ describe.each(sessions)("in the session of $page", ({ steps }) => {
     folder[Symbol.dispose]();
   });
 
-  /** Puts the address and the token of this run in the place of those of the page. */
+  /** Replaces the address and the token of the page by those of this run. */
   function here(shown: string): string {
     return shown
       .replaceAll("127.0.0.1:8080", authority)
@@ -67,11 +67,11 @@ describe.each(sessions)("in the session of $page", ({ steps }) => {
 
   test.each(steps)("$command", ({ command, shown }) => {
     if (command === "npm start") {
-      // Commands to paste come after what the page shows.
+      // Commands to paste follow the output that the page shows.
       expect(demo.stdout().startsWith(here(shown))).toBe(true);
       return;
     }
-    // In the order of the page: a plant is deleted once.
+    // In the order of the page, because a plant can be deleted only once.
     const path = [join(projectFolder, "node_modules/.bin"), process.env["PATH"]].join(delimiter);
     const script = assignments.join("") + command.replace(/^curl /, "curl -s ");
     const { stdout, stderr } = spawnSync("bash", ["-c", here(script)], {
@@ -79,9 +79,9 @@ describe.each(sessions)("in the session of $page", ({ steps }) => {
       env: { ...process.env, PATH: path },
       encoding: "utf8",
     });
-    // npx talks about its configuration on standard error.
-    const said = stderr.replaceAll(/^npm warn .*\n/gm, "");
-    expect(comparable(stdout + said)).toBe(comparable(here(shown)));
+    // npx warns about its configuration on standard error.
+    const errors = stderr.replaceAll(/^npm warn .*\n/gm, "");
+    expect(comparable(stdout + errors)).toBe(comparable(here(shown)));
   });
 });
 

@@ -12,12 +12,12 @@ import { type CommandLine, startProgram } from "../../../packages/testing/src/pr
 import { blocksRunBy } from "../../support/docs/page-blocks.ts";
 import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
 
-// Blocks of shell commands are run from the top in an empty folder that has a certificate, with `plantstore` on
-// PATH. Replaced are the port, by a free one, and the address 0.0.0.0, by that of the loopback; what is exported stays
-// for the commands behind it. What a page shows of the output must come; tokens and their hashes differ from run to
-// run. A server, which never ends by itself, is asked to delete a plant with the token that the block made.
+// Runs blocks of shell commands in order in a folder with a certificate, with `plantstore` on PATH. The port is replaced by
+// a free one, and the address 0.0.0.0 by the loopback address; exported variables remain for the following commands. The
+// output must be the documented one, apart from tokens and their hashes. A server, which does not exit by itself, gets a
+// deletion with the token that the block created.
 
-/** One command, and what the page shows that it prints. */
+/** One command, and its documented output. */
 interface Step {
   readonly command: string;
   readonly shown: string | undefined;
@@ -37,7 +37,7 @@ function stepsOf(language: string, text: string): Step[] {
     });
 }
 
-/** What of an output is the same in every run. */
+/** Returns the part of an output that is the same in each run. */
 function comparable(output: string): string {
   return output
     .trim()
@@ -46,16 +46,16 @@ function comparable(output: string): string {
     .replace(/ in \d+\.\d s$/, " in TIME s");
 }
 
-/** A folder to run commands in. Dispose of it with `using`. */
-interface Place extends Disposable {
-  /** The certificate of the authority that has issued the one in the folder. */
+/** A folder in which commands run. Dispose of it with `using`. */
+interface Workspace extends Disposable {
+  /** The certificate of the authority that issued the one in the folder. */
   readonly authority: string;
   start(command: string): CommandLine;
-  /** Sets variables of the commands that are started from now on: `A=1 B=2`. */
+  /** Sets environment variables of commands that start later: `A=1 B=2`. */
   export(variables: string): void;
 }
 
-function openPlace(): Place {
+function openWorkspace(): Workspace {
   const folder = createTempFolder();
   const { authority, cert, key } = createIssuedCertificate("localhost");
   writeFileSync(folder.file("cert.pem"), cert);
@@ -78,8 +78,8 @@ function openPlace(): Place {
   };
 }
 
-/** Runs a command to its end and returns what it printed. */
-async function run(place: Place, { command, shown }: Step): Promise<string> {
+/** Runs a command, and returns its output. */
+async function run(place: Workspace, { command, shown }: Step): Promise<string> {
   await using running = place.start(command);
   expect(await running.end(), command).toBe(0);
   const output = running.stderr() + running.stdout();
@@ -89,8 +89,8 @@ async function run(place: Place, { command, shown }: Step): Promise<string> {
 
 const blocks = blocksRunBy("test/suites/clients/documented-commands.test.ts");
 
-test.each(blocks)("the commands at line $line of $page do what is shown", async ({ language, text }) => {
-  using place = openPlace();
+test.each(blocks)("the commands at line $line of $page print the documented output", async ({ language, text }) => {
+  using place = openWorkspace();
   let printed = "";
   for (const step of stepsOf(language, text)) {
     if (step.command.startsWith("export ")) {
@@ -114,14 +114,14 @@ test.each(blocks)("the commands at line $line of $page do what is shown", async 
 });
 
 test.each(blocks.filter(({ text }) => text.includes("sha256:")))(
-  "the token at line $line of $page has the hash that is shown",
+  "the token at line $line of $page has the documented hash",
   ({ text }) => {
     const [shown = ""] = token.exec(text.replaceAll(tokenHash, "")) ?? [];
     expect(text).toContain(`sha256:${createHash("sha256").update(shown).digest("hex")}`);
   },
 );
 
-/** Deletes plant 4200, which is never there, over TLS where there is an authority to trust, and returns the record of the error. */
+/** Deletes plant 4200, which does not exist, over TLS if there is an authority to trust, and returns the error. */
 async function deletePlant(authority: string | undefined, port: number, credential: string): Promise<unknown> {
   const headers = { authorization: `Bearer ${credential}`, connection: "close" };
   if (authority === undefined) {

@@ -15,19 +15,18 @@ import { blocksRunBy, type PageBlock } from "../../support/docs/page-blocks.ts";
 import { startPlantServer, type TestPlantServer, tokens } from "../../support/server/plant-server.ts";
 import { deletePlantProcedure } from "../../support/plants/delete-plant.ts";
 
-// Blocks of TypeScript are run as programs, each in a process of its own, with what the text around them says is
-// there before them and what shows their effect behind. Replaced are the hosts plants.example and id.example, by a
-// server over TLS with the plants 42 and 43 and by an identity provider, and the port, by a free one. A gateway
-// that a block makes and does not keep is kept.
+// Runs blocks of TypeScript as programs in separate processes, after the code that their text assumes and before code that
+// shows their effect. The hosts plants.example and id.example are replaced by a server over TLS with the plants 42 and 43
+// and by an identity provider, and the port by a free one. A gateway that a block creates is assigned to a variable.
 
-/** What stands around a block, and what it prints. */
+/** The code around a block, and its expected output. */
 interface Program {
   readonly page: string;
-  /** How the block begins. */
+  /** The start of the block. */
   readonly start: string;
   readonly before?: string;
   readonly after?: string;
-  /** What it prints, run after run. */
+  /** The output of each run. */
   readonly prints: readonly string[];
 }
 
@@ -40,8 +39,8 @@ console.log("deleted");`;
 const routes = 'import routes from "./routes.js";';
 const listen = 'const { port } = await gateway.listen({ host: "127.0.0.1", port: 0 });';
 
-/** Asks a gateway of this process, prints the answer and closes the gateway. */
-function ask(path: string, method = "GET", print = "response.status, await response.text()"): string {
+/** Returns code that calls a gateway of its process, prints the response and closes the gateway. */
+function callGateway(path: string, method = "GET", print = "response.status, await response.text()"): string {
   return [
     `const response = await fetch(\`http://127.0.0.1:\${port}${path}\`, { method: "${method}" });`,
     `console.log(${print});`,
@@ -49,7 +48,7 @@ function ask(path: string, method = "GET", print = "response.status, await respo
   ].join("\n");
 }
 
-const typeOfAnswer = 'response.status, response.headers.get("content-type")';
+const typeOfResponse = 'response.status, response.headers.get("content-type")';
 const summaryOfDelete = '(await response.json()).paths["/plants/{id}"].delete.summary';
 
 const programs: readonly Program[] = [
@@ -111,14 +110,14 @@ opened.value.close?.();`,
     page: "docs/how-to/migration.md",
     start: "const gateway = createGateway({\n  routes,\n  jsonOptions",
     before: `import { createGateway } from "@plantstore/gateway";\n${routes}`,
-    after: `${listen}\n${ask("/plants/7?x=1&id=8", "DELETE")}`,
+    after: `${listen}\n${callGateway("/plants/7?x=1&id=8", "DELETE")}`,
     prints: ["the handler has 7\n200 {}"],
   },
   {
     page: "docs/how-to/migration.md",
     start: "const gateway = createGateway({\n  routes,\n  rest",
     before: `import { createGateway } from "@plantstore/gateway";\n${routes}`,
-    after: `${listen}\n${ask("/plants/7?x=1&id=8", "DELETE")}`,
+    after: `${listen}\n${callGateway("/plants/7?x=1&id=8", "DELETE")}`,
     prints: ["the handler has 7\n200 {}"],
   },
   {
@@ -131,20 +130,20 @@ const isSigned = (event: Uint8Array, signature: string | null): boolean => signa
 ${listen}
 const sent = { method: "POST", headers: { "x-signature": "3" }, body: "abc" };
 console.log((await fetch(\`http://127.0.0.1:\${port}/hooks/payment\`, sent)).status);
-${ask("/hooks/payment", "POST", "response.status")}`,
+${callGateway("/hooks/payment", "POST", "response.status")}`,
     prints: ["204\n403"],
   },
   {
     page: "docs/how-to/gateway.md",
     start: "import { createGateway }",
-    after: ask("/plants/7", "DELETE"),
+    after: callGateway("/plants/7", "DELETE"),
     prints: ["the handler has 7\n200 {}"],
   },
   {
     page: "docs/how-to/gateway.md",
     start: "import { createHttpEngine }",
     before: routes,
-    after: `${listen}\n${ask("/plants/7", "DELETE")}`,
+    after: `${listen}\n${callGateway("/plants/7", "DELETE")}`,
     prints: ["the handler has 7\n200 {}"],
   },
   {
@@ -155,28 +154,28 @@ ${ask("/hooks/payment", "POST", "response.status")}`,
 await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
 const gateway = { close: () => server.close() };
 const { port } = server.address();
-${ask("/plants/7", "DELETE")}`,
+${callGateway("/plants/7", "DELETE")}`,
     prints: ["the handler has 7\n200 {}"],
   },
   {
     page: "docs/reference/rest-options.md",
     start: "createGateway({\n  routes,\n  rest: {\n    service",
     before: `import { createGateway } from "@plantstore/gateway";\n${routes}`,
-    after: `${listen}\n${ask("/plants/7", "DELETE")}`,
+    after: `${listen}\n${callGateway("/plants/7", "DELETE")}`,
     prints: ["the handler has 7\n200 {}"],
   },
   {
     page: "docs/reference/rest.md",
     start: "createGateway({\n  routes,\n  rest: {\n    service",
     before: `import { createGateway } from "@plantstore/gateway";\n${routes}`,
-    after: `${listen}\n${ask("/plants/7", "DELETE")}`,
+    after: `${listen}\n${callGateway("/plants/7", "DELETE")}`,
     prints: ["the handler has 7\n200 {}"],
   },
   {
     page: "docs/reference/rest.md",
     start: "createGateway({\n  routes,\n  rest: {\n    errorRecord",
     before: `import { createGateway } from "@plantstore/gateway";\n${routes}`,
-    after: `${listen}\n${ask("/plants/007", "DELETE", `${typeOfAnswer}, await response.text()`)}`,
+    after: `${listen}\n${callGateway("/plants/007", "DELETE", `${typeOfResponse}, await response.text()`)}`,
     prints: [
       `400 application/problem+json ${JSON.stringify({
         type: "about:blank",
@@ -214,14 +213,14 @@ await gateway.close();`,
     start: "import { createGateway, parseHttpRules }",
     before: `import { Health } from "@plantstore/gateway/health";
 const routes = (router) => router.service(Health, { check: ({ service }) => ({ status: service === "plants" ? 1 : 2 }) });`,
-    after: `${listen}\n${ask("/health/plants")}`,
+    after: `${listen}\n${callGateway("/health/plants")}`,
     prints: ['200 {"status":"SERVING"}'],
   },
   {
     page: "docs/how-to/openapi.md",
     start: "import { readFileSync }",
     before: routes,
-    after: `${listen}\n${ask("/openapi.json", "GET", `${typeOfAnswer}, ${summaryOfDelete}`)}`,
+    after: `${listen}\n${callGateway("/openapi.json", "GET", `${typeOfResponse}, ${summaryOfDelete}`)}`,
     prints: ["200 application/json Deletes the single plant with the given identifier"],
   },
 ];
@@ -232,7 +231,7 @@ let provider: IdentityProvider;
 let tls: ReturnType<typeof createIssuedCertificate>;
 
 beforeAll(async () => {
-  // Inside the project, so that "plantstore" and its dependencies are found as a user's program finds them.
+  // Inside of the project, so that "plantstore" and its dependencies are resolved like in a user's program.
   folder = mkdtempSync(join(projectFolder, "test/code-blocks-"));
   provider = await startIdentityProvider(await createSigningKey("ES256", "key"));
   tls = createIssuedCertificate("localhost");
@@ -253,11 +252,11 @@ afterAll(() => {
 
 function programOf({ page, text }: PageBlock): Program {
   const program = programs.find((each) => each.page === page && text.startsWith(each.start));
-  if (program === undefined) throw new Error("no row says what stands around this block");
+  if (program === undefined) throw new Error("no row has the code around this block");
   return program;
 }
 
-/** Writes a block as a program and returns its file. */
+/** Writes a block as a program, and returns its file. */
 function writeProgram({ text, line }: PageBlock, { before = "", after = "" }: Program, port: number): string {
   const replaced = text
     .replaceAll("plants.example:443", `localhost:${String(port)}`)
@@ -271,12 +270,12 @@ function writeProgram({ text, line }: PageBlock, { before = "", after = "" }: Pr
   return file;
 }
 
-/** Runs a program once and returns what it printed. */
+/** Runs a program once, and returns its output. */
 async function run(file: string, signedToken: string): Promise<string> {
   await using running = startNode([file], folder, {
     TOKEN: tokens.good,
     SIGNED_TOKEN: signedToken,
-    // What node takes for authorities of its own, and what grpc-js does.
+    // The variables by which node and grpc-js trust an additional authority.
     NODE_EXTRA_CA_CERTS: join(folder, "authority.pem"),
     GRPC_DEFAULT_SSL_ROOTS_FILE_PATH: join(folder, "authority.pem"),
   });
@@ -285,7 +284,7 @@ async function run(file: string, signedToken: string): Promise<string> {
   return running.stdout().trim().replaceAll(provider.issuer, "https://id.example");
 }
 
-test.each(blocks)("the program at line $line of $page does what is said", async (block) => {
+test.each(blocks)("the program at line $line of $page has the documented effect", async (block) => {
   const program = programOf(block);
   const store = openMemoryStore(new Set([42n, 43n]));
   await using server: TestPlantServer = await startPlantServer({ store, tls });

@@ -5,25 +5,25 @@ import { within } from "../../../packages/testing/src/deadline.ts";
 import { blocksRunBy } from "../../support/docs/page-blocks.ts";
 import { startPlantServer, tokens } from "../../support/server/plant-server.ts";
 
-/** Fields of every answer, which a page may leave out. */
-const ofEveryAnswer = /^(?:date|connection|keep-alive|content-length): .*\n/gim;
+/** Header fields of all responses, which a page may omit. */
+const commonFields = /^(?:date|connection|keep-alive|content-length): .*\n/gim;
 
-/** An answer without what is another one each time. */
-function comparable(answer: string): string {
-  return answer.replaceAll(/^x-request-id: [0-9a-f]{16}-[0-9a-z]+$/gm, "x-request-id: …");
+/** Returns a response without the parts that differ from run to run. */
+function comparable(response: string): string {
+  return response.replaceAll(/^x-request-id: [0-9a-f]{16}-[0-9a-z]+$/gm, "x-request-id: …");
 }
 
 describe("docs/how-to/authentication.md, curl", () => {
   test.each(blocksRunBy("test/suites/clients/documented-refusal.test.ts"))("line $line", async ({ text }) => {
     const [command = "", ...shown] = text.replace(/^\$ /, "").split("\n");
     await using server = await startPlantServer();
-    // By the port of the test's server, and without the progress that is for terminals.
+    // With the port of the test's server, and without the progress bar.
     const here = command
       .replace("localhost:8080", `127.0.0.1:${String(server.address.port)}`)
       .replace("curl -i", "curl -s -i");
     const child = spawn("sh", ["-c", here], { env: { ...process.env, REVOKED: tokens.unknown } });
     const output = await within(read(child.stdout), "the end of curl");
-    const seen = output.replaceAll("\r", "").replaceAll(ofEveryAnswer, "");
-    expect(comparable(seen)).toBe(comparable(shown.join("\n")));
+    const response = output.replaceAll("\r", "").replaceAll(commonFields, "");
+    expect(comparable(response)).toBe(comparable(shown.join("\n")));
   });
 });

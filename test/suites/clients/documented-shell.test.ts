@@ -20,13 +20,13 @@ describe("docs/how-to/clients.md, shell", () => {
     writeFileSync(authorityFile, tls.authority);
     const plants = new Set([42n, 43n]);
     await using server = await startPlantServer({ store: openMemoryStore(plants), tls });
-    // By the port of the test's server; the rest is run as it is shown.
+    // With the port of the test's server, and otherwise unchanged.
     const command = documented.replaceAll(/plants\.example(:443)?/g, `localhost:${server.address.port}`);
     await buildStep("bash", ["-c", command], {
       environment: {
         PATH: path,
         TOKEN: tokens.good,
-        // What Go takes for the authorities of the system, and what curl does.
+        // The variables by which Go and curl trust an authority.
         SSL_CERT_FILE: authorityFile,
         CURL_CA_BUNDLE: authorityFile,
       },

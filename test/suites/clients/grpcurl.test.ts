@@ -4,10 +4,10 @@ import { startPlantServer, type TestPlantServer, tokens } from "../../support/se
 import { openSituationStore, situations } from "../../support/plants/situation-store.ts";
 import { hasProgram } from "../../../packages/testing/src/process/tools-folder.ts";
 
-/** grpcurl ends with the number of the code above this. */
+/** The exit code of grpcurl is the number of the gRPC code plus this. */
 const codeBase = 64;
 
-/** How grpcurl knows what the service takes. */
+/** How grpcurl gets the definition of the service. */
 const definitions = [
   { name: "by reflection", flags: [] },
   {
@@ -50,7 +50,7 @@ describe.runIf(hasProgram("grpcurl")).each(definitions)("grpcurl, $name", ({ fla
     expect(again).toMatchObject({ exitCode: codeBase + 5, stderr: expect.stringContaining("plant 1 not found") });
   });
 
-  test("gives up when its deadline passes", async () => {
+  test("fails with DEADLINE_EXCEEDED after its deadline", async () => {
     const { exitCode } = await deletePlant(situations.slow, bearer(tokens.good), ["-max-time", "3"]);
     expect(exitCode).toBe(codeBase + 4);
   });

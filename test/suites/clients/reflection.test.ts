@@ -6,7 +6,7 @@ import { projectFolder } from "../../../packages/testing/src/process/child-progr
 import { openPython } from "../../../packages/testing/src/process/python.ts";
 import { hasProgram } from "../../../packages/testing/src/process/tools-folder.ts";
 
-// Programs that learn by reflection what they call, of either version of it, on a gateway of any service.
+// Programs that get the definition of a service by reflection, in both versions of it.
 
 const book = "shelves/green/books/moss";
 const data = JSON.stringify({ name: book });
@@ -16,7 +16,7 @@ const tools = [
   {
     tool: "grpcurl",
     call: (at: string) => ["grpcurl", "-plaintext", "-d", data, at, "catalog.v1.Catalog/GetBook"],
-    answer: '"title": "Moss"',
+    response: '"title": "Moss"',
   },
   ...["grpc-v1", "grpc-v1alpha"].map((protocol) => ({
     tool: `buf curl by ${protocol}`,
@@ -29,7 +29,7 @@ const tools = [
       `--data=${data}`,
       `http://${at}/catalog.v1.Catalog/GetBook`,
     ],
-    answer: '"title": "Moss"',
+    response: '"title": "Moss"',
   })),
   {
     tool: "ghz",
@@ -45,12 +45,12 @@ const tools = [
       data,
       at,
     ],
-    answer: "[OK]   20 responses",
+    response: "[OK]   20 responses",
   },
   {
     tool: "grpcio-reflection",
     call: (at: string) => ["python", join(import.meta.dirname, "python/reflection_client.py"), at, book],
-    answer: "Moss",
+    response: "Moss",
   },
 ];
 
@@ -61,7 +61,7 @@ describe.runIf(["grpcurl", "ghz", "python3"].every(hasProgram))("by reflection",
     programs = await openPython(join(projectFolder, "test/suites/generators/requirements.txt"));
   }, buildLimitMs);
 
-  test.each(tools)("$tool calls a service that it does not know", async ({ call, answer }) => {
+  test.each(tools)("$tool calls a service that it knows only by reflection", async ({ call, response }) => {
     await using server = await startCatalog();
     const at = `127.0.0.1:${server.address.port}`;
     const header = { "content-type": "application/json" };
@@ -69,6 +69,6 @@ describe.runIf(["grpcurl", "ghz", "python3"].every(hasProgram))("by reflection",
     expect((await fetch(`http://${at}/v1/shelves/green/books?bookId=moss`, created)).status).toBe(200);
     const [program = "", ...args] = call(at);
     const environment = { PATH: `${programs}:${process.env["PATH"]}` };
-    expect(await buildStep(program, args, { environment })).toContain(answer);
+    expect(await buildStep(program, args, { environment })).toContain(response);
   });
 });

@@ -8,7 +8,7 @@ import type { Call, Outcome } from "./check-history.ts";
 /** The credential of the callers. */
 export const callerToken = "token-of-the-cluster-test";
 
-/** A replica of the plant store, which callers reach at its URL. */
+/** A replica of the plant store, with the URL at which callers reach it. */
 export interface Replica {
   readonly machine: { readonly name: string };
   readonly replicaUrl: string;
@@ -17,21 +17,21 @@ export interface Replica {
 /** Callers on each replica. */
 const callersPerReplica = 4;
 
-/** Milliseconds between an answer and the next call: the machine is shared by everything of the cluster. */
+/** The pause between a response and the next call, in ms, because the whole cluster shares the machine. */
 const pauseMs = 10;
 
-/** Milliseconds. A caller that waits longer asks again, and does not know what became of its first request. */
+/** The timeout of a call in ms, after which the caller sends another one without knowing the outcome of the first. */
 const patienceMs = 8_000;
 
-/** Milliseconds within which a replica deletes again once the cluster is whole: it tries each second. */
+/** The time limit in ms for a replica to delete again after the cluster has recovered; it retries each second. */
 const deletionLimitMs = 60_000;
 
-const lookIntervalMs = 200;
+const pollIntervalMs = 200;
 
-/** The most calls whose plants may be asked for a second time. */
+/** The highest number of earlier calls whose plants may be deleted a second time. */
 const recentMax = 1_000;
 
-/** Callers that delete plants on every replica until they are stopped, and keep a history. */
+/** Callers that delete plants on all replicas until they are stopped, and record a history. */
 export class Callers {
   readonly calls: Call[] = [];
   readonly #fresh: number[] = [];
@@ -46,40 +46,41 @@ export class Callers {
     this.#dice = dice;
   }
 
-  /** Lets plants be asked for, whose creation was acknowledged. */
+  /** Adds plants to delete, whose creation was acknowledged. */
   offer(plants: readonly number[]): void {
     this.#fresh.push(...plants);
   }
 
-  /** Plants that no call has asked for yet. */
-  get left(): number {
+  /** The number of plants that no call has tried to delete yet. */
+  get remaining(): number {
     return this.#fresh.length;
   }
 
-  /** Begins to call. */
+  /** Starts the callers. */
   start(): void {
     const all = this.#nodes.flatMap((node) => Array.from({ length: callersPerReplica }, () => this.#callOn(node)));
     this.#running = Promise.all(all);
   }
 
-  /** Resolves once every call has ended. */
+  /** Resolves when all calls have ended. */
   async stop(): Promise<void> {
     this.#stopped.abort();
     await this.#running;
   }
 
-  /** Resolves once a call on each replica that began after now has deleted a plant. */
+  /** Resolves when on each replica a call that started after now has deleted a plant. */
   async untilAllDelete(): Promise<void> {
     const nowMs = performance.now();
-    const look = async (node: Replica): Promise<void> => {
+    const waitForDeletion = async (node: Replica): Promise<void> => {
       while (!this.calls.some((call) => isDeletionOn(node, call) && call.startedMs > nowMs))
-        await sleep(lookIntervalMs);
+        await sleep(pollIntervalMs);
     };
-    const looks = this.#nodes.map((node) => within(look(node), `a deletion on ${node.machine.name}`, deletionLimitMs));
-    await Promise.all(looks);
+    await Promise.all(
+      this.#nodes.map((node) => within(waitForDeletion(node), `a deletion on ${node.machine.name}`, deletionLimitMs)),
+    );
   }
 
-  /** The longest time, in milliseconds since a time, in which no call on a replica was told that it has deleted a plant. */
+  /** Returns the longest time in ms, since a time, in which no call on a replica deleted a plant. */
   longestPauseMs(node: Replica, sinceMs: number): number {
     const ends = this.calls
       .filter((call) => isDeletionOn(node, call) && call.endedMs >= sinceMs)
@@ -100,7 +101,7 @@ export class Callers {
     agent.destroy();
   }
 
-  /** Seven of ten are new; the others were asked for before, perhaps by a call that still runs on another replica. */
+  /** Seven of ten plants are new; for the others, another call exists, which may still be running on another replica. */
   #choosePlant(): number {
     const earlier =
       this.calls.length === 0 ? undefined : this.calls.at(-1 - this.#dice.roll(Math.min(recentMax, this.calls.length)));
@@ -113,7 +114,7 @@ function isDeletionOn(node: Replica, call: Call): boolean {
   return call.outcome === "deleted" && call.name.startsWith(`${node.machine.name}/`);
 }
 
-// Not fetch: it may send a request a second time by itself.
+// Does not use fetch, which may retry a request.
 async function deletePlant(base: string, agent: Agent, plant: number, name: string): Promise<Outcome> {
   const { promise, resolve } = Promise.withResolvers<Outcome>();
   const headers = { authorization: `Bearer ${callerToken}`, "x-request-id": name };

@@ -1,71 +1,72 @@
-/** What a caller was told, or can conclude. */
+/** The outcome of a call, from the caller's view. */
 export type Outcome =
   /** 204: this call has deleted the plant. */
   | "deleted"
-  /** NOT_FOUND: the plant was not there. */
+  /** NOT_FOUND: the plant did not exist. */
   | "not found"
-  /** UNAVAILABLE with the words that nothing was deleted, or no connection. */
+  /** UNAVAILABLE with the message that nothing was deleted, or no connection. */
   | "refused"
-  /** Any other answer, or none: it may have happened. */
+  /** Another response, or none: the plant may have been deleted. */
   | "unknown";
 
 /** One call. */
 export interface Call {
-  /** Its request id, which the record of a deletion keeps. */
+  /** Its request id, which the record of a deletion contains. */
   readonly name: string;
   readonly plant: number;
-  /** Milliseconds on a clock that all calls share. */
+  /** The time in ms, on a clock that all calls share. */
   readonly startedMs: number;
   readonly endedMs: number;
   readonly outcome: Outcome;
 }
 
-/** What is in the tables at the end. */
+/** The final contents of the tables. */
 export interface FinalTables {
   readonly plants: ReadonlySet<number>;
   /** The deletion records, each with the request id of its call. */
   readonly records: readonly { readonly plant: number; readonly call: string }[];
 }
 
-/** Everything that there is to judge. */
+/** All calls and created plants of a run. */
 export interface History {
-  /** The plants whose import was acknowledged, and before any call asked for them. */
+  /** The plants whose import was acknowledged, which happened before any call for them. */
   readonly created: ReadonlySet<number>;
-  /** The plants whose import failed in a way that leaves open whether they are there. */
+  /** The plants whose import failed without a known outcome. */
   readonly perhapsCreated: ReadonlySet<number>;
   readonly calls: readonly Call[];
 }
 
-/** The promises that were broken, each a sentence. */
+/** A sentence for each broken guarantee. */
 export interface Verdict {
-  /** Acknowledged, and not durable; or a plant that is gone without a record. */
+  /** Acknowledged deletions that were not durable, and missing plants without a record. */
   readonly lost: readonly string[];
-  /** Two callers were told that they deleted a plant, or it has two records, or one that nobody asked for. */
+  /** Plants with two records, or with a record of an unknown call. */
   readonly doubled: readonly string[];
-  /** What a caller was told was not so. */
-  readonly untrue: readonly string[];
+  /** Wrong responses. */
+  readonly wrong: readonly string[];
 }
 
 /**
- * Judges a history: every call with its start, end and outcome, against the final tables.
+ * Checks a history, all calls with start, end and outcome, against the final tables.
  *
- * A record names the call that made it. So "deleted" is true of that call alone; "not found" of a plant that exists is
- * true if another call has made the record and began before this one ended; and "refused" is true of any call but that.
+ * A record names the call that wrote it. So "deleted" is right only for that call, "not found" is right if another call has
+ * written the record and started before this one ended, and "refused" is right for any call but the one in the record.
  */
 export function checkHistory({ created, perhapsCreated, calls }: History, tables: FinalTables): Verdict {
-  const verdict = { lost: [] as string[], doubled: [] as string[], untrue: [] as string[] };
+  const verdict = { lost: [] as string[], doubled: [] as string[], wrong: [] as string[] };
   const callNamed = new Map(calls.map((call) => [call.name, call]));
   const deleterOf = new Map<number, Call | undefined>();
   for (const { plant, call: name } of tables.records) {
     const call = callNamed.get(name);
     if (deleterOf.has(plant)) verdict.doubled.push(`plant ${plant} has two records`);
-    if (call?.plant !== plant) verdict.doubled.push(`plant ${plant} has a record of ${name}, which did not ask for it`);
+    if (call?.plant !== plant)
+      verdict.doubled.push(`plant ${plant} has a record of ${name}, which was not a call for it`);
     deleterOf.set(plant, call);
   }
   for (const plant of created) {
     const isRecorded = deleterOf.has(plant);
-    if (!isRecorded && !tables.plants.has(plant)) verdict.lost.push(`plant ${plant} is gone without a record`);
-    if (isRecorded && tables.plants.has(plant)) verdict.lost.push(`plant ${plant} is there beside its record`);
+    if (!isRecorded && !tables.plants.has(plant)) verdict.lost.push(`plant ${plant} is missing without a record`);
+    if (isRecorded && tables.plants.has(plant)) verdict.lost.push(`plant ${plant} exists in spite of its record`);
   }
   for (const plant of [...tables.plants, ...deleterOf.keys()]) {
     if (!created.has(plant) && !perhapsCreated.has(plant)) verdict.doubled.push(`plant ${plant} was never created`);
@@ -78,16 +79,16 @@ function judge(
   call: Call,
   deleter: Call | undefined,
   wasCreated: boolean,
-  { lost, untrue }: { readonly lost: string[]; readonly untrue: string[] },
+  { lost, wrong }: { readonly lost: string[]; readonly wrong: string[] },
 ): void {
-  const said = `${call.name} was told "${call.outcome}" of plant ${call.plant}`;
+  const result = `${call.name} got "${call.outcome}" for plant ${call.plant}`;
   const isDeleter = deleter === call;
-  if (call.outcome === "deleted" && deleter === undefined) lost.push(`${said}, which has no record`);
+  if (call.outcome === "deleted" && deleter === undefined) lost.push(`${result}, which has no record`);
   if (call.outcome === "deleted" && deleter !== undefined && !isDeleter)
-    untrue.push(`${said}, which ${deleter.name} has deleted`);
-  if (call.outcome === "refused" && isDeleter) untrue.push(`${said}, and has deleted it`);
+    wrong.push(`${result}, which ${deleter.name} has deleted`);
+  if (call.outcome === "refused" && isDeleter) wrong.push(`${result}, and has deleted it`);
   if (call.outcome !== "not found" || !wasCreated) return;
-  if (isDeleter) untrue.push(`${said}, and has deleted it`);
-  else if (deleter === undefined) untrue.push(`${said}, which nobody has deleted`);
-  else if (deleter.startedMs > call.endedMs) untrue.push(`${said}, before anybody began to delete it`);
+  if (isDeleter) wrong.push(`${result}, and has deleted it`);
+  else if (deleter === undefined) wrong.push(`${result}, which was not deleted`);
+  else if (deleter.startedMs > call.endedMs) wrong.push(`${result}, before its deletion started`);
 }

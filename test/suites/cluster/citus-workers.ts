@@ -6,18 +6,18 @@ import { runSql } from "../../support/plants/postgres-server.ts";
 import type { Machine } from "./network.ts";
 import { createRoleSql } from "./node.ts";
 
-/** Copies Citus to where the user of the databases may read it, and returns the folder of its programs. */
+/** Copies Citus to a folder that the database user can read, and returns the folder of its programs. */
 export function copyCitus(folder: string): string {
   const built = citusBuild();
-  if (built === undefined) throw new Error("Citus is not there: build it by `node test/suites/citus/build.ts`");
+  if (built === undefined) throw new Error('Citus is not built; run "npx node test/suites/citus/build.ts"');
   cpSync(join(built, "usr"), join(folder, "usr"), { recursive: true, verbatimSymlinks: true });
   return join(folder, programsFolder);
 }
 
 /**
- * Starts a worker on each of these machines, in a folder that belongs to the user of the databases.
+ * Starts a worker on each of these machines, in a folder of the database user.
  *
- * @param query - runs SQL on the coordinator, which is told of the workers and of the store's user
+ * @param query - runs SQL on the coordinator, to register the workers and the store's user
  */
 export async function addWorkers(
   machines: readonly (Machine & { readonly folder: string })[],

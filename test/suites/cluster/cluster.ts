@@ -10,13 +10,13 @@ import { buildMachines } from "./network.ts";
 import { addWorkers, copyCitus } from "./citus-workers.ts";
 import { createRoleSql, databaseUrl, type Member, Node, type Route } from "./node.ts";
 
-/** Milliseconds within which the cluster is to be whole again: the time in which Patroni notices, and that of a copy. */
-const wholeLimitMs = 180_000;
+/** The time limit in ms for the cluster to recover: the time in which Patroni detects a fault, and that of a new copy. */
+const recoveryLimitMs = 180_000;
 
-/** Milliseconds that a member is given to come back by itself: three times what that takes on an idle machine. */
+/** The time limit in ms for a member to recover by itself: three times as long as on an idle machine. */
 const patienceMs = 60_000;
 
-/** One replica of the plant store finds the primary by HAProxy, the others by the list of hosts. */
+/** One replica of the plant store finds the primary through HAProxy, the others by the list of hosts. */
 const routes: readonly Route[] = ["hosts", "hosts", "haproxy"];
 
 /** Three nodes that keep one database. */
@@ -28,10 +28,10 @@ export class Cluster {
   }
 
   /**
-   * Starts it in a folder, with an empty store and a replica on each node.
+   * Starts a cluster in a folder, with an empty store and a replica on each node.
    *
-   * @param workers - how many workers of Citus there are, on machines of their own, the coordinator of which is on the
-   * nodes; without any, the nodes have the store
+   * @param workers - the number of Citus workers on separate machines, whose coordinator is on the nodes; with 0, the
+   * nodes keep the store
    */
   static async start(folder: string, workers: number = 0): Promise<Cluster> {
     const machines = await buildMachines(routes.length + workers);
@@ -54,23 +54,23 @@ export class Cluster {
     return cluster;
   }
 
-  /** The node whose Patroni says that it has the primary. */
+  /** Returns the node whose Patroni reports that it has the primary. */
   async primary(): Promise<Node> {
     return await this.#nodeThatIs("primary");
   }
 
-  /** The node with the standby that commits wait for. */
+  /** Returns the node with the synchronous standby. */
   async synchronousStandby(): Promise<Node> {
     return await this.#nodeThatIs("synchronous");
   }
 
-  /** Has a standby take over, as for maintenance, and resolves once it has. */
+  /** Switches over to a standby, as for maintenance, and resolves when it is the primary. */
   async switchOver(): Promise<void> {
     const { name } = (await this.primary()).machine;
     const body = JSON.stringify({ leader: name });
     while ((await this.primary()).machine.name === name) {
-      for (const node of this.nodes) await node.askPatroni("/switchover", { method: "POST", body });
-      await sleep(lookIntervalMs);
+      for (const node of this.nodes) await node.fetchPatroni("/switchover", { method: "POST", body });
+      await sleep(pollIntervalMs);
     }
   }
 
@@ -89,8 +89,8 @@ export class Cluster {
   }
 
   /**
-   * Resolves once there are a primary, a synchronous standby and another standby, and all of them run. A member that does
-   * not come back by itself is given a new copy, as its operator would do.
+   * Resolves when a primary, a synchronous standby and another standby are running. Reinitialises a member that does not
+   * recover by itself, as its operator would.
    */
   async untilWhole(): Promise<void> {
     const sinceMs = performance.now();
@@ -98,9 +98,9 @@ export class Cluster {
     let members = await this.#members();
     while (!isWhole(members)) {
       const lastedMs = performance.now() - sinceMs;
-      if (lastedMs > wholeLimitMs) throw new Error(`the cluster is not whole: ${JSON.stringify(members)}`);
+      if (lastedMs > recoveryLimitMs) throw new Error(`the cluster has not recovered: ${JSON.stringify(members)}`);
       if (lastedMs > patienceMs) for (const { name } of members.filter(isAstray)) await this.#renew(name, renewed);
-      await sleep(lookIntervalMs);
+      await sleep(pollIntervalMs);
       members = await this.#members();
     }
   }
@@ -108,27 +108,27 @@ export class Cluster {
   async #renew(name: string, renewed: Set<string>): Promise<void> {
     if (renewed.has(name)) return;
     renewed.add(name);
-    process.stdout.write(`${name} does not come back by itself: it is given a new copy\n`);
+    process.stdout.write(`${name} has not recovered by itself: reinitialising it\n`);
     const node = this.nodes.find(({ machine }) => machine.name === name);
-    await node?.askPatroni("/reinitialize", { method: "POST", body: JSON.stringify({ force: true }) });
+    await node?.fetchPatroni("/reinitialize", { method: "POST", body: JSON.stringify({ force: true }) });
   }
 
   async #members(): Promise<readonly Member[]> {
     for (const node of this.nodes) {
-      const answer = await node.askPatroni("/cluster");
-      if (answer !== undefined) return JSON.parse(await answer.text()).members;
+      const response = await node.fetchPatroni("/cluster");
+      if (response !== undefined) return JSON.parse(await response.text()).members;
     }
     return [];
   }
 
   async #nodeThatIs(role: "primary" | "synchronous"): Promise<Node> {
-    const look = async (): Promise<Node> => {
+    const find = async (): Promise<Node> => {
       for (;;) {
-        for (const node of this.nodes) if ((await node.askPatroni(`/${role}`))?.status === 200) return node;
-        await sleep(lookIntervalMs);
+        for (const node of this.nodes) if ((await node.fetchPatroni(`/${role}`))?.status === 200) return node;
+        await sleep(pollIntervalMs);
       }
     };
-    return await within(look(), `a ${role}`, wholeLimitMs);
+    return await within(find(), `a ${role}`, recoveryLimitMs);
   }
 
   async #createDatabase(): Promise<void> {
@@ -137,14 +137,14 @@ export class Cluster {
   }
 }
 
-const lookIntervalMs = 250;
+const pollIntervalMs = 250;
 
 function isWhole(members: readonly Member[]): boolean {
   const roles = members.filter((member) => !isAstray(member)).map(({ role }) => role);
   return ["leader", "sync_standby", "replica"].every((role) => roles.includes(role));
 }
 
-// A standby that starts and starts says so, and one that follows nobody lags behind.
+// A standby that cannot start stays in the state "starting", and one without a primary lags behind.
 function isAstray({ role, state, lag }: Member): boolean {
   const isRunning = state === "running" || state === "streaming";
   return role !== "leader" && (!isRunning || lag === "unknown");

@@ -1,29 +1,29 @@
 import type { Cluster } from "./cluster.ts";
 import { databasePrograms, type Node } from "./node.ts";
 
-/** Something that happens to a cluster. */
+/** A fault of a cluster. */
 export interface Fault {
   readonly name: string;
-  /** Seconds for which it lasts. */
+  /** Its duration in seconds. */
   readonly seconds: number;
-  /** Brings it about. */
+  /** Injects the fault. */
   inject(cluster: Cluster): Promise<Trouble>;
 }
 
-/** A fault that has been brought about. */
+/** An injected fault. */
 export interface Trouble {
-  /** Undoes it. */
+  /** Ends the fault. */
   heal(): unknown;
-  /** The machine that it happens to, if it is one. */
+  /** The affected machine, if there is one. */
   readonly at?: Node;
 }
 
 const healed: Trouble = { heal: () => undefined };
 
-/** What Patroni takes to replace a primary that says nothing, which is `ttl` of deploy/cluster/patroni.yml, and more. */
+/** Longer than Patroni takes to replace a silent primary, which is `ttl` of deploy/cluster/patroni.yml. */
 const longerThanTtlS = 35;
 
-/** The faults, in the order in which they are brought about; then they begin again. */
+/** The faults in the order in which they are injected repeatedly. */
 export const faults: readonly Fault[] = [
   {
     name: "the primary is switched over",

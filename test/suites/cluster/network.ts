@@ -3,21 +3,21 @@ import { once } from "node:events";
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { serverOwner } from "../../support/plants/postgres-server.ts";
 
-/** A machine: a network namespace of its own, and whatever runs in it. */
+/** A machine: a separate network namespace with its processes. */
 export interface Machine {
   /** Its name in /etc/hosts: node-1, node-2, node-3. */
   readonly name: string;
-  /** Its address on the network that the databases share, and that can be cut. */
+  /** Its address on the network of the databases, which can be cut. */
   readonly clusterAddress: string;
   /** Its address on the network of the callers. */
   readonly callersAddress: string;
-  /** Starts a program on it. Its output goes to a file. */
+  /** Starts a program, whose output goes to a file. */
   start(command: readonly string[], options: StartOptions): ChildProcess;
-  /** Sends a signal to all of its programs of these names. */
+  /** Sends a signal to all programs with these names. */
   signal(programs: readonly string[], signal: NodeJS.Signals): void;
-  /** Drops everything between it and the other machines, without a word to either side. */
+  /** Silently drops all packets between it and the other machines. */
   cutOff(): void;
-  /** Undoes {@link cutOff}. */
+  /** Reverts {@link cutOff}. */
   connect(): void;
 }
 
@@ -26,7 +26,7 @@ export interface StartOptions {
   readonly environment: Readonly<Record<string, string>>;
   /** The file descriptor of its output. */
   readonly output: number;
-  /** Whether it runs as the user that databases run as, instead of root. */
+  /** Whether it runs as the database user instead of root. */
   readonly asOwner: boolean;
 }
 
@@ -35,11 +35,11 @@ const networks = [
   { bridge: "callers", device: "eth1", prefix: "10.78.0" },
 ] as const;
 
-/** The host of the machines' bridges has this number in each network. */
+/** The number of the host of the bridges in each network. */
 const ownNumber = 254;
 
 /**
- * Builds two networks and so many machines on both. Everything is in the namespaces of this process, and gone with them.
+ * Creates two networks with machines on both. Everything is in namespaces of this process, and removed with them.
  */
 export async function buildMachines(count: number): Promise<Machine[]> {
   ip("link", "set", "lo", "up");
@@ -75,16 +75,16 @@ async function buildMachine(number: number): Promise<Machine> {
     signal: (programs, signal) => {
       for (const { id, program } of processesIn(namespace)) if (programs.includes(program)) send(id, signal);
     },
-    // A port that belongs to no bridge leads nowhere.
+    // A port without a bridge drops its packets.
     cutOff: () => ip("link", "set", `cluster-${number}`, "nomaster"),
     connect: () => ip("link", "set", `cluster-${number}`, "master", "cluster"),
   };
 }
 
-/** Where Debian's PostgreSQL has its socket: each machine has such a folder of its own. */
+/** The folder of sockets of Debian's PostgreSQL, of which each machine has a separate one. */
 const socketFolder = "/run/postgresql";
 
-/** Makes a network namespace, which lives as long as the process whose id this resolves to. */
+/** Creates a network namespace, which exists as long as a process, and resolves to the id of that process. */
 async function holdNamespace(): Promise<number> {
   const script = `mount -t tmpfs -o mode=1777 tmpfs ${socketFolder} && echo && exec sleep infinity`;
   const holder = spawn("unshare", ["--net", "--mount", "sh", "-c", script], { stdio: ["ignore", "pipe", "inherit"] });
@@ -107,7 +107,7 @@ function* processesIn(namespace: string): Generator<{ readonly id: number; reado
       if (readlinkSync(`/proc/${name}/ns/net`) !== namespace) continue;
       yield { id: Number(name), program: readFileSync(`/proc/${name}/comm`, "utf8").trim() };
     } catch {
-      // It has ended meanwhile.
+      // It has exited in the meantime.
     }
   }
 }
@@ -116,6 +116,6 @@ function send(id: number, signal: NodeJS.Signals): void {
   try {
     process.kill(id, signal);
   } catch {
-    // It has ended meanwhile.
+    // It has exited in the meantime.
   }
 }

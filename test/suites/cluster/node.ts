@@ -7,13 +7,13 @@ import { callerToken } from "./callers.ts";
 import { postgresFolder } from "./requirements.ts";
 import type { Machine } from "./network.ts";
 
-/** The password of everybody in the databases. */
+/** The password of all roles in the databases. */
 const password = "secret-of-the-cluster-test";
 
-/** Where a replica listens. */
+/** The port of a replica. */
 const replicaPort = 8080;
 
-/** How a replica finds the primary: by the list of all hosts, or by the HAProxy beside it. */
+/** How a replica finds the primary: by the list of all hosts, or through the HAProxy on its machine. */
 export type Route = "hosts" | "haproxy";
 
 const hostsOf: Readonly<Record<Route, string>> = { hosts: "node-1,node-2,node-3", haproxy: "127.0.0.1:5000" };
@@ -23,23 +23,23 @@ export function databaseUrl(route: Route, user: string = "plantstore", database:
   return `postgres://${user}:${password}@${hostsOf[route]}/${database}`;
 }
 
-/** A role of this name and the password of {@link databaseUrl}. */
+/** Returns the SQL that creates a role with the password of {@link databaseUrl}. */
 export function createRoleSql(user: string): string {
   return `CREATE ROLE ${user} LOGIN PASSWORD '${password}'`;
 }
 
-/** Has Patroni keep the coordinator of Citus, which goes to its workers with the password. */
+/** The settings with which Patroni runs the coordinator of Citus, which connects to its workers with the password. */
 const citusEnvironment = { PATRONI_CITUS_DATABASE: "plantstore", PATRONI_CITUS_GROUP: "0", PGPASSWORD: password };
 
-/** The programs of a machine that keep its database. */
+/** The programs that run the database of a machine. */
 export const databasePrograms = ["etcd", "patroni", "postgres"] as const;
 
-/** What Patroni says of a member of the cluster. */
+/** A member of the cluster, as Patroni reports it. */
 export interface Member {
   readonly name: string;
   readonly role: string;
   readonly state: string;
-  /** Bytes that a standby is behind. */
+  /** The lag of a standby, in bytes. */
   readonly lag?: number | "unknown";
 }
 
@@ -47,7 +47,7 @@ export interface Member {
 export class Node {
   readonly machine: Machine;
   readonly route: Route;
-  /** Where callers reach its replica. */
+  /** The URL of its replica. */
   readonly replicaUrl: string;
   readonly #folder: string;
   readonly #citusPrograms: string | undefined;
@@ -92,7 +92,7 @@ export class Node {
     this.#start("haproxy", ["haproxy", "-db", "-f", join(projectFolder, "deploy/cluster/haproxy.cfg")], {});
   }
 
-  /** Starts the replica, and resolves once it serves. */
+  /** Starts the replica, and resolves when it serves. */
   async startReplica(): Promise<void> {
     this.#start("replica", [process.execPath, join(projectFolder, "src/command/main.ts"), "serve"], {
       ...compileCache,
@@ -107,7 +107,7 @@ export class Node {
     while (!(await this.#isServing())) await new Promise((resolve) => setTimeout(resolve, pollIntervalMs));
   }
 
-  /** Ends the replica and resolves once it is gone. */
+  /** Stops the replica, and resolves when it has exited. */
   async stopReplica(signal: "SIGTERM" | "SIGKILL"): Promise<void> {
     const child = this.#programs.get("replica");
     if (child === undefined || !isRunning(child)) return;
@@ -115,8 +115,8 @@ export class Node {
     await once(child, "exit");
   }
 
-  /** Asks Patroni for a path; `undefined` when it does not answer. */
-  async askPatroni(path: string, init: RequestInit = {}): Promise<Response | undefined> {
+  /** Sends a request to Patroni; `undefined` when it does not respond. */
+  async fetchPatroni(path: string, init: RequestInit = {}): Promise<Response | undefined> {
     const url = `http://${this.machine.clusterAddress}:8008${path}`;
     try {
       return await fetch(url, { signal: AbortSignal.timeout(patroniTimeoutMs), ...init });
@@ -142,7 +142,7 @@ export class Node {
   }
 }
 
-/** Milliseconds. Patroni answers from memory; one that is frozen, or cut off, does not. */
+/** The timeout of requests to Patroni in ms. It responds from memory, unless it is frozen or cut off. */
 const patroniTimeoutMs = 1_000;
 
 const pollIntervalMs = 100;
@@ -151,7 +151,7 @@ function isRunning({ exitCode, signalCode }: ChildProcess): boolean {
   return exitCode === null && signalCode === null;
 }
 
-/** Reads the lines NAME=value of a file. */
+/** Parses the lines NAME=value of a file. */
 function readEnvironment(path: string): Record<string, string> {
   const lines = readFileSync(path, "utf8")
     .split("\n")

@@ -3,22 +3,22 @@ import { openPlantDatabase, type PlantDatabase } from "../../../src/stores/index
 import type { Callers } from "./callers.ts";
 import { databaseUrl } from "./node.ts";
 
-/** How many plants are created at once. */
+/** How many plants are created in a batch. */
 const batch = 500;
 
-/** How many there are that nobody has asked for, at least. */
+/** The lowest number of plants that no call has tried to delete. */
 const leftMin = 1_000;
 
-const lookIntervalMs = 200;
+const pollIntervalMs = 200;
 
-/** Milliseconds after which an import is given up: at a primary that was replaced it would wait forever. */
+/** The timeout of an import in ms: after a failover it would wait forever for the old primary. */
 const patienceMs = 20_000;
 
-/** Creates plants while callers delete them, because what was created last is what a stale answer would not know. */
+/** Creates plants while callers delete them, because a stale read would miss the newest plants. */
 export class PlantSupply {
   /** The plants whose creation was acknowledged. */
   readonly created: Set<number> = new Set();
-  /** Those of which it is not known. */
+  /** The plants whose creation has an unknown outcome. */
   readonly perhapsCreated: Set<number> = new Set();
   readonly #callers: Callers;
   #isStopped = false;
@@ -29,12 +29,12 @@ export class PlantSupply {
     this.#callers = callers;
   }
 
-  /** Begins to create plants. */
+  /** Starts to create plants. */
   start(): void {
     this.#running = this.#createForever();
   }
 
-  /** Resolves once the last import has ended. */
+  /** Resolves when the last import has ended. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     await this.#running;
@@ -42,8 +42,8 @@ export class PlantSupply {
 
   async #createForever(): Promise<void> {
     while (!this.#isStopped) {
-      if (this.#callers.left < leftMin) await this.#create().catch(() => undefined);
-      await sleep(lookIntervalMs);
+      if (this.#callers.remaining < leftMin) await this.#create().catch(() => undefined);
+      await sleep(pollIntervalMs);
     }
   }
 

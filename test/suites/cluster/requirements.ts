@@ -14,10 +14,10 @@ const packages: Readonly<Record<string, string>> = {
   mount: "mount",
 };
 
-/** What Patroni runs of PostgreSQL. */
+/** The programs of PostgreSQL that Patroni runs. */
 const postgresPrograms = ["postgres", "initdb", "pg_controldata", "pg_basebackup", "pg_rewind", "pg_ctl", "pg_isready"];
 
-/** Returns a sentence for each thing that this machine lacks for a cluster. */
+/** Returns a message for each requirement of a cluster that this machine lacks. */
 export function findMissing(): string[] {
   const missing = Object.entries(packages)
     .filter(([program]) => !hasProgram(program))
@@ -25,7 +25,7 @@ export function findMissing(): string[] {
   if (postgresFolder() === undefined) {
     missing.push("PostgreSQL with pg_rewind is missing (on Debian: apt-get install postgresql)");
   }
-  if (process.getuid?.() !== 0) missing.push("network namespaces need root");
+  if (process.getuid?.() !== 0) missing.push("network namespaces require root");
   return missing;
 }
 

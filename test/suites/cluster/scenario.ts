@@ -10,7 +10,7 @@ import { Cluster } from "./cluster.ts";
 import { type Fault, faults } from "./faults.ts";
 import { PlantSupply } from "./plants.ts";
 
-// What run.ts starts in namespaces of its own.
+// Started by run.ts in separate namespaces.
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -23,13 +23,13 @@ const { values, positionals } = parseArgs({
   },
 });
 
-/** The most sentences about broken promises that are printed: the first ones tell enough. */
+/** The highest number of broken guarantees to print. */
 const shownMax = 20;
 
 const [folder = ""] = positionals;
 const { logs } = values;
 if (logs !== undefined) process.on("exit", () => cpSync(folder, logs, { recursive: true, filter: isFolderOrLog }));
-if (Number(values.workers) > 2) throw new RangeError("the network has names for two workers");
+if (Number(values.workers) > 2) throw new RangeError(`--workers must be between 0 and 2, got ${values.workers}`);
 const cluster = await Cluster.start(folder, Number(values.workers));
 const callers = new Callers(cluster.nodes, new Dice(Number(values.seed)));
 const supply = new PlantSupply(callers);
@@ -44,13 +44,13 @@ for (let i = 0; performance.now() < untilMs; i++) {
 }
 await callers.stop();
 await supply.stop();
-// What was acknowledged must be on the standby that takes over.
+// Acknowledged deletions must be on the standby that is promoted.
 await cluster.switchOver();
 await cluster.untilWhole();
 await report();
 process.exit();
 
-/** Brings a fault about, and prints how long each replica deleted nothing. */
+/** Injects a fault, and prints how long each replica deleted nothing. */
 async function measure(fault: Fault): Promise<void> {
   const sinceMs = performance.now();
   const trouble = await fault.inject(cluster);
@@ -87,9 +87,9 @@ async function report(): Promise<void> {
   const counts = (["deleted", "not found", "refused", "unknown"] as const).map(
     (outcome) => `${calls.filter((call) => call.outcome === outcome).length} ${outcome}`,
   );
-  const { lost, doubled, untrue } = verdict;
+  const { lost, doubled, wrong } = verdict;
   process.stdout.write(`${calls.length} calls on ${created.size} plants: ${counts.join(", ")}\n`);
-  process.stdout.write(`${lost.length} lost, ${doubled.length} doubled, ${untrue.length} false answers\n`);
+  process.stdout.write(`${lost.length} lost, ${doubled.length} doubled, ${wrong.length} wrong responses\n`);
   const file = process.env["TEST_REPORT"];
   const failed = broken.length === 0 ? 0 : 1;
   if (file !== undefined) writeFileSync(file, JSON.stringify({ numPassedTests: 1 - failed, numFailedTests: failed }));

@@ -37,32 +37,32 @@ import { encodeEnvelope } from "../../../packages/testing/src/gateway/envelope.t
 import { getHeader, postHeader, settingFrame } from "../../../packages/testing/src/http2/http2-requests.ts";
 import { authorized, bearer } from "../../support/server/plant-server.ts";
 
-/** What clients can make the server hold by one thing that they do. */
+/** Memory that clients can make the server hold by one kind of action. */
 export interface HeldRow {
-  /** What they do, as the table in SECURITY.md says it. */
+  /** The action, as in the table of SECURITY.md. */
   readonly what: string;
-  /** The most that is held, as the table says it: bytes, KiB or MiB "a connection", "a stream", "a byte" or "in all". */
+  /** The limit of the memory, as in the table: bytes, KiB or MiB "a connection", "a stream", "a byte" or "in all". */
   readonly atMost: string;
-  /** Whether it is neither heap nor buffers, so that only the memory of the whole process shows it. */
+  /** Whether it is outside of the heap and of buffers, and only shows in the memory of the process. */
   readonly native?: true;
-  /** How much of it is done first; then four times as much is done. */
+  /** How often the action is repeated, before it is repeated four times as often. */
   readonly n: number;
-  /** Does it. */
+  /** Runs the action. */
   readonly run: (server: MeasuredServer, n: number) => Promise<Held>;
 }
 
-/** Something that is being done. */
+/** An action in progress. */
 export interface Held {
-  /** The connections that keep it up. */
+  /** The connections of the action. */
   readonly clients: readonly RawClient[];
-  /** How many connections, streams or bytes of it there are. */
+  /** The number of connections, streams or bytes. */
   readonly units: number;
 }
 
 type Run = HeldRow["run"];
 type FramesOf = (streamId: number) => readonly Frame[];
 
-/** So many connections, each of which says something and leaves it at that. */
+/** Opens connections, each of which sends something once. */
 function connections(
   open: (address: Address) => Promise<RawClient>,
   say?: (client: RawClient) => void,
@@ -71,21 +71,21 @@ function connections(
   return async ({ addresses }, n) => ({ clients: await openEach(n, open, addresses[name], say), units: n });
 }
 
-/** How one connection of HTTP/2 says something on many streams. */
+/** How one connection of HTTP/2 sends something on many streams. */
 interface StreamsOptions {
   /** Default: the plant server. */
   readonly server?: ServerName;
-  /** Whether the client reads what it is told. Default: it does. */
+  /** Whether the client reads responses. Default: true. */
   readonly reads?: boolean;
   /** What is sent before the first stream. */
   readonly opening?: readonly Frame[];
-  /** Streams that are opened before the server is waited for. */
+  /** The number of streams that are opened before waiting for the server. */
   readonly waveStreams?: number;
-  /** What the bytes are counted for. Default: the connection. */
+  /** The unit for which bytes are counted. Default: the connection. */
   readonly per?: "connection" | "stream";
 }
 
-/** One connection of HTTP/2 that says something on each of so many streams. */
+/** Opens one connection of HTTP/2, which sends something on many streams. */
 function streams(framesOf: FramesOf, options: StreamsOptions = {}): Run {
   const { server: name = "plants", reads = true, opening = [], waveStreams, per = "connection" } = options;
   return async (server, n) => {
@@ -97,7 +97,7 @@ function streams(framesOf: FramesOf, options: StreamsOptions = {}): Run {
   };
 }
 
-/** One connection of HTTP/2 that sends so many frames at once and reads nothing. */
+/** Opens one connection of HTTP/2, which sends many frames in one write and reads nothing. */
 function frames(framesOf: (n: number) => readonly Frame[]): Run {
   return async ({ addresses }, n) => {
     const client = await openRawHttp2(addresses.plants);
@@ -106,7 +106,7 @@ function frames(framesOf: (n: number) => readonly Frame[]): Run {
   };
 }
 
-/** One connection of HTTP/1.1 that sends a request so many times and reads nothing. */
+/** Opens one connection of HTTP/1.1, which sends a request repeatedly and reads nothing. */
 function pipelined(name: ServerName, line: string): Run {
   return async ({ addresses }, n) => {
     const client = await openRaw(addresses[name]);
@@ -115,7 +115,7 @@ function pipelined(name: ServerName, line: string): Run {
   };
 }
 
-/** Waits until the windows let nothing more through. */
+/** Waits until the flow-control windows are used up. */
 async function untilSent(server: MeasuredServer, { socket }: RawClient): Promise<void> {
   for (let before = -1, still = 0; still < 3; before = socket.bytesWritten) {
     await server.ask("quiet");
@@ -123,7 +123,7 @@ async function untilSent(server: MeasuredServer, { socket }: RawClient): Promise
   }
 }
 
-/** Streams of ControlClimate that wait for their first reading, by a client that keeps to the windows. */
+/** Opens streams of ControlClimate that wait for their first reading, by a client that respects the windows. */
 async function openClimates({ socket }: RawClient, n: number): Promise<ClientHttp2Stream[]> {
   const session = connect("http://greenhouse", { createConnection: () => socket }).on("error", () => {});
   await within(once(session, "remoteSettings"), "the server's SETTINGS");
@@ -135,16 +135,16 @@ async function openClimates({ socket }: RawClient, n: number): Promise<ClientHtt
 }
 
 const deletePlant = grpcHeader("/plantstore.v1.PlantService/DeletePlant");
-/** The header of a call of the greenhouse, as large as it may be. */
+/** The header of a call of the greenhouse, with the largest allowed size. */
 const filledCall = (id: number, rpc: string, ...more: readonly Field[]): Frame =>
   headersFrame(id, filled([...grpcHeader(`/greenhouse.v1.GreenhouseService/${rpc}`), ...more], id));
 const healthCall = (id: number, rpc: string): Frame =>
   headersFrame(id, filled(grpcHeader(`/grpc.health.v1.Health/${rpc}`), id));
 
-// RFC 8446 §5.1: a record of 16 KiB of a handshake, of which nearly all is there.
+// RFC 8446 §5.1: a nearly complete record of 16 KiB of a handshake.
 const clientHelloBegin = Buffer.concat([Buffer.from([22, 3, 1, 0x40, 0, 1, 0, 0x3f, 0xfc]), Buffer.alloc(16_000)]);
 
-/** As many messages as can be asked for. */
+/** The highest number of messages that can be requested. */
 const endless = 2 ** 31 - 1;
 const text16k = "s".repeat(16_000);
 const text100k = "s".repeat(100_000);
@@ -153,7 +153,7 @@ const smallReading = encodeEnvelope(0, toBinary(ReadingSchema, create(ReadingSch
 const frameOfReadings = Buffer.concat(Array.from({ length: 16 }, () => smallReading));
 const manyReadings = Buffer.concat(Array.from({ length: 240 }, () => smallReading));
 const twoMessages = Buffer.concat([emptyMessage, emptyMessage]);
-/** Of a frame that nobody knows, and everybody has to ignore (RFC 9113 §4.1). */
+/** An unknown frame type, which must be ignored (RFC 9113 §4.1). */
 const unknownType = 0x16;
 const longNote = encodeEnvelope(0, toBinary(WaterBedRequestSchema, create(WaterBedRequestSchema, { note: text100k })));
 const watch = create(WatchReadingsRequestSchema, { sensor: text16k, count: endless });
@@ -171,10 +171,10 @@ const trailerMessage = encodeEnvelope(0, toBinary(WaterBedRequestSchema, trailer
 const trailerNote: FramesOf = (id) => [filledCall(id, "WaterBed"), ...bodyFrames(id, trailerMessage, 16_384, last)];
 const longNotes: FramesOf = (id) => [filledCall(id, "WaterBed"), ...bodyFrames(id, longNote, 16_384, last)];
 
-/** Asks on one stream after the other, and lets no answer through its window. */
+/** Sends requests on one stream after the other, whose windows do not allow a response. */
 const withoutWindow: StreamsOptions = { opening: [settingFrame(4, 0)], waveStreams: 1, per: "stream" };
 
-/** Clients, each of which watches health on 200 streams. */
+/** Opens clients, each of which watches health on 200 streams. */
 function watchers(message: Buffer): Run {
   return async (server, n) => {
     const clients = (await openEach(n / 200, openRawHttp2, server.addresses.plants)).map((client) => client.drain());
@@ -184,13 +184,13 @@ function watchers(message: Buffer): Run {
   };
 }
 
-/** Sends two small messages to each stream, with frames of `sizes` bytes that nobody knows in the same write. */
+/** Sends two small messages to each stream, with unknown frames of `sizes` bytes in the same write. */
 function takenSlowly(sizes: readonly number[]): Run {
   return async (server, n) => {
     const client = (await openRawHttp2(server.addresses.greenhouse)).drain();
     const ids = streamIds(n);
     await sendInWaves(server, client, ids, (id) => [filledCall(id, "ControlClimate")]);
-    // Each handler waits for its first message, takes that, and leaves the second one in what the server has read.
+    // Each handler takes its first message, and leaves the second one in the server's read buffer.
     for (const id of ids) {
       client.send(dataFrame(id, twoMessages), ...sizes.map((bytes) => frame(unknownType, 0, 0, Buffer.alloc(bytes))));
       await server.ask("quiet");
@@ -199,18 +199,18 @@ function takenSlowly(sizes: readonly number[]): Run {
   };
 }
 
-/** Asks for something, with these lines of header fields, and reads the answer. */
+/** Sends a request with these header lines, and reads the response. */
 function askOnce(lines: string): (client: RawClient) => void {
   return (client) => client.drain().write(`GET / HTTP/1.1\r\nhost: x\r\n${lines}\r\n`);
 }
 
-/** Asks for the events of a sensor. */
+/** Requests the events of a sensor. */
 function watchEvents(sensor: string, count: number): (client: RawClient) => void {
   const path = `/sensors/${sensor}/readings?count=${count}`;
   return (client) => client.write(filledRequest(`GET ${path}`, ["accept", "text/event-stream"]));
 }
 
-/** Sends a message of so many bytes: field 15, which nobody knows, with a value of one byte, again and again. */
+/** Sends a message that repeats an unknown field, number 15, with a value of one byte. */
 async function messageOfUnknownFields({ addresses }: MeasuredServer, n: number): Promise<Held> {
   const client = (await openRaw(addresses.greenhouse)).drain();
   const lines = ["host: x", "content-type: application/proto", `content-length: ${n}`];
@@ -219,7 +219,7 @@ async function messageOfUnknownFields({ addresses }: MeasuredServer, n: number):
   return { clients: [client], units: n };
 }
 
-/** A body of a stream over REST that has begun. */
+/** The beginning of a stream over REST. */
 function encodedReadings(id: number, coding: string, body: Buffer): Frame[] {
   const header = [...postHeader(["content-encoding", coding])].map(([name, value]): Field => [
     name,
@@ -228,13 +228,13 @@ function encodedReadings(id: number, coding: string, body: Buffer): Frame[] {
   return [headersFrame(id, filled(header, id)), ...bodyFrames(id, body)];
 }
 
-/** Empty lines. The first of them get hardly smaller, so that 1,032 times what is sent is more than all of them. */
+/** Compressed empty lines. The compression of the first ones is poor, so that the total ratio is below 1,032. */
 const emptyLines = Buffer.concat([
   randomBytes(120_000).map((byte) => (byte % 2 === 0 ? 0x20 : 0x0a)),
   Buffer.alloc(16_600_000, "\n"),
 ]);
 
-/** A body that fills the largest window of br (RFC 7932 §9.1), without its end. */
+/** An unfinished body that fills the largest window of br (RFC 7932 §9.1). */
 const fullBrotliWindow = brotliCompressSync(emptyLines, {
   finishFlush: constants.BROTLI_OPERATION_FLUSH,
   params: { [constants.BROTLI_PARAM_LGWIN]: 24, [constants.BROTLI_PARAM_QUALITY]: 5 },
@@ -247,7 +247,7 @@ const fullZstdWindow = Buffer.concat([
   ...Array.from({ length: 63 }, () => zstdBlock(1, 128 * 1024, Buffer.from("\n"))),
 ]);
 
-/** A block of §3.1.1.2 that is not the last: raw, or one byte that is repeated. */
+/** Returns a block of §3.1.1.2 that is not the last one: raw bytes, or one repeated byte. */
 function zstdBlock(type: 0 | 1, bytes: number, content: Buffer): Buffer {
   const header = Buffer.alloc(3);
   header.writeUIntLE((bytes << 3) | (type << 1), 0, 3);
@@ -409,7 +409,7 @@ export const heldRows: readonly HeldRow[] = [
   {
     what: "Server-Sent Events over HTTP/1.1 that nobody reads",
     atMost: "256 KiB a connection",
-    // 1,000 in the end.
+    // Up to 1,000.
     n: 250,
     run: connections(openRaw, watchEvents("s".repeat(4_000), endless), "greenhouse"),
   },
@@ -524,7 +524,7 @@ export const heldRows: readonly HeldRow[] = [
       const client = (await openRawHttp2(server.addresses.greenhouse)).drain();
       client.send(filledCall(1, "RecordReadings"));
       const body = encodeEnvelope(0, Buffer.alloc(n), 4 * 1024 * 1024);
-      // As far as the windows are open, which the server opens again when it is quiet.
+      // As much as the windows allow, which the server opens again when it is idle.
       for (let from = 0; from < n; from += 60_000) {
         client.send(...bodyFrames(1, body.subarray(from, from + 60_000), 64));
         await server.ask("quiet");
@@ -550,7 +550,7 @@ export const heldRows: readonly HeldRow[] = [
     what: "bodies of streams over REST in br that do not end",
     atMost: "384 MiB in all",
     native: true,
-    // 64 in the end, which would take 1 GiB.
+    // Up to 64, which would need 1 GiB.
     n: 16,
     run: streams((id) => encodedReadings(id, "br", fullBrotliWindow), { server: "greenhouse" }),
   },
@@ -589,19 +589,19 @@ export const heldRows: readonly HeldRow[] = [
     what: "messages of a few bytes among 16 KiB that are taken slowly",
     atMost: "44 KiB a stream",
     n: 60,
-    // With the heads of both frames, a byte less than what is copied.
+    // With the headers of both frames, one byte less than what is copied.
     run: takenSlowly([16_383 - 2 * 9 - twoMessages.byteLength]),
   },
   {
     what: "messages of many streams that are taken slowly",
     atMost: "12 MiB a connection",
-    // 256 in the end, as many as a connection may have.
+    // Up to 256, the limit of a connection.
     n: 64,
     run: async (server, n) => {
       const client = await openRaw(server.addresses.greenhouse);
       const climates = await openClimates(client, n);
       await untilSent(server, client);
-      // Each handler takes the first message of a frame, for all of which the windows are opened again, and no more.
+      // Each handler takes only the first message of a frame, for which the window is opened again completely.
       for (const readings of [frameOfReadings, manyReadings]) {
         for (const climate of climates) climate.write(readings);
         await untilSent(server, client);

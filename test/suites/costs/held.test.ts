@@ -10,32 +10,32 @@ const sizes = new Map([
   ["MiB", 1024 * 1024],
 ]);
 
-/** A row takes seconds; every measurement five times over, on a machine that has other things to do, minutes. */
+/** A test case takes seconds, or minutes when all measurements are repeated five times on a busy machine. */
 const timeout = 300_000;
 
-/** Bytes that may stay once it is over: code that was compiled meanwhile, tables that grew. */
+/** Bytes that may remain afterwards, such as compiled code and grown tables. */
 const staysBytes = 512 * 1024;
 
-describe("what is held, with so much done and with four times as much, is as SECURITY.md says for", () => {
+describe("the memory that the server holds is within the limit of SECURITY.md, also for four times as much", () => {
   test.for(heldRows)("$what", { timeout }, async (row) => {
     const mostBytes = bytesOf(row);
     await using server = await startMeasuredServer();
     await server.ask("usePool");
-    // What is made once, such as code, is made now.
+    // Warms up, so that compiled code and other one-time allocations do not count.
     await heldFor(server, row, row.n);
     for (const n of [row.n, 4 * row.n]) {
       const held = await leastOf(() => (row.native ? heldAfresh(row, n) : heldFor(server, row, n)), mostBytes);
       console.log(
         `${String(n).padStart(7)}  ${String(Math.round(held)).padStart(10)}  ${row.atMost.padEnd(20)} ${row.what}`,
       );
-      expect.soft(held, `bytes held with ${n} of it`).toBeLessThan(mostBytes);
+      expect.soft(held, `bytes held for each of ${n}`).toBeLessThan(mostBytes);
     }
     const stays = await leastOf(() => staysAfter(server, row), staysBytes);
-    expect.soft(stays, "bytes that stay with each time").toBeLessThan(staysBytes);
+    expect.soft(stays, "bytes that remain after each repetition").toBeLessThan(staysBytes);
   });
 });
 
-/** Does it in a new process: memory that was freed once would be taken again, and nothing would seem to be held. */
+/** Runs a test case in a new process, because one with freed memory would reuse it and not grow. */
 async function heldAfresh(row: HeldRow, n: number): Promise<number> {
   await using server = await startMeasuredServer();
   await server.ask("usePool");
@@ -47,9 +47,9 @@ function bytesOf({ atMost }: HeldRow): number {
   return Number(count) * (sizes.get(size) ?? Number.NaN);
 }
 
-/** Does it, and returns the bytes held for each unit of it. */
+/** Runs a test case, and returns the bytes held for each unit. */
 async function heldFor(server: MeasuredServer, row: HeldRow, n: number): Promise<number> {
-  // Other threads go on decoding when nothing is read any more.
+  // Other threads continue to decode after the last read.
   const [bytes, quietAsks] = row.native ? (["residentBytes", 10] as const) : (["bytes", 3] as const);
   const before = (await server.ask("held"))[bytes];
   const { clients, units } = await row.run(server, n);
@@ -60,14 +60,14 @@ async function heldFor(server: MeasuredServer, row: HeldRow, n: number): Promise
   return (held - before) / units;
 }
 
-/** Does it again, and returns the bytes that stay. */
+/** Runs a test case again, and returns the bytes that remain. */
 async function staysAfter(server: MeasuredServer, row: HeldRow): Promise<number> {
   const before = (await server.ask("held")).bytes;
   await heldFor(server, row, 4 * row.n);
   return (await server.ask("held")).bytes - before;
 }
 
-/** Waits until the server has read whatever it is going to read, and grown as much as that makes it grow. */
+/** Waits until the server has read all it can, and its memory does not grow any more. */
 async function heldWhenQuiet(
   server: MeasuredServer,
   clients: readonly RawClient[],
@@ -85,5 +85,5 @@ async function heldWhenQuiet(
   }
 }
 
-/** Bytes by which a process may grow although it does nothing. */
+/** Bytes by which an idle process may grow. */
 const stepBytes = 8 * 1024 * 1024;

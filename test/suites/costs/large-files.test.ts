@@ -10,15 +10,15 @@ import { startFiles, type TestFiles } from "../../../packages/testing/src/gatewa
 import { openAnswer } from "../../../packages/testing/src/gateway/rest-answer.ts";
 import { type Http2Server } from "../../../packages/testing/src/gateway/listen-for-tests.ts";
 
-// Files of a gigabyte as streams of google.api.HttpBody: no more of them is held than what is on its way.
+// Files of a gigabyte as streams of google.api.HttpBody: the server holds only the bytes in transit.
 
 const fileBytes = 1_000_000_000;
 const piece = Buffer.alloc(250_000, "x");
-/** Windows, buffers of sockets on both sides, and what is not collected yet. */
+/** Windows, buffers of sockets on both sides, and garbage that has not been collected yet. */
 const heldBytesMax = 32 * 1024 * 1024;
 const samples = 4;
 
-/** Counts bytes, and looks at the memory now and then. */
+/** Counts bytes, and samples the memory from time to time. */
 class Gauge {
   readonly #beforeBytes: number;
   bytes = 0;
@@ -44,26 +44,26 @@ async function* file(): AsyncGenerator<Buffer> {
   for (let sent = 0; sent < fileBytes; sent += piece.byteLength) yield piece;
 }
 
-/** Uploads the file as fast as it is taken, and returns the answer. */
+/** Uploads the file with backpressure, and returns the response. */
 async function upload({ address: { address, port } }: TestFiles, version: HttpVersion): Promise<unknown> {
   const [method, path] = ["PUT", "/uploads/a"];
   if (version === "2") {
     using connection = await openHttp2({ address, port });
     const stream: Duplex = connection.open({ httpMethod: method, path, header: [] }, { endStream: false });
-    const [answer] = await Promise.all([json(stream), pipeline(Readable.from(file()), stream, { end: true })]);
-    return answer;
+    const [response] = await Promise.all([json(stream), pipeline(Readable.from(file()), stream, { end: true })]);
+    return response;
   }
   const request = requestHttp({ host: address, port, method, path, agent: false });
-  const answer = new Promise<Readable>((resolve) => request.on("response", resolve));
+  const response = new Promise<Readable>((resolve) => request.on("response", resolve));
   await pipeline(Readable.from(file()), request);
-  return await json(await answer);
+  return await json(await response);
 }
 
 describe.each<{ readonly name: string; readonly version: HttpVersion; readonly http2: Http2Server }>([
   { name: "HTTP/1.1", version: "1.1", http2: "own" },
   { name: "HTTP/2", version: "2", http2: "own" },
   { name: "HTTP/2, mounted", version: "2", http2: "mounted" },
-])("of a gigabyte over $name little is held", { timeout: 300_000 }, ({ version, http2 }) => {
+])("the server holds little of a gigabyte over $name", { timeout: 300_000 }, ({ version, http2 }) => {
   test("while it is downloaded", async () => {
     await using files = await startFiles(http2, {
       async *download(_, { responseHeader }) {
@@ -72,8 +72,8 @@ describe.each<{ readonly name: string; readonly version: HttpVersion; readonly h
       },
     });
     const gauge = await Gauge.open();
-    using answer = await openAnswer(files, version, "/downloads/a");
-    for await (const bytes of answer.body as AsyncIterable<Buffer>) await gauge.count(bytes.byteLength);
+    using response = await openAnswer(files, version, "/downloads/a");
+    for await (const bytes of response.body as AsyncIterable<Buffer>) await gauge.count(bytes.byteLength);
     expect(gauge.bytes).toBe(fileBytes);
     expect(gauge.mostBytes).toBeLessThan(heldBytesMax);
   });

@@ -16,8 +16,8 @@ const settings: Readonly<Record<string, string>> = {
 const v8Flags = ["--trace-pretenuring-statistics", "--max-semi-space-size=1"];
 
 test.each([
-  { name: "with the flags of the image V8 takes no object for long-lived", flags: plantStoreFlags, isDecided: false },
-  { name: "without flags V8 decides which objects it takes for long-lived", flags: [], isDecided: true },
+  { name: "with the flags of the image, V8 does not pretenure objects", flags: plantStoreFlags, isDecided: false },
+  { name: "without flags, V8 decides which objects to pretenure", flags: [], isDecided: true },
 ])("$name", async ({ flags, isDecided }) => {
   using folder = createTempFolder();
   createMissingStore(folder.file("plants.db"));
@@ -32,7 +32,7 @@ test.each([
     const response = await fetch(url, { method: "DELETE", headers: { authorization: `Bearer ${tokens.good}` } });
     await response.body?.cancel();
   };
-  for (let asked = 0; asked < 1000; asked += 100) {
+  for (let calls = 0; calls < 1000; calls += 100) {
     await Promise.all(Array.from({ length: 100 }, (_, id) => deletePlant(id)));
   }
   expect(server.stdout().includes("pretenuring:")).toBe(isDecided);

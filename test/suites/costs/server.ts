@@ -11,8 +11,8 @@ import { startKitchenSink } from "../../../packages/testing/src/gateway/kitchen-
 import { startPlantServer } from "../../support/server/plant-server.ts";
 import { createCertificate } from "../../../packages/testing/src/carriers/certificate.ts";
 
-// The server whose costs are measured: a process of its own, so that nothing of its clients is counted. It is asked
-// over IPC what it holds and what it has spent.
+// The server whose costs are measured, in a separate process, so that its clients do not count. It reports over IPC the
+// memory that it holds and the CPU time that it has used.
 
 const sockets = new Set<Socket>();
 let closedSocketsReadBytes = 0;
@@ -26,17 +26,17 @@ subscribe("net.server.socket", (message) => {
   });
 });
 
-/** Whether node's pool is to be used up, as on a busy server. */
+/** Whether to use up node's buffer pool, like a busy server does. */
 let poolIsUsed = false;
 
-/** What takes long here takes until the next release. */
+/** Resolves at the next release, for slow operations. */
 let released = Promise.withResolvers<void>();
 
-/** Takes long to refuse a request that asks for it, refuses those of proxies, and admits all others at once. */
+/** Refuses requests of proxies, refuses others slowly if they ask for it, and admits the rest immediately. */
 function admit(request: AdmitRequest): void | Promise<void> {
   const { header } = request;
   if (header.get("wait") !== null) return released.promise.then(refuse);
-  // As a limit of calls, a challenge and a log do.
+  // Like a rate limit, a challenge and a log do.
   const isProxied = header.get("x-forwarded-for") !== null || header.get("forwarded") !== null;
   if (isProxied && [request.peer, request.origin, request.peer].length > 0) refuse();
 }
@@ -47,14 +47,14 @@ function refuse(): never {
 
 const plants = await startPlantServer();
 const plantsOverTls = await startPlantServer({ tls: createCertificate("plants") });
-// Any may hold whatever its services reach, an Any too.
+// An Any may contain all types of the services, including Any.
 const kitchenSink = await startKitchenSink({ jsonOptions: {} });
 const service = GreenhouseService.typeName;
 function createGreenhouse(fields: "x-forwarded" | "forwarded"): Gateway {
   return createTestGateway({
     routes: (router) =>
       router.service(GreenhouseService, {
-        // Needs its message until then.
+        // Keeps its message until then.
         getReading: async ({ sensor, $unknown = [] }) => {
           await released.promise;
           return $unknown.length > 0 ? {} : { sensor };
@@ -76,7 +76,7 @@ function createGreenhouse(fields: "x-forwarded" | "forwarded"): Gateway {
           }
           if (sensor === "later") await released.promise;
         },
-        // Takes its time for each reading.
+        // Handles each reading slowly.
         controlClimate: async function* (readings: AsyncIterable<Reading>): AsyncGenerator<{ sensor: string }> {
           for await (const { sensor } of readings) {
             yield { sensor };
@@ -109,7 +109,7 @@ const answers: { readonly [Q in Question]: () => Promise<Answers[Q]> } = {
   held: async () => {
     await untilQuiet();
     collectGarbage();
-    // The memory of buffers is given back a turn later.
+    // The memory of buffers is released one turn of the event loop later.
     await nextTurn();
     collectGarbage();
     const { heapUsed, external, rss } = process.memoryUsage();
@@ -126,9 +126,9 @@ const answers: { readonly [Q in Question]: () => Promise<Answers[Q]> } = {
     return user + system;
   },
   alone: async () => {
-    // Calls that were sent ahead begin one after the other, and each is waited for.
+    // Pipelined calls start one after the other, so each must be released.
     for (; sockets.size > 0; await nextTurn()) release();
-    // Connections that end with a reset cancel their calls a moment later.
+    // Connections that are reset cancel their calls a moment later.
     await untilQuiet();
   },
 };
@@ -139,14 +139,14 @@ function release(): void {
 }
 
 /**
- * Uses up what is left of node's pool whenever something was taken from it since the last turn, as a busy server would:
- * what is kept of the pool then keeps all of its 64 KiB.
+ * Uses up the rest of node's buffer pool after each turn in which it was used, like a busy server does: a retained slice of
+ * the pool then retains all of its 64 KiB.
  */
 function usePool(before: Buffer): void {
   const next = Buffer.allocUnsafe(1);
-  // Slices begin at multiples of 8 bytes.
+  // Slices start at multiples of 8 bytes.
   const isUnused = next.buffer === before.buffer && next.byteOffset === before.byteOffset + 8;
-  // Not at each turn of an idle process, which would take a whole processor.
+  // Not in each turn of an idle process, which would use a whole core.
   if (isUnused) return void setTimeout(usePool, 1, next);
   useUpPool();
   setImmediate(usePool, Buffer.allocUnsafe(1));
@@ -163,7 +163,7 @@ async function answer(question: Question): Promise<void> {
 process.on("message", (question: Question) => void answer(question));
 process.once("disconnect", () => process.exit());
 
-/** Waits until the sockets have read and written nothing for some turns of the event loop. */
+/** Waits until the sockets have been idle for some turns of the event loop. */
 async function untilQuiet(): Promise<void> {
   for (let turns = 0, before = -1; turns < 20; turns++) {
     const now = [...sockets].reduce((sum, { bytesWritten }) => sum + bytesWritten, readBytes());

@@ -16,25 +16,25 @@ import { encodeEnvelope } from "../../../packages/testing/src/gateway/envelope.t
 import { settingFrame, whole, windowUpdateFrame } from "../../../packages/testing/src/http2/http2-requests.ts";
 import { authorized, bearer, tokens } from "../../support/server/plant-server.ts";
 
-/** What clients can make the server compute by one thing that they do. */
+/** CPU time that clients can make the server use by one kind of action. */
 export interface SpentRow {
-  /** What they do, as the table in SECURITY.md says it. */
+  /** The action, as in the table of SECURITY.md. */
   readonly what: string;
-  /** The most CPU that one of it takes, as the table says it: so many times that of an {@link ordinaryCall}. */
+  /** The limit of its CPU time, as in the table: a multiple of that of an {@link ordinaryCall}. */
   readonly atMost: string;
-  /** How much of it is done first in each turn; then four times as much is done. */
+  /** How often each turn repeats the action, before it repeats it four times as often. */
   readonly n: number;
-  /** Does it, and resolves when the server has done with it. */
+  /** Runs the action, and resolves when the server has handled it. */
   readonly run: (server: MeasuredServer, n: number) => Promise<void>;
 }
 
 const deletePlant = grpcHeader("/plantstore.v1.PlantService/DeletePlant");
 const readMaxBytes = 4 * 1024 * 1024;
 
-/** Requests that are under way at the same time, well below what a connection may have. */
+/** The number of concurrent requests, well below the limit of a connection. */
 const atATime = 100;
 
-/** Sends waves of what is done on streams of one connection, each when the one before has been dealt with. */
+/** Opens streams of one connection in waves, each after the server has handled the one before. */
 function onStreams(name: ServerName, framesOf: (streamId: number) => readonly Frame[]): SpentRow["run"] {
   return async ({ addresses }, n) => {
     using client = (await openRawHttp2(addresses[name])).drain();
@@ -46,7 +46,7 @@ function onStreams(name: ServerName, framesOf: (streamId: number) => readonly Fr
   };
 }
 
-/** Sends frames on one connection all at once, after others that are not counted. */
+/** Sends frames on one connection in one write, after others that do not count. */
 function frames(framesOf: (n: number) => readonly Frame[], opening: readonly Frame[] = []): SpentRow["run"] {
   return async ({ addresses }, n) => {
     using client = (await openRawHttp2(addresses.plants)).drain();
@@ -62,7 +62,7 @@ const restReadings: readonly Field[] = [
   [":authority", "x"],
 ];
 
-/** Sends a body of so many octets, each in a frame and a write of its own, on a stream. */
+/** Sends a body on a stream with a separate frame and write for each byte. */
 function trickled(name: ServerName, opening: Frame, bodyOf: (n: number) => Buffer): SpentRow["run"] {
   return async ({ addresses }, n) => {
     using client = (await openRawHttp2(addresses[name])).drain();
@@ -72,7 +72,7 @@ function trickled(name: ServerName, opening: Frame, bodyOf: (n: number) => Buffe
   };
 }
 
-/** Sends a request over HTTP/1.1 so many times, some of them ahead of the answers. */
+/** Sends a request over HTTP/1.1 repeatedly, partly pipelined. */
 function repeated(name: ServerName, request: Buffer): SpentRow["run"] {
   return async ({ addresses }, n) => {
     using client = (await openRaw(addresses[name])).drain();
@@ -84,14 +84,14 @@ function repeated(name: ServerName, request: Buffer): SpentRow["run"] {
   };
 }
 
-/** Sends a request so many times, each over a connection of HTTP/1.1 of its own: most of these answers close it. */
+/** Sends a request repeatedly over separate HTTP/1.1 connections, because most of these responses close them. */
 function apart(name: ServerName, request: Buffer): SpentRow["run"] {
   return async (server, n) => {
     for (let i = 0; i < n; i++) await large(name, () => request)(server, 1);
   };
 }
 
-/** Sends one request over HTTP/1.1 that is so large. */
+/** Sends one large request over HTTP/1.1. */
 function large(name: ServerName, requestOf: (n: number) => Buffer): SpentRow["run"] {
   return async ({ addresses }, n) => {
     using client = (await openRaw(addresses[name])).drain();
@@ -100,16 +100,16 @@ function large(name: ServerName, requestOf: (n: number) => Buffer): SpentRow["ru
   };
 }
 
-/** A POST over HTTP/1.1. */
+/** Returns a POST over HTTP/1.1. */
 function post(path: string, contentType: string, body: Buffer, ...more: readonly string[]): Buffer {
   const fields = ["host: x", `content-type: ${contentType}`, `content-length: ${body.byteLength}`, ...more];
   return Buffer.concat([Buffer.from(`POST ${path} HTTP/1.1\r\n${fields.join("\r\n")}\r\n\r\n`, "latin1"), body]);
 }
 
-/** Octets that are read of each response, which has more of them. */
+/** The bytes that are read of each response, which is longer. */
 const octetsOfEach = 40;
 
-/** The call that everything is measured by: an empty one over gRPC, whose handler does nothing. */
+/** The call that is the unit of all costs: an empty one over gRPC, whose handler does nothing. */
 export const ordinaryCall: SpentRow["run"] = onStreams("greenhouse", (id) => [
   greenhouseCall(id, "WaterBed"),
   dataFrame(id, emptyMessage, last),
@@ -117,7 +117,7 @@ export const ordinaryCall: SpentRow["run"] = onStreams("greenhouse", (id) => [
 
 const waterBed = "/greenhouse.v1.GreenhouseService/WaterBed";
 
-/** A call whose body is gRPC-Web-text. */
+/** Returns a call whose body is gRPC-Web-text. */
 function postText(text: string): Buffer {
   return post(waterBed, "application/grpc-web-text+proto", Buffer.from(text), "x-grpc-web: 1");
 }
@@ -128,7 +128,7 @@ const compressed: readonly { readonly coding: string; readonly bytes: Buffer }[]
   { coding: "br", bytes: brotliCompressSync(bomb) },
   { coding: "zstd", bytes: zstdCompressSync(bomb) },
 ];
-/** A frame of RFC 8878 whose window has 128 MiB, and which holds next to nothing. */
+/** A nearly empty frame of RFC 8878 with a window of 128 MiB. */
 const hugeWindow = Buffer.from("28b52ffd0088010000", "hex");
 
 const proxyLists = [

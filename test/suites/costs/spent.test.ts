@@ -7,10 +7,10 @@ const turns = 5;
 const warmUpTurns = 3;
 const ordinaryCalls = 1000;
 
-/** A row takes seconds; every measurement five times over, on a machine that has other things to do, minutes. */
+/** A test case takes seconds, or minutes when all measurements are repeated five times on a busy machine. */
 const timeout = 300_000;
 
-describe("what is spent, with so much done and with four times as much, is as SECURITY.md says for", () => {
+describe("the CPU time that the server uses is within the limit of SECURITY.md, also for four times as much", () => {
   test.for(spentRows)("$what", { timeout }, async (row) => {
     await using server = await startMeasuredServer();
     const most = Number(row.atMost);
@@ -23,7 +23,7 @@ describe("what is spent, with so much done and with four times as much, is as SE
   });
 });
 
-/** What one of it costs when so much is done, as a multiple of what an ordinary call costs in the same turn. */
+/** Returns the cost of one of `n`, as a multiple of the cost of an ordinary call in the same turn. */
 async function ratioOf(server: MeasuredServer, row: SpentRow, n: number): Promise<number> {
   return median(await ratiosOf(server, row, n, turns));
 }
@@ -37,7 +37,7 @@ async function ratiosOf(server: MeasuredServer, { run }: SpentRow, n: number, co
   return ratios;
 }
 
-/** Microseconds of CPU for each of it. */
+/** Returns the CPU time of each, in µs. */
 async function spentOn(server: MeasuredServer, run: SpentRow["run"], n: number): Promise<number> {
   const before = await server.ask("spent");
   await run(server, n);

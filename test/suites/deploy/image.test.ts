@@ -7,7 +7,7 @@ import { startProgram } from "../../../packages/testing/src/process/command-line
 import { baseUrlOf, deletePlant, serveToken } from "../../support/process/serve-command.ts";
 import { createTempFolder, type TempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
 
-/** What an image would be. */
+/** The result of building an image. */
 interface BuiltImage {
   /** The working folder of its last stage. */
   readonly folder: string;
@@ -24,8 +24,8 @@ interface Stage {
 }
 
 /**
- * Carries out the steps of a Dockerfile without a container: each stage is a folder below `target`, its commands run
- * here, and it is given only the files that its .dockerignore lets pass. Knows the instructions that ours has.
+ * Runs the steps of a Dockerfile without a container: each stage is a folder below `target`, its commands run on this
+ * machine, and it gets only the files that .dockerignore includes. Supports the instructions of deploy/Dockerfile.
  */
 async function buildImage(dockerfile: string, target: string): Promise<BuiltImage> {
   const context = join(target, "context");
@@ -59,7 +59,7 @@ async function buildImage(dockerfile: string, target: string): Promise<BuiltImag
   for (const line of linesOf(dockerfile)) {
     const [, name = "", rest = ""] = /^(\S+) (.*)$/.exec(line) ?? [];
     const step = steps[name];
-    if (step === undefined) throw new Error(`what does this do? ${line}`);
+    if (step === undefined) throw new Error(`unsupported instruction: ${line}`);
     await step(rest);
   }
   return stage;
@@ -71,7 +71,7 @@ function linesOf(file: string): string[] {
     .filter((line) => line !== "" && !line.startsWith("#"));
 }
 
-/** Our list ignores everything, and then names what is let pass, and what of that is not. */
+/** The list excludes everything, then includes some files, and excludes some of those. */
 function copyContext(ignored: string, context: string): void {
   const patterns = linesOf(ignored);
   const passed = patterns.filter((line) => line.startsWith("!")).map((line) => line.slice(1));
@@ -95,7 +95,7 @@ function newStage(root: string, base?: Stage): Stage {
   };
 }
 
-// A folder is copied with what is in it, a file into a folder (Dockerfile reference, COPY).
+// Copies the content of a folder, and a file into a folder (Dockerfile reference, COPY).
 function copy(root: string, sources: readonly string[], target: string): void {
   for (const source of sources) {
     const from = join(root, source);
@@ -104,7 +104,7 @@ function copy(root: string, sources: readonly string[], target: string): void {
   }
 }
 
-// The steps of deploy/Dockerfile, without a container.
+// Runs the steps of deploy/Dockerfile without a container.
 
 const dockerfile = join(projectFolder, "deploy/Dockerfile");
 
@@ -118,7 +118,7 @@ describe("the image", () => {
   }, buildLimitMs);
   afterAll(() => folder[Symbol.dispose]());
 
-  test("serves, and drains when it is told to stop", async () => {
+  test("serves, and drains on SIGTERM", async () => {
     const [program = "", ...args] = image.command;
     const environment = {
       ...image.environment,
@@ -137,14 +137,14 @@ describe("the image", () => {
     expect(server.stderr()).toContain('"msg":"stopped"');
   });
 
-  test("has the packages that the server needs and none that builds it", () => {
+  test("contains the packages that the server needs, and no development packages", () => {
     const installed = readdirSync(join(image.folder, "node_modules"));
     expect(installed).toEqual(expect.arrayContaining(["pg", "pino"]));
     expect(installed.filter((name) => /typescript|rolldown|vitest|oxlint|plantstore/.test(name))).toEqual([]);
   });
 });
 
-test("a change of the source leaves the layers of the packages as they are", () => {
+test("a change of the source does not invalidate the layers with packages", () => {
   const steps = readFileSync(dockerfile, "utf8").split("\n");
   const beforeSource = steps.slice(0, steps.indexOf("COPY . ."));
   const copied = beforeSource

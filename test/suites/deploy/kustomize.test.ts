@@ -24,7 +24,7 @@ function secretsIn(text: string): string[] {
   return text.match(/plantstore-[0-9a-z]{10}\b/g) ?? [];
 }
 
-test("the overlay changes image, namespace, replicas and settings, and lets the migration go first", async () => {
+test("the overlay changes image, namespace, replicas and settings, and runs the migration first", async () => {
   const documents = (await render("postgres://a@b/c")).split(/^---$/m);
   expect(kindsOf(documents)).toEqual(["Deployment", "Job", "PodDisruptionBudget", "Secret", "Service"]);
   for (const text of documents) expect(text).toMatch(/^ {2}namespace: plants$/m);
@@ -37,9 +37,9 @@ test("the overlay changes image, namespace, replicas and settings, and lets the 
   expect(kindsOf(first)).toEqual(["Job", "Secret"]);
 });
 
-test("a changed secret has another name, which rolls the replicas out", async () => {
+test("a changed secret gets a new name, which restarts the replicas", async () => {
   const [before, after] = [secretsIn(await render("postgres://a@b/c")), secretsIn(await render("postgres://a@b/d"))];
-  // The secret itself, the job, and the deployment twice: as a variable and as a file.
+  // In the secret, in the job, and twice in the deployment: as a variable and as a file.
   expect([before.length, new Set(before).size, after.length]).toEqual([4, 1, 4]);
   expect(after).not.toEqual(before);
 });

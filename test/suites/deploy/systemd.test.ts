@@ -12,20 +12,20 @@ import { createTempFolder } from "../../../packages/testing/src/process/temp-fol
 const unit = join(projectFolder, "deploy/systemd/plantstore.service");
 const lines = readFileSync(unit, "utf8").split("\n");
 
-test("systemd finds nothing wrong with the unit", async () => {
+test("systemd-analyze finds no problems in the unit", async () => {
   using folder = createTempFolder();
   const copy = folder.file("plantstore.service");
-  // The program has to be there.
+  // The program must exist.
   writeFileSync(copy, readFileSync(unit, "utf8").replace("/usr/local/bin/node", process.execPath));
   expect(await buildStep("systemd-analyze", ["verify", "--man=no", copy])).toBe("");
 });
 
-// 1.1 of 10: what is left is the network, AF_UNIX for a socket, and memory that is written and run, which V8 needs.
-test("systemd rates what the service is exposed to at 1.1 at most", async () => {
+// 1.1 of 10: the rest is the network, AF_UNIX for a socket, and writable executable memory, which V8 needs.
+test("systemd-analyze rates the exposure of the service at 1.1 or less", async () => {
   await buildStep("systemd-analyze", ["security", "--offline=true", "--threshold=11", "--no-pager", unit]);
 });
 
-/** The system calls that `SystemCallFilter` lets pass. */
+/** The system calls that `SystemCallFilter` allows. */
 function allowedCalls(): Set<string> {
   const filters = lines.flatMap((line) => /^SystemCallFilter=(.*)$/.exec(line)?.[1] ?? []);
   const allowed = new Set<string>();
@@ -45,7 +45,7 @@ function callsOf(name: string): string[] {
   return members.flatMap(callsOf);
 }
 
-test("a server makes no system call that the unit forbids", async () => {
+test("a server makes no system calls that the unit forbids", async () => {
   using folder = createTempFolder();
   createMissingStore(folder.file("plants.db"));
   const args = ["-f", "-qq", "-o", "calls", process.execPath, join(projectFolder, "src/command/main.ts"), "serve"];
@@ -62,7 +62,7 @@ test("a server makes no system call that the unit forbids", async () => {
   process.kill(Number(pid), "SIGTERM");
   expect(await server.end()).toBe(0);
   const made = readFileSync(folder.file("calls"), "utf8").matchAll(/^\d+ +([a-z]\w*)\(/gm);
-  // SQLite gives a new file to the owner of its folder, and asks for that as root alone.
+  // SQLite changes the owner of a new file to that of its folder, but only as root.
   const allowed = allowedCalls().add("fchown");
   expect([...new Set([...made].map(([, call = ""]) => call))].filter((call) => !allowed.has(call))).toEqual([]);
   expect(allowed.has("accept4") && !allowed.has("mount") && !allowed.has("setuid")).toBe(true);

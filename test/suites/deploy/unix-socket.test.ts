@@ -10,7 +10,7 @@ test("curl and a client of gRPC reach a server on a Unix socket", async () => {
   const path = folder.file("http.sock");
   await using server = serve(folder, { HOST: `unix:${path}` });
   await server.find(/"msg":"listening"/);
-  const answer = await buildStep("curl", [
+  const output = await buildStep("curl", [
     "-sS",
     "-w",
     " %{http_code}",
@@ -18,7 +18,7 @@ test("curl and a client of gRPC reach a server on a Unix socket", async () => {
     path,
     "http://localhost/livez",
   ]);
-  expect(answer).toMatch(/ 200$/);
+  expect(output).toMatch(/ 200$/);
   const plants = createPlants({
     address: `unix:${path}`,
     token: serveToken,

@@ -9,7 +9,7 @@ import { exchangeHttp1 } from "../../../packages/testing/src/carriers/http1-conn
 import { blocksRunBy } from "../../support/docs/page-blocks.ts";
 import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
 
-// The blocks with which docs/how-to/gateway.md mounts the gateway in an application, each in one of the framework that its
+// Runs the blocks with which docs/how-to/gateway.md mounts the gateway, each in an application of the framework that its
 // comment names.
 
 const framework = createRequire(join(projectFolder, "examples/frameworks/package.json"));
@@ -18,7 +18,7 @@ function urlOf(path: string): string {
   return JSON.stringify(pathToFileURL(path).href);
 }
 
-/** What stands around a line: an application with a page of its own, which listens on a free port. */
+/** The code around a block: an application with another page, which listens on a free port. */
 const applications = {
   Express: {
     before: `import { createServer } from "node:http";
@@ -45,17 +45,17 @@ const blocks = blocksRunBy("test/suites/frameworks/documented-mounting.test.ts")
 
 test.each(blocks)("%s", async (block) => {
   const name = /\/\/ (\w+)$/m.exec(block)?.[1];
-  if (name !== "Express" && name !== "Fastify") throw new Error("the block does not say which framework it is for");
+  if (name !== "Express" && name !== "Fastify") throw new Error("the block does not name its framework");
   using folder = createTempFolder();
   const { before, after } = applications[name];
   writeFileSync(folder.file("application.mjs"), [imports, before, block, after].join("\n"));
   const program = [folder.file("application.mjs"), "0"];
   await using running = startNode(program, folder.path);
   const [, address = "", port = ""] = await running.find(/http:\/\/([\d.]+):(\d+)/);
-  const ask = async (path: string): Promise<string> =>
+  const getText = async (path: string): Promise<string> =>
     String((await exchangeHttp1({ address, port: Number(port) }, { httpMethod: "GET", path, header: [] })).body);
-  expect(JSON.parse(await ask("/sensors/palm/reading"))).toEqual({ sensor: "palm", degreesCelsius: 21 });
-  expect(await ask("/")).toBe("a page");
+  expect(JSON.parse(await getText("/sensors/palm/reading"))).toEqual({ sensor: "palm", degreesCelsius: 21 });
+  expect(await getText("/")).toBe("a page");
 });
 
 test("there is a block for each framework", () => {

@@ -12,7 +12,7 @@ import type { Field, HttpRequest, HttpVersion } from "../../../packages/testing/
 import { getReadingProcedure } from "../../../packages/testing/src/gateway/greenhouse.ts";
 import { exchange, rpcRequest, wireFormats } from "../../../packages/testing/src/gateway/wire-format.ts";
 
-// The spans of one call, as a collector gets them from a program with OpenTelemetry's SDK and instrumentations.
+// The spans of one call that a collector receives from a program with OpenTelemetry's SDK and instrumentations.
 
 let collector: OtlpReceiver;
 let postgres: PostgresServer;
@@ -41,7 +41,7 @@ const watchReadings = "greenhouse.v1.GreenhouseService/WatchReadings";
 const rest: HttpRequest = { httpMethod: "GET", path: "/sensors/7/reading", header };
 const noMessage = new Uint8Array(0);
 
-/** The names of the spans from the one of a query up to the caller's, which is in another program. */
+/** Returns the names of the spans from that of a query up to that of the caller, which is another program. */
 function waysUp(spans: readonly ReceivedSpan[]): string[] {
   const byId = new Map(spans.map((span) => [span.spanId, span]));
   const wayFrom = (spanId: string): string => {
@@ -88,8 +88,11 @@ test.each<{ name: string; at: "own" | "mounted"; version: HttpVersion; request: 
     request: rpcRequest(wireFormats["connect-json"], Buffer.from("{}"), header, getReadingProcedure),
     want: `${getReading} (${internal}) < POST (${server}) < caller`,
   },
-])("over $name, a query of pg is below the handler's span, ours and the caller's", async (row) => {
-  collector.spans.length = 0;
-  await exchange({ address: "127.0.0.1", port: ports[row.at] }, row.version, row.request);
-  await expect.poll(() => waysUp(collector.spans)).toEqual([`${query} < ${row.want}`]);
-});
+])(
+  "over $name, the span of a query of pg is a descendant of the handler's, the gateway's and the caller's",
+  async (row) => {
+    collector.spans.length = 0;
+    await exchange({ address: "127.0.0.1", port: ports[row.at] }, row.version, row.request);
+    await expect.poll(() => waysUp(collector.spans)).toEqual([`${query} < ${row.want}`]);
+  },
+);

@@ -26,12 +26,12 @@ import { buildLimitMs, buildStep } from "../../../packages/testing/src/process/b
 import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";
 import { fuzz, openSchemathesis } from "../../../packages/testing/src/process/schemathesis.ts";
 
-// Services of Google, with their comments, as generators of clients and a fuzzer see them.
+// Services of Google, with their comments, as input of client generators and a fuzzer.
 
 interface Package {
   readonly name: string;
   readonly omit?: readonly string[];
-  /** What a generator makes of it that does not compile, by its message. */
+  /** The messages of compilers for generated clients that do not compile, by generator. */
   readonly broken?: Readonly<Record<string, string>>;
 }
 
@@ -51,7 +51,7 @@ const packages: readonly Package[] = [
 const types = ["--types", "node", "--typeRoots", join(projectFolder, "node_modules/@types")];
 const libraries = ["--target", "es2024", "--lib", "es2024,dom,dom.iterable", "--module", "nodenext"];
 
-/** Compiles code of TypeScript without a program that uses it. */
+/** Compiles generated TypeScript without a program that uses it. */
 function typeScriptStep(file: string): Step {
   const options = ["--ignoreConfig", "--strict", "--skipLibCheck", "--outDir", "googleapis/out"];
   return ["tsc", ...options, ...libraries, ...types, file];
@@ -117,12 +117,12 @@ const called: readonly Generator[] = [
 ];
 
 const fuzzing = {
-  // That a body of more members than are described is refused is no fault.
+  // A body with undocumented members may be rejected.
   checks: "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance",
   mode: "positive",
   phases: "fuzzing",
   "max-examples": "3",
-  // Streams of clients, which schemathesis cannot write.
+  // Client streams, which schemathesis cannot send.
   "exclude-path-regex": ":(listen|write)$",
 };
 
@@ -163,13 +163,13 @@ describe.each(packages)("$name", ({ name, omit = [], broken = {} }) => {
   afterAll(() => gateway.close());
 
   test.each(compiled.filter(({ tool }) => !(tool in broken)))(
-    "$tool makes a client that compiles",
+    "$tool generates a client that compiles",
     (each) => buildClient(each, folder),
     buildLimitMs,
   );
 
   test.each(compiled.filter(({ tool }) => tool in broken))(
-    "$tool makes a client that does not compile, as docs/how-to/openapi.md says",
+    "$tool generates a client that does not compile, as documented in docs/how-to/openapi.md",
     async (each) => {
       await expect(buildClient(each, folder)).rejects.toThrow(broken[each.tool]);
     },
@@ -177,7 +177,7 @@ describe.each(packages)("$name", ({ name, omit = [], broken = {} }) => {
   );
 
   test.each(called)(
-    "openapi-generator for $tool makes a client that calls the service",
+    "openapi-generator for $tool generates a client that calls the service",
     async (generator) => {
       await buildClient(generator, folder);
       calls = 0;
@@ -189,7 +189,7 @@ describe.each(packages)("$name", ({ name, omit = [], broken = {} }) => {
   );
 
   test(
-    "schemathesis finds that every operation answers as described",
+    "schemathesis finds that all operations respond as described",
     async () => {
       expect(await fuzz(schemathesis, file, url, fuzzing)).toBeGreaterThanOrEqual(10);
     },
@@ -197,21 +197,21 @@ describe.each(packages)("$name", ({ name, omit = [], broken = {} }) => {
   );
 });
 
-/** Returns handlers that count their calls and answer with the least that is allowed, or nothing where they stream. */
+/** Returns handlers that count their calls, and return a minimal valid response, or an empty stream. */
 function implement(service: DescService, onCall: () => void): Partial<ServiceImpl<DescService>> {
   const handlers: Partial<ServiceImpl<DescService>> = {};
-  const answers = service.methods.map(({ localName, methodKind, output }) => {
+  const entries = service.methods.map(({ localName, methodKind, output }) => {
     const streams = methodKind === "server_streaming" || methodKind === "bidi_streaming";
-    const answer = (): unknown => {
+    const handler = (): unknown => {
       onCall();
       return streams ? noMessages() : leastMessage(output);
     };
-    return [localName, answer] as const;
+    return [localName, handler] as const;
   });
-  return Object.assign(handlers, Object.fromEntries(answers));
+  return Object.assign(handlers, Object.fromEntries(entries));
 }
 
-/** Returns a message with the messages that it requires; other fields that are empty need not be sent. */
+/** Returns a message with its required message fields; other empty fields need not be sent. */
 function leastMessage(desc: DescMessage): Message {
   const required = desc.fields.filter((field) => field.fieldKind === "message").filter(isRequired);
   const set = required.map(({ localName, message }) => [localName, leastMessage(message)] as const);

@@ -52,13 +52,13 @@ beforeAll(async () => {
 }, buildLimitMs);
 
 test.each(generators)(
-  "openapi-generator for $tool makes a client that works",
+  "openapi-generator for $tool generates a working client",
   (generator) => expectWorkingClient(generator, folder),
   buildLimitMs,
 );
 
 test(
-  "openapi-generator for Go needs its option",
+  "openapi-generator for Go requires the documented option",
   async () => {
     const steps = [openApiGeneratorStep("go", "go/client", ...goClient), goBuild];
     await expect(buildClient({ tool: "go", steps }, folder)).rejects.toThrow("STATE_UNSPECIFIED redeclared");

@@ -12,10 +12,10 @@ import { defaultLimits } from "../../../packages/gateway/src/exchange/index.ts";
 import { type ChildServer, startChildServer } from "../../support/process/child-server.ts";
 import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
 
-// What both processes need beside connections: files, pipes, threads.
+// File descriptors for everything except connections: files, pipes, threads.
 const otherDescriptors = 500;
 
-/** As many as are kept open, unless this machine lets a process have fewer. */
+/** The number of open connections, unless the limit of file descriptors on this machine is lower. */
 const connectionCount = Math.min(defaultLimits.connections, descriptorLimit() - otherDescriptors);
 
 function descriptorLimit(): number {
@@ -23,7 +23,7 @@ function descriptorLimit(): number {
   return limit === "unlimited" ? Number.POSITIVE_INFINITY : Number(limit);
 }
 
-/** Fewer than a backlog of connections that wait to be accepted. */
+/** Fewer than the backlog of connections that have not been accepted. */
 const openedAtOnce = 250;
 
 const folder = createTempFolder();
@@ -48,7 +48,7 @@ async function open(count: number): Promise<readonly Socket[]> {
   return opened;
 }
 
-/** Opens connections that are kept, each by a request: what says nothing is closed after ten seconds. */
+/** Opens connections, and keeps them open by a request each: idle ones are closed after ten seconds. */
 async function openKept(count: number): Promise<void> {
   const opened = await open(count);
   for (const socket of opened) socket.on("close", () => closed++).on("error", () => undefined);
@@ -67,10 +67,11 @@ async function expectProbesAnswered(): Promise<void> {
   expect(await health.check({})).toMatchObject({ status: HealthCheckResponse_ServingStatus.SERVING });
 }
 
-test(`probes are answered when ${connectionCount} connections are open, and when more keep coming`, async () => {
-  for (let left = connectionCount; left > 0; left -= openedAtOnce) await openKept(Math.min(left, openedAtOnce));
+test(`probes get responses with ${connectionCount} open connections, and while more are opened`, async () => {
+  for (let remaining = connectionCount; remaining > 0; remaining -= openedAtOnce)
+    await openKept(Math.min(remaining, openedAtOnce));
   await expectProbesAnswered();
-  // Each is more than is served beyond the limit.
+  // More connections than are served above the limit.
   for (let i = 0; i < 4; i++) {
     for (const socket of await open(100)) socket.on("error", () => undefined);
     await expectProbesAnswered();

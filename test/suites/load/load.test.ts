@@ -19,8 +19,8 @@ import { buildLimitMs } from "../../../packages/testing/src/process/build-step.t
 import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
 import { startPlantServer, type TestPlantServerOptions, tokens } from "../../support/server/plant-server.ts";
 
-// Clients as their users have them, with all of their defaults, and as busy as they can be: what they do by themselves then,
-// such as measuring the bandwidth, or sending as far ahead as the windows reach, no single call shows.
+// Clients with their default options under full load, where they show behaviour that single calls do not, such as
+// measuring the bandwidth, or sending as much as the windows allow.
 
 interface Row {
   readonly name: string;
@@ -44,26 +44,26 @@ const clients: readonly Row[] = [
   { name: "connect-node", build: () => typescript("connect-node.ts") },
 ];
 
-/** More than any client asks for while it calls. */
+/** More plants than any client deletes. */
 const plantCount = 500_000;
 
-/** How long the callers call, in s. */
+/** The duration of the calls, in s. */
 const callSeconds = 2;
 
-/** A stream: how many pieces it has, and the bytes of their content. */
+/** A stream: the number of its messages, and the bytes of their content. */
 interface StreamSize {
   readonly pieces: number;
   readonly bytes: number;
 }
 
-/** The content of each piece that is counted. */
+/** The content of each counted message. */
 const countedBytes = 16;
 
 const echoed: StreamSize = { pieces: 1000, bytes: 64 * 1024 };
 const counted: StreamSize = { pieces: 10_000, bytes: countedBytes };
 
-/** What a client counts of a stream that came whole and ended well. */
-function whole({ pieces, bytes }: StreamSize): Readonly<Record<string, number>> {
+/** Returns what a client counts for a complete stream without an error. */
+function completeStream({ pieces, bytes }: StreamSize): Readonly<Record<string, number>> {
   return { [`${bytes} bytes`]: pieces, "0": 1 };
 }
 
@@ -73,11 +73,11 @@ describe.each(clients)("$name", { timeout: answerLimitMs }, ({ build }) => {
     program = await build();
   }, buildLimitMs);
 
-  test("is told on one connection what each of its calls did", async () => {
+  test("gets the right response to each of its calls on one connection", async () => {
     await callFor({}, program);
   });
 
-  test("is told on one connection what each of its calls did, over TLS", async () => {
+  test("gets the right response to each of its calls on one connection, over TLS", async () => {
     using folder = createTempFolder();
     const authorityFile = folder.file("authority.pem");
     const tls = createIssuedCertificate("localhost");
@@ -85,17 +85,17 @@ describe.each(clients)("$name", { timeout: answerLimitMs }, ({ build }) => {
     await callFor({ tls }, program, authorityFile);
   });
 
-  test("sends and gets long streams whole on one connection", async () => {
+  test("sends and receives complete long streams on one connection", async () => {
     await using server = await startStreamServer();
     using connections = countConnections();
     using client = startClient(program, [authorityOf("localhost", server)]);
-    expect(await client.load("echo", undefined, echoed.pieces)).toEqual(whole(echoed));
-    expect(await client.load("count", undefined, counted.pieces)).toEqual(whole(counted));
+    expect(await client.load("echo", undefined, echoed.pieces)).toEqual(completeStream(echoed));
+    expect(await client.load("count", undefined, counted.pieces)).toEqual(completeStream(counted));
     expect(connections.count).toBe(1);
   });
 });
 
-/** Has a client delete the plants 1, 2, 3 …, of which every second is there, and compares what it was told with the store. */
+/** Lets a client delete the plants 1, 2, 3 …, every second of which exists, and compares the responses with the store. */
 async function callFor(
   options: TestPlantServerOptions,
   program: ClientProgram,
@@ -107,13 +107,13 @@ async function callFor(
   using client = startClient(program, [authorityOf("localhost", server), ...trusted]);
 
   const outcomes = await client.load("load", tokens.good, callSeconds);
-  const asked = Object.values(outcomes).reduce((sum, times) => sum + times, 0);
-  const deleted = Math.trunc(asked / 2);
-  expect(outcomes).toEqual({ "0": deleted, "5 plant # not found": asked - deleted });
+  const calls = Object.values(outcomes).reduce((sum, times) => sum + times, 0);
+  const deleted = Math.trunc(calls / 2);
+  expect(outcomes).toEqual({ "0": deleted, "5 plant # not found": calls - deleted });
   expect(plants.size).toBe(plantCount - deleted);
-  // A set gives its members in the order in which they were added.
+  // A set iterates over its members in the order in which they were added.
   expect(plants.values().next().value).toBe(BigInt(2 * deleted + 2));
-  // A connection on which GOAWAY was said takes no further call.
+  // A connection that has received GOAWAY accepts no further calls.
   expect(await client.deletePlant(1n, tokens.good)).toBe("5 plant 1 not found");
   expect(connections.count).toBe(1);
 }
@@ -133,13 +133,13 @@ async function* countTo(pieces: number): AsyncGenerator<{ number: number; conten
   for (let number = 0; number < pieces; number++) yield { number, content };
 }
 
-/** How many connections the servers of this process have accepted. Dispose of it with `using`. */
+/** The number of connections that the servers of this process have accepted. Dispose of it with `using`. */
 interface ConnectionCount {
   readonly count: number;
   [Symbol.dispose](): void;
 }
 
-/** Begins to count them. */
+/** Starts to count connections. */
 function countConnections(): ConnectionCount {
   // Published by node for each connection that a server accepts.
   const channel = "net.server.socket";

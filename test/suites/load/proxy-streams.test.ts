@@ -21,7 +21,7 @@ test(
       routes: (router) => {
         router.service(GreenhouseService, {
           getReading: ({ sensor }) => ({ sensor, degreesCelsius: 21 }),
-          // One reading, and then none until the caller leaves.
+          // One reading, and no more until the caller cancels.
           async *watchReadings({ sensor }, { signal }) {
             yield { sensor };
             await new Promise((resolve) => signal.addEventListener("abort", resolve));
@@ -56,7 +56,7 @@ test(
     const opened = Array.from({ length: streamCount }, async (_, at) => {
       const readings = client.watchReadings({ sensor: String(at) }, { signal })[Symbol.asyncIterator]();
       const first = await readings.next();
-      // Read, so that its end is noticed.
+      // Reads, so that the end is noticed.
       readings.next().catch(() => undefined);
       return first.value?.sensor === String(at);
     });

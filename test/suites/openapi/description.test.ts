@@ -15,16 +15,16 @@ import { startPlantServer, tokens } from "../../support/server/plant-server.ts";
 import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
 import { fakeStore } from "../../support/plants/fake-store.ts";
 
-// Descriptions as the tools of their users see them: a linter, and a fuzzer that holds the running server to them.
+// Checks descriptions with tools of their users: a linter, and a fuzzer that compares the running server with them.
 
 const document = join(projectFolder, "openapi.json");
 
-/** A store in which every plant is there, so that whatever the description allows has to be accepted. */
+/** A store in which all plants exist, so that all requests that the description allows must succeed. */
 const everyPlant = fakeStore({ delete: async () => true });
 
 let programs: string;
 
-/** Holds a document to what is valid, or to the stricter rules of redocly.yaml. */
+/** Lints a document with the rules of the specification, or with the stricter ones of redocly.yaml. */
 async function lint(file: string, rules: "spec" | "strict"): Promise<string> {
   const redocly = join(import.meta.dirname, "node_modules/.bin/redocly");
   const environment = { REDOCLY_TELEMETRY: "off", REDOCLY_SUPPRESS_UPDATE_NOTICE: "true" };
@@ -36,7 +36,7 @@ beforeAll(async () => {
   programs = await openSchemathesis();
 }, buildLimitMs);
 
-// What only its owner knows of an interface; everything else that a linter asks for is derived.
+// The information that only the owner of a service has; everything else that the linter requires is derived.
 const kitchenSink = createOpenApi([KitchenSink, Shelves, LegacySink, FileService], {
   info: {
     title: "Kitchen sink",
@@ -52,7 +52,7 @@ const kitchenSink = createOpenApi([KitchenSink, Shelves, LegacySink, FileService
 test.each([
   { what: "the plant store", text: readFileSync(document) },
   { what: "the kitchen sink", text: JSON.stringify(kitchenSink) },
-])("redocly has nothing to complain of in $what", async ({ text }) => {
+])("redocly finds no problems in $what", async ({ text }) => {
   using folder = createTempFolder();
   writeFileSync(folder.file("openapi.json"), text);
   const output = await lint(folder.file("openapi.json"), "strict");
@@ -60,7 +60,7 @@ test.each([
   expect(output).not.toMatch(/warning/i);
 });
 
-test("redocly finds nothing to complain of in streams and bodies of bytes as OpenAPI 3.2 describes them", async () => {
+test("redocly finds no problems in streams and binary bodies in OpenAPI 3.2", async () => {
   using folder = createTempFolder();
   const name = GreenhouseService.typeName;
   const rules = [
@@ -73,23 +73,23 @@ test("redocly finds nothing to complain of in streams and bodies of bytes as Ope
   const file = folder.file("streams.json");
   writeFileSync(file, JSON.stringify(described));
   expect(await lint(file, "spec")).toContain("Your API description is valid");
-  // It knows the version: what is an item only there is an error elsewhere.
+  // redocly checks the version: members of OpenAPI 3.2 are errors in others.
   writeFileSync(file, JSON.stringify({ ...described, openapi: "3.1.0" }));
   await expect(lint(file, "spec")).rejects.toThrow("itemSchema");
 });
 
-// The specification has one status for errors, 400, where schemathesis wants 401 for a credential that is missing.
+// The specification has a single status for errors, 400, but schemathesis expects 401 for a missing credential.
 const otherPolicy = ["missing_required_header", "ignored_auth"];
 
 test.each([
-  { mode: "positive", what: "what the description allows is accepted", least: 100 },
-  { mode: "negative", what: "what it does not allow is refused", least: 300 },
+  { mode: "positive", what: "valid requests are accepted", least: 100 },
+  { mode: "negative", what: "invalid requests are refused", least: 300 },
 ])(
-  "schemathesis finds that $what, and answered as described, in $least requests and more",
+  "schemathesis finds that $what with the described responses, in at least $least requests",
   async ({ mode, least }) => {
     await using server = await startPlantServer({ store: everyPlant });
     let passed = 0;
-    // One after the other: behind the few cases of the first it makes hardly any for the second.
+    // One after the other: in one run, the few cases of the first would leave hardly any for the second.
     for (const phases of ["coverage", "fuzzing"]) {
       passed += await fuzz(programs, document, `http://127.0.0.1:${server.address.port}`, {
         header: `Authorization: Bearer ${tokens.good}`,
@@ -105,16 +105,15 @@ test.each([
   buildLimitMs,
 );
 
-// A gateway serves any service, and proto3 JSON takes more than a description can say: a number where an enum has
-// names, for one, and an answer that echoes it holds that number. So the schema of an answer is promised to
-// clients that keep to the description, everything else to all.
-const toEverybody = ["not_a_server_error", "status_code_conformance", "content_type_conformance"];
+// A gateway serves any service, and proto3 JSON accepts more than a description can express, such as numbers for enums,
+// which an echoed response then contains. So the schema of responses is checked only for valid requests.
+const commonChecks = ["not_a_server_error", "status_code_conformance", "content_type_conformance"];
 
 test.each([
-  { mode: "positive", what: "what the description allows", checks: [...toEverybody, "response_schema_conformance"] },
-  { mode: "negative", what: "what it does not allow", checks: toEverybody },
+  { mode: "positive", what: "valid requests", checks: [...commonChecks, "response_schema_conformance"] },
+  { mode: "negative", what: "invalid requests", checks: commonChecks },
 ])(
-  "every feature of HTTP rules is described as the gateway serves it, asked for $what",
+  "the description of all features of HTTP rules matches the gateway for $what",
   async ({ mode, checks }) => {
     using folder = createTempFolder();
     await using gateway = await startKitchenSink();
@@ -128,7 +127,7 @@ test.each([
       phases: "fuzzing",
       mode,
       "max-examples": "5",
-      // Fails as it is asked to, also with 500.
+      // Fails as requested, also with status 500.
       "exclude-operation-id": "fail",
     });
     expect(passed).toBeGreaterThanOrEqual(200);

@@ -12,7 +12,7 @@ import {
 import { buildLimitMs } from "../../../packages/testing/src/process/build-step.ts";
 import { hasProgram } from "../../../packages/testing/src/process/tools-folder.ts";
 
-// Generators that are quick to run; those of openapi-generator are tried by night, in test/suites/generators.
+// Fast generators; test/suites/generators tests those of openapi-generator each night.
 
 const goBuild: Step = ["go", "build", "-o", "bin/oapi-codegen", "./oapi-codegen"];
 
@@ -54,13 +54,13 @@ describe.runIf(hasProgram("go") && hasProgram("python3"))("generators of clients
   }, buildLimitMs);
 
   test.each(generators)(
-    "$tool makes a client that works",
+    "$tool generates a working client",
     (generator) => expectWorkingClient(generator, folder),
     buildLimitMs,
   );
 
   test(
-    "oapi-codegen needs its option",
+    "oapi-codegen requires the documented option",
     async () => {
       const output = ["-generate", "types,client", "-package", "client", "-o", "oapi-codegen/client/client.go"];
       const steps: readonly Step[] = [["go", "tool", "oapi-codegen", ...output, "openapi.json"], goBuild];

@@ -3,14 +3,14 @@ import { afterAll, expect, test } from "vitest";
 import { blocksRunBy } from "../../support/docs/page-blocks.ts";
 import { createUserProject, packed } from "../../support/package/user-project.ts";
 
-// The files of google/api that the gateway's package has, for compilers of definitions.
+// The files of google/api in the gateway's package, which compilers of definitions import.
 
 const blocks = blocksRunBy("test/suites/package/annotations.test.ts");
 const textOf = (language: string): string => blocks.find((block) => block.language === language)?.text ?? "";
 const folders: string[] = [];
 afterAll(() => folders.forEach((folder) => rmSync(folder, { recursive: true })));
 
-test("buf finds the annotations in the gateway's package, and complains of nothing in it", () => {
+test("buf finds the annotations in the gateway's package and reports no problems", () => {
   const project = createUserProject();
   folders.push(project.path);
   project.run("npm", "install", "--no-audit", "--no-fund", packed()["@plantstore/gateway"]);

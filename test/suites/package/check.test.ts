@@ -5,10 +5,10 @@ import { blocksRunBy } from "../../support/docs/page-blocks.ts";
 import { createUserProject, packed, type UserProject } from "../../support/package/user-project.ts";
 import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";
 
-// The command `check` as npm installs it.
+// The command `check`, installed by npm.
 
 let user: UserProject;
-// Of its own, because the package has a command `node` that npx would take.
+// A separate project, because npx would use the command `node` of the package.
 let old: UserProject;
 
 beforeAll(() => {
@@ -24,38 +24,42 @@ afterAll(() => {
   for (const folder of [user.path, old.path]) rmSync(folder, { recursive: true });
 });
 
-test("the lines of the page check a definition, and exit with 0 where it starts", () => {
+test("the documented command exits with 0 for a definition with which the proxy starts", () => {
   const [block] = blocksRunBy("test/suites/package/check.test.ts");
   const printed = user.run("bash", "-ec", block?.text ?? "");
   expect(printed).toContain("\nIt would start: 4 services with 1 binding of REST.\n");
 });
 
-/** Runs the command, and returns all that it printed, and its exit code on a last line. */
+/** Runs the command, and returns its output with the exit code on the last line. */
 function check(words: string, node = process.execPath): string {
   return user.tryToRun("bash", "-c", `exec 2>&1; ${node} node_modules/.bin/plantstore-proxy check ${words}; echo $?`);
 }
 
-test("it exits with 1 and all problems where the definition does not start", () => {
+test("check exits with 1 and prints all problems of a definition", () => {
   const selector = "plantstore.v1.PlantService.DeletePlant";
-  // As YAML, which the package reads by a dependency of its own.
+  // As YAML, for which the package has a dependency.
   const rules = `http: {rules: [{selector: ${selector}, get: "/{nope}", additional_bindings: [{get: /a//b}]}]}\n`;
   writeFileSync(join(user.path, "rules.yaml"), rules);
-  const said = check("definition.binpb --rules rules.yaml");
-  expect(said).toContain("\nIt would not start, for 2 reasons:\n");
-  expect(said).toMatch(/\n1\n$/);
+  const output = check("definition.binpb --rules rules.yaml");
+  expect(output).toContain("\nIt would not start, for 2 reasons:\n");
+  expect(output).toMatch(/\n1\n$/);
 });
 
 test.each([
-  { name: "a file that is none", words: "buf.yaml", says: "buf.yaml is no binary descriptor set: it is text." },
-  { name: "no file", words: "", says: "Usage: npx @plantstore/proxy check SET" },
-])("it exits with 2 and a sentence for $name", ({ words, says }) => {
-  const said = check(words);
-  expect(said).toContain(says);
-  expect(said).not.toMatch(/\n {4}at /);
-  expect(said).toMatch(/\n2\n$/);
+  {
+    name: "a file that is not a descriptor set",
+    words: "buf.yaml",
+    says: "buf.yaml is no binary descriptor set: it is text.",
+  },
+  { name: "missing arguments", words: "", says: "Usage: npx @plantstore/proxy check SET" },
+])("check exits with 2 and prints a message for $name", ({ words, says }) => {
+  const output = check(words);
+  expect(output).toContain(says);
+  expect(output).not.toMatch(/\n {4}at /);
+  expect(output).toMatch(/\n2\n$/);
 });
 
-test("it says that it cannot run on Node 20", () => {
+test("check on Node 20 prints the versions that it needs", () => {
   const sentence = "@plantstore/proxy needs Node ^22.15 || >=23.8, and this is 20.20.2\n2\n";
   expect(check("definition.binpb", join(old.path, "node_modules/node20/bin/node"))).toBe(sentence);
 });

@@ -6,12 +6,12 @@ import { projectFolder } from "../../../packages/testing/src/process/child-progr
 import { pageBlocks } from "../../support/docs/page-blocks.ts";
 import { generateGreetCode } from "../../support/package/greet-code.ts";
 
-// Those of the tutorial are files of one program, which tutorial.test.ts compiles.
+// Without those of the tutorial, which are files of one program that tutorial.test.ts compiles.
 const blocks = pageBlocks.filter(
   ({ language, page }) => language === "ts" && page !== "docs/tutorials/first-service.md",
 );
 
-// What the text around the blocks says is there already.
+// The declarations that the text around the blocks assumes.
 const surroundings = `
 import type { ConnectRouter } from "@connectrpc/connect";
 import type { PlantStore } from "plantstore";
@@ -21,7 +21,7 @@ interface Reply {
   readonly raw: ServerResponse;
   getHeaders(): Record<string, number | string | string[] | undefined>;
 }
-/** What an application of Express and one of Fastify have of this. */
+/** The parts of the applications with Express and Fastify that the blocks use. */
 interface App {
   use(handler: (request: IncomingMessage, response: ServerResponse, next: () => void) => void): void;
   addHook(
@@ -51,7 +51,7 @@ let folder: string;
 let problems: string;
 
 beforeAll(() => {
-  // Inside the project, so that "plantstore" and its dependencies are found as a user's program finds them.
+  // Inside of the project, so that "plantstore" and its dependencies are resolved like in a user's program.
   folder = mkdtempSync(join(projectFolder, "test/code-blocks-"));
   const write = (name: string, text: string): void => writeFileSync(join(folder, name), text);
   write("tsconfig.json", JSON.stringify(configuration));
@@ -78,6 +78,6 @@ test.each(blocks.map((block, index) => ({ ...block, index })))(
   },
 );
 
-test("what surrounds the blocks compiles", () => {
+test("the declarations around the blocks compile", () => {
   expect(problems.split("\n").filter((line) => /(?:surroundings|routes)\./.test(line))).toEqual([]);
 });

@@ -6,15 +6,15 @@ import { projectFolder } from "../../../packages/testing/src/process/child-progr
 import { type CommandLine, startProgram } from "../../../packages/testing/src/process/command-line.ts";
 import { freePort } from "../../../packages/testing/src/process/free-port.ts";
 
-// What a reader does with examples/: copies them into a project that has the packages, and types the commands that stand
-// there. Only ports are other ones, so that nothing has to be free.
+// Copies examples/ to a project with the packages, like a reader, and runs the commands in their comments. Ports are
+// replaced by free ones.
 
 const folder = join(projectFolder, "examples");
 const peers = { "@grpc/grpc-js": "1.14.7", "@grpc/proto-loader": "0.8.1", "@connectrpc/connect-node": "2.2.0" };
 const runtimes = { "@oven/bun-linux-x64": "1.4.5", "@deno/linux-x64-glibc": "2.9.6" };
 const next = { next: "16.4.6", react: "19.3.1", "react-dom": "19.3.1", typescript: "5.9.3", "@types/react": "19.2.0" };
 
-/** What `npx` and PATH find for the first word of a command. */
+/** The programs that `npx` and PATH resolve for the first word of a command. */
 const programs: Readonly<Record<string, readonly [file: string, ...args: string[]]>> = {
   node: [process.execPath],
   next: [process.execPath, "node_modules/next/dist/bin/next"],
@@ -38,14 +38,14 @@ beforeAll(() => {
     recursive: true,
     filter: (name) => !name.includes("node_modules") && !/frameworks\/(package|tsconfig)/.test(name),
   });
-  // What the first line of next-route.ts says, and what it imports, in the same places beside it.
+  // next-route.ts at the path that its first line names, with the files that it imports next to it.
   for (const part of ["servers", "gen"]) cpSync(join(folder, part), join(user.path, "app", part), { recursive: true });
   cpSync(join(folder, "fetch/gateway.ts"), join(user.path, "app/[...path]/gateway.ts"));
   cpSync(join(folder, "fetch/next-route.ts"), join(user.path, "app/[...path]/route.ts"));
 });
 afterAll(() => rmSync(user.path, { recursive: true }));
 
-/** What an example says of itself: the command to start it, and those to ask it. */
+/** The commands in the comment of an example: the one that starts it, and those that call it. */
 interface Header {
   readonly file: string;
   readonly start: string;
@@ -67,22 +67,22 @@ const headers: readonly Header[] = readdirSync(folder, { recursive: true, encodi
 
 const servers = headers.filter(({ asks }) => asks.length > 0);
 
-/** Runs a command as a user would type it, and waits until it says where it listens. */
-async function startServer(command: string, says: RegExp): Promise<CommandLine> {
+/** Runs a command like a user, and waits until it prints where it listens. */
+async function startServer(command: string, pattern: RegExp): Promise<CommandLine> {
   const [name = "", ...words] = command.split(" ");
   const [file, ...args] = programs[name] ?? [name];
   const environment = { HOME: user.path, NEXT_TELEMETRY_DISABLED: "1" };
   const server = startProgram(file, [...args, ...words], user.path, environment);
-  await server.find(says);
+  await server.find(pattern);
   return server;
 }
 
-test("most examples say how they are started, and servers how they are asked", () => {
+test("most examples document how to start them, and servers how to call them", () => {
   expect(headers.length).toBeGreaterThan(14);
   expect(servers.length).toBeGreaterThan(11);
 });
 
-test.each(servers)("$file serves in a project of its own, as its first lines say", async ({ start, asks }) => {
+test.each(servers)("$file serves in a new project, with the commands of its first lines", async ({ start, asks }) => {
   const ports = new Map<string, string>();
   for (const port of start.match(/\b\d{4}\b/g) ?? []) ports.set(port, String(await freePort()));
   const here = (text: string): string => text.replaceAll(/\b\d{4}\b/g, (port) => ports.get(port) ?? port);
@@ -91,12 +91,12 @@ test.each(servers)("$file serves in a project of its own, as its first lines say
     expect(user.run("bash", "-c", here(ask).replace("curl", "curl -sS --fail-with-body"))).not.toBe("");
   }
   expect(server.process.exitCode).toBeNull();
-  // Next has a process of its own behind the command, which ends with it when it is asked to.
+  // Next has a separate process behind the command, which exits with it when it is stopped.
   server.process.kill("SIGTERM");
   await server.end();
 });
 
-test("embed.ts and the clients do what their first lines say, in a project of their own", async () => {
+test("embed.ts and the clients run in a new project, with the commands of their first lines", async () => {
   const startOf = (file: string): string => headers.find((header) => header.file === file)?.start ?? "";
   const token = user.run("npx", "plantstore", "token", "create", "NAME", "--file", "tokens").trim();
   const port = String(await freePort());

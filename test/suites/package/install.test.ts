@@ -15,12 +15,13 @@ import {
   type UserProject,
 } from "../../support/package/user-project.ts";
 
-// A new project, by each package manager: what comes with the packages, and that the gateway serves.
+// Installs the packages in a new project with each package manager, and checks their dependencies and that the gateway
+// serves.
 
-/** The commands of docs/how-to/packages.md for npm: for the gateway alone, and for all of them. */
+/** The commands of docs/how-to/packages.md for npm: for the gateway, and for all packages. */
 const [, inProject, onServer] = blocksRunBy("test/suites/package/install.test.ts");
 const [forGateway = "", forAll = ""] = inProject?.text.split("\n") ?? [];
-/** Those for a server. */
+/** The commands for a server. */
 const forServer = onServer?.text.split("\n") ?? [];
 
 const peers = { "@bufbuild/protobuf": "2.17.0", "@connectrpc/connect": "2.2.0" } as const;
@@ -46,7 +47,7 @@ beforeAll(() => {
 });
 afterAll(() => folders.forEach((folder) => rmSync(folder, { recursive: true })));
 
-// `npm ci && npm run build`, which the first line says, are what ran before this test.
+// The commands of the first line, `npm ci && npm run build`, ran before this test.
 function packAsDocumented(project: UserProject): Tarballs {
   const [build = "", pack = ""] = blocksRunBy("test/suites/package/install.test.ts")[0]?.text.split("\n") ?? [];
   expect(build).toBe("npm ci && npm run build");
@@ -55,7 +56,7 @@ function packAsDocumented(project: UserProject): Tarballs {
   return tarballsIn(project.path);
 }
 
-/** How each package manager installs, and how it is told where to find a package that no registry has. */
+/** How each package manager installs packages, and tarballs that are not in a registry. */
 const managers: readonly { name: string; install: (project: UserProject, documented: string) => void }[] = [
   {
     name: "npm",
@@ -95,17 +96,17 @@ const main = `
   const { port } = await gateway.listen();
   const body = JSON.stringify({ name: "Connect" });
   const headers = { "content-type": "application/json" };
-  const answers = [
+  const responses = [
     await fetch("http://127.0.0.1:" + port + "/greetings/REST"),
     await fetch("http://127.0.0.1:" + port + "/greet.Greeter/Greet", { method: "POST", headers, body }),
   ];
-  for (const answer of answers) console.log(await answer.text());
+  for (const response of responses) console.log(await response.text());
   await gateway.close();
 `;
 
 const greetings = '{"name":"Hello REST"}\n{"name":"Hello Connect"}\n';
 
-test.each(managers)("the gateway installed by $name comes with its two peers alone, and serves", ({ install }) => {
+test.each(managers)("the gateway installed by $name adds only its two peers, and serves", ({ install }) => {
   const project = createProject({ ...dependencyOn("@plantstore/gateway"), ...peers });
   install(project, forGateway);
   const all = [...Object.keys(peers), "@plantstore/gateway"].toSorted();
@@ -120,7 +121,7 @@ test.each(managers)("the plant store installed by $name starts", ({ install }) =
   expect(project.run("npx", "plantstore", "openapi")).toContain('"/plants/{id}"');
 });
 
-test("an operator installs the command as documented, and serves with what it made", async () => {
+test("the documented commands for operators install the plant store, create its files and serve", async () => {
   const project = createProject({});
   for (const tarball of Object.values(tarballs)) copyFileSync(tarball, join(project.path, basename(tarball)));
   project.write("bin/.keep", "");
@@ -136,25 +137,25 @@ test("an operator installs the command as documented, and serves with what it ma
   await using server = startProgram(command, ["serve", ...settings, ...database], project.path, { HOME: project.path });
   const [, port = ""] = await server.find(/"port":(\d+)/);
   const headers = { authorization: `Bearer ${token}`, connection: "close" };
-  const answer = await fetch(`http://127.0.0.1:${port}/plants/42`, { method: "DELETE", headers });
-  expect(answer.status).toBe(204);
+  const response = await fetch(`http://127.0.0.1:${port}/plants/42`, { method: "DELETE", headers });
+  expect(response.status).toBe(204);
   const page = await fetch(`http://127.0.0.1:${port}/docs`, { headers: { connection: "close" } });
   expect(page.status).toBe(200);
   server.process.kill("SIGTERM");
   expect(await server.end()).toBe(0);
   expect(project.run(command, "export", ...database)).toBe("41\n");
   await using demo = startProgram(command, ["serve", "--demo", "--port", "0"], project.path, { HOME: project.path });
-  // Only in a checkout npx finds buf.
+  // Outside of a checkout, npx does not find buf.
   await demo.find(/^buf curl /m);
 });
 
-test("the tarball of each package has the size that is documented", () => {
+test("the tarball of each package has the documented size", () => {
   for (const [name, tarball] of Object.entries(tarballs)) {
     expect(Math.abs(statSync(tarball).size / documentedSize(name) - 1), name).toBeLessThan(0.15);
   }
 });
 
-test("the plant store comes with as many packages as are documented", () => {
+test("the plant store installs the documented number of packages", () => {
   const project = createProject({});
   for (const tarball of Object.values(tarballs)) copyFileSync(tarball, join(project.path, basename(tarball)));
   project.run("bash", "-c", forAll);
@@ -162,7 +163,7 @@ test("the plant store comes with as many packages as are documented", () => {
   expect(readPage("docs/how-to/packages.md")).toContain(`is ${String(installed.length)} packages and`);
 });
 
-test("the gateway refuses a service that another copy of protobuf-es describes", () => {
+test("the gateway rejects a service of another copy of protobuf-es", () => {
   const project = createProject(dependencyOn("@plantstore/gateway"));
   project.write("service/package.json", '{"name":"service","type":"module"}');
   project.run("npm", "install", "--no-audit", "--no-fund");
@@ -189,7 +190,7 @@ const oldestPeers = Object.entries(gatewayManifest.peerDependencies).map(([name,
   version: range.slice(1),
 }));
 
-test("the gateway serves on the oldest peers, which a project has locked", () => {
+test("the gateway serves with the oldest supported peers", () => {
   const project = createProject(Object.fromEntries(oldestPeers.map(({ name, version }) => [name, version])));
   project.run("npm", "install", "--no-audit", "--no-fund", tarballs["@plantstore/gateway"]);
   project.write("greeter.mjs", greeterModule);
@@ -208,7 +209,7 @@ test("docs/how-to/packages.md names the oldest peers", () => {
   );
 });
 
-/** Writes a program of ES modules as one in CommonJS. */
+/** Converts a program of ES modules to CommonJS. */
 function asCommonJs(text: string): string {
   return text
     .replaceAll(/import (\{.*\}) from (".*")/g, "const $1 = require($2)")
@@ -216,7 +217,7 @@ function asCommonJs(text: string): string {
     .replace("export const Greeter =", "exports.Greeter =");
 }
 
-test("a program in CommonJS uses the gateway with descriptors of its own kind", () => {
+test("a program in CommonJS uses the gateway with descriptors in CommonJS", () => {
   const project = createProject(dependencyOn("@plantstore/gateway"));
   project.run("npm", "install", "--no-audit", "--no-fund");
   project.write("greeter.cjs", asCommonJs(greeterModule));

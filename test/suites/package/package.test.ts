@@ -21,8 +21,7 @@ import * as operations from "../../../packages/telemetry/src/logs/index.ts";
 import * as server from "../../../src/index.ts";
 import { createUserProject, packed, type UserProject } from "../../support/package/user-project.ts";
 
-// The packages as npm would publish them, installed by npm in an empty project from what the registry and the
-// tarballs give.
+// The packages as npm would publish them, installed by npm in an empty project from the tarballs and the registry.
 
 let user: UserProject;
 
@@ -33,7 +32,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(user.path, { recursive: true }));
 
-/** Imports a subpath in a process of its own and returns the names that it exports. */
+/** Imports a subpath in a separate process, and returns the names that it exports. */
 function exportsOf(subpath: string): string[] {
   return JSON.parse(
     user.runProgram(`console.log(JSON.stringify(Object.keys(await import(${JSON.stringify(subpath)}))))`),
@@ -91,7 +90,7 @@ describe.each([
     expect(existsSync(join(user.path, "node_modules", name, folder))).toBe(false);
   });
 
-  test("says nothing of scripts or of the tools that make it", () => {
+  test("contains no scripts and no development tools", () => {
     const manifest = user.run("cat", join("node_modules", name, "package.json"));
     expect(Object.keys(JSON.parse(manifest))).not.toEqual(
       expect.arrayContaining([expect.stringMatching(/scripts|devDependencies|workspaces|private|allowScripts/)]),
@@ -99,7 +98,7 @@ describe.each([
     expect(manifest).not.toMatch(/\.\/src\/|(?<!\.d)\.ts"/);
   });
 
-  test("depends on the other packages in its own version", () => {
+  test("depends on the same version of the other packages", () => {
     const manifest = JSON.parse(user.run("cat", join("node_modules", name, "package.json")));
     const others = Object.entries(manifest.dependencies).filter(([other]) => other.startsWith("@plantstore/"));
     expect(others).toEqual(others.map(([other]) => [other, manifest.version]));
@@ -107,7 +106,7 @@ describe.each([
 });
 
 test.each(["@bufbuild/protobuf", "@connectrpc/connect", "jose", "pino", "sonic-boom"])(
-  "the command names %s, which it has in it, with its version and licence",
+  "the notice of the command lists the bundled package %s with its version and licence",
   (name) => {
     const notice = readFileSync(join(user.path, "node_modules/plantstore/bin/NOTICE"), "utf8");
     const manifest: Record<"version" | "license", string> = JSON.parse(
@@ -117,7 +116,7 @@ test.each(["@bufbuild/protobuf", "@connectrpc/connect", "jose", "pino", "sonic-b
   },
 );
 
-test("the unit of systemd starts a file that the package has", () => {
+test("the systemd unit starts a file of the package", () => {
   const unit = readFileSync("deploy/systemd/plantstore.service", "utf8");
   const [, file = "none"] = /^ExecStart=.*\/(node_modules\/\S+) serve$/m.exec(unit) ?? [];
   expect(existsSync(join(user.path, file))).toBe(true);
@@ -142,11 +141,11 @@ test.each([
   { subpath: "plantstore", source: server },
   { subpath: "plantstore/client", source: client },
   { subpath: "plantstore/connect", source: connect },
-])("$subpath exports what its source does, and nothing else", ({ subpath, source }) => {
+])("$subpath has the same exports as its source", ({ subpath, source }) => {
   expect(exportsOf(subpath).toSorted()).toEqual(Object.keys(source).toSorted());
 });
 
-test("the gateway over Fetch loads nothing of node", () => {
+test("the gateway over Fetch loads no modules of node", () => {
   const files = new Set([join(user.path, "node_modules/@plantstore/gateway/lib/fetch/entry.js")]);
   for (const file of files) {
     for (const [, name = ""] of readFileSync(file, "utf8").matchAll(/^(?:import|export) [^;]*?"([^"]+)";/gm)) {
@@ -157,18 +156,18 @@ test("the gateway over Fetch loads nothing of node", () => {
   expect(files.size).toBeGreaterThan(1);
 });
 
-test("the REST transport is one file, which loads nothing but the peers", () => {
+test("the REST transport is one file, which loads only the peers", () => {
   const text = readFileSync(join(user.path, "node_modules/@plantstore/rest-client/lib/index.js"), "utf8");
   const loaded = [...text.matchAll(/^(?:import|export) [^;]*?"([^"]+)";/gm)].map(([, name = ""]) => name);
   expect(loaded.filter((name) => !/^@(connectrpc\/connect|bufbuild\/protobuf)/.test(name))).toEqual([]);
   expect(text).not.toContain("new Function");
 });
 
-test("the gateway loads nothing of what has an entry of its own", () => {
+test("the gateway loads no code of the optional entries", () => {
   const files = new Set([join(user.path, "node_modules/@plantstore/gateway/lib/index.js")]);
   for (const file of files) {
     const text = readFileSync(file, "utf8");
-    // Comments may name what the module does not load.
+    // Comments may name modules that are not loaded.
     expect(text.replaceAll(/\/\*.*?\*\//gs, ""), file).not.toMatch(
       /(?:checkCommand|create(?:DocsPage|HealthService|MetricsEndpoint|Proxy|ReflectionService|Tracing))\b/,
     );
@@ -178,26 +177,26 @@ test("the gateway loads nothing of what has an entry of its own", () => {
   expect(files.size).toBeGreaterThan(1);
 });
 
-test("the man page is in a list: npm links no other", () => {
+test("the manifest lists the man page in an array, because npm links no other", () => {
   const manifest = user.run("cat", "node_modules/plantstore/package.json");
   expect(JSON.parse(manifest)).toMatchObject({ man: ["./man/plantstore.1"] });
 });
 
-test("the command runs by its name", () => {
+test("npx runs the command by its name", () => {
   expect(user.run("npx", "plantstore", "--version")).toMatch(/^\d+\.\d+\.\d+\n$/);
 });
 
 test.each(["serve", "check"])(
-  "%s says what to install where OpenTelemetry's SDK is asked for and missing",
+  "%s prints what to install when OpenTelemetry's SDK is configured and missing",
   (command) => {
     const variables = ["OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:1", "DATABASE_URL=memory:", "PORT=0"];
-    const ended = user.run("sh", "-c", `env ${variables.join(" ")} npx plantstore ${command} 2>&1; echo $?`);
-    expect(ended).toContain("npm install @opentelemetry/api @opentelemetry/sdk-node\n");
-    expect(ended).toMatch(/\n78\n$/);
+    const output = user.run("sh", "-c", `env ${variables.join(" ")} npx plantstore ${command} 2>&1; echo $?`);
+    expect(output).toContain("npm install @opentelemetry/api @opentelemetry/sdk-node\n");
+    expect(output).toMatch(/\n78\n$/);
   },
 );
 
-test("a server of the package deletes a plant out of a file, in its storage thread, and shows its page", () => {
+test("a server of the package deletes a plant in its storage thread, and serves the docs page", () => {
   const program = `
     import { createPlantServer, openSqliteStore, openTokenVerifier, parsePlainTokens } from "plantstore";
     const tokens = parsePlainTokens("token-of-the-package-test");
@@ -215,9 +214,9 @@ test("a server of the package deletes a plant out of a file, in its storage thre
   expect(user.runProgram(program)).toBe("204 200 true\n");
 });
 
-test.each(Object.keys(packed()))("publint and attw find nothing in %s", (name) => {
+test.each(Object.keys(packed()))("publint and attw find no problems in %s", (name) => {
   const folder = join("node_modules", name);
   expect(user.run("npx", "--yes", "publint@0.3.25", "--strict", folder)).toContain("All good!");
-  // Exits with another code when it finds something.
+  // Exits with another code when it finds a problem.
   user.run("npx", "--yes", "@arethetypeswrong/cli@0.18.5", "--pack", folder);
 });

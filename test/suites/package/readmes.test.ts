@@ -10,8 +10,8 @@ import { type CommandLine, startProgram } from "../../../packages/testing/src/pr
 import { freePort } from "../../../packages/testing/src/process/free-port.ts";
 import { untilPort } from "../../support/package/until-port.ts";
 
-// The READMEs of the packages: what they install, from a registry; their programs, run as they are; and their commands,
-// with what these print. Replaced are only the ports, by free ones.
+// The READMEs of the packages: installs their packages from a registry, runs their programs unchanged, and compares the
+// output of their commands. Ports are replaced by free ones.
 
 const pages = [...new Set(blocksRunBy("test/suites/package/readmes.test.ts").map(({ page }) => page))];
 
@@ -22,7 +22,7 @@ function here(text: string): string {
   return text.replaceAll(/\b(?:8080|8081|9464|50051)\b/g, (port) => ports.get(port) ?? port);
 }
 
-/** A program that listens on the last port that it names. */
+/** A program that listens on the last port in its text. */
 interface Server {
   readonly words: readonly string[];
   readonly port: string;
@@ -41,7 +41,7 @@ afterAll(() => {
   rmSync(generated.path, { recursive: true });
 });
 
-/** Returns the programs of a page, by their names, which are in their first lines. */
+/** Returns the programs of a page by their names, which are in their first lines. */
 function programsOf(page: string): Map<string, string> {
   const blocks = pageBlocks.filter((block) => block.page === page && block.language === "ts");
   return new Map(blocks.map(({ text }) => [/^\/\/ (\S+)\n/.exec(text)?.[1] ?? "", here(text)]));
@@ -53,7 +53,7 @@ async function startServer(project: UserProject, { words, port }: Server): Promi
   return program;
 }
 
-/** The programs that the commands of a page need in addition to its own, by the README of the gateway. */
+/** The programs of the gateway's README that the commands of another page need. */
 const companions: Readonly<Record<string, string>> = {
   "packages/rest-client/README.md": "server.ts",
   "packages/proxy/README.md": "operations.ts",
@@ -73,7 +73,7 @@ describe.each(pages)("%s", (page) => {
   });
   afterAll(() => rmSync(project.path, { recursive: true }));
 
-  test("its commands print what it shows, after what it installs and starts", async () => {
+  test("the commands print the documented output, after the documented installation and programs", async () => {
     await using programs = new AsyncDisposableStack();
     const installs = commands.filter((command) => command.startsWith("npm install "));
     const companion = companions[page];

@@ -7,7 +7,7 @@ import manifest from "../../../packages/gateway/package.json" with { type: "json
 import { type LocalRegistry, publishPackages, startRegistry } from "../../support/package/local-registry.ts";
 import { createUserProject } from "../../support/package/user-project.ts";
 
-// The packages published to a registry and installed from it by their names, as once there is a release.
+// Publishes the packages to a registry and installs them from it by their names, like after a release.
 
 const user = createUserProject();
 let registry: LocalRegistry;
@@ -21,12 +21,12 @@ afterAll(() => {
   rmSync(user.path, { recursive: true });
 });
 
-/** Asks the registry for what a release is about to publish. */
+/** Queries the registry for a package before it is published. */
 function find({ find: words }: Publication): Promise<string> {
   return npm(words.join(" "), projectFolder);
 }
 
-test("npm publishes the packages by the commands of a release, and mends nothing in them", async () => {
+test("npm publishes the packages with the commands of a release, without correcting their manifests", async () => {
   const publications = publicationsOf(manifest.version);
   for (const publication of publications) await expect(find(publication)).rejects.toThrow("E404");
   for (const { id, printed } of await publishPackages(registry)) {
@@ -38,7 +38,7 @@ test("npm publishes the packages by the commands of a release, and mends nothing
   expect(registry.names()).toEqual(names);
 });
 
-test("npm install --global gets the whole plant store by its name, and its man page", async () => {
+test("npm install --global installs the plant store and its man page", async () => {
   await npm("npm install --global --prefix opt plantstore --no-audit --no-fund");
   expect(await npm("opt/bin/plantstore openapi")).toContain('"/plants/{id}"');
   expect(await npm("cat opt/share/man/man1/plantstore.1")).toContain(".TH PLANTSTORE 1");

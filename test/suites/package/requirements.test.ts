@@ -3,17 +3,17 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createUserProject, packed, type UserProject } from "../../support/package/user-project.ts";
 
-// What the gateway says where it cannot run: a sentence, not an error of node about a module that it loads.
+// The gateway reports why it cannot run, instead of an error of node about a module.
 
 const { "@plantstore/gateway": gateway } = packed();
 const folders: string[] = [];
 afterAll(() => folders.forEach((folder) => rmSync(folder, { recursive: true })));
 
-/** Installs the gateway beside these packages alone, which npm would refuse otherwise. */
-function createProject(...beside: readonly string[]): UserProject {
+/** Installs the gateway with only these packages, which npm would refuse without `--legacy-peer-deps`. */
+function createProject(...packages: readonly string[]): UserProject {
   const project = createUserProject();
   folders.push(project.path);
-  project.run("npm", "install", "--no-audit", "--no-fund", "--legacy-peer-deps", gateway, ...beside);
+  project.run("npm", "install", "--no-audit", "--no-fund", "--legacy-peer-deps", gateway, ...packages);
   project.write("import.mjs", 'import { createGateway } from "@plantstore/gateway";\ncreateGateway;');
   project.write("import-health.mjs", 'import { Health } from "@plantstore/gateway/health";\nHealth;');
   project.write("require.cjs", 'require("@plantstore/gateway");');
@@ -27,32 +27,32 @@ const connect = "@connectrpc/connect";
 
 test.each([
   {
-    name: "older peers than the range",
-    beside: [`${protobuf}@2.4.0`, `${connect}@1.7.0`],
+    name: "too old versions of its peers",
+    packages: [`${protobuf}@2.4.0`, `${connect}@1.7.0`],
     says: [
       `${protobuf} ^2.5.0, and 2.4.0 is installed: npm install ${protobuf}@^2.5.0`,
       `${connect} ^2.0.0, and 1.7.0 is installed: npm install ${connect}@^2.0.0`,
     ],
   },
   {
-    name: "a protobuf-es of another design",
-    beside: [`${protobuf}@1.10.1`, `${connect}@2.2.0`],
+    name: "version 1 of protobuf-es",
+    packages: [`${protobuf}@1.10.1`, `${connect}@2.2.0`],
     says: [`${protobuf} ^2.5.0, and 1.10.1 is installed: npm install ${protobuf}@^2.5.0`],
   },
   {
-    name: "a peer that is not there",
-    beside: [`${protobuf}@2.17.0`],
+    name: "a missing peer",
+    packages: [`${protobuf}@2.17.0`],
     says: [`${connect} ^2.0.0, and it is not installed: npm install ${connect}@^2.0.0`],
   },
-])("the gateway says what to install beside $name", ({ beside, says }) => {
-  const project = createProject(...beside);
+])("the gateway reports what to install when it finds $name", ({ packages, says }) => {
+  const project = createProject(...packages);
   const sentences = says.map((needed) => `@plantstore/gateway needs ${needed}\n`).join("");
   for (const program of programs) {
     expect(project.tryToRun(process.execPath, program), program).toContain(`\nError: ${sentences}    at `);
   }
 });
 
-describe("on what it cannot be tested with", () => {
+describe("with unsupported versions", () => {
   let project: UserProject;
 
   beforeAll(() => {
@@ -63,15 +63,15 @@ describe("on what it cannot be tested with", () => {
   test.each([
     { node: "node20", version: "20.20.2" },
     { node: "node23", version: "23.7.0" },
-  ])("the gateway says that it cannot run on Node $version", ({ node, version }) => {
+  ])("the gateway reports that it does not support Node $version", ({ node, version }) => {
     for (const program of programs) {
-      const said = project.tryToRun(join("node_modules", node, "bin/node"), program);
+      const output = project.tryToRun(join("node_modules", node, "bin/node"), program);
       const sentence = `\nError: @plantstore/gateway needs Node ^22.15 || >=23.8, and this is ${version}\n`;
-      expect(said, program).toContain(sentence);
+      expect(output, program).toContain(sentence);
     }
   });
 
-  test("the gateway refuses a peer of the next major version", () => {
+  test("the gateway rejects the next major version of a peer", () => {
     const file = join(project.path, "node_modules", connect, "package.json");
     writeFileSync(file, readFileSync(file, "utf8").replace('"version": "2.2.0"', '"version": "3.0.0"'));
     for (const program of programs) {
@@ -82,7 +82,7 @@ describe("on what it cannot be tested with", () => {
   });
 });
 
-describe("where an optional peer is not installed", () => {
+describe("without an optional peer", () => {
   let project: UserProject;
 
   beforeAll(() => {
@@ -109,7 +109,7 @@ await openTokenVerifier({ jwt: [{ issuer: "https://id.example", audiences: ["gre
         "@plantstore/telemetry needs @opentelemetry/api ^1.3.0, and it is not installed: " +
         "npm install @opentelemetry/api@^1.3.0",
     },
-  ])("$name says what to install, by import and by require", ({ program, says }) => {
+  ])("$name reports what to install, by import and by require", ({ program, says }) => {
     project.write("program.mjs", program);
     const required = program.replace(/^import (.*) from (.*);$/m, "const $1 = require($2);").replace("await ", "");
     project.write("program.cjs", required);
@@ -118,7 +118,7 @@ await openTokenVerifier({ jwt: [{ issuer: "https://id.example", audiences: ["gre
     }
   });
 
-  test("what does not need it runs", () => {
+  test("code that does not need the peer runs", () => {
     project.write(
       "others.mjs",
       `import { createBearerAuth, openTokenVerifier, toStaticToken } from "@plantstore/auth";

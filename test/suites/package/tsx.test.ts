@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { greeterModule } from "../../support/package/greeter.ts";
 import { createUserProject, packed } from "../../support/package/user-project.ts";
 
-// Programs that tsx runs, which makes CommonJS of each module that is required, whatever it was written as.
+// Programs that run on tsx, which converts all required modules to CommonJS.
 
 const project = createUserProject({});
 afterAll(() => rmSync(project.path, { recursive: true }));
@@ -29,6 +29,6 @@ beforeAll(() => {
   }
 });
 
-test.each(["module", "commonjs"])("a program whose package has the type %s serves what it has described", (type) => {
+test.each(["module", "commonjs"])("a program of a package with the type %s serves on tsx", (type) => {
   expect(project.tryToRun("npx", "tsx", `${type}/program.ts`)).toContain("function object\n");
 });

@@ -6,8 +6,8 @@ import { createUserProject, installedPackages, packed } from "../../support/pack
 import { type CommandLine, startProgram } from "../../../packages/testing/src/process/command-line.ts";
 import { freePort } from "../../../packages/testing/src/process/free-port.ts";
 
-// Every block of docs/tutorials/first-service.md in order, in a folder that has only the tarballs of the packages. The
-// first line of a file is its name. Ports are replaced by free ones, and only the project's Node is on PATH.
+// Follows all blocks of docs/tutorials/first-service.md in order, in a folder with the tarballs of the packages. The first
+// line of a file is its name. Ports are replaced by free ones, and only the project's Node is on PATH.
 
 const ports = new Map([
   ["8080", await freePort()],
@@ -16,7 +16,7 @@ const ports = new Map([
 const searched = (process.env["PATH"] ?? "").split(delimiter).filter((folder) => !folder.includes("node_modules"));
 const path = [dirname(process.execPath), ...searched].join(delimiter);
 
-/** A file to write, or a command with what the page shows of its output. */
+/** A file to write, or a command with the part of its output that the page shows. */
 type Step = { readonly line: number; readonly does: string } & (
   | { readonly file: string; readonly text: string }
   | { readonly command: string; readonly shown: string | undefined }
@@ -49,7 +49,7 @@ async function startServer(command: string, shown: string): Promise<void> {
 
 beforeAll(() => {
   for (const tarball of Object.values(packed())) copyFileSync(tarball, join(reader.path, basename(tarball)));
-  // `npm init` makes one.
+  // Created by `npm init`.
   rmSync(join(reader.path, "package.json"));
 });
 afterAll(async () => {
@@ -64,14 +64,14 @@ test.each(steps)("line $line: $does", async (step) => {
   if (step.shown !== undefined) expect(printed.trimEnd()).toBe(step.shown);
 });
 
-test("the server of the tutorial shows its page, and ends when it is asked to", async () => {
+test("the server of the tutorial serves its docs page, and stops on SIGTERM", async () => {
   const page = await fetch(server?.stdout().trim() ?? "");
   expect(await page.text()).toMatch(/^<!doctype html>/);
   server?.process.kill("SIGTERM");
   expect(await server?.end()).toBe(0);
 });
 
-test("the tutorial installs none of the packages that only the plant store needs", () => {
+test("the tutorial does not install packages that only the plant store needs", () => {
   expect(installedPackages(reader)).toContain("@plantstore/gateway");
   expect(installedPackages(reader).filter((name) => /^(?:jose|pg|pino|plantstore)$/.test(name))).toEqual([]);
 });

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { compilers } from "../../support/package/compilers.ts";
 import { createUserProject, packed, type UserProject } from "../../support/package/user-project.ts";
 
-// The types of every subpath, read by each TypeScript in each way to resolve, with `skipLibCheck` off.
+// Compiles the types of all subpaths with each version of TypeScript and each module resolution, with `skipLibCheck` off.
 
 let user: UserProject;
 
@@ -16,9 +16,9 @@ import { PlantService } from "plantstore/connect";
 export const server: PlantServer = createPlantServer({ store: openMemoryStore() });
 export const gateway: Gateway = createGateway({ routes: () => {} });
 export const admit: typeof createBearerAuth = createBearerAuth;
-// @ts-expect-error: it is known, and no number.
+// @ts-expect-error: the member is known, and is not a number.
 export const client: number = createPlantClient({ address: "", token: "" });
-// @ts-expect-error: it is known, and no number.
+// @ts-expect-error: the member is known, and is not a number.
 export const service: number = PlantService;
 `;
 
@@ -27,7 +27,7 @@ const resolutions = {
   bundler: ["--module", "esnext", "--moduleResolution", "bundler"],
 } as const;
 
-/** How compilers of projects that are no ES modules resolve; 7.0 has neither any more. */
+/** The module resolutions of projects in CommonJS; 7.0 no longer has them. */
 const olderResolutions = {
   "node16 in CommonJS": ["--module", "node16"],
   node10: ["--module", "commonjs", "--moduleResolution", "node10"],
@@ -45,10 +45,10 @@ afterAll(() => rmSync(user.path, { recursive: true }));
 
 test.each([
   ...compilers.map((version) => ({ version, resolution: "nodenext" as const })),
-  // The types are the same; where they are looked for, the oldest, the first for which the peers are clean and the newest
-  // tell.
+  // The types are the same for all versions; their resolution is tested with the oldest version, the first one without
+  // errors in the peers, and the newest.
   ...["5.4", "5.7", "7.0"].map((version) => ({ version, resolution: "bundler" as const })),
-])("TypeScript $version reads the types, by $resolution", ({ version, resolution }) => {
+])("TypeScript $version compiles the types with the resolution $resolution", ({ version, resolution }) => {
   const compiler = `node_modules/ts-${version}/bin/tsc`;
   const options = ["--noEmit", "--strict", "--target", "es2022", "--types", "node", "--skipLibCheck", "false"];
   const found = user.tryToRun(process.execPath, compiler, ...options, ...resolutions[resolution], "types.ts");
@@ -58,11 +58,11 @@ test.each([
 });
 
 describe.each(["5.4", "5.9"])("TypeScript %s", (version) => {
-  test.each(["node16 in CommonJS", "node10"] as const)("reads the types, by %s", (resolution) => {
+  test.each(["node16 in CommonJS", "node10"] as const)("compiles the types with the resolution %s", (resolution) => {
     user.write("commonjs/package.json", '{"type":"commonjs"}');
     user.write("commonjs/types.ts", program);
     const compiler = `node_modules/ts-${version}/bin/tsc`;
-    // The types of grpc-js are not clean here.
+    // The types of grpc-js have errors here.
     const options = ["--noEmit", "--strict", "--target", "es2022", "--types", "node", "--skipLibCheck"];
     const found = user.tryToRun(
       process.execPath,

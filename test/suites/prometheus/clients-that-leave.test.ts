@@ -27,12 +27,12 @@ import {
 } from "../../../packages/testing/src/telemetry/prometheus.ts";
 import { readSamples } from "../../../packages/testing/src/telemetry/samples.ts";
 
-// Balancers of other makers in front of both commands, and clients that leave: nobody is paged for that.
+// Load balancers in front of both commands, and clients that cancel calls: no alert fires for that.
 
-/** How many clients leave at once. */
+/** The number of clients that cancel at the same time. */
 const clientCount = 32;
 
-/** A call that its client leaves, and what the server does by then. */
+/** A call that its client cancels, and its state on the server at that time. */
 interface LeftCall {
   readonly name: string;
   readonly version: HttpVersion;
@@ -40,18 +40,18 @@ interface LeftCall {
   request(number: number): LeftRequest;
 }
 
-/** A command that serves, and what is behind it. */
+/** A command that serves, and its database or upstream. */
 interface Served extends AsyncDisposable {
   readonly port: number;
   readonly adminUrl: string;
   readonly calls: readonly LeftCall[];
-  /** How many calls have ended because their client has left. */
+  /** The number of calls that were cancelled by their client. */
   cancelled(): number;
-  /** Of those that wait, how many end like that at least; the others may be answered before it is noticed. */
+  /** The lowest number of waiting calls that are cancelled; others may get a response before the server notices. */
   readonly cancelledMin: number;
-  /** What the log has at level error; of the proxy, which has no levels, all that it has written to standard error. */
+  /** The log at level error; for the proxy, which has no levels, its standard error. */
   faults(): readonly string[];
-  /** Takes away what is behind it. */
+  /** Stops the database or upstream. */
   breakDown(): Promise<void>;
 }
 
@@ -66,7 +66,7 @@ function post(path: string, header: Readonly<Record<string, string>>, message: U
 
 const both: readonly HttpVersion[] = ["1.1", "2"];
 
-// Less than the 5 s that a statement may take. Of 32 deletions, the first goes alone, and the others wait for it.
+// Less than the 5 s of the statement timeout. Of 32 deletions, the first is a batch, and the others are queued.
 const slowCommits = `
   CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(3.5); RETURN NULL; END';
   CREATE TRIGGER wait AFTER DELETE ON plants EXECUTE FUNCTION wait()`;
@@ -136,7 +136,7 @@ async function startStore(): Promise<Served> {
   };
 }
 
-/** Larger than what fits in a frame or two, so that a few fill the buffers of those who pass it on. */
+/** Larger than a frame or two, so that a few messages fill the buffers of the balancers. */
 const readingBytes = 20_000;
 
 async function startProxy(): Promise<Served> {
@@ -200,7 +200,7 @@ async function startProxy(): Promise<Served> {
   };
 }
 
-/** What the alert PlantstoreErrors is based on. */
+/** The metric of the alert PlantstoreErrors. */
 const alertSeries = /^(?:rpc_server_call|http_server_request|db_client_operation)_duration_seconds_count$/;
 
 async function samplesOf({ adminUrl }: Served): Promise<ReturnType<typeof readSamples>> {
@@ -231,37 +231,41 @@ describe.each([
   }, buildLimitMs);
   afterAll(() => opened.disposeAsync());
 
-  test.each(httpBalancers)("behind $name has no fault when clients leave", { timeout: 120_000 }, async ({ name }) => {
-    const balancer = balancers.get(name);
-    if (balancer === undefined) throw new Error(`${name} was not started`);
-    for (const { name: what, version, state, ...call } of served.calls) {
-      const cancelledBefore = served.cancelled();
-      const requests = Array.from({ length: clientCount }, () => call.request(++number));
-      using clients = openLeavingClients(version, balancer.ports[version], requests);
-      if (state === "waits") await expect.poll(() => openRequests(served)).toBe(clientCount);
-      else await clients.begun();
-      clients.leave();
-      const message = `${what} over HTTP/${version}`;
-      await expect.poll(() => openRequests(served), { message }).toBe(0);
-      const ended = (): number => served.cancelled() - cancelledBefore;
-      const endedMin = state === "waits" ? served.cancelledMin : clientCount;
-      await expect.poll(ended, { message }).toBeGreaterThanOrEqual(endedMin);
-    }
-    expect(served.faults()).toEqual([]);
-    const errors = (await samplesOf(served)).filter(
-      ({ name: metric, labels }) => alertSeries.test(metric) && labels["error_type"],
-    );
-    expect(errors.filter(({ value }) => value > 0)).toEqual([]);
-  });
+  test.each(httpBalancers)(
+    "behind $name reports no errors when clients cancel calls",
+    { timeout: 120_000 },
+    async ({ name }) => {
+      const balancer = balancers.get(name);
+      if (balancer === undefined) throw new Error(`${name} was not started`);
+      for (const { name: what, version, state, ...call } of served.calls) {
+        const cancelledBefore = served.cancelled();
+        const requests = Array.from({ length: clientCount }, () => call.request(++number));
+        using clients = openLeavingClients(version, balancer.ports[version], requests);
+        if (state === "waits") await expect.poll(() => openRequests(served)).toBe(clientCount);
+        else await clients.begun();
+        clients.leave();
+        const message = `${what} over HTTP/${version}`;
+        await expect.poll(() => openRequests(served), { message }).toBe(0);
+        const ended = (): number => served.cancelled() - cancelledBefore;
+        const endedMin = state === "waits" ? served.cancelledMin : clientCount;
+        await expect.poll(ended, { message }).toBeGreaterThanOrEqual(endedMin);
+      }
+      expect(served.faults()).toEqual([]);
+      const errors = (await samplesOf(served)).filter(
+        ({ name: metric, labels }) => alertSeries.test(metric) && labels["error_type"],
+      );
+      expect(errors.filter(({ value }) => value > 0)).toEqual([]);
+    },
+  );
 
-  test(`has no alert for them, and pages when ${broken}`, { timeout: 120_000 }, async () => {
+  test(`fires no alert for cancelled calls, and fires one when ${broken}`, { timeout: 120_000 }, async () => {
     const calls = (await samplesOf(served)).filter((each) => alertSeries.test(each.name));
     const counted = calls.reduce((sum, { value }) => sum + value, 0);
     const seen = () =>
       prometheus.valueOf(
         'sum({__name__=~"(rpc_server_call|http_server_request|db_client_operation)_duration_seconds_count"})',
       );
-    // Once it knows of all calls, and has evaluated the rules with them.
+    // Waits until Prometheus has scraped all calls and evaluated the rules with them.
     await expect.poll(seen).toBeGreaterThanOrEqual(counted);
     await pause(3_000);
     expect(await prometheus.valueOf('count_over_time(ALERTS{alertname="PlantstoreErrors"}[10m])')).toBe(Number.NaN);

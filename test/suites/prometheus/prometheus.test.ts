@@ -15,11 +15,11 @@ import {
   withShortTimes,
 } from "../../../packages/testing/src/telemetry/prometheus.ts";
 
-// A real Prometheus with the files of deploy/prometheus, beside a server under load.
+// A real Prometheus with the files of deploy/prometheus, which scrapes a server under load.
 
 const token = "token-of-the-prometheus-test";
 
-// The parts of Prometheus' answers, and of a dashboard, that are looked at.
+// The parts of Prometheus' responses and of a dashboard that the tests use.
 
 interface RulesAnswer {
   readonly data: {
@@ -31,18 +31,18 @@ interface Dashboard {
   readonly panels: readonly { readonly targets: readonly { readonly expr: string }[] }[];
 }
 
-async function promtool(...args: readonly string[]): Promise<{ code: number | null; said: string }> {
+async function promtool(...args: readonly string[]): Promise<{ code: number | null; output: string }> {
   await using tool = startProgram("promtool", args, import.meta.dirname);
   const code = await tool.end();
-  return { code, said: tool.stdout() + tool.stderr() };
+  return { code, output: tool.stdout() + tool.stderr() };
 }
 
-test("promtool finds nothing wrong with the scrape configuration and the rules", async () => {
-  const { code, said } = await promtool("check", "config", join(deployedFolder, "prometheus.yml"));
-  expect({ code, said }).toMatchObject({ code: 0, said: expect.stringContaining("SUCCESS: 15 rules found") });
+test("promtool finds no problems in the scrape configuration and the rules", async () => {
+  const { code, output } = await promtool("check", "config", join(deployedFolder, "prometheus.yml"));
+  expect({ code, output }).toMatchObject({ code: 0, output: expect.stringContaining("SUCCESS: 15 rules found") });
 });
 
-test("every alert comes when it should, and no other", async () => {
+test("each alert fires when it should, and no other does", async () => {
   expect(await promtool("test", "rules", "alerts-test.yml")).toMatchObject({ code: 0 });
 });
 
@@ -55,14 +55,14 @@ const serving = {
   PLANTSTORE_AUDIT: "by-level",
 };
 
-/** Where a server that has been started serves calls, and its metrics. */
+/** Returns the addresses of a server's calls and metrics. */
 async function addressesOf(server: CommandLine): Promise<{ calls: string; metrics: string }> {
   const [, admin = ""] = await server.find(/"port":(\d+),"msg":"metrics are served"/);
   const [, port = ""] = await server.find(/"address":"127.0.0.1","port":(\d+),[^\n]*"msg":"listening"/);
   return { calls: `127.0.0.1:${port}`, metrics: `127.0.0.1:${admin}` };
 }
 
-/** Deletes one plant after the other over REST until a signal comes. */
+/** Deletes one plant after the other over REST until a signal is aborted. */
 async function deletePlants(at: string, signal: AbortSignal, tokenFor: (id: number) => string): Promise<void> {
   for (let id = 1; !signal.aborted; id++) {
     const request = { method: "DELETE", headers: { authorization: `Bearer ${tokenFor(id)}` } };
@@ -93,7 +93,7 @@ describe("a Prometheus", () => {
     folder[Symbol.dispose]();
   });
 
-  test("scrapes the server and sees its load", async () => {
+  test("scrapes the server and its load", async () => {
     await expect.poll(() => prometheus.valueOf('up{job="plantstore"}')).toBe(1);
     await expect
       .poll(() => prometheus.valueOf("sum(rate(http_server_request_duration_seconds_count[10s]))"))
@@ -104,7 +104,7 @@ describe("a Prometheus", () => {
     await expect.poll(() => prometheus.valueOf("sum(rate(plantstore_delete_batch_size_sum[10s]))")).toBeGreaterThan(0);
   });
 
-  test("evaluates all rules, and none of them fires", async () => {
+  test("evaluates all rules without firing an alert", async () => {
     const healths = async (): Promise<string[]> => {
       const { data } = await prometheus.ask<RulesAnswer>("/api/v1/rules");
       return data.groups.flatMap(({ rules }) => rules.map(({ health, lastError }) => lastError ?? health));
@@ -113,7 +113,7 @@ describe("a Prometheus", () => {
     expect(await prometheus.firing()).toEqual([]);
   });
 
-  test("understands every query of the dashboard", async () => {
+  test("accepts all queries of the dashboard", async () => {
     const { panels }: Dashboard = JSON.parse(readFileSync(join(deployedFolder, "grafana-dashboard.json"), "utf8"));
     const queries = panels.flatMap(({ targets }) => targets.map(({ expr }) => expr));
     expect(queries.length).toBeGreaterThan(20);
@@ -147,7 +147,7 @@ async function withPostgres(begin: (postgres: PostgresServer, url: string) => Pr
   };
 }
 
-// A disk of its own, of 16 MiB, that is full once a line comes.
+// A separate disk of 16 MiB, which is full after a line on standard input.
 const onSmallDisk = `
   mount -t tmpfs -o size=16m none "$1"
   cd "$1"
@@ -181,25 +181,21 @@ test.each<{ name: string; start: () => Outage | Promise<Outage> }>([
   { name: "PostgreSQL is killed", start: () => withPostgres((postgres) => postgres.stop("immediate")) },
   { name: "the disk is full", start: withSmallDisk },
   { name: "commits take 12 s", start: () => withPostgres((_, url) => runSql(url, slowCommits)) },
-])(
-  "an operator sees by the metric of REST calls, and is paged, that $name",
-  { timeout: 120_000 },
-  async ({ start }) => {
-    await using outage = await start();
-    const { calls, metrics } = await addressesOf(outage.server);
-    await using prometheus = await startPrometheus([metrics], withShortTimes);
-    const end = new AbortController();
-    const load = Array.from({ length: 10 }, () => deletePlants(calls, end.signal, () => token));
-    const series = "http_server_request_duration_seconds_count";
-    await expect.poll(() => prometheus.valueOf(`sum(rate(${series}[5s]))`)).toBeGreaterThan(0);
-    expect(await prometheus.valueOf(`sum(rate(${series}{error_type!=""}[5s]))`)).toBe(Number.NaN);
-    await outage.begin();
-    const failing = `sum(rate(${series}{error_type="unavailable"}[10s])) / sum(rate(${series}[10s]))`;
-    await expect.poll(() => prometheus.valueOf(failing), { timeout: 60_000 }).toBeGreaterThan(0.99);
-    const paged = async (): Promise<readonly unknown[]> =>
-      (await prometheus.firing()).map(({ labels }) => labels["alertname"]);
-    await expect.poll(paged, { timeout: 60_000 }).toContain("PlantstoreErrors");
-    end.abort();
-    await Promise.all(load);
-  },
-);
+])("the metric of REST calls shows, and an alert fires, when $name", { timeout: 120_000 }, async ({ start }) => {
+  await using outage = await start();
+  const { calls, metrics } = await addressesOf(outage.server);
+  await using prometheus = await startPrometheus([metrics], withShortTimes);
+  const end = new AbortController();
+  const load = Array.from({ length: 10 }, () => deletePlants(calls, end.signal, () => token));
+  const series = "http_server_request_duration_seconds_count";
+  await expect.poll(() => prometheus.valueOf(`sum(rate(${series}[5s]))`)).toBeGreaterThan(0);
+  expect(await prometheus.valueOf(`sum(rate(${series}{error_type!=""}[5s]))`)).toBe(Number.NaN);
+  await outage.begin();
+  const failing = `sum(rate(${series}{error_type="unavailable"}[10s])) / sum(rate(${series}[10s]))`;
+  await expect.poll(() => prometheus.valueOf(failing), { timeout: 60_000 }).toBeGreaterThan(0.99);
+  const paged = async (): Promise<readonly unknown[]> =>
+    (await prometheus.firing()).map(({ labels }) => labels["alertname"]);
+  await expect.poll(paged, { timeout: 60_000 }).toContain("PlantstoreErrors");
+  end.abort();
+  await Promise.all(load);
+});

@@ -10,15 +10,15 @@ import { blocksRunBy } from "../../support/docs/page-blocks.ts";
 import { startPostgres } from "../../support/plants/postgres-server.ts";
 import { openShell } from "../../support/process/shell.ts";
 
-// The commands of docs/how-to/run-in-production.md, in their order, in one shell, against a PostgreSQL with TLS. Replaced
-// are hosts, by the loopback, and ports, by free ones.
+// Runs the commands of docs/how-to/run-in-production.md in their order in one shell, with a PostgreSQL with TLS. Hosts are
+// replaced by the loopback address, and ports by free ones.
 
 const timeout = 300_000;
 
 const [createDatabase, writeSettings, createTables, createToken, start, deletePlant, alert, rotate, backUp, restore] =
   blocksRunBy("test/suites/prometheus/run-in-production.test.ts").map(({ text }) => text);
 
-/** Writes an executable file `plantstore` that node can be given as a program, too. */
+/** Writes an executable file `plantstore`, which node can run as well. */
 function installCommand(folder: TempFolder): void {
   mkdirSync(folder.file("bin"));
   const main = JSON.stringify(join(projectFolder, "src/command/main.ts"));
@@ -26,7 +26,7 @@ function installCommand(folder: TempFolder): void {
   symlinkSync(process.execPath, folder.file("bin/node"));
 }
 
-/** Copies the files of deploy/prometheus, with another target, which is scraped every second. */
+/** Copies the files of deploy/prometheus with another target, which is scraped every second. */
 function copyPrometheusFiles(folder: TempFolder, metricsPort: number): void {
   mkdirSync(folder.file("deploy/prometheus"), { recursive: true });
   const scrape = readFileSync(join(deployedFolder, "prometheus.yml"), "utf8");

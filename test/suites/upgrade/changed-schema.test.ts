@@ -14,7 +14,7 @@ beforeAll(async () => {
 }, timeout);
 afterAll(() => postgres[Symbol.asyncDispose]());
 
-/** A store, and how its schema gets another version. */
+/** A store, and how to change the version of its schema. */
 interface Store {
   readonly url: string;
   readonly setVersion: (version: number) => Promise<void>;
@@ -47,7 +47,7 @@ const says =
   "its schema has version 3, which requires a release of schema version 2 or newer, " +
   "and this release has schema version 1: use a newer release";
 
-test.each(stores)("each command refuses a schema of $name that is too new", { timeout }, async ({ create }) => {
+test.each(stores)("each command rejects a schema of $name that is too new", { timeout }, async ({ create }) => {
   using folder = createTempFolder();
   const { url, setVersion } = await create(folder);
   const environment = { DATABASE_URL: url, PLANTSTORE_TOKENS: token, PORT: "0" };
@@ -60,7 +60,7 @@ test.each(stores)("each command refuses a schema of $name that is too new", { ti
 });
 
 test.each(stores)(
-  "a server on $name is not ready while its schema is too new, and says so",
+  "a server on $name is not ready while its schema is too new, and logs why",
   { timeout },
   async ({ create }) => {
     using folder = createTempFolder();
@@ -69,25 +69,25 @@ test.each(stores)(
     await runCommand(["migrate"], environment);
     await using server = startCommandLine(["serve"], folder.path, environment);
     const [, port = ""] = await server.find(/"port":(\d+)/);
-    const ask = async (path: string, method = "GET"): Promise<string> => {
+    const fetchText = async (path: string, method = "GET"): Promise<string> => {
       const headers = { authorization: `Bearer ${token}` };
       const response = await fetch(`http://127.0.0.1:${port}${path}`, { method, headers });
       return `${response.status} ${await response.text()}`;
     };
     const ready = '200 {"status":"ready"}';
-    expect(await ask("/readyz")).toBe(ready);
-    // An expanded schema is served.
+    expect(await fetchText("/readyz")).toBe(ready);
+    // The server uses an expanded schema.
     await setVersion(2);
-    expect(await ask("/plants/7", "DELETE")).toMatch(/^400 \{"error":5,/);
+    expect(await fetchText("/plants/7", "DELETE")).toMatch(/^400 \{"error":5,/);
     await setVersion(3);
     await expect
-      .poll(() => ask("/readyz"), { timeout: 20_000 })
+      .poll(() => fetchText("/readyz"), { timeout: 20_000 })
       .toBe('503 {"status":"not ready","obstacles":["store"]}');
-    expect(await ask("/plants/7", "DELETE")).toMatch(/^400 \{"error":14,/);
+    expect(await fetchText("/plants/7", "DELETE")).toMatch(/^400 \{"error":14,/);
     await server.find(new RegExp(`"problem":"[^"]*: ${says}"`));
     await setVersion(2);
-    await expect.poll(() => ask("/readyz"), { timeout: 20_000 }).toBe(ready);
-    expect(await ask("/plants/7", "DELETE")).toMatch(/^400 \{"error":5,/);
+    await expect.poll(() => fetchText("/readyz"), { timeout: 20_000 }).toBe(ready);
+    expect(await fetchText("/plants/7", "DELETE")).toMatch(/^400 \{"error":5,/);
     server.process.kill("SIGTERM");
     expect(await server.end()).toBe(0);
   },

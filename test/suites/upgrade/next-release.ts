@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { ProjectCopy } from "../../../tools/mutants/project-copy.ts";
 import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";
 
-/** The step that the next release adds to each store: it expands the schema, so that this release can use the result. */
+/** The step that the next release adds to each store. It expands the schema, so that this release can use the result. */
 const steps = [
   {
     file: "src/stores/postgres/schema/migrations.ts",
@@ -35,7 +35,7 @@ export interface Releases extends Disposable {
   readonly next: string;
 }
 
-/** Makes the next release of a copy of the project. */
+/** Creates the next release from a copy of the project. */
 export function makeReleases(): Releases {
   const folder = mkdtempSync(join(tmpdir(), "releases-"));
   const copy = new ProjectCopy(projectFolder);

@@ -9,15 +9,15 @@ import { openGrpcCaller, openRestCaller, startLoad } from "../../support/restart
 import { makeReleases, type Releases } from "./next-release.ts";
 import { openShell, type Shell } from "../../support/process/shell.ts";
 
-// The commands of docs/how-to/upgrade.md, in their order.
+// Runs the commands of docs/how-to/upgrade.md in their order.
 const [expand = "", replace = "", goBack = ""] = blocksRunBy("test/suites/upgrade/rolling-upgrade.test.ts").map(
   ({ text }) => text,
 );
 
 const token = "token-of-the-upgrade-test";
-/** More than are deleted in any run. */
+/** More plants than any run deletes. */
 const plants = 200_000;
-/** Calls that are answered between two steps, so that every step meets the load. */
+/** The responses between two steps, so that each step happens under load. */
 const callsPerStep = 100;
 const timeout = 300_000;
 const tooOld =
@@ -34,7 +34,7 @@ afterAll(async () => {
   await postgres[Symbol.asyncDispose]();
 });
 
-/** Runs a command of a release to its end, and returns what it has printed. */
+/** Runs a command of a release, and returns its output. */
 async function run(command: string, args: readonly string[], environment: Record<string, string>): Promise<string> {
   const { exitCode, stdout, stderr } = await runProgram(command, args, { environment });
   expect(exitCode, stderr).toBe(0);
@@ -47,13 +47,13 @@ const stores: readonly { name: string; urlIn: (folder: TempFolder) => Promise<st
 ];
 
 describe.each(stores)("two servers on $name", ({ urlIn }) => {
-  test("are upgraded one by one and go back, and no call fails", { timeout }, async () => {
+  test("are upgraded one by one and downgraded, without failed calls", { timeout }, async () => {
     using folder = createTempFolder();
     const environment = {
       ...compileCache,
       DATABASE_URL: await urlIn(folder),
       PLANTSTORE_TOKENS: token,
-      // Ten times as long as the balancer takes to notice.
+      // Ten times as long as the balancer takes to detect it.
       PLANTSTORE_DRAIN_DELAY_MS: "500",
       OLD: releases.old,
       NEW: releases.next,
@@ -78,7 +78,7 @@ describe.each(stores)("two servers on $name", ({ urlIn }) => {
       await expect.poll(load.answered).toBeGreaterThan(before + callsPerStep);
     };
 
-    // The new release uses no schema of the old one, and changes it by nothing but `migrate`.
+    // The new release rejects the schema of the old one, which only `migrate` changes.
     for (const command of ["check", "export", "serve"]) {
       const { exitCode, stderr } = await runProgram(releases.next, [command], { environment });
       expect({ exitCode, stderr }).toEqual({ exitCode: 1, stderr: expect.stringContaining(tooOld) });
@@ -94,19 +94,19 @@ describe.each(stores)("two servers on $name", ({ urlIn }) => {
     );
     for (const shell of shells) await underLoad(shell, replace);
     for (const shell of shells) await underLoad(shell, goBack);
-    // And forward again, on a schema that is there already.
+    // Upgrades again, with the schema already migrated.
     await underLoad(operator, expand);
     for (const shell of shells) await underLoad(shell, replace);
 
     const { failed, answered, deleted, unprocessed } = await load.stop();
     expect(failed).toEqual([]);
-    // Every plant was there, and each has been deleted once.
+    // All plants existed, and each was deleted once.
     expect(deleted).toBe(answered);
     const records = (await run(releases.next, ["deletions"], environment)).trimEnd().split("\n");
     expect(records).toHaveLength(deleted);
     const steps = 2 + 3 * shells.length;
     expect(answered).toBeGreaterThan(steps * callsPerStep);
-    // Each restart may cross one call on each connection of gRPC.
+    // Each restart may race with one call on each gRPC connection.
     expect(unprocessed).toBeLessThanOrEqual(2 * 3 * shells.length);
   });
 });

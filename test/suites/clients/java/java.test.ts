@@ -5,7 +5,7 @@ import { describeExample } from "../../../support/clients/example-client.ts";
 import { buildJavaClient } from "../../../support/clients/built-clients.ts";
 import { hasProgram } from "../../../../packages/testing/src/process/tools-folder.ts";
 
-/** Java takes the authorities of the system out of a store of its own. */
+/** Java reads trusted authorities from its own trust store. */
 async function trusting(authorityFile: string): Promise<Readonly<Record<string, string>>> {
   const store = ["-keystore", `${authorityFile}.p12`, "-storepass", "changeit"];
   await buildStep("keytool", ["-importcert", "-noprompt", "-alias", "authority", "-file", authorityFile, ...store]);

@@ -1,11 +1,11 @@
-// Deletes plants over REST with openapi-fetch and the types that openapi-typescript makes of openapi.json.
+// Deletes plants over REST with openapi-fetch and the types that openapi-typescript generates from openapi.json.
 import createClient from "openapi-fetch";
 import { readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { getCACertificates, setDefaultCACertificates } from "node:tls";
 import type { paths } from "./openapi.d.ts";
 
-// The number of DEADLINE_EXCEEDED. Here it is the client that gives up.
+// The number of DEADLINE_EXCEEDED, when the client times out.
 const deadlineExceeded = 4;
 
 const [, , authority = "", trusted] = process.argv;

@@ -5,9 +5,9 @@ for await (const line of createInterface(process.stdin)) {
   const [method = "", url = "", contentType = "", bytes] = line.split(" ");
   try {
     const body = Buffer.alloc(Number(bytes), " ");
-    const answer = await fetch(url, { method, body, headers: { "content-type": contentType } });
-    await answer.bytes();
-    console.log(answer.status);
+    const response = await fetch(url, { method, body, headers: { "content-type": contentType } });
+    await response.bytes();
+    console.log(response.status);
   } catch (error) {
     console.log(error instanceof Error ? error.cause : error);
   }

@@ -12,12 +12,12 @@ import {
 import { buildLimitMs, buildStep } from "../../../../packages/testing/src/process/build-step.ts";
 import { hasProgram, toolsFolder } from "../../../../packages/testing/src/process/tools-folder.ts";
 
-// Bodies that HTTP/1.1 refuses before they are there: the answer arrives, whenever the client looks for it.
+// Requests over HTTP/1.1 that are refused before their body has arrived: the client gets the response in any case.
 
-/** A program that sends the bodies which the lines of its input name, and prints a line for each: the status, or what went wrong. */
+/** A program that sends a body for each line of its input, and prints the status or the error. */
 interface Client {
   readonly name: string;
-  /** What must be on PATH. */
+  /** The programs that must be on PATH. */
   readonly needs: readonly string[];
   readonly build?: readonly [string, ...string[]];
   readonly command: readonly [string, ...string[]];
@@ -66,8 +66,8 @@ const rows = [
 
 const times = 8;
 
-/** Eight bodies of 32 MiB, by a program that has to start a virtual machine on a busy computer, in ms. */
-const answersLimitMs = 240_000;
+/** The time limit for eight bodies of 32 MiB, sent by a program with a virtual machine on a busy computer, in ms. */
+const responsesLimitMs = 240_000;
 
 const refuse = (): never => {
   throw new ConnectError("who are you?", Code.Unauthenticated);
@@ -83,7 +83,7 @@ function describeRefusals({ build, command }: Client): void {
   }, buildLimitMs);
   afterAll(() => Promise.all([open, closed].map((greenhouse) => greenhouse[Symbol.asyncDispose]())));
 
-  test.each(rows)("is told $httpStatus of $what of $mebibytes MiB", async (row) => {
+  test.each(rows)("gets status $httpStatus for $what of $mebibytes MiB", async (row) => {
     const { port } = (row.admitted ? open : closed).address;
     const line = `${row.method} http://127.0.0.1:${String(port)}${row.path} ${row.type} ${String(row.mebibytes * mebibyte)}\n`;
     const child = spawn(command[0], command.slice(1), { stdio: ["pipe", "pipe", "inherit"] });
@@ -100,5 +100,5 @@ function describeRefusals({ build, command }: Client): void {
 
 for (const client of clients) {
   const has = client.needs.every(hasProgram);
-  describe.runIf(has)(client.name, { timeout: answersLimitMs }, () => describeRefusals(client));
+  describe.runIf(has)(client.name, { timeout: responsesLimitMs }, () => describeRefusals(client));
 }

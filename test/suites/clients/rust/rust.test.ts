@@ -5,8 +5,7 @@ import { buildRustClient, cargoTarget } from "../../../support/clients/built-cli
 import { hasProgram } from "../../../../packages/testing/src/process/tools-folder.ts";
 
 describe.runIf(hasProgram("cargo"))("Rust", () => {
-  // tonic says CANCELLED of a deadline that it has watched itself. The server, which watches it
-  // too, may be the first to say so.
+  // tonic reports CANCELLED when its own timer of the deadline fires first, and otherwise the error of the server.
   describeClient({
     name: "tonic",
     build: () => buildRustClient(),

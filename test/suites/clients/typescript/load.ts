@@ -1,10 +1,10 @@
 import type { Outcome } from "./script.ts";
 
-/** The RPCs of the stream service, as a client has them. */
+/** The RPCs of the stream service in a client. */
 export interface Streams {
   readonly echo: (pieces: AsyncIterable<Piece>) => AsyncIterable<Piece>;
   readonly count: (pieces: number) => AsyncIterable<Piece>;
-  /** What a stream came to that ended with an error. */
+  /** Returns the outcome of a stream that failed. */
   readonly outcomeOf: (error: unknown) => Outcome;
 }
 
@@ -13,13 +13,13 @@ interface Piece {
   readonly content: Uint8Array;
 }
 
-/** Calls that are under way at once. */
+/** The number of concurrent calls. */
 const callers = 64;
 
-/** The content of each piece that is sent. */
+/** The content of each message that is sent. */
 const content = new Uint8Array(64 * 1024);
 
-/** Deletes plants 1, 2, 3 … for some seconds, and prints how often which outcome was told; "#" stands for the plant. */
+/** Deletes plants 1, 2, 3 … for some seconds, and prints the number of each outcome; "#" stands for the plant. */
 export async function callFor(seconds: number, deletePlant: (id: bigint) => Promise<Outcome>): Promise<void> {
   const counts = new Counts();
   let ids = 0n;
@@ -29,7 +29,7 @@ export async function callFor(seconds: number, deletePlant: (id: bigint) => Prom
     const { code, message } = await deletePlant(id);
     counts.add(`${code} ${message.replace(String(id), "#")}`);
   };
-  // Some clients would open a connection for each call that finds none.
+  // Some clients would open a connection for each call while there is none.
   await callOne();
   const untilMs = performance.now() + seconds * 1000;
   const caller = async (): Promise<void> => {
@@ -39,7 +39,7 @@ export async function callFor(seconds: number, deletePlant: (id: bigint) => Prom
   counts.print();
 }
 
-/** Sends pieces, reads what comes back meanwhile, and prints how many pieces of which size came, and how it ended. */
+/** Sends messages, reads those that come back, and prints the number of messages by size and the outcome. */
 export async function echo(pieces: number, streams: Streams): Promise<void> {
   const send = async function* (): AsyncIterable<Piece> {
     for (let number = 0; number < pieces; number++) yield { number, content };
@@ -47,7 +47,7 @@ export async function echo(pieces: number, streams: Streams): Promise<void> {
   await read(streams.echo(send()), streams);
 }
 
-/** Asks for pieces, and prints the same. */
+/** Requests messages, and prints the same. */
 export async function count(pieces: number, streams: Streams): Promise<void> {
   await read(streams.count(pieces), streams);
 }
@@ -55,11 +55,13 @@ export async function count(pieces: number, streams: Streams): Promise<void> {
 async function read(pieces: AsyncIterable<Piece>, { outcomeOf }: Streams): Promise<void> {
   const counts = new Counts();
   let outcome: Outcome = { code: 0, message: "" };
-  let wanted = 0;
+  let expected = 0;
   try {
     for await (const piece of pieces) {
-      counts.add(piece.number === wanted ? `${piece.content.length} bytes` : `number ${piece.number} for ${wanted}`);
-      wanted++;
+      counts.add(
+        piece.number === expected ? `${piece.content.length} bytes` : `number ${piece.number} for ${expected}`,
+      );
+      expected++;
     }
   } catch (error) {
     outcome = outcomeOf(error);
@@ -68,16 +70,16 @@ async function read(pieces: AsyncIterable<Piece>, { outcomeOf }: Streams): Promi
   counts.print();
 }
 
-/** How often something was seen. */
+/** Counts of texts. */
 class Counts {
   readonly #counts = new Map<string, number>();
 
-  add(seen: string): void {
-    const text = seen.trim();
+  add(result: string): void {
+    const text = result.trim();
     this.#counts.set(text, (this.#counts.get(text) ?? 0) + 1);
   }
 
-  /** Prints a line for each, and an empty one behind the last. */
+  /** Prints a line for each text, and an empty line. */
   print(): void {
     for (const [text, times] of this.#counts) console.log(`${times} ${text}`);
     console.log("");

@@ -1,4 +1,4 @@
-// Deletes plants with the stub that proto-loader makes for grpc-js when the program starts.
+// Deletes plants with the stub that proto-loader creates for grpc-js at the start of the program.
 import { makeGenericClientConstructor, type ServiceClientConstructor } from "@grpc/grpc-js";
 import { load } from "@grpc/proto-loader";
 import { Readable } from "node:stream";
@@ -9,16 +9,16 @@ import { authority, run } from "./script.ts";
 const folders = ["proto", "packages/gateway/proto", "packages/testing/proto"];
 const definition = await load(["plantstore/v1/plant_service.proto", "streams/v1/stream_service.proto"], {
   includeDirs: folders.map((folder) => fileURLToPath(new URL(`../../../../${folder}`, import.meta.url))),
-  // An int64 as a number would lose digits.
+  // An int64 would lose digits as a number.
   longs: String,
-  // Otherwise a field with its zero is left out.
+  // Otherwise fields with their default value are omitted.
   defaults: true,
 });
 
 function stubOf(name: string): ServiceClientConstructor {
   const service = definition[name];
-  // Messages and enums have a format, services have not.
-  if (service === undefined || "format" in service) throw new Error(`the protos have no ${name}`);
+  // Messages and enums have a format, services do not.
+  if (service === undefined || "format" in service) throw new Error(`the definitions have no service ${name}`);
   return makeGenericClientConstructor(service, name);
 }
 

@@ -1,7 +1,7 @@
 import { createInterface } from "node:readline";
 import { callFor, count, echo, type Streams } from "./load.ts";
 
-/** Where the server is. */
+/** The address of the server. */
 export const authority: string = process.argv[2] ?? "";
 
 /** The file of the authority to trust; `undefined` for cleartext. */
@@ -10,20 +10,20 @@ export const trusted: string | undefined = process.argv[3];
 /** The base URL of the server. */
 export const url: string = `${trusted === undefined ? "http" : "https"}://${authority}`;
 
-/** One call: the plant, the credential as header fields, and how long to wait. */
+/** One call: the plant, the credential as header fields, and the timeout. */
 export interface Call {
   readonly id: bigint;
   readonly header: Readonly<Record<string, string>>;
   readonly timeoutMs: number | undefined;
 }
 
-/** What a call came to: the number of a gRPC code, and a message. */
+/** The outcome of a call: the number of a gRPC code, and a message. */
 export interface Outcome {
   readonly code: number;
   readonly message: string;
 }
 
-/** Does what the lines of the standard input say, and prints the outcome; see `ClientProgram`. */
+/** Runs the commands on standard input, and prints their outcomes; see `ClientProgram`. */
 export async function run(deletePlant: (call: Call) => Promise<Outcome>, streams?: Streams): Promise<void> {
   for await (const line of createInterface(process.stdin)) {
     const [what = "", token = "-", amount = "-"] = line.split(" ");

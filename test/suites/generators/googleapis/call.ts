@@ -1,4 +1,4 @@
-// Calls every operation that needs nothing but names by a client of openapi-generator, and prints how many there are.
+// Calls all operations that require only names with a client of openapi-generator, and prints their number.
 import { readFileSync } from "node:fs";
 
 const [, , code = "", document = "", basePath] = process.argv;

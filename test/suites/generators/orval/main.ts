@@ -4,12 +4,12 @@ const [shelf, book] = ["green", "moss"];
 const titles = (books: catalog.Book[] = []): string => books.map(({ title }) => title).join(" ");
 const moss = { title: "Moss", serial: "9007199254740993", cover: "AAH+", labels: { soil: "damp" }, author: "Flora" };
 
-/** Returns the data of an answer with 200, and throws any other. */
+/** Returns the data of a response with status 200, and throws others. */
 function ok<Answer extends { readonly status: unknown; readonly data: unknown }>(
-  answer: Answer,
+  response: Answer,
 ): Extract<Answer, { readonly status: 200 }>["data"] {
-  if (answer.status !== 200) throw new Error(JSON.stringify(answer));
-  return answer.data as Extract<Answer, { readonly status: 200 }>["data"];
+  if (response.status !== 200) throw new Error(JSON.stringify(response));
+  return response.data as Extract<Answer, { readonly status: 200 }>["data"];
 }
 
 const created = ok(await catalog.catalogCreateBook(shelf, moss, { bookId: book }));
