@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { projectFolder } from "../../packages/testing/src/process/child-program.ts";
 import { sourceFiles } from "../../packages/testing/src/source-files.ts";
 
-/** The folders of the source code, by the names that docs/explanation/architecture.md has for them. */
+/** The folders of the source code, by their names in docs/explanation/architecture.md. */
 export const sourceFolders: Readonly<Record<string, string>> = {
   plantstore: "src",
   ...Object.fromEntries(
@@ -13,14 +13,14 @@ export const sourceFolders: Readonly<Record<string, string>> = {
   ),
 };
 
-/** Returns the files of all source code, without generated ones, as `gateway/serve/serve.ts`. */
+/** Returns all source files without generated ones, such as `gateway/serve/serve.ts`. */
 export function allSourceFiles(): string[] {
   return Object.entries(sourceFolders).flatMap(([name, folder]) =>
     sourceFiles(join(projectFolder, folder)).map((file) => `${name}/${file}`),
   );
 }
 
-/** Returns where a file of {@link allSourceFiles} is. */
+/** Returns the path of a file of {@link allSourceFiles}. */
 export function sourcePath(file: string): string {
   const [name = "", ...rest] = file.split("/");
   return join(projectFolder, sourceFolders[name] ?? name, ...rest);

@@ -6,23 +6,23 @@ import { waitLimitMs } from "../../../packages/testing/src/deadline.ts";
 import { startProgram } from "../../../packages/testing/src/process/command-line.ts";
 import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
 
-/** A program that balances, and its configuration. */
+/** A load balancer and its configuration. */
 export interface BalancerProgram {
   readonly file: string;
   readonly args: readonly string[];
-  /** A file of its folder, with which it is started. */
+  /** The configuration file in its folder. */
   readonly config: { readonly name: string; readonly text: string };
-  /** The ports of loopback that it is to listen on. */
+  /** The ports of loopback on which it listens. */
   readonly ports: readonly number[];
 }
 
-// Debian keeps daemons where only root's PATH leads.
+// Debian installs daemons in a folder that only root has on PATH.
 const daemonsPath = ["/usr/sbin", process.env["PATH"]].join(delimiter);
 
-/** Milliseconds between two attempts to connect. */
+/** The interval of attempts to connect, in ms. */
 const connectEveryMs = 20;
 
-/** Starts a balancer of another maker, and resolves once it listens on all its ports. Dispose of it with `await using`. */
+/** Starts a load balancer, and resolves when it listens on all its ports. Dispose of it with `await using`. */
 export async function startBalancerProcess({ file, args, config, ports }: BalancerProgram): Promise<AsyncDisposable> {
   await using starting = new AsyncDisposableStack();
   const folder = starting.use(createTempFolder());
@@ -32,7 +32,8 @@ export async function startBalancerProcess({ file, args, config, ports }: Balanc
   for (const port of ports) {
     while (!(await isListening(port))) {
       const hasEnded = program.process.exitCode !== null || program.process.signalCode !== null;
-      if (hasEnded || performance.now() > untilMs) throw new Error(`${file} does not listen:\n${program.stderr()}`);
+      if (hasEnded || performance.now() > untilMs)
+        throw new Error(`${file} exited or did not listen in time:\n${program.stderr()}`);
       await pause(connectEveryMs);
     }
   }

@@ -3,21 +3,21 @@ import { openPython } from "../../../packages/testing/src/process/python.ts";
 import { freePort } from "../../../packages/testing/src/process/free-port.ts";
 import { type BalancerProgram, startBalancerProcess } from "./balancer-process.ts";
 
-/** A balancer in front of one server, which it calls over the version of HTTP in which it is called. */
+/** A load balancer in front of one server, which forwards requests over the same version of HTTP. */
 export interface HttpBalancer extends AsyncDisposable {
   readonly ports: HttpPorts;
 }
 
-/** The ports on loopback for either version, both without TLS; HTTP/2 with prior knowledge. */
+/** The ports on loopback for each version, both without TLS; HTTP/2 with prior knowledge. */
 interface HttpPorts {
   readonly "1.1": number;
   readonly "2": number;
 }
 
-/** The balancers that are tried, in the versions that `.ci/install-tools` and pip install. */
+/** The tested load balancers, in the versions that `.ci/install-tools` and pip install. */
 export const httpBalancers: readonly {
   readonly name: string;
-  /** Starts one in front of a port of loopback. The first start may have to install it. */
+  /** Starts one in front of a port of loopback. The first start may install it. */
   readonly start: (serverPort: number) => Promise<HttpBalancer>;
 }[] = [
   { name: "HAProxy", start: (serverPort) => startHttpBalancer(serverPort, haproxy) },
@@ -46,7 +46,7 @@ function haproxy(ports: HttpPorts, serverPort: number): Program {
   const text = `
 defaults
     mode http
-    # Else it waits for the response to a client that has left.
+    # Otherwise it waits for the response after the client has disconnected.
     option abortonclose
     timeout connect 5s
     timeout client 1m
@@ -63,13 +63,13 @@ listen http2
   return { file: "haproxy", args: ["-db", "-f", "haproxy.cfg"], config: { name: "haproxy.cfg", text } };
 }
 
-// It has HTTP/2 to a server for gRPC alone.
+// nginx uses HTTP/2 to a server only for gRPC.
 function nginx(ports: HttpPorts, serverPort: number): Program {
   const folders = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map((each) => `${each}_temp_path ${each};`);
   const toHttp1 = `proxy_pass http://127.0.0.1:${serverPort}; proxy_http_version 1.1; proxy_set_header Connection "";`;
   const text = `
 daemon off;
-# One process, with which all ends.
+# A single process, so that stopping it stops everything.
 master_process off;
 pid nginx.pid;
 events {}
@@ -111,7 +111,7 @@ function envoy(ports: HttpPorts, serverPort: number, file: string): Program {
             typed_config: {
               "@type": `${extensions}.filters.network.http_connection_manager.v3.HttpConnectionManager`,
               stat_prefix: "http",
-              // Calls here take as long as they like.
+              // No timeout.
               route_config: {
                 virtual_hosts: [
                   {
@@ -149,7 +149,7 @@ function envoy(ports: HttpPorts, serverPort: number, file: string): Program {
       clusters: [cluster("1.1", "http_protocol_options"), cluster("2", "http2_protocol_options")],
     },
   });
-  // JSON is YAML, too.
+  // JSON is valid YAML.
   const args = ["--config-path", "envoy.yaml", "--concurrency", "1", "--log-level", "error", "--use-dynamic-base-id"];
   return { file, args, config: { name: "envoy.yaml", text } };
 }

@@ -3,7 +3,7 @@ import { connect } from "node:net";
 import type { HttpVersion } from "../../../packages/testing/src/carriers/exchange.ts";
 import { within } from "../../../packages/testing/src/deadline.ts";
 
-/** A request of clients that leave before its response is complete. */
+/** A request that clients cancel before its response is complete. */
 export interface LeftRequest {
   readonly httpMethod: "DELETE" | "GET" | "POST";
   readonly path: string;
@@ -11,15 +11,15 @@ export interface LeftRequest {
   readonly body?: Uint8Array;
 }
 
-/** Clients that have sent a request each, and take no more of its response than the first bytes. */
+/** Clients that have sent a request each, and read only the first bytes of its response. */
 export interface LeavingClients extends Disposable {
-  /** Resolves once each has the beginning of its response. */
+  /** Resolves when each client has the beginning of its response. */
   begun(): Promise<unknown>;
-  /** Has all leave: over HTTP/1.1 half of them by FIN and half by RST, over HTTP/2 by CANCEL and by closing the connection. */
+  /** Cancels all requests: half of them by FIN and half by RST over HTTP/1.1, by CANCEL and by closing the connection over HTTP/2. */
   leave(): void;
 }
 
-/** Sends requests, half of them in each of the ways in which clients leave. */
+/** Sends requests, half of them for each way to cancel. */
 export function openLeavingClients(
   version: HttpVersion,
   port: number,
@@ -48,7 +48,7 @@ interface LeavingClient {
 function openHttp1(port: number, { httpMethod, path, header, body }: LeftRequest, resets: boolean): LeavingClient {
   const { promise: begun, resolve } = Promise.withResolvers<void>();
   const socket = connect(port, "127.0.0.1");
-  // Nobody reads it further, so that what comes next fills the buffers on its way.
+  // Stops reading, so that further data fills the buffers on the way.
   socket.once("data", () => {
     socket.pause();
     resolve();
@@ -80,7 +80,7 @@ function openHttp2(port: number, requests: readonly LeftRequest[], cancels: bool
     leave: () => {
       if (!cancels) return session.destroy();
       for (const stream of streams) stream.close(constants.NGHTTP2_CANCEL);
-      // Once they are reset.
+      // After they are reset.
       session.close();
     },
   };

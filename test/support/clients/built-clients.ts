@@ -15,7 +15,7 @@ import {
   testProtoFolder,
 } from "./client-recipe.ts";
 
-/** Builds once, however often it is asked. */
+/** Returns a function that builds only on its first call. */
 function once<Built>(build: () => Promise<Built>): () => Promise<Built> {
   let built: Promise<Built> | undefined;
   return () => (built ??= build());
@@ -31,7 +31,7 @@ const buildGo = once(async () => {
   return folder;
 });
 
-/** Builds one of {@link goClients}; what an earlier call has made is taken. */
+/** Builds one of {@link goClients}, unless an earlier call has built it. */
 export async function buildGoClient(name: string): Promise<ClientProgram> {
   return { command: [join(await buildGo(), "bin", name)] };
 }
@@ -50,12 +50,12 @@ const buildJava = once(async () => {
   return [classes, libraries].join(delimiter);
 });
 
-/** Builds the program of `test/suites/clients/java/`; what an earlier call has made is taken. */
+/** Builds the program of `test/suites/clients/java/`, unless an earlier call has built it. */
 export async function buildJavaClient(): Promise<ClientProgram> {
   return { command: ["java", "-cp", await buildJava(), "plantstore.client.Main"] };
 }
 
-/** The definitions that grpcio's stub is made of; it needs those that are imported too. */
+/** The definitions from which grpcio's stub is generated, including imported ones. */
 const grpcioDefinitions = [
   "google/api/annotations.proto",
   "google/api/http.proto",
@@ -77,18 +77,18 @@ const generatePython = once(async () => {
   return { folder, python };
 });
 
-/** Makes what a program of `test/suites/clients/python/` needs; what an earlier call has made is taken. */
+/** Prepares the programs of `test/suites/clients/python/`, unless an earlier call has. */
 export async function buildPythonClient(program: string): Promise<ClientProgram> {
   const { folder, python } = await generatePython();
   return { command: [python, program], folder };
 }
 
-/** Where cargo puts what it compiles: the same crates for every client. */
+/** The target folder of cargo, which all clients share because they use the same crates. */
 export const cargoTarget: string = join(toolsFolder("client-rust"), "target");
 
 const buildRust = once(async () => {
   const folder = layOutRecipe("rust");
-  // The same crates, locked once.
+  // The same crates, so one lock file suffices.
   const lock = readFileSync(join(projectFolder, "examples/clients/rust/Cargo.lock"), "utf8");
   writeFileSync(join(folder, "Cargo.lock"), lock.replace("plantstore-example", "plantstore-test-client"));
   const output = ["--as-file-descriptor-set", "-o", "definitions.binpb"];
@@ -97,7 +97,7 @@ const buildRust = once(async () => {
   return join(cargoTarget, "debug");
 });
 
-/** Builds the program of `test/suites/clients/rust/`; what an earlier call has made is taken. */
+/** Builds the program of `test/suites/clients/rust/`, unless an earlier call has built it. */
 export async function buildRustClient(): Promise<ClientProgram> {
   return { command: [join(await buildRust(), "plantstore-test-client")] };
 }

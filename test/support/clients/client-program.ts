@@ -5,14 +5,14 @@ import { within } from "../../../packages/testing/src/deadline.ts";
 import type { TestPlantServer } from "../server/plant-server.ts";
 
 /**
- * A program made with a generated client, in whatever language.
+ * A program with a generated client, in any language.
  *
- * It takes as arguments where the server is (`localhost:8080`) and, for TLS, the file of the authority to
- * trust. For each line of its input, `<id> <token> <deadline in ms>` with `-` for none, it deletes the plant
- * and writes one line: the number of the gRPC status code, and behind a space the message of an error.
+ * Its arguments are the address of the server (`localhost:8080`) and, for TLS, the file of the authority to trust. For each
+ * line of its input, `<id> <token> <deadline in ms>` with `-` for none, it deletes the plant and writes one line: the number
+ * of the gRPC status code and, for an error, a space and the message.
  *
- * For a line `<load> <token> <amount>` it puts a {@link Load} on the server, and writes a line `<times> <outcome>` for
- * each outcome that it saw, and an empty one behind the last; programs without streams take no loads of them.
+ * For a line `<load> <token> <amount>` it puts a {@link Load} on the server, and writes a line `<times> <outcome>` for each
+ * outcome, followed by an empty line; programs without streams do not accept loads of streams.
  */
 export interface ClientProgram {
   /** The program and its first arguments. */
@@ -21,21 +21,21 @@ export interface ClientProgram {
   readonly environment?: Readonly<Record<string, string>>;
 }
 
-/** The first line of a program that has to start a virtual machine on a busy computer, or all of a load on it, in ms. */
+/** The time limit for the first line of a program with a virtual machine, or for a load, on a busy computer, in ms. */
 export const answerLimitMs = 240_000;
 
-/** Deletions of 64 callers for so many seconds, a stream of so many pieces both ways, or one of so many that only come. */
+/** Deletions by 64 callers for some seconds, a bidirectional stream of messages, or a server stream of messages. */
 export type Load = "load" | "echo" | "count";
 
-/** A program that runs. Dispose of it with `using`. */
+/** A running program. Dispose of it with `using`. */
 export interface RunningClient {
   deletePlant(id: bigint, token: string | undefined, deadlineMs?: number): Promise<string>;
-  /** Resolves to how often it saw which outcome: code and message of calls, with "#" for the plant, and the size of pieces. */
+  /** Resolves to the count of each outcome: code and message of calls, with "#" for the plant, and the size of messages. */
   load(load: Load, token: string | undefined, amount: number): Promise<Readonly<Record<string, number>>>;
   [Symbol.dispose](): void;
 }
 
-/** Starts a program with the arguments that it takes. */
+/** Starts a program with its arguments. */
 export function startClient({ command, folder, environment }: ClientProgram, args: readonly string[]): RunningClient {
   const [file, ...first] = command;
   const child = spawn(file, [...first, ...args], {
@@ -43,16 +43,16 @@ export function startClient({ command, folder, environment }: ClientProgram, arg
     env: { ...process.env, ...environment },
   });
   const lines = readLines(child);
-  const ask = async (what: string, token = "-", amount: number | "-" = "-"): Promise<string> => {
+  const send = async (what: string, token = "-", amount: number | "-" = "-"): Promise<string> => {
     child.stdin.write(`${what} ${token} ${amount}\n`);
-    return await within(lines(), `an answer of ${file}`, answerLimitMs);
+    return await within(lines(), `a response of ${file}`, answerLimitMs);
   };
   return {
-    deletePlant: (id, token, deadlineMs) => ask(String(id), token, deadlineMs),
+    deletePlant: (id, token, deadlineMs) => send(String(id), token, deadlineMs),
     load: async (load, token, amount) => {
       const counts: Record<string, number> = {};
-      // Each line is a count and what was counted, and an empty one the end.
-      for (let line = await ask(load, token, amount); line !== ""; line = await lines()) {
+      // Each line has a count and an outcome, and an empty line is the end.
+      for (let line = await send(load, token, amount); line !== ""; line = await lines()) {
         const [times = "", ...text] = line.split(" ");
         counts[text.join(" ")] = Number(times);
       }
@@ -62,7 +62,7 @@ export function startClient({ command, folder, environment }: ClientProgram, arg
   };
 }
 
-// One line of the program after the other; rejects with what it complained of when it ends before.
+// Returns a function that reads the next line of the program; rejects with the program's errors when it has exited.
 function readLines(child: ChildProcessWithoutNullStreams): () => Promise<string> {
   let complaints = "";
   child.stderr.setEncoding("utf8").on("data", (text: string) => (complaints += text));
@@ -71,7 +71,7 @@ function readLines(child: ChildProcessWithoutNullStreams): () => Promise<string>
   return async () => {
     const { done, value } = await iterator.next();
     if (done !== true) return value;
-    throw new Error(`the client ended: ${complaints}`);
+    throw new Error(`the client exited: ${complaints}`);
   };
 }
 

@@ -6,13 +6,13 @@ import { toolsFolder } from "../../../packages/testing/src/process/tools-folder.
 /** The definition from which clients are generated. */
 export const protoFolder: string = join(projectFolder, "proto");
 
-/** Definitions of Google that the others import. */
+/** The definitions of Google that the others import. */
 export const googleProtoFolder: string = join(projectFolder, "packages/gateway/proto");
 
-/** Definitions that are for tests alone. */
+/** The definitions of the tests. */
 export const testProtoFolder: string = join(projectFolder, "packages/testing/proto");
 
-/** What buf is to generate a client of: arguments for `generate` and `build`. */
+/** The arguments of buf's `generate` and `build` for the definition of the clients. */
 export const definitions: readonly string[] = [
   projectFolder,
   `--config=${join(testProtoFolder, "buf.workspace.yaml")}`,
@@ -20,16 +20,15 @@ export const definitions: readonly string[] = [
   `--path=${join(testProtoFolder, "streams")}`,
 ];
 
-/** The description of the REST interface, as users have it. */
+/** The description of the REST API that users get. */
 export const openApiFile: string = join(projectFolder, "openapi.json");
 
-/** The buf of this project; it runs the plugins of every language. */
+/** The buf of this project, which runs the plugins of all languages. */
 export const buf: string = join(projectFolder, "node_modules/.bin/buf");
 
 /**
- * Copies the recipe of a client, `test/suites/clients/<name>/`, to a folder outside of the checkout, where its code
- * is generated and compiled, and returns that folder. What an earlier run has made there stays, for compilers
- * that look at the times of files.
+ * Copies the recipe of a client, `test/suites/clients/<name>/`, to a folder outside of the checkout, where its code is
+ * generated and compiled, and returns that folder. Keeps the output of earlier runs, so that compilers skip unchanged files.
  */
 export function layOutRecipe(name: string): string {
   const folder = toolsFolder(`client-${name}`);
@@ -37,7 +36,7 @@ export function layOutRecipe(name: string): string {
   return folder;
 }
 
-/** Where the recipe of a client is. */
+/** Returns the path of the recipe of a client. */
 export function recipeFolder(name: string): string {
   return join(projectFolder, "test/suites/clients", name);
 }

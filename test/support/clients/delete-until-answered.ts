@@ -1,6 +1,6 @@
 import { type DeleteOutcome, type Plants, PlantsError } from "../../../src/client/index.ts";
 
-/** Deletes a plant, and repeats the call with its idempotency key until there is an outcome, whatever is lost on the way. */
+/** Deletes a plant, and retries the call with its idempotency key until it gets a response. */
 export async function deleteUntilAnswered(plants: Plants, id: bigint): Promise<DeleteOutcome> {
   const idempotencyKey = `key-${String(id)}`;
   for (;;) {

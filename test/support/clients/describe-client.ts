@@ -5,19 +5,19 @@ import { tokens } from "../server/plant-server.ts";
 import { type ServerPair, startServerPair } from "../server/server-pair.ts";
 import { situations } from "../plants/situation-store.ts";
 
-/** The client under test, and how it is made. */
+/** The client under test, and how to build it. */
 export interface ClientUnderTest {
   readonly name: string;
-  /** Generates and compiles it, once however often it is asked; what was made in an earlier run may be taken. */
+  /** Generates and compiles it on the first call; may use the output of an earlier run. */
   readonly build: () => Promise<ClientProgram>;
-  /** What it says when its deadline passes, if not DEADLINE_EXCEEDED. */
+  /** Its error after its deadline, if it is not DEADLINE_EXCEEDED. */
   readonly onDeadline?: RegExp;
 }
 
-/** Beyond what a double holds, so that a client that goes through one shows. */
+/** Larger than the integers of a double, so that a conversion to one is detected. */
 const longId = 2n ** 53n + 1n;
 
-/** Describes what every client must come to, whatever its language and protocol. */
+/** Describes the results that clients in all languages and protocols must get. */
 export function describeClient({ name, build, onDeadline = /^4\b/ }: ClientUnderTest): void {
   describe(name, { timeout: answerLimitMs }, () => {
     let plants: Set<bigint>;
@@ -50,7 +50,7 @@ export function describeClient({ name, build, onDeadline = /^4\b/ }: ClientUnder
       expect(await client.deletePlant(id, token)).toBe(want);
     });
 
-    test("gives up when its deadline passes", async () => {
+    test("fails when its deadline passes", async () => {
       expect(await client.deletePlant(situations.slow, tokens.good, 400)).toMatch(onDeadline);
     });
 

@@ -14,13 +14,13 @@ export interface ExampleClient {
   readonly language: string;
   /** The file of its program, whose first comment has the commands. */
   readonly program: string;
-  /** What its commands need beside PATH, such as what makes it trust an authority. */
+  /** The environment of its commands in addition to PATH, such as the authority to trust. */
   readonly environment?: (authorityFile: string) => Promise<Readonly<Record<string, string>>>;
 }
 
 const commandLine = /^[\s/!*]+((?:buf|go|python|mvn|java|cargo) .*)$/gm;
 
-/** Describes that the project does what its first comment says, and that docs/how-to/clients.md shows lines of it. */
+/** Tests the commands in the first comment of the project, and that docs/how-to/clients.md shows lines of it. */
 export function describeExample({ language, program, environment }: ExampleClient): void {
   describe(`examples/clients/${language}`, { timeout: answerLimitMs }, () => {
     const text = readFileSync(join(projectFolder, "examples/clients", language, program), "utf8");
@@ -33,13 +33,13 @@ export function describeExample({ language, program, environment }: ExampleClien
       servers = opened.use(await startServerPair(new Set([42n])));
       const folder = layOut(language);
       const settings = { PATH: path, ...(await environment?.(servers.authorityFile)) };
-      // Its standard output alone: tools tell on the other what they do.
+      // Standard output only, because tools log to standard error.
       run = (command) => buildStep("bash", ["-c", `${command} 2>/dev/null`], { folder, environment: settings });
       for (const command of commands.slice(0, -1)) await run(command);
     }, buildLimitMs);
     afterAll(() => opened.disposeAsync());
 
-    test("deletes plant 42 over TLS, and finds none over plain text behind that", async () => {
+    test("deletes plant 42 over TLS, and then gets NOT_FOUND over cleartext", async () => {
       const command = (commands.at(-1) ?? "").replace("TOKEN", tokens.good);
       const secure = command
         .replace("http:", "https:")
@@ -59,10 +59,10 @@ export function describeExample({ language, program, environment }: ExampleClien
 
 const path = [join(projectFolder, "node_modules/.bin"), process.env["PATH"]].join(delimiter);
 
-/** Copies the project to a folder of its own outside of the checkout, at the same distance from the definitions. */
+/** Copies the project to a folder outside of the checkout, with the same relative path to the definitions. */
 function layOut(language: string): string {
   const root = toolsFolder(`example-${language}`);
-  // An import that an earlier run has copied next to the definition would be there twice.
+  // Removes imports that an earlier run has copied next to the definition, which would otherwise be duplicates.
   rmSync(join(root, "proto"), { recursive: true, force: true });
   for (const part of ["proto", "packages/gateway/proto", "buf.yaml", `examples/clients/${language}`]) {
     cpSync(join(projectFolder, part), join(root, part), { recursive: true, preserveTimestamps: true });
@@ -73,6 +73,6 @@ function layOut(language: string): string {
 function documentedLines(language: string): string[] {
   const page = readFileSync(join(projectFolder, "docs/how-to/clients.md"), "utf8");
   const [, lines] = new RegExp(`^\`\`\`${language}\\n(.*?)\\n\`\`\`$`, "ms").exec(page) ?? [];
-  if (lines === undefined) throw new Error(`docs/how-to/clients.md has no lines of ${language}`);
+  if (lines === undefined) throw new Error(`docs/how-to/clients.md has no block for ${language}`);
   return lines.split("\n").map((line) => line.trim());
 }

@@ -10,25 +10,25 @@ import { projectFolder } from "../../../packages/testing/src/process/child-progr
 import { openPython } from "../../../packages/testing/src/process/python.ts";
 import { toolsFolder } from "../../../packages/testing/src/process/tools-folder.ts";
 
-/** A program of the folder that {@link layOutGenerators} has made, or of PATH, and its arguments. */
+/** A program in the folder of {@link layOutGenerators} or on PATH, with its arguments. */
 export type Step = readonly [program: string, ...args: string[]];
 
-/** A generator of clients, and how a user makes one with it. */
+/** A client generator, and how to generate a client with it. */
 export interface Generator {
   /** Its name, and that of its recipe, `test/suites/generators/<tool>/`. */
   readonly tool: string;
-  /** What it needs, as the table of docs/how-to/openapi.md has it. */
+  /** Its options, as in the table of docs/how-to/openapi.md. */
   readonly option?: string;
-  /** Generates a client into the folder `client` of the recipe, which is empty, and compiles it. */
+  /** Generates a client in the empty folder `client` of the recipe, and compiles it. */
   readonly steps: readonly Step[];
-  /** Runs the program of the recipe; a base URL is added. */
+  /** Runs the program of the recipe, with the base URL as an additional argument. */
   readonly command: Step;
 }
 
 /** The folder of the recipes. */
 const recipes = join(projectFolder, "test/suites/generators");
 
-/** Compiles the recipe of this name, in TypeScript, as it is generated. */
+/** The command that compiles a recipe in TypeScript. */
 export function typeScriptStep(name: string): Step {
   return ["tsc", "--project", name, "--typeRoots", join(projectFolder, "node_modules/@types")];
 }
@@ -53,15 +53,15 @@ export function openApiGeneratorStep(generator: string, output: string, ...prope
   return ["openapi-generator-cli", "generate", ...input, "--additional-properties", more];
 }
 
-/** Where the recipes are, outside of the checkout, and the programs that their steps name. */
+/** The folder of the recipes outside of the checkout, and the environment of their programs. */
 export interface GeneratorFolder {
   readonly folder: string;
   readonly environment: Readonly<Record<string, string>>;
 }
 
 /**
- * Copies `test/suites/generators/` to a folder outside of the checkout, with its packages and the description of the two
- * services, which share names of RPCs and of messages.
+ * Copies `test/suites/generators/` to a folder outside of the checkout, with its packages and the description of two
+ * services with common names of RPCs and messages.
  */
 export async function layOutGenerators(): Promise<GeneratorFolder> {
   const folder = toolsFolder("generators");
@@ -74,29 +74,29 @@ export async function layOutGenerators(): Promise<GeneratorFolder> {
   return { folder, environment: { PATH: [...own, process.env["PATH"]].join(delimiter) } };
 }
 
-/** Generates a client, compiles it, and expects its program to have seen what every client has to. */
-export async function expectWorkingClient(generator: Generator, place: GeneratorFolder): Promise<void> {
-  await buildClient(generator, place);
+/** Generates a client, compiles it, and compares the output of its program with that of all clients. */
+export async function expectWorkingClient(generator: Generator, generators: GeneratorFolder): Promise<void> {
+  await buildClient(generator, generators);
   await using server = await startCatalog();
   const [program, ...args] = generator.command;
   const url = `http://127.0.0.1:${server.address.port}`;
-  expect(await buildStep(program, [...args, url], place)).toBe(transcript);
+  expect(await buildStep(program, [...args, url], generators)).toBe(transcript);
   const page = readFileSync(join(projectFolder, "docs/how-to/openapi.md"), "utf8");
   expect(page).toContain(generator.option ?? "## Generators");
 }
 
-/** Generates a client and compiles it. Rejects with what a step wrote when it fails. */
+/** Generates a client and compiles it. Rejects with the output of the step that fails. */
 export async function buildClient(
   { tool, steps }: Pick<Generator, "tool" | "steps">,
-  place: GeneratorFolder,
+  generators: GeneratorFolder,
 ): Promise<void> {
-  const output = join(place.folder, tool, "client");
+  const output = join(generators.folder, tool, "client");
   rmSync(output, { recursive: true, force: true });
   mkdirSync(output);
-  for (const [program, ...args] of steps) await buildStep(program, args, place);
+  for (const [program, ...args] of steps) await buildStep(program, args, generators);
 }
 
-/** What each of the programs prints. */
+/** The output of all programs. */
 const transcript = `created STATE_SHELVED 9007199254740993 AAH+ damp
 pages: Moss, Fern, end
 updated Mosses Flora

@@ -21,12 +21,12 @@ export function streamIds(count: number): number[] {
   return Array.from({ length: count }, (_, i) => 2 * i + 1);
 }
 
-/** Makes frames, each from its index. */
+/** Creates frames from their indices. */
 export function times(count: number, frameOf: (i: number) => Frame): Frame[] {
   return Array.from({ length: count }, (_, i) => frameOf(i));
 }
 
-/** Opens connections one after the other and has each say something. */
+/** Opens connections one after the other, and sends something on each. */
 export async function openEach(
   count: number,
   open: (address: Address) => Promise<RawClient>,
@@ -42,10 +42,10 @@ export async function openEach(
   return clients;
 }
 
-/** Streams that are opened in one wave, well below what a connection may have open. */
+/** The number of streams in one wave, well below the limit of a connection. */
 const waveStreamsMax = 100;
 
-/** Sends what is said on streams in waves, each when the server has dealt with the one before as far as it will. */
+/** Sends frames of streams in waves, each after the server has handled the one before as far as possible. */
 export async function sendInWaves(
   server: MeasuredServer,
   client: RawClient,
@@ -59,7 +59,7 @@ export async function sendInWaves(
   }
 }
 
-/** Sends frames each in a write of its own, so that the server reads most of them apart. */
+/** Sends frames in separate writes, so that the server reads most of them separately. */
 export async function trickle(client: RawClient, frames: readonly Frame[]): Promise<void> {
   for (const each of frames) {
     client.write(frameBytes(each));
@@ -67,12 +67,12 @@ export async function trickle(client: RawClient, frames: readonly Frame[]): Prom
   }
 }
 
-/** Bytes of a header list that a server takes, by RFC 9113 §6.5.2. */
+/** The size of the largest header list that the server accepts (RFC 9113 §6.5.2). */
 const listBytesMax = 16 * 1024;
 
 /**
- * Fills a header up to the limit. With small fields, which take more memory than their text, and which differ from
- * stream to stream: equal header blocks are decoded once.
+ * Fills a header up to the limit with small fields, which take more memory than their text. They differ from stream to
+ * stream, because equal header blocks are decoded only once.
  */
 export function filled(header: readonly Field[], streamId: number): Field[] {
   const usedBytes = header.reduce((sum, [name, value]) => sum + name.length + value.length + 32, 0);
@@ -83,18 +83,18 @@ export function filled(header: readonly Field[], streamId: number): Field[] {
   return [...header, ...more];
 }
 
-/** A request over HTTP/1.1 whose header is as large as it may be. */
+/** Returns a request over HTTP/1.1 with a header of the largest allowed size. */
 export function filledRequest(line: string, ...header: readonly Field[]): string {
   const lines = filled([["host", "x"], ...header], 1).map(([name, value]) => `${name}: ${value}\r\n`);
   return `${line} HTTP/1.1\r\n${lines.join("")}\r\n`;
 }
 
-/** The header of a call of the greenhouse on HTTP/2, whose body is still to come. */
+/** Returns the header of a call of the greenhouse over HTTP/2, before its body. */
 export function greenhouseCall(streamId: number, rpc: string, ...more: readonly Field[]): Frame {
   return headersFrame(streamId, [...grpcHeader(`/greenhouse.v1.GreenhouseService/${rpc}`), ...more]);
 }
 
-/** A body in DATA frames of a size; `flags` are those of the last one. */
+/** Returns a body in DATA frames of a size; `flags` are those of the last one. */
 export function bodyFrames(streamId: number, body: Buffer, sizeBytes: number = 16_384, flags: number = 0): Frame[] {
   const count = Math.ceil(body.byteLength / sizeBytes);
   return times(count, (i) =>
@@ -102,7 +102,7 @@ export function bodyFrames(streamId: number, body: Buffer, sizeBytes: number = 1
   );
 }
 
-/** A header block in frames none of which ends it. */
+/** Returns frames of a header block without its end. */
 export function endlessBlock(streamId: number, block: Buffer): Frame[] {
   return bodyFrames(streamId, block).map(({ payload }, i) =>
     frame(i === 0 ? frameType.headers : frameType.continuation, 0, streamId, payload),

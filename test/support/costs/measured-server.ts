@@ -4,21 +4,21 @@ import { fileURLToPath } from "node:url";
 import { within } from "../../../packages/testing/src/deadline.ts";
 import type { Address } from "../../../packages/testing/src/carriers/exchange.ts";
 
-/** What the server under measurement can be asked, and what it answers. */
+/** The requests to the server under measurement, with the types of their responses. */
 export interface Answers {
-  /** Where the servers of test/suites/costs/server.ts listen. */
+  /** The addresses of the servers of test/suites/costs/server.ts. */
   readonly addresses: { readonly [name in ServerName]: Address };
-  /** The bytes of heap and buffers that are no garbage, those of the process, and what its sockets have read. */
+  /** The reachable bytes of heap and buffers, the bytes of the process, and those that its sockets have read. */
   readonly held: { readonly bytes: number; readonly residentBytes: number; readonly readBytes: number };
-  /** Waits until nothing more comes. */
+  /** Waits until the sockets are idle. */
   readonly quiet: void;
-  /** Microseconds of CPU of all its threads. */
+  /** The CPU time of all its threads, in µs. */
   readonly spent: number;
-  /** Ends whatever takes long there. */
+  /** Completes slow operations. */
   readonly release: void;
-  /** Uses up node's pool from now on, as other clients would. */
+  /** Uses up node's buffer pool from now on, like other clients would. */
   readonly usePool: void;
-  /** Waits until every connection has closed. */
+  /** Waits until all connections are closed. */
   readonly alone: void;
 }
 
@@ -27,26 +27,26 @@ export type ServerName = "plants" | "plantsOverTls" | "greenhouse" | "forwardedG
 
 export type Question = keyof Answers;
 
-/** A server in a process of its own. Dispose of it with `await using`. */
+/** A server in a separate process. Dispose of it with `await using`. */
 export interface MeasuredServer {
-  /** Where each of them listens. */
+  /** The addresses of its servers. */
   readonly addresses: Answers["addresses"];
   ask<Q extends Question>(question: Q): Promise<Answers[Q]>;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** Milliseconds that it may take to answer: to collect the garbage of hundreds of MiB on a busy machine. */
-const answerLimitMs = 60_000;
+/** The time limit of a response in ms, which includes collecting hundreds of MiB of garbage on a busy machine. */
+const responseLimitMs = 60_000;
 
 const program = fileURLToPath(new URL("../../suites/costs/server.ts", import.meta.url));
 
 /** Starts test/suites/costs/server.ts. */
 export async function startMeasuredServer(): Promise<MeasuredServer> {
   const child = fork(program, { execArgv: [], serialization: "advanced" });
-  // One question at a time: the answers come in the order of the questions.
+  // One request at a time, because responses are matched by their order.
   const ask: MeasuredServer["ask"] = async (question) => {
     child.send(question);
-    const [{ answer }] = await within(once(child, "message"), `what the server says to "${question}"`, answerLimitMs);
+    const [{ answer }] = await within(once(child, "message"), `the response to "${question}"`, responseLimitMs);
     return answer;
   };
   return {

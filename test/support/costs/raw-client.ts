@@ -19,7 +19,7 @@ export async function openRaw(address: Address): Promise<RawClient> {
   return new RawClient(socket);
 }
 
-/** Opens a connection over TLS, and resolves when the handshake is done. Any certificate will do. */
+/** Opens a connection over TLS, and resolves after the handshake. Accepts any certificate. */
 export async function openRawTls({ address, port }: Address): Promise<RawClient> {
   const socket = connectTls({ host: address, port, rejectUnauthorized: false, ALPNProtocols: ["http/1.1"] });
   await within(once(socket, "secureConnect"), "a connection over TLS");
@@ -34,18 +34,18 @@ export async function openRawHttp2(address: Address): Promise<RawClient> {
   return client;
 }
 
-/** A connection that sends bytes as fast as they are taken, and looks at what comes as little as it can. */
+/** A connection that sends bytes with backpressure, and inspects received bytes as little as possible. */
 export class RawClient implements Disposable {
   readonly socket: Socket;
   #tail: Buffer = Buffer.alloc(0);
-  #seen = 0;
-  #wanted: { readonly text: Buffer; readonly count: number; readonly seen: PromiseWithResolvers<void> } | undefined;
+  #received = 0;
+  #expected: { readonly text: Buffer; readonly count: number; readonly done: PromiseWithResolvers<void> } | undefined;
 
   constructor(socket: Socket) {
     this.socket = socket;
-    // The end of a connection shows where something is waited for.
+    // Errors are reported by whatever waits for data.
     socket.on("error", () => {});
-    socket.once("close", () => this.#wanted?.seen.reject(new Error("the server has closed the connection")));
+    socket.once("close", () => this.#expected?.done.reject(new Error("the server has closed the connection")));
   }
 
   send(...frames: readonly Frame[]): void {
@@ -56,22 +56,22 @@ export class RawClient implements Disposable {
     this.socket.write(typeof bytes === "string" ? Buffer.from(bytes, "latin1") : bytes);
   }
 
-  /** Reads what comes and throws it away. */
+  /** Reads and discards data. */
   drain(): this {
-    this.socket.on("data", (chunk: Buffer) => this.#look(chunk));
+    this.socket.on("data", (chunk: Buffer) => this.#count(chunk));
     return this;
   }
 
-  /** Waits until a text has come so many times from now on. Rejects when the connection ends before. */
+  /** Waits until a text has been received `count` times from now on. Rejects when the connection closes before. */
   async until(text: Buffer, count: number = 1): Promise<void> {
-    const seen = Promise.withResolvers<void>();
-    this.#seen = 0;
-    this.#wanted = { text, count, seen };
-    await within(seen.promise, `${count} times ${JSON.stringify(text.toString("latin1"))}`);
-    this.#wanted = undefined;
+    const done = Promise.withResolvers<void>();
+    this.#received = 0;
+    this.#expected = { text, count, done };
+    await within(done.promise, `${count} times ${JSON.stringify(text.toString("latin1"))}`);
+    this.#expected = undefined;
   }
 
-  /** Waits until the server has dealt with every frame that was sent. */
+  /** Waits until the server has handled all frames that were sent. */
   async settled(): Promise<void> {
     const mark = Buffer.from("all done");
     this.send(frame(frameType.ping, 0, 0, mark));
@@ -82,16 +82,16 @@ export class RawClient implements Disposable {
     this.socket.destroy();
   }
 
-  #look(chunk: Buffer): void {
-    if (this.#wanted === undefined) return;
-    const { text, count, seen } = this.#wanted;
+  #count(chunk: Buffer): void {
+    if (this.#expected === undefined) return;
+    const { text, count, done } = this.#expected;
     const bytes = Buffer.concat([this.#tail, chunk]);
     let from = 0;
     for (let at = bytes.indexOf(text); at >= 0; at = bytes.indexOf(text, from)) {
-      this.#seen++;
+      this.#received++;
       from = at + text.byteLength;
     }
     this.#tail = bytes.subarray(Math.max(from, bytes.byteLength - text.byteLength + 1));
-    if (this.#seen >= count) seen.resolve();
+    if (this.#received >= count) done.resolve();
   }
 }

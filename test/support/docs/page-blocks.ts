@@ -7,21 +7,21 @@ export interface PageBlock {
   readonly page: string;
   /** The line of its opening fence, from 1. */
   readonly line: number;
-  /** What stands behind the opening fence: "ts", "sh", or nothing. */
+  /** The text after the opening fence: "ts", "sh", or an empty string. */
   readonly language: string;
-  /** What is between the fences, without the last line break. */
+  /** The text between the fences, without the last line break. */
   readonly text: string;
 }
 
-/** What is done with some of the blocks. */
+/** How some of the blocks are tested. */
 interface BlockRule {
-  /** The page whose blocks these are; every page when it is left out. */
+  /** The page of the blocks. Default: all pages. */
   readonly page?: string;
-  /** Every language when it is left out. */
+  /** The language of the blocks. Default: all languages. */
   readonly language?: string;
-  /** How the block begins, where a page has several of the language. */
+  /** The start of the block, if a page has several of the language. */
   readonly start?: string;
-  /** The test that runs it as it reads it from the page; or why none does. */
+  /** The test that reads it from the page and runs it, or why no test does. */
   readonly run: { readonly by: string } | { readonly not: string };
 }
 
@@ -30,14 +30,14 @@ const packagePages = ["gateway", "http-engine", "docs-page", "rest-client", "aut
   (name) => `packages/${name}/README.md`,
 );
 
-/** The one table of what is done with which block. A block is of the first row that fits. */
+/** The table of all blocks. The first row that matches a block applies. */
 export const blockRules: readonly BlockRule[] = [
   {
     page: "README.md",
     language: "sh",
     start: "npm ci",
     run: {
-      not: "these are the first two checks of .ci/run, in a fresh clone; test/suites/clients/demo.test.ts is npm start",
+      not: "the first two checks of .ci/run, in a fresh clone; test/suites/clients/demo.test.ts runs npm start",
     },
   },
   {
@@ -55,7 +55,7 @@ export const blockRules: readonly BlockRule[] = [
   {
     page: "docs/explanation/architecture.md",
     language: "text",
-    run: { not: "a picture; test/architecture.test.ts compares the imports with package.json" },
+    run: { not: "a diagram; test/architecture.test.ts compares the imports with package.json" },
   },
   {
     page: "packages/http-engine/src/http1/README.md",
@@ -78,7 +78,7 @@ export const blockRules: readonly BlockRule[] = [
   {
     page: "docs/how-to/proxy.md",
     language: "go",
-    run: { not: "grpc-go alone; the test of the other blocks has a server of the same services in its place" },
+    run: { not: "grpc-go only; the test of the other blocks uses another server of the same services" },
   },
   { page: "docs/how-to/proxy.md", run: { by: "test/examples/documented-proxy.test.ts" } },
   ...packagePages.map((page) => ({ page, run: { by: "test/suites/package/readmes.test.ts" } })),
@@ -110,7 +110,7 @@ export const blockRules: readonly BlockRule[] = [
   { language: "console", run: { by: "test/suites/clients/documented-commands.test.ts" } },
 ];
 
-/** READMEs, and the pages of docs/, as paths from the project's folder. */
+/** The READMEs and the pages of docs/, relative to the project's folder. */
 export const pages: readonly string[] = [
   "README.md",
   ...packagePages,
@@ -122,12 +122,12 @@ export const pages: readonly string[] = [
     .map((name) => `docs/${name}`),
 ];
 
-/** A page's text. */
+/** Returns the text of a page. */
 export function readPage(page: string): string {
   return readFileSync(join(projectFolder, page), "utf8");
 }
 
-/** Every fenced block of every page. */
+/** All fenced blocks of all pages. */
 export const pageBlocks: readonly PageBlock[] = pages.flatMap(blocksOf);
 
 function blocksOf(page: string): PageBlock[] {
@@ -140,12 +140,12 @@ function blocksOf(page: string): PageBlock[] {
   }));
 }
 
-/** The rule of a block, or `undefined` when the table has none. */
+/** Returns the rule of a block; `undefined` when the table has none. */
 export function ruleOf(block: PageBlock): BlockRule | undefined {
   return blockRules.find((rule) => fits(rule, block));
 }
 
-/** Whether a rule could be that of a block. */
+/** Returns whether a rule matches a block. */
 export function fits({ page, language, start = "" }: BlockRule, block: PageBlock): boolean {
   return (
     (page ?? block.page) === block.page &&
@@ -154,12 +154,12 @@ export function fits({ page, language, start = "" }: BlockRule, block: PageBlock
   );
 }
 
-/** The blocks that a test runs, by its path from the project's folder. Throws when there are none. */
+/** Returns the blocks that a test runs, by its path relative to the project's folder. Throws when there are none. */
 export function blocksRunBy(test: string): readonly PageBlock[] {
   const blocks = pageBlocks.filter((block) => {
     const run = ruleOf(block)?.run;
     return run !== undefined && "by" in run && run.by === test;
   });
-  if (blocks.length === 0) throw new Error(`no page has a block that ${test} would run`);
+  if (blocks.length === 0) throw new Error(`no page has a block for ${test}`);
   return blocks;
 }

@@ -10,9 +10,9 @@ import { packageFolders, readManifest } from "../../../tools/build/manifest.ts";
 import { publicationsOf } from "../../../tools/release/artifacts.ts";
 import { createUserProject } from "./user-project.ts";
 
-/** A registry on this machine that packages are published to; it sends npm to the real one for all others. */
+/** A registry on this machine for publishing packages, which redirects npm to the real one for all others. */
 export interface LocalRegistry extends Disposable {
-  /** The names of the packages that were published, in their order. */
+  /** The names of the published packages, in order. */
   readonly names: () => readonly string[];
   /** Runs a command in a folder, whose npm uses this registry. */
   readonly run: (command: string, folder: string) => Promise<string>;
@@ -20,7 +20,7 @@ export interface LocalRegistry extends Disposable {
 
 /** Starts a {@link LocalRegistry} without packages. */
 export async function startRegistry(): Promise<LocalRegistry> {
-  /** What npm sends to publish, by the name of the package, and what of it are files, by their paths. */
+  /** The published documents by the names of their packages, and their tarballs by path. */
   const packages = new Map<string, unknown>();
   const files = new Map<string, Buffer>();
   const upstream = execFileSync("npm", ["config", "get", "registry"], { encoding: "utf8" }).trim();
@@ -46,9 +46,9 @@ export async function startRegistry(): Promise<LocalRegistry> {
 
   const home = createUserProject();
   const url = await listenOnLoopback(server);
-  // npm publishes nothing without a credential.
+  // npm requires a credential to publish.
   home.write(".npmrc", `registry=${url}/\n${url.replace("http:", "")}/:_authToken=any\ncache=${home.path}/cache\n`);
-  // `npm run --silent` would silence the npm that is tried, too.
+  // `npm run --silent` would also silence the npm under test.
   const environment = { npm_config_userconfig: join(home.path, ".npmrc"), npm_config_loglevel: "notice" };
   return {
     names: () => [...packages.keys()],
@@ -60,15 +60,14 @@ export async function startRegistry(): Promise<LocalRegistry> {
   };
 }
 
-/** What npm printed while it published a package. */
+/** The output of npm while publishing a package. */
 export interface PrintedPublication {
   readonly id: string;
   readonly printed: string;
 }
 
 /**
- * Publishes the built packages by the commands of a release. Only the proof of origin is left out, for which npm needs a
- * CI that it knows.
+ * Publishes the built packages with the commands of a release, without provenance, for which npm requires a supported CI.
  */
 export async function publishPackages({ run }: LocalRegistry): Promise<readonly PrintedPublication[]> {
   const { path } = createUserProject();

@@ -4,20 +4,20 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";
 
-/** What a user has of a project: a folder, its installed packages, and programs in it. */
+/** A user's project: a folder with installed packages and programs. */
 export interface UserProject {
   readonly path: string;
-  /** Writes a file, and the folders above it. */
+  /** Writes a file, and creates its folders. */
   write(name: string, text: string): void;
-  /** Runs a command to its end and returns what it printed. Throws with what it said when it fails. */
+  /** Runs a command, and returns its output. Throws with its output when it fails. */
   run(file: string, ...args: readonly string[]): string;
-  /** Runs a command that may fail, and returns all that it printed. */
+  /** Runs a command that may fail, and returns its output. */
   tryToRun(file: string, ...args: readonly string[]): string;
-  /** Runs a program of the text and returns what it printed. */
+  /** Runs a program, and returns its output. */
   runProgram(text: string): string;
 }
 
-/** The tarballs of the packages that programs use, by the names that they are installed as. */
+/** The tarballs of the packages that programs use, by the names under which they are installed. */
 export type Tarballs = ReturnType<typeof tarballsIn>;
 
 /** The name of one of these packages. */
@@ -28,7 +28,7 @@ export function packed(): Tarballs {
   return tarballsIn(join(projectFolder, "dist"));
 }
 
-/** Returns the tarballs that are in a folder. */
+/** Returns the tarballs in a folder. */
 export function tarballsIn(folder: string): Readonly<Record<`@plantstore/${LibraryName}` | "plantstore", string>> {
   const files = readdirSync(folder);
   const tarball = (name: string): string =>
@@ -47,14 +47,14 @@ export function tarballsIn(folder: string): Readonly<Record<`@plantstore/${Libra
 
 type LibraryName = "gateway" | "http-engine" | "docs-page" | "rest-client" | "auth" | "telemetry" | "proxy";
 
-/** Creates an empty project of an ES module user. */
+/** Creates an empty project of ES modules. */
 export function createUserProject(dependencies: Readonly<Record<string, string>> = {}): UserProject {
   const path = mkdtempSync(join(tmpdir(), "user-"));
   const write = (name: string, text: string): void => {
     mkdirSync(dirname(join(path, name)), { recursive: true });
     writeFileSync(join(path, name), text);
   };
-  // What vitest tells its own processes is not for a user's.
+  // Removes the variables that vitest sets for its processes.
   const environment = { ...process.env, NODE_OPTIONS: "", NODE_ENV: "", NO_COLOR: "1" };
   const run = (file: string, ...args: readonly string[]): string =>
     execFileSync(file, args, { cwd: path, env: environment, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] });
@@ -74,7 +74,7 @@ export function createUserProject(dependencies: Readonly<Record<string, string>>
   };
 }
 
-/** The names of all packages that are installed in a project, sorted. */
+/** Returns the names of all packages that are installed in a project, sorted. */
 export function installedPackages({ path }: UserProject): string[] {
   const files = readdirSync(join(path, "node_modules"), { recursive: true, encoding: "utf8" });
   const manifests = files.filter((name) => /(?:^|node_modules\/)(?:@[^/.]+\/)?[^/@.][^/]*\/package\.json$/.test(name));

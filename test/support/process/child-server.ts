@@ -5,10 +5,10 @@ import type { Address } from "../../../packages/testing/src/carriers/exchange.ts
 import { isNodeEngine } from "../../../packages/testing/src/gateway/test-engine.ts";
 import { tokens } from "../server/plant-server.ts";
 
-/** The whole server as an operator runs it: a process of its own, started by the command line. */
+/** A server in a separate process, started by the command line, like an operator runs it. */
 export interface ChildServer {
   readonly address: Address;
-  /** Sends a signal and waits for the end; resolves to the exit code, `null` when the signal ended it. */
+  /** Sends a signal, and waits for the exit; resolves to the exit code, `null` when the signal killed it. */
   stop(signal: NodeJS.Signals): Promise<number | null>;
   [Symbol.asyncDispose](): Promise<void>;
 }
@@ -26,7 +26,7 @@ export async function startChildServer(databaseFile: string): Promise<ChildServe
     PLANTSTORE_DRAIN_DELAY_MS: "0",
     ...(isNodeEngine && { PLANTSTORE_HTTP_ENGINE: "node" }),
   });
-  // The log line that says where the server listens is the one with a port in it.
+  // The log line with a port is the one with the server's address.
   const [, port] = await server.find(/"port":(\d+)/).catch(async (reason: unknown) => {
     await server[Symbol.asyncDispose]();
     throw reason;

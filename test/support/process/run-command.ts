@@ -1,6 +1,6 @@
 import { runCommandLine } from "../../../src/command/run-command-line.ts";
 
-/** What a command line came to. */
+/** The result of a command line. */
 export interface Ended {
   readonly exitCode: number;
   /** The lines of standard output. */
@@ -9,7 +9,7 @@ export interface Ended {
   readonly err: readonly string[];
 }
 
-/** Runs a command line inside the test, on a terminal that is slow and shows no progress. */
+/** Runs a command line in the test's process, with a slow terminal that shows no progress. */
 export async function runCommand(
   words: readonly string[],
   environment: Readonly<Record<string, string>> = {},
@@ -23,7 +23,7 @@ export async function runCommand(
     input: () => new Blob([input]).stream(),
     out: (line) => (out += `${line}\n`),
     write: async (text) => {
-      if (isFull) throw new Error("more was written before there was room for it");
+      if (isFull) throw new Error("the command wrote more without waiting for the stream to drain");
       isFull = true;
       await new Promise(setImmediate);
       isFull = false;

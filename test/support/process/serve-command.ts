@@ -3,7 +3,7 @@ import { type CommandLine } from "../../../packages/testing/src/process/command-
 import { startCommandLine } from "./command-line.ts";
 import type { TempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
 
-/** The credential that {@link serve} takes. */
+/** The credential that {@link serve} accepts. */
 export const serveToken = "token-of-the-command-line-test";
 
 const settings: Readonly<Record<string, string>> = {
@@ -19,7 +19,7 @@ export function serve(folder: TempFolder, environment: Record<string, string> = 
   return startCommandLine(["serve"], folder.path, { ...settings, ...environment });
 }
 
-/** Returns where it listens, once it does. */
+/** Returns the address of the server, when it listens. */
 export async function baseUrlOf(server: CommandLine): Promise<string> {
   const [, port] = await server.find(/"port":(\d+)/);
   return `http://127.0.0.1:${String(port)}`;
@@ -27,7 +27,7 @@ export async function baseUrlOf(server: CommandLine): Promise<string> {
 
 /** Deletes a plant over REST, and returns the HTTP status. */
 export async function deletePlant(baseUrl: string, id: number, credential: string = serveToken): Promise<number> {
-  // A connection that is kept open would be waited for by the drain.
+  // The drain would wait for a connection that is kept open.
   const headers = { authorization: `Bearer ${credential}`, connection: "close" };
   const { status, body } = await fetch(`${baseUrl}/plants/${id}`, { method: "DELETE", headers });
   await body?.cancel();

@@ -1,16 +1,16 @@
 import { type CommandLine, startProgram } from "../../../packages/testing/src/process/command-line.ts";
 
-/** A shell that stays open, as an operator has one on a machine. Dispose of it with `await using`. */
+/** An interactive shell, like that of an operator. Dispose of it with `await using`. */
 export interface Shell extends AsyncDisposable {
-  /** Runs commands; their processes stay when they were started in the background. Rejects when a command fails. */
+  /** Runs commands; background processes keep running. Rejects when a command fails. */
   run(commands: string): Promise<void>;
-  /** What they have printed on standard error. */
+  /** Returns the standard error of the commands so far. */
   printed(): string;
 }
 
 /** Opens a shell in a folder, with only PATH and the given environment. */
 export function openShell(folder: string, environment: Readonly<Record<string, string>>): Shell {
-  // The leader of a process group, so that its servers end with it.
+  // The leader of a process group, so that its servers are killed with it.
   const bash: CommandLine = startProgram("bash", ["-e", "-s"], folder, environment, true);
   let blocks = 0;
   return {
@@ -22,7 +22,7 @@ export function openShell(folder: string, environment: Readonly<Record<string, s
     printed: bash.stderr,
     [Symbol.asyncDispose]: async () => {
       const { pid } = bash.process;
-      // It has ended already when a command has failed; what it has started is in its group all the same.
+      // The shell has exited if a command failed, but its processes are still in its group.
       if (pid !== undefined) endGroup(pid);
       await bash.end();
     },
@@ -33,6 +33,6 @@ function endGroup(pid: number): void {
   try {
     process.kill(-pid, "SIGKILL");
   } catch {
-    // Nothing is left of it.
+    // The group has no processes any more.
   }
 }

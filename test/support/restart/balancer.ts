@@ -6,22 +6,22 @@ import { startOnLoopback } from "../../../packages/testing/src/carriers/listen-o
 /** A TCP balancer. Dispose of it with `await using`. */
 export interface Balancer extends AsyncDisposable {
   readonly address: Address;
-  /** Whether the replica on a port was ready when it was last asked. */
+  /** Returns whether the replica on a port was ready at the last check. */
   isReady(port: number): boolean;
 }
 
-/** Milliseconds between two questions: a tenth of what a replica goes on serving for once it is not ready. */
-const askIntervalMs = 50;
+/** The interval of checks in ms: a tenth of the time for which a replica continues to serve after it is not ready. */
+const checkIntervalMs = 50;
 
 /**
- * Starts a balancer that asks each replica's `/readyz`, gives a new connection to a replica that is ready, in turn, and
- * tries the next one if it is refused. Connections are cut nowhere but at their ends.
+ * Starts a balancer that checks `/readyz` of each replica, forwards new connections to ready replicas in turn, and tries
+ * the next one if the connection is refused. It never closes connections by itself.
  */
 export async function startBalancer(ports: readonly number[]): Promise<Balancer> {
   const ready = new Set<number>();
   let connections = 0;
-  const ask = (): void => ports.forEach((port) => askReady(port, (isReady) => mark(ready, port, isReady)));
-  const timer = setInterval(ask, askIntervalMs);
+  const check = (): void => ports.forEach((port) => checkReady(port, (isReady) => mark(ready, port, isReady)));
+  const timer = setInterval(check, checkIntervalMs);
   const server = createServer({ allowHalfOpen: true, noDelay: true }, (client) => {
     connections += 1;
     const first = connections % ports.length;
@@ -30,7 +30,7 @@ export async function startBalancer(ports: readonly number[]): Promise<Balancer>
     passOn(client, preferred);
   });
   const { address, [Symbol.asyncDispose]: close } = await startOnLoopback(server);
-  ask();
+  check();
   return {
     address,
     isReady: (replica) => ready.has(replica),
@@ -41,7 +41,7 @@ export async function startBalancer(ports: readonly number[]): Promise<Balancer>
   };
 }
 
-function askReady(port: number, tell: (isReady: boolean) => void): void {
+function checkReady(port: number, tell: (isReady: boolean) => void): void {
   const request = get({ host: "127.0.0.1", port, path: "/readyz", agent: false }, (response) => {
     response.resume();
     tell(response.statusCode === 200);

@@ -5,45 +5,45 @@ import { wireFormats } from "../../../packages/testing/src/gateway/wire-format.t
 import { deletePlantProcedure, encodeDeletePlant } from "../plants/delete-plant.ts";
 import type { Address } from "../../../packages/testing/src/carriers/exchange.ts";
 
-/** What came of the calls of a load. */
+/** The outcomes of the calls of a load. */
 export interface LoadCounts {
   readonly answered: number;
-  /** Those of them that have deleted a plant. */
+  /** How many of them have deleted a plant. */
   readonly deleted: number;
-  /** gRPC calls above the last stream of a GOAWAY, which were not processed, and which clients repeat by themselves. */
+  /** The gRPC calls above the last stream of a GOAWAY, which were not processed, and which clients retry by themselves. */
   readonly unprocessed: number;
-  /** Why each of the others failed. */
+  /** The error of each failed call. */
   readonly failed: readonly string[];
 }
 
-/** Calls that are made one after the other until they are stopped. */
+/** Calls that are made one after the other until the load is stopped. */
 export interface Load {
   readonly answered: () => number;
-  /** Resolves once the last call has its answer. */
+  /** Resolves when the last call has its response. */
   stop(): Promise<LoadCounts>;
 }
 
 type Outcome = "deleted" | "answered" | "unprocessed" | { readonly failed: string };
 
-/** Calls over REST, one for each number, and what their responses mean. */
+/** Calls over REST, one for each number, and the meaning of their responses. */
 export interface RestCalls {
   readonly httpMethod: string;
   readonly header: Readonly<Record<string, string>>;
   path(id: bigint): string;
-  /** Whether a response is one that the call may have. */
+  /** Returns the outcome of a response; `undefined` for an unexpected one. */
   judge(id: bigint, httpStatus: number | undefined, body: string): Outcome | undefined;
 }
 
-/** Unary calls over gRPC, one for each number, and what their statuses mean. */
+/** Unary calls over gRPC, one for each number, and the meaning of their statuses. */
 export interface GrpcCalls {
   readonly procedure: string;
   readonly header: Readonly<Record<string, string>>;
   message(id: bigint): Uint8Array;
-  /** Whether a status is one that the call may have. */
+  /** Returns the outcome of a status; `undefined` for an unexpected one. */
   judge(grpcStatus: string): Outcome | undefined;
 }
 
-/** A caller with a connection of its own, which it opens again when it has to. */
+/** A caller with a separate connection, which it reopens when necessary. */
 export interface Caller {
   call(id: bigint): Promise<Outcome>;
   close(): void;
@@ -78,7 +78,7 @@ export function startLoad(callers: readonly Caller[]): Load {
   };
 }
 
-/** Deletions over REST, each of another plant. */
+/** Deletions of different plants over REST. */
 function restDeletions(token: string): RestCalls {
   return {
     httpMethod: "DELETE",
@@ -91,7 +91,7 @@ function restDeletions(token: string): RestCalls {
   };
 }
 
-/** Deletions over gRPC, each of another plant. */
+/** Deletions of different plants over gRPC. */
 function grpcDeletions(token: string): GrpcCalls {
   const outcomes: Readonly<Record<string, Outcome>> = { 0: "deleted", 5: "answered" };
   return {
@@ -141,7 +141,7 @@ export function callOverGrpc({ address, port }: Address, calls: GrpcCalls): Call
   let session: ClientHttp2Session | undefined;
   const current = (): ClientHttp2Session => {
     if (session === undefined || session.closed || session.destroyed) {
-      // What goes wrong with it shows at its streams.
+      // Errors of the session also fail its streams.
       session = connectHttp2(authority).on("error", () => {});
     }
     return session;

@@ -3,7 +3,7 @@ import type { HttpAnswer, HttpRequest, HttpVersion } from "../../../packages/tes
 import { KeptConnections } from "../../../packages/testing/src/gateway/kept-connections.ts";
 import { startPlantServer, type TestPlantServer, type TestPlantServerOptions } from "./plant-server.ts";
 
-/** Has a plant server started before the tests of a group and ended after them; returns what sends it a request. */
+/** Starts a plant server before the tests of a group and stops it after them. Returns a function that sends it a request. */
 export function askPlantServer(
   options: TestPlantServerOptions,
 ): (version: HttpVersion, request: HttpRequest) => Promise<HttpAnswer> {

@@ -5,7 +5,7 @@ import { Readiness } from "../../../packages/gateway/src/health/index.ts";
 import { type PlantStore, servePlants } from "../../../src/service/index.ts";
 import type { Address } from "../../../packages/testing/src/carriers/exchange.ts";
 
-/** One of the two places where the plant store checks credentials. */
+/** One of the two checks of credentials in the plant store. */
 export type Guard = "admit" | "interceptor";
 
 /** A gateway in this process, on a free port. Dispose of it with `await using`. */

@@ -6,21 +6,21 @@ import type { Certificate } from "../../../packages/testing/src/carriers/certifi
 import type { Address, Field } from "../../../packages/testing/src/carriers/exchange.ts";
 import { isNodeEngine } from "../../../packages/testing/src/gateway/test-engine.ts";
 
-/** The tokens that the servers under test know, each good or bad in its own way. */
+/** The tokens of the servers under test. */
 export const tokens = {
-  /** Has every scope. */
+  /** Has all scopes. */
   good: "good-token-0123456789",
-  /** Was good once. */
+  /** Has expired. */
   expired: "expired-token-0123456789",
-  /** Belongs to a caller that may not delete. */
+  /** Belongs to a caller without the scope for deletions. */
   narrow: "narrow-token-0123456789",
-  /** Was issued by a provider that cannot be asked now. */
+  /** Was issued by a provider that is unavailable. */
   uncheckable: "uncheckable-token-0123456789",
-  /** Nobody knows it. */
+  /** Is unknown. */
   unknown: "unknown-token-0123456789",
 } as const;
 
-/** An `authorization` field with a token as the credential. */
+/** Returns an `authorization` field with a token. */
 export function bearer(token: string): Field {
   return ["authorization", `Bearer ${token}`];
 }
@@ -28,15 +28,16 @@ export function bearer(token: string): Field {
 /** The credential of most calls. */
 export const authorized: Field = bearer(tokens.good);
 
-/** Vouches for the {@link tokens}. */
+/** Verifies the {@link tokens}. */
 export const testVerifier: TokenVerifier = {
   verify: ({ text }) => {
     const principal = { kind: "principal", subject: "alice", issuer: undefined } as const;
     if (text === tokens.good) return { ...principal, scopes: "all" };
     if (text === tokens.narrow) return { ...principal, scopes: new Set(["plants:read"]) };
-    if (text === tokens.expired) return { kind: "expired", reason: "it is past its time" };
-    if (text === tokens.uncheckable) return { kind: "unavailable", reason: "nobody answers", retryAfterS: 7 };
-    return { kind: "unknown", reason: "it is none of the test's" };
+    if (text === tokens.expired) return { kind: "expired", reason: "it has expired" };
+    if (text === tokens.uncheckable)
+      return { kind: "unavailable", reason: "the provider does not respond", retryAfterS: 7 };
+    return { kind: "unknown", reason: "it is not a token of the tests" };
   },
 };
 
@@ -46,16 +47,16 @@ export interface TestPlantServer {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** The options of a plant server, and the certificate with which it speaks TLS and nothing else. */
+/** The options of a plant server, with the certificate for TLS. */
 export interface TestPlantServerOptions extends Partial<PlantServerOptions> {
   readonly tls?: Certificate;
-  /** Where it listens. Default 127.0.0.1. */
+  /** The host on which it listens. Default: 127.0.0.1. */
   readonly host?: string;
   /** The Unix socket to listen on, instead of a port. */
   readonly path?: string;
 }
 
-/** Starts a plant server that knows the {@link tokens}; its store is empty unless one is given. */
+/** Starts a plant server that accepts the {@link tokens}; its store is empty by default. */
 export async function startPlantServer({
   tls,
   host = "127.0.0.1",
@@ -69,8 +70,8 @@ export async function startPlantServer({
     ...options,
     store,
   });
-  const place = path === undefined ? { host, port: 0 } : { path };
-  const address = await server.listen({ ...place, ...(tls && { tls }) });
+  const listenOptions = path === undefined ? { host, port: 0 } : { path };
+  const address = await server.listen({ ...listenOptions, ...(tls && { tls }) });
   return {
     address,
     [Symbol.asyncDispose]: async () => {

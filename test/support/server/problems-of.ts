@@ -2,7 +2,7 @@ import { ConfigurationError, readConfiguration } from "../../../src/server/index
 
 type Texts = Readonly<Record<string, string>>;
 
-/** Returns what is wrong with a configuration; nothing if it can be used. */
+/** Returns the problems of a configuration; empty if it is valid. */
 export function problemsOf(environment: Texts, flags: Texts = {}): readonly string[] {
   try {
     readConfiguration({ environment, flags });

@@ -4,16 +4,16 @@ import { startPlantServer, type TestPlantServer } from "./plant-server.ts";
 import { openSituationStore } from "../plants/situation-store.ts";
 import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
 
-/** Two servers over the same plants, for clients that are to reach both. Dispose of it with `disposeAsync`. */
+/** Two servers with the same plants. Dispose of it with `disposeAsync`. */
 export interface ServerPair extends AsyncDisposable {
   readonly cleartext: TestPlantServer;
-  /** Speaks TLS, as `localhost`: since Node 26 no IP address is taken for the name of a server, which grpc-js asks for. */
+  /** Serves TLS as `localhost`, because Node 26 rejects an IP address as a server name, which grpc-js sends. */
   readonly secure: TestPlantServer;
-  /** The file with the certificate of the authority that vouches for it. */
+  /** The file with the certificate of its authority. */
   readonly authorityFile: string;
 }
 
-/** Starts the two over a store that is the given set. */
+/** Starts both servers with a store of these plants. */
 export async function startServerPair(plants: Set<bigint>): Promise<ServerPair> {
   await using opened = new AsyncDisposableStack();
   const folder = opened.use(createTempFolder());

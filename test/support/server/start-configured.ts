@@ -1,14 +1,14 @@
 import { type ConfigurationSources, readConfiguration, startServer } from "../../../src/server/index.ts";
 import type { StartedServer, StartOptions } from "../../../src/server/index.ts";
 
-/** A server that was started by its settings. Dispose of it with `await using`, or drain it. */
+/** A server that was started with settings. Dispose of it with `await using`, or drain it. */
 export interface ConfiguredServer extends StartedServer, AsyncDisposable {
   readonly baseUrl: string;
   /** The lines of its log so far, oldest first. */
   readonly lines: () => readonly Readonly<Record<string, unknown>>[];
 }
 
-/** Starts the server that an environment describes; unless it says otherwise, on a free port, with plants 1 to 999. */
+/** Starts a server with environment variables; by default on a free port, with the plants 1 to 999. */
 export async function startConfigured(
   environment: ConfigurationSources["environment"],
   options: StartOptions = {},

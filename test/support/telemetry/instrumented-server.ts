@@ -11,8 +11,8 @@ import { withOpenTelemetry } from "../../../packages/telemetry/src/opentelemetry
 import { listenOnLoopback } from "../../../packages/testing/src/carriers/listen-on-loopback.ts";
 import { configOf } from "../plants/postgres-server.ts";
 
-// A program whose handlers ask PostgreSQL, with OpenTelemetry's SDK and instrumentations as a user registers them. It
-// serves the gateway by itself, and in a server of node:http; its arguments are the URLs of collector and database.
+// A program whose handlers query PostgreSQL, with OpenTelemetry's SDK and instrumentations. It serves the gateway by itself
+// and in a server of node:http. Its arguments are the URLs of the collector and the database.
 
 const [collector = "", database = ""] = process.argv.slice(2);
 new NodeSDK({
@@ -23,13 +23,13 @@ new NodeSDK({
   instrumentations: [new HttpInstrumentation(), new PgInstrumentation()],
 }).start();
 
-// Required, because instrumentations change what is loaded behind them, and only what is required.
+// Loaded with `require`, because instrumentations patch only modules that are required after them.
 const require = createRequire(import.meta.url);
 const { createServer }: typeof import("node:http") = require("node:http");
 const { Pool }: typeof import("pg") = require("pg");
 const pool = new Pool({ ...configOf(database), max: 4 });
 
-async function ask(): Promise<void> {
+async function runQuery(): Promise<void> {
   await trace.getTracer("program").startActiveSpan("handler", async (span) => {
     await pool.query("SELECT 1");
     span.end();
@@ -41,12 +41,12 @@ const gateway = createTestGateway(
     routes: (router) =>
       router.service(GreenhouseService, {
         getReading: async () => {
-          await ask();
+          await runQuery();
           return {};
         },
         async *watchReadings() {
           yield {};
-          await ask();
+          await runQuery();
           yield {};
         },
       }),
