@@ -211,6 +211,6 @@ test("check fails when the issuer of the tokens cannot be reached", async () => 
   });
   expect({ exitCode, err: err.join("\n") }).toEqual({
     exitCode: 1,
-    err: expect.stringContaining("tokens cannot be verified: no usable keys of https://issuer.example"),
+    err: expect.stringContaining("tokens cannot be verified: no usable keys for https://issuer.example"),
   });
 });

@@ -353,13 +353,13 @@ test.each(["create ci", "list", "revoke ci"])(
     using folder = createTempFolder();
     const file = folder.file("none/tokens");
     const { exitCode, out, err } = await run(["token", ...words.split(" "), "--file", file]);
-    const problem = expect.stringMatching(/: there is no .*none\/tokens(\.lock)?, or a folder above it is missing$/);
+    const problem = expect.stringMatching(/: .*none\/tokens(\.lock)? or its parent directory does not exist$/);
     expect({ exitCode, out, err }).toEqual({ exitCode: 1, out: [], err: [problem] });
   },
 );
 
 test.each([
-  { name: "a file that is not there", file: "absent.txt", want: /there is no .*absent\.txt, or a folder above it is/ },
+  { name: "a file that is not there", file: "absent.txt", want: /absent\.txt or its parent directory does not exist/ },
   { name: "a folder", file: "", want: /is a folder, not a file$/ },
   { name: "a byte order mark", file: "bom.txt", want: /line 1 begins with a byte order mark/ },
 ])("import of $name says so in words", async ({ file, want }) => {

@@ -58,7 +58,7 @@ afterAll(async () => {
 });
 
 const challenge = 'Bearer realm="plantstore"';
-const malformedText = "the Authorization header is not one bearer token";
+const malformedText = "the Authorization header must contain a single bearer token";
 
 function unauthenticated(message: string, error: string): Want {
   const fields = { "www-authenticate": `${challenge}, error="${error}", error_description="${message}"` };

@@ -21,7 +21,7 @@ export interface Situation {
 const absent = 424_242n;
 
 const challenge = 'Bearer realm="plantstore"';
-const malformed = "the Authorization header is not one bearer token";
+const malformed = "the Authorization header must contain a single bearer token";
 const malformedWant: Want = {
   code: "unauthenticated",
   message: malformed,
@@ -147,7 +147,7 @@ const credentialRows: readonly DeleteRow[] = [
     header: [bearer(tokens.uncheckable)],
     want: {
       code: "unavailable",
-      message: "the token cannot be checked now",
+      message: "the token cannot be verified right now",
       errorCode: "ERR_TOKEN_UNCHECKED",
       fields: { "retry-after": "7" },
     },

@@ -89,7 +89,7 @@ test.each<{ name: string; spoil: (folder: TempFolder) => void }>([
   await using server = await serve(folder);
   spoil(folder);
   await server.reload();
-  expect(messagesOf(server)).toContain("certificate refused, the one before stays");
+  expect(messagesOf(server)).toContain("certificate not reloaded, keeping the previous one");
   using socket = disposable(await shakeHands(server, certificate.cert));
   expect(socket.authorized).toBe(true);
 });
@@ -112,7 +112,7 @@ test.each([
   put(folder, createCertificate("renewed", ...dates));
   await server.reload();
   expect(server.lines()).toContainEqual(
-    expect.objectContaining({ msg: "certificate refused, the one before stays", problems: [problem] }),
+    expect.objectContaining({ msg: "certificate not reloaded, keeping the previous one", problems: [problem] }),
   );
   using socket = disposable(await shakeHands(server, certificate.cert));
   expect(socket.authorized).toBe(true);

@@ -179,7 +179,7 @@ test.each([
   [
     "PLANTSTORE_TOKEN_HASHES_FILE",
     "/no/such",
-    "must name a file that can be read: there is no /no/such, or a folder above it is missing",
+    "must name a file that can be read: /no/such or its parent directory does not exist",
   ],
   ["PLANTSTORE_PUBLIC_URL", "ftp://x", "must be an http or https URL"],
   ["PLANTSTORE_PUBLIC_URL", "https://x/?a", "must be a URL without query, fragment and credentials"],

@@ -23,7 +23,7 @@ describe("a file with the URL of a database", () => {
   test.each([
     { name: "larger", pathOf: (larger: string) => larger, says: /: it is no file of up to 4096 bytes$/ },
     { name: "a device", pathOf: () => "/dev/null", says: /: it is no file of up to 4096 bytes$/ },
-    { name: "not there", pathOf: () => "/nowhere/url", says: /: cannot read \/nowhere\/url: there is no / },
+    { name: "not there", pathOf: () => "/nowhere/url", says: /: cannot read \/nowhere\/url: \/nowhere\/url or its parent directory does not exist/ },
   ])("is refused if it is $name", ({ pathOf, says }) => {
     using folder = createTempFolder();
     writeFileSync(folder.file("larger"), `${longest}x`);
@@ -60,8 +60,8 @@ describe("a file with the URL of a database", () => {
     expect(lines().map(({ msg }) => msg)).toEqual([
       reloaded,
       ...refused.flatMap(() => [
-        "file of the database URL refused, the one before stays",
-        "file of the database URL is the one before again",
+        "file of the database URL not reloaded, keeping the previous one",
+        "file of the database URL reverted to the content in use",
       ]),
       reloaded,
     ]);

@@ -47,7 +47,7 @@ describe.each(carriages)("$name", (carriage) => {
     expect(seenAnswer(carriage.format, answer)).toEqual(
       expectedAnswer(carriage.format, {
         code: "resource_exhausted",
-        message: `too many calls: the limit of the ${name} is 0.001 a second`,
+        message: `too many calls: the ${name} limit is 0.001 per second`,
         fields: {
           "retry-after": waitS,
           "ratelimit-policy": `"${name}";q=1;w=1000`,

@@ -76,7 +76,7 @@ test.each([
   const answers = await Promise.all(Array.from({ length: 20 }, () => request(server, "DELETE", "/plants/1", token)));
   expect(answers.map(({ body }) => body)).toContainEqual({
     error: 8,
-    message: `too many calls: the limit of the ${name} is 1 a second`,
+    message: `too many calls: the ${name} limit is 1 per second`,
   });
 });
 
@@ -156,7 +156,7 @@ describe("a server behind an identity provider", () => {
       httpStatus: 400,
       challenge: null,
       retryAfter: expect.stringMatching(/^[1-9]\d*$/),
-      body: { error: 14, message: "the token cannot be checked now" },
+      body: { error: 14, message: "the token cannot be verified right now" },
     };
     expect(await request(server, "DELETE", "/plants/1", token)).toEqual(away);
     expect(await request(server, "GET", "/readyz")).toMatchObject({
@@ -353,7 +353,7 @@ describe("startServer", () => {
     const started = start({ PLANTSTORE_TOKEN_HASHES_FILE: file });
     await expect(started).rejects.toThrow(ConfigurationError);
     await expect(started).rejects.toMatchObject({ code: "ERR_CONFIGURATION" });
-    await expect(started).rejects.toThrow(`${file}: line 2: 1 columns instead of the 4 `);
+    await expect(started).rejects.toThrow(`${file}: line 2: a line must have 4 columns `);
   });
 });
 

@@ -32,15 +32,15 @@ export function formatChallenge(challenge: Challenge): string {
     ["scope", challenge.scope],
     ["resource_metadata", challenge.resourceMetadata],
   ];
-  const sent = parameters.flatMap(([name, value]) => (value === undefined ? [] : [`${name}=${toQuotedString(value)}`]));
+  const sent = parameters.flatMap(([name, value]) => (value === undefined ? [] : [`${name}=${toQuotedString(name, value)}`]));
   return `Bearer ${sent.join(", ")}`;
 }
 
 // RFC 9110 §5.6.4: quoted-string = DQUOTE *( qdtext / quoted-pair ) DQUOTE. Its obs-text and HTAB are not used:
 // recipients disagree on the charset of the former and on folding of the latter.
-function toQuotedString(value: string): string {
+function toQuotedString(name: string, value: string): string {
   if (!/^[\x20-\x7e]*$/.test(value)) {
-    throw new RangeError(`a challenge takes printable ASCII only, not ${JSON.stringify(value)}`);
+    throw new RangeError(`${name} must be printable ASCII, got ${JSON.stringify(value)}`);
   }
   return `"${value.replaceAll(/["\\]/g, String.raw`\$&`)}"`;
 }

@@ -67,7 +67,7 @@ export function createCredentialErrors(realm: string, resourceMetadata: string |
   const missing = unauthenticated("ERR_CREDENTIAL_MISSING", "a bearer token is required");
   const malformed = unauthenticated(
     "ERR_CREDENTIAL_MALFORMED",
-    "the Authorization header is not one bearer token",
+    "the Authorization header must contain a single bearer token",
     "invalid_request",
   );
   const expired = unauthenticated("ERR_TOKEN_EXPIRED", "the token has expired", "invalid_token");
@@ -76,7 +76,7 @@ export function createCredentialErrors(realm: string, resourceMetadata: string |
   return {
     credential(kind) {
       return kind === "malformed"
-        ? malformed(new CredentialRefusal(kind, "not one bearer token"))
+        ? malformed(new CredentialRefusal(kind, "not a single bearer token"))
         : missing(new CredentialRefusal(kind, "no bearer token"));
     },
     token(problem) {
@@ -99,7 +99,7 @@ function cannotBeChecked(problem: TokenProblem & { readonly kind: "unavailable" 
   const cause = new CredentialRefusal("unavailable", problem.reason);
   // RFC 9110 §10.2.3: delay-seconds.
   const header = { "retry-after": String(problem.retryAfterS) };
-  return refusal("ERR_TOKEN_UNCHECKED", "the token cannot be checked now", Code.Unavailable, header, cause);
+  return refusal("ERR_TOKEN_UNCHECKED", "the token cannot be verified right now", Code.Unavailable, header, cause);
 }
 
 function refusal(

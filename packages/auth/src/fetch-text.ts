@@ -34,9 +34,9 @@ export async function fetchText({ url, header, form, signal }: ProviderRequest):
     const { status: httpStatus, body } = response;
     if (httpStatus === 200) return { ...(await readBounded(url, body ?? [])), httpStatus };
     await body?.cancel();
-    return { ...notParsed(`${withoutQuery(url)} answered ${httpStatus}`), httpStatus };
+    return { ...notParsed(`${withoutQuery(url)} responded with status ${httpStatus}`), httpStatus };
   } catch (error) {
-    return notParsed(`${withoutQuery(url)}: ${describe(error)}`);
+    return notParsed(`cannot fetch ${withoutQuery(url)}: ${describe(error)}`);
   }
 }
 
@@ -51,7 +51,7 @@ async function readBounded(
   for await (const chunk of body) {
     lengthBytes += chunk.byteLength;
     if (lengthBytes > providerAnswerLimitBytes) {
-      return notParsed(`${withoutQuery(url)} answered more than ${providerAnswerLimitBytes} bytes`);
+      return notParsed(`the response of ${withoutQuery(url)} is larger than ${providerAnswerLimitBytes} bytes`);
     }
     text += decoder.decode(chunk, { stream: true });
   }

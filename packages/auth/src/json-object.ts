@@ -22,8 +22,8 @@ export function parseJsonObject(text: string, what: string): ParseResult<JsonObj
   try {
     const value: unknown = JSON.parse(text);
     if (!isJsonObject(value)) return notParsed(`${what} is not a JSON object`);
-    return mayBeMisread(value) ? notParsed(`${what} has a name with a backslash`) : parsed(value);
+    return mayBeMisread(value) ? notParsed(`${what} has a member name with a backslash`) : parsed(value);
   } catch {
-    return notParsed(`${what} is not JSON`);
+    return notParsed(`${what} is not valid JSON`);
   }
 }

@@ -21,7 +21,7 @@ export function toStaticToken(name: string, token: string): StaticToken {
 export function parsePlainTokens(text: string): ParseResult<readonly StaticToken[]> {
   const tokens = text.split(",").map((token) => token.trim());
   const problems = tokens.flatMap((token, index) => {
-    const problem = plainTokenProblem(token) ?? (tokens.indexOf(token) < index ? "was given before" : undefined);
+    const problem = plainTokenProblem(token) ?? (tokens.indexOf(token) < index ? "is a duplicate" : undefined);
     return problem === undefined ? [] : [`token ${index + 1} ${problem}`];
   });
   if (problems.length > 0) return notParsed(...problems);
@@ -33,7 +33,7 @@ function plainTokenProblem(token: string): string | undefined {
   if (token.length > tokenLimitChars) return `is longer than ${tokenLimitChars} characters`;
   // Uses the parser of the header: a token that it rejects could never be sent.
   if (readBearerToken(`Bearer ${token}`).kind !== "token") {
-    return 'holds a character that no bearer token has (RFC 6750 §2.1: A-Z a-z 0-9 - . _ ~ + / and "=" at the end)';
+    return 'contains a character that a bearer token cannot have (RFC 6750 §2.1: A-Z a-z 0-9 - . _ ~ + / and "=" at the end)';
   }
   if (token.length < plainTokenMinChars) return `is shorter than ${plainTokenMinChars} characters`;
   return undefined;

@@ -8,10 +8,10 @@ import { isLoopback, notParsed, parsed, type ParseResult } from "./inputs/index.
  */
 export function parseProviderUrl(text: string): ParseResult<URL> {
   const url = URL.parse(text);
-  if (url === null) return notParsed(`${JSON.stringify(text)} is no URL`);
+  if (url === null) return notParsed(`${JSON.stringify(text)} is not a valid URL`);
   if (url.username !== "" || url.password !== "")
-    return notParsed("a provider's URL holds no user name and no password");
+    return notParsed("a provider URL must not contain a user name or password");
   const isSafe =
     url.protocol === "https:" || (url.protocol === "http:" && isLoopback(url.hostname.replaceAll(/[[\]]/g, "")));
-  return isSafe ? parsed(url) : notParsed(`${text} is not https, nor http to the loopback address`);
+  return isSafe ? parsed(url) : notParsed(`${text} must use https, or http to a loopback address`);
 }

@@ -75,7 +75,7 @@ function exhausted(name: string, callsPerSecond: number, waitMs: number): Connec
   const waitS = String(Math.max(1, Math.ceil(waitMs / secondMs)));
   const quota = Math.max(1, Math.trunc(callsPerSecond));
   const windowS = Math.max(1, Math.round(1 / callsPerSecond));
-  const message = `too many calls: the limit of the ${name} is ${callsPerSecond} a second`;
+  const message = `too many calls: the ${name} limit is ${callsPerSecond} per second`;
   const errorCode: AuthErrorCode = "ERR_RATE_LIMITED";
   const header = {
     "retry-after": waitS,

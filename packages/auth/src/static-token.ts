@@ -20,7 +20,7 @@ interface Entry {
 const unknown: TokenOutcome = { kind: "unknown", reason: "no static token has this hash" };
 
 // No other verifier can know it either, so no introspection endpoint is asked about a token of ours that was mistyped.
-const mistyped: TokenOutcome = { kind: "invalid", reason: "the checksum of the token is wrong: it was mistyped" };
+const mistyped: TokenOutcome = { kind: "invalid", reason: "the token is mistyped: its checksum is wrong" };
 
 /** A verifier over a set of tokens that may be replaced. */
 export interface StaticTokenVerifier extends TokenVerifier {

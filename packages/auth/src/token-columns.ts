@@ -15,13 +15,13 @@ const dateTime = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d{1,9})?(Z|[+-]([01]\d|2[
 /** Parses `sha256:<hex>` to the digest in lower case. */
 export function parseTokenHash(text: string): ParseResult<string> {
   const hex = hashColumn.exec(text)?.[1];
-  if (hex === undefined) return notParsed('the hash is not "sha256:" and 64 hex digits');
+  if (hex === undefined) return notParsed('the hash must be "sha256:" followed by 64 hex digits');
   return parsed(hex.toLowerCase());
 }
 
 /** Parses the name of a token: 1 to 128 letters, digits or `- . _ @ / :`. */
 export function parseTokenName(text: string): ParseResult<string> {
-  return nameColumn.test(text) ? parsed(text) : notParsed("the name is not 1 to 128 letters, digits or - . _ @ / :");
+  return nameColumn.test(text) ? parsed(text) : notParsed("the name must be 1 to 128 letters, digits or - . _ @ / :");
 }
 
 /** Returns what is wrong with a well-formed scope, such as that no procedure requires it; `undefined` if nothing is. */
@@ -33,7 +33,7 @@ export function parseScopes(text: string, problemOf: ScopeProblem = noProblem): 
   const scopes = text.split(",");
   const bad = scopes.flatMap((scope, index) => (scopeToken.test(scope) ? [] : [index + 1]));
   if (bad.length > 0)
-    return notParsed(`scope ${bad.join(", ")} is not a scope-token of RFC 6749 §3.3 ("-" means all scopes)`);
+    return notParsed(`scope ${bad.join(", ")} is not a valid scope-token (RFC 6749 §3.3; "-" means all scopes)`);
   const problems = scopes.flatMap((scope) => problemOf(scope) ?? []);
   return problems.length > 0 ? notParsed(...problems) : parsed(new Set(scopes));
 }
@@ -48,7 +48,7 @@ export function parseExpiry(text: string): ParseResult<number | undefined> {
   const isDate = wallClock !== undefined && toWallClock(Date.parse(`${wallClock}Z`)) === wallClock;
   return isDate
     ? parsed(Date.parse(text))
-    : notParsed('the expiry is not a date-time such as 2030-01-31T12:00:00Z ("-" means never)');
+    : notParsed('the expiry must be a date-time such as 2030-01-31T12:00:00Z ("-" means never)');
 }
 
 function toWallClock(timeMs: number): string | undefined {

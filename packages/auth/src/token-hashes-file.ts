@@ -66,7 +66,7 @@ async function create(path: string): Promise<ParseResult<FileHandle>> {
     return parsed(await open(path, "wx", tokenHashesFileMode));
   } catch (error) {
     if (!hasCode(error, "EEXIST")) return toProblem(error);
-    return notParsed(`${path} exists: the tokens are being changed, or that was cut short (then delete that file)`);
+    return notParsed(`${path} exists: another process is changing the tokens; if none is, delete this file`);
   }
 }
 
@@ -85,7 +85,7 @@ async function replace(
   if (tokens.kind === "problems") return tokens;
   // No test can tell: if this came after the text is written, the file with it would be removed.
   if (Buffer.byteLength(after.value) > tokenHashesFileLimitBytes) {
-    return notParsed(`${target} would be larger than the ${tokenHashesFileLimitBytes} bytes that are read`);
+    return notParsed(`${target} would be larger than the limit of ${tokenHashesFileLimitBytes} bytes`);
   }
   await closing.writeFile(after.value);
   // Otherwise, a power cut may leave the new name without its content.

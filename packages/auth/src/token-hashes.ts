@@ -24,7 +24,7 @@ export function parseTokenHashes(text: string, scopeProblem?: ScopeProblem): Par
   function takeOnce(what: string, value: string, number: number): void {
     const before = lineOf.get(`${what} ${value}`);
     if (before === undefined) lineOf.set(`${what} ${value}`, number);
-    else problems.push(`line ${number}: the ${what} stands in line ${before} already`);
+    else problems.push(`line ${number}: the ${what} already appears on line ${before}`);
   }
 
   for (const [index, lineText] of toLines(text).entries()) {
@@ -64,7 +64,7 @@ function toLines(text: string): readonly string[] {
 function parseLine(text: string, scopeProblem: ScopeProblem | undefined): ParseResult<StaticToken> {
   const columns = text.split(/[ \t]+/);
   if (columns.length !== 4)
-    return notParsed(`${columns.length} columns instead of the 4 "sha256:<hex> name scopes|- expiry|-"`);
+    return notParsed(`a line must have 4 columns "sha256:<hex> name scopes|- expiry|-", got ${columns.length}`);
   const [hashText = "", nameText = "", scopesText = "", expiryText = ""] = columns;
   const digest = parseTokenHash(hashText);
   const name = parseTokenName(nameText);

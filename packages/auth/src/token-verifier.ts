@@ -92,7 +92,7 @@ export function createVerifierChain(verifiers: readonly TokenVerifier[]): TokenV
 
   function verifyFrom(index: number, token: PresentedToken): TokenOutcome | Promise<TokenOutcome> {
     const verifier = verifiers[index];
-    if (verifier === undefined) return { kind: "unknown", reason: "no verifier knows the token" };
+    if (verifier === undefined) return { kind: "unknown", reason: "no verifier recognised the token" };
     const outcome = verifier.verify(token);
     if (outcome instanceof Promise) {
       return outcome.then((known) => (known.kind === "unknown" ? verifyFrom(index + 1, token) : known));

@@ -82,7 +82,7 @@ function challenged(message: string, error: string) {
 }
 
 const missing = unauthenticated("a bearer token is required");
-const malformed = challenged("the Authorization header is not one bearer token", "invalid_request");
+const malformed = challenged("the Authorization header must contain a single bearer token", "invalid_request");
 const invalid = challenged("the token is not valid", "invalid_token");
 
 interface Refusal {
@@ -146,7 +146,7 @@ const refusals: readonly Refusal[] = [
   {
     name: "a token that cannot be checked now is not called bad",
     given: { authorization: "Bearer early" },
-    want: { code: Code.Unavailable, message: "the token cannot be checked now", header: { "retry-after": "7" } },
+    want: { code: Code.Unavailable, message: "the token cannot be verified right now", header: { "retry-after": "7" } },
     cause: { kind: "unavailable", reason: "no keys yet" },
   },
   {

@@ -63,7 +63,7 @@ describe("asking an identity provider", () => {
     const answer = fetchText({ url: provider.url, signal: controller.signal });
     expect(await within(answer, "the answer")).toEqual({
       kind: "problems",
-      problems: [`${provider.url.href}: too late`],
+      problems: [`cannot fetch ${provider.url.href}: too late`],
     });
   });
 
@@ -106,7 +106,7 @@ describe("asking an identity provider", () => {
     const { url } = provider;
     expect(await fetchText({ url, signal: patient })).toEqual({
       kind: "problems",
-      problems: [`${url.href}: connect ECONNREFUSED ${url.host}`],
+      problems: [`cannot fetch ${url.href}: connect ECONNREFUSED ${url.host}`],
     });
   });
 

@@ -75,15 +75,15 @@ describe("issueToken", () => {
     expect(readFileSync(file, "utf8").trim().split("\n").toSorted()).toEqual(lines.toSorted());
     for (const result of results) {
       if (result.kind === "problems")
-        expect(result.problems).toEqual([expect.stringContaining("the tokens are being changed")]);
+        expect(result.problems).toEqual([expect.stringContaining("another process is changing the tokens")]);
     }
   });
 
   test.each([
-    { name: "a name with a space", given: { name: "my ci" }, want: [/^the name is not/] },
+    { name: "a name with a space", given: { name: "my ci" }, want: [/^the name must be/] },
     { name: "an empty scope", given: { scopes: "" }, want: [/^scope 1 is not/] },
     { name: "a scope with a space", given: { scopes: "a b" }, want: [/^scope 1 is not/] },
-    { name: "an expiry that is no date", given: { expiry: "tomorrow" }, want: [/^the expiry is not/] },
+    { name: "an expiry that is no date", given: { expiry: "tomorrow" }, want: [/^the expiry must be/] },
     {
       name: "all of them at once",
       given: { name: "", scopes: ",", expiry: "" },
@@ -100,13 +100,13 @@ describe("issueToken", () => {
     {
       name: "already names a token so",
       text: `sha256:${"a".repeat(64)} ci - -\n`,
-      want: /^line 2: the name stands in line 1 already$/,
+      want: /^line 2: the name already appears on line 1$/,
     },
-    { name: "has a bad line", text: "nonsense\n", want: /^line 1: 1 columns/ },
+    { name: "has a bad line", text: "nonsense\n", want: /^line 1: a line must have 4 columns .*, got 1$/ },
     {
       name: "would be larger than a server reads",
       text: `#${"x".repeat(4 * 1024 * 1024 - 10)}\n`,
-      want: /would be larger than the 4194304 bytes that are read$/,
+      want: /would be larger than the limit of 4194304 bytes$/,
     },
     { name: "is no UTF-8 text of lines", text: Buffer.alloc(100, 0xff), want: /^line 1: / },
   ])("leaves a file alone that $name", async ({ text, want }) => {
@@ -125,7 +125,7 @@ describe("issueToken", () => {
     const inFolder = await issueToken({ ...request, file: folder.file("sub") });
     expect(inFolder).toEqual({ kind: "problems", problems: [expect.stringContaining("is not a regular file")] });
     const nowhere = await issueToken({ ...request, file: folder.file("none/tokens") });
-    expect(nowhere).toEqual({ kind: "problems", problems: [expect.stringContaining("there is no ")] });
+    expect(nowhere).toEqual({ kind: "problems", problems: [expect.stringContaining("does not exist")] });
     expect(readdirSync(folder.path)).toEqual(["sub"]);
   });
 

@@ -10,8 +10,8 @@ test("an object is read", () => {
 
 test.each([
   ["an array", "[]", "is not a JSON object"],
-  ["no JSON", "{", "is not JSON"],
-  ["a name with a backslash", '{"a\\\\b":1}', "has a name with a backslash"],
+  ["no JSON", "{", "is not valid JSON"],
+  ["a name with a backslash", '{"a\\\\b":1}', "has a member name with a backslash"],
 ])("%s is a problem", (_, text, problem) => {
   expect(parseJsonObject(text, "it")).toEqual({ kind: "problems", problems: [`it ${problem}`] });
 });

@@ -61,9 +61,9 @@ describe("openTokenHashes", () => {
     {
       name: "has a bad line",
       spoil: (path: string) => writeFileSync(path, `${line("gamma")}oops\n`),
-      want: /^line 2: 1 columns/,
+      want: /^line 2: a line must have 4 columns .*, got 1$/,
     },
-    { name: "is gone", spoil: (path: string) => rmSync(path), want: /there is no / },
+    { name: "is gone", spoil: (path: string) => rmSync(path), want: /does not exist$/ },
   ])("keeps the old set, and says why, when the file $name", async ({ spoil, want }) => {
     using folder = createTempFolder();
     const path = folder.file("tokens");
@@ -76,13 +76,13 @@ describe("openTokenHashes", () => {
       errorCode: "ERR_FILE_REFUSED",
       path,
       problems: [expect.stringMatching(want)],
-      message: "file of token hashes refused, the one before stays",
+      message: "file of token hashes not reloaded, keeping the previous one",
     });
     expect(knows(verifier, "alpha")).toBe(true);
   });
 
   test.each([
-    { name: "is not there", make: () => {}, want: /there is no / },
+    { name: "is not there", make: () => {}, want: /does not exist$/ },
     { name: "has bad lines", make: (path: string) => writeFileSync(path, "a\nb\n"), want: /tokens: line 1: / },
     {
       name: "is larger than the limit",

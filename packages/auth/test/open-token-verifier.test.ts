@@ -63,11 +63,11 @@ describe("openTokenVerifier", () => {
   });
 
   test.each([
-    { name: "", names: undefined, want: [/^(?!tokens: ).*\/nowhere\/tokens/, /^the issuer a needs/, /is not https/] },
+    { name: "", names: undefined, want: [/^(?!tokens: ).*\/nowhere\/tokens/, /^the issuer a must/, /must use https/] },
     {
       name: ", each by its name",
       names: { tokenHashesFile: "tokens", jwt: "issuers", introspection: "endpoint" },
-      want: [/^tokens: .*\/nowhere\/tokens/, /^issuers: the issuer a needs an audience/, /^endpoint: .* is not https/],
+      want: [/^tokens: .*\/nowhere\/tokens/, /^issuers: the issuer a must have at least one audience, and no empty one/, /^endpoint: .* must use https/],
     },
   ])("tells what is wrong with all of them at once$name", async ({ names, want }) => {
     const opened = await openTokenVerifier(

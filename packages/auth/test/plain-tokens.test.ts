@@ -26,7 +26,7 @@ describe("parsePlainTokens", () => {
     { name: "a trailing comma", given: `${first},`, want: ["token 2 is empty"] },
     { name: "15 characters", given: "abcdefghijklmno", want: ["token 1 is shorter than 16 characters"] },
     { name: "8193 characters", given: "a".repeat(8193), want: ["token 1 is longer than 8192 characters"] },
-    { name: "a token given twice", given: `${first},${first}`, want: ["token 2 was given before"] },
+    { name: "a token given twice", given: `${first},${first}`, want: ["token 2 is a duplicate"] },
     {
       name: "every bad token at once",
       given: `a,${first},b`,
@@ -36,7 +36,7 @@ describe("parsePlainTokens", () => {
       name: "a space inside a token",
       given: "abcdefgh ijklmnop",
       want: [
-        'token 1 holds a character that no bearer token has (RFC 6750 §2.1: A-Z a-z 0-9 - . _ ~ + / and "=" at the end)',
+        'token 1 contains a character that a bearer token cannot have (RFC 6750 §2.1: A-Z a-z 0-9 - . _ ~ + / and "=" at the end)',
       ],
     },
   ])("reports $name", ({ given, want }) => {

@@ -15,18 +15,18 @@ describe("parseProviderUrl", () => {
   });
 
   test.each([
-    { text: "http://id.example/keys", want: /is not https/ },
-    { text: "http://127.0.0.1.evil.example/", want: /is not https/ },
-    { text: "http://localhost.evil.example/", want: /is not https/ },
-    { text: "http://10.0.0.1/", want: /is not https/ },
-    { text: "http://[::ffff:10.0.0.1]/", want: /is not https/ },
-    { text: "file:///etc/keys", want: /is not https/ },
-    { text: "data:application/json,{}", want: /is not https/ },
-    { text: "https://user@id.example/", want: /no user name/ },
-    { text: "https://user:secret@id.example/", want: /no user name/ },
-    { text: "https://:secret@id.example/", want: /no user name and no password/ },
-    { text: "id.example/keys", want: /is no URL/ },
-    { text: "", want: /is no URL/ },
+    { text: "http://id.example/keys", want: /must use https/ },
+    { text: "http://127.0.0.1.evil.example/", want: /must use https/ },
+    { text: "http://localhost.evil.example/", want: /must use https/ },
+    { text: "http://10.0.0.1/", want: /must use https/ },
+    { text: "http://[::ffff:10.0.0.1]/", want: /must use https/ },
+    { text: "file:///etc/keys", want: /must use https/ },
+    { text: "data:application/json,{}", want: /must use https/ },
+    { text: "https://user@id.example/", want: /must not contain a user name/ },
+    { text: "https://user:secret@id.example/", want: /must not contain a user name/ },
+    { text: "https://:secret@id.example/", want: /must not contain a user name or password/ },
+    { text: "id.example/keys", want: /is not a valid URL/ },
+    { text: "", want: /is not a valid URL/ },
   ])("refuses $text", ({ text, want }) => {
     expect(parseProviderUrl(text)).toEqual({ kind: "problems", problems: [expect.stringMatching(want)] });
   });

@@ -96,7 +96,7 @@ test.each([
   for (let call = 0; call < calls; call++) slow.take("a");
   expect(() => slow.take("a")).toThrow(
     expect.objectContaining({
-      rawMessage: `too many calls: the limit of the address is ${callsPerSecond} a second`,
+      rawMessage: `too many calls: the address limit is ${callsPerSecond} per second`,
       code: Code.ResourceExhausted,
       errorCode: "ERR_RATE_LIMITED",
       metadata: new Headers({

@@ -41,15 +41,15 @@ describe("parseTokenHashes", () => {
     expect(parseTokenHashes(given)).toEqual({ kind: "value", value: want });
   });
 
-  const columns = '4 "sha256:<hex> name scopes|- expiry|-"';
-  const hash = 'the hash is not "sha256:" and 64 hex digits';
-  const name = "the name is not 1 to 128 letters, digits or - . _ @ / :";
-  const expiry = 'the expiry is not a date-time such as 2030-01-31T12:00:00Z ("-" means never)';
+  const columns = 'a line must have 4 columns "sha256:<hex> name scopes|- expiry|-"';
+  const hash = 'the hash must be "sha256:" followed by 64 hex digits';
+  const name = "the name must be 1 to 128 letters, digits or - . _ @ / :";
+  const expiry = 'the expiry must be a date-time such as 2030-01-31T12:00:00Z ("-" means never)';
   const good = `sha256:${hexA} ci - -`;
 
   test.each([
-    ["too few columns", `sha256:${hexA} ci -`, [`line 1: 3 columns instead of the ${columns}`]],
-    ["too many columns", `${good} -`, [`line 1: 5 columns instead of the ${columns}`]],
+    ["too few columns", `sha256:${hexA} ci -`, [`line 1: ${columns}, got 3`]],
+    ["too many columns", `${good} -`, [`line 1: ${columns}, got 5`]],
     ["another algorithm", `sha512:${hexA} ci - -`, [`line 1: ${hash}`]],
     ["a hash that is too short", `sha256:${"a".repeat(63)} ci - -`, [`line 1: ${hash}`]],
     ["a hash behind something else", `xsha256:${hexA} ci - -`, [`line 1: ${hash}`]],
@@ -59,29 +59,29 @@ describe("parseTokenHashes", () => {
     [
       "an empty scope",
       `sha256:${hexA} ci a,,b -`,
-      ['line 1: scope 2 is not a scope-token of RFC 6749 §3.3 ("-" means all scopes)'],
+      ['line 1: scope 2 is not a valid scope-token (RFC 6749 §3.3; "-" means all scopes)'],
     ],
     [
       "a scope of 129 characters",
       `sha256:${hexA} ci ${"s".repeat(129)} -`,
-      ['line 1: scope 1 is not a scope-token of RFC 6749 §3.3 ("-" means all scopes)'],
+      ['line 1: scope 1 is not a valid scope-token (RFC 6749 §3.3; "-" means all scopes)'],
     ],
     ["an offset that is none", `sha256:${hexA} ci - 2030-01-31T12:00:00+24:00`, [`line 1: ${expiry}`]],
     ["a date that is none", `sha256:${hexA} ci - 2030-02-30T00:00:00Z`, [`line 1: ${expiry}`]],
     ["a year of six digits", `sha256:${hexA} ci - +002030-01-31T12:00:00Z`, [`line 1: ${expiry}`]],
     ["something behind the date-time", `sha256:${hexA} ci - 2030-01-31T12:00:00Z!`, [`line 1: ${expiry}`]],
     ["an hour that is none", `sha256:${hexA} ci - 2030-01-31T25:00:00Z`, [`line 1: ${expiry}`]],
-    ["a name used twice", `${good}\nsha256:${hexB} ci - -`, ["line 2: the name stands in line 1 already"]],
-    ["a hash used twice", `${good}\n\nsha256:${hexA} cd - -`, ["line 3: the hash stands in line 1 already"]],
+    ["a name used twice", `${good}\nsha256:${hexB} ci - -`, ["line 2: the name already appears on line 1"]],
+    ["a hash used twice", `${good}\n\nsha256:${hexA} cd - -`, ["line 3: the hash already appears on line 1"]],
     [
       "a line that stands there twice",
       `${good}\n${good}`,
-      ["line 2: the name stands in line 1 already", "line 2: the hash stands in line 1 already"],
+      ["line 2: the name already appears on line 1", "line 2: the hash already appears on line 1"],
     ],
     [
       "every bad line by its number",
       `${good}\nnonsense\n# comment\nsha256:x "y" - -`,
-      [`line 2: 1 columns instead of the ${columns}`, `line 4: ${hash}; ${name}`],
+      [`line 2: ${columns}, got 1`, `line 4: ${hash}; ${name}`],
     ],
   ])("reports %s", (_, given, want) => {
     expect(parseTokenHashes(given)).toEqual({ kind: "problems", problems: want });

@@ -1,13 +1,13 @@
 // System messages ("EACCES: permission denied, open 'orders.db'") only help a reader who knows the codes.
 const explanations: Readonly<Record<string, (path: string) => string>> = {
-  EACCES: (path) => `this user may not read or write ${path}`,
-  EPERM: (path) => `this user may not read or write ${path}`,
-  EEXIST: (path) => `${path} exists already`,
-  ENOENT: (path) => `there is no ${path}, or a folder above it is missing`,
-  EISDIR: (path) => `${path} is a folder, not a file`,
-  ENOTDIR: (path) => `a part of ${path} is a file, not a folder`,
-  ENOSPC: (path) => `there is no room left on the disk of ${path}`,
-  EROFS: (path) => `${path} is on a disk that cannot be written`,
+  EACCES: (path) => `permission denied: this user cannot read or write ${path}`,
+  EPERM: (path) => `permission denied: this user cannot read or write ${path}`,
+  EEXIST: (path) => `${path} already exists`,
+  ENOENT: (path) => `${path} or its parent directory does not exist`,
+  EISDIR: (path) => `${path} is a directory, not a file`,
+  ENOTDIR: (path) => `a parent of ${path} is a file, not a directory`,
+  ENOSPC: (path) => `no space left on the disk of ${path}`,
+  EROFS: (path) => `${path} is on a read-only file system`,
 };
 
 /** Returns what went wrong: a sentence of our own for errors of the file system, the message of any other error. */

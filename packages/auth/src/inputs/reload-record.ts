@@ -52,7 +52,7 @@ export class ReloadRecord {
     const errorCode: AuthErrorCode = "ERR_FILE_REFUSED";
     log.warn(
       { errorCode, path, problems: problems.slice(0, problemsLoggedMax) },
-      `${what} refused, the one before stays`,
+      `${what} not reloaded, keeping the previous one`,
     );
   }
 
@@ -66,7 +66,7 @@ export class ReloadRecord {
   /** Notes that the file has the texts that are in use. */
   keep(): void {
     const { log, path, what } = this.#file;
-    if (!this.last.succeeded) log.info({ path }, `${what} is the one before again`);
+    if (!this.last.succeeded) log.info({ path }, `${what} reverted to the content in use`);
     this.#settle(this.last.lastSuccessMs);
   }
 

@@ -1,6 +1,6 @@
 import type { JsonObject } from "../json-object.ts";
 import type { TimedOutcome } from "../outcome-cache.ts";
-import { clockSkewS, isSubject, readScopes } from "../token-claims.ts";
+import { clockSkewS, isSubject, readScopes, subjectMaxChars } from "../token-claims.ts";
 import type { TokenOutcome } from "../token-verifier.ts";
 
 /** What an active token must fulfil. */
@@ -43,7 +43,7 @@ export function judgeIntrospection(
   if (active !== true) return undefined;
   const problem = problemOf(answer, demands);
   if (problem !== undefined) return { outcome: problem, untilMs: 0 };
-  if (!isSubject(sub)) return { outcome: invalid('"sub" is missing or too long'), untilMs: 0 };
+  if (!isSubject(sub)) return { outcome: invalid(`"sub" must be a string of 1 to ${subjectMaxChars} characters`), untilMs: 0 };
   const outcome: TokenOutcome = {
     kind: "principal",
     subject: sub,
@@ -57,16 +57,16 @@ export function judgeIntrospection(
 function problemOf(answer: JsonObject, { audiences }: IntrospectionDemands): TokenOutcome | undefined {
   const { exp, nbf, aud, cnf, token_type: type } = answer;
   const nowS = Date.now() / 1000;
-  if (exp !== undefined && !(typeof exp === "number" && Number.isFinite(exp))) return invalid('"exp" is not a date');
+  if (exp !== undefined && !(typeof exp === "number" && Number.isFinite(exp))) return invalid('"exp" must be a NumericDate');
   if (exp !== undefined && exp + clockSkewS <= nowS) return { kind: "expired", reason: '"exp" is in the past' };
   if (nbf !== undefined && !(typeof nbf === "number" && nbf - clockSkewS <= nowS))
-    return invalid('"nbf" is not in the past');
+    return invalid('"nbf" must be a NumericDate in the past');
   // RFC 7800 §3.1 and RFC 9449: such a token is valid only together with a proof of its key, which we do not support.
-  if (cnf !== undefined) return invalid('the token is bound to a key ("cnf")');
-  if (typeof type === "string" && type.toLowerCase() === "dpop") return invalid("the token is no bearer token");
+  if (cnf !== undefined) return invalid('the token is bound to a key ("cnf"), which is not supported');
+  if (typeof type === "string" && type.toLowerCase() === "dpop") return invalid("the token is not a bearer token");
   const named: readonly unknown[] = Array.isArray(aud) ? aud : [aud];
   if (audiences !== undefined && !audiences.some((audience) => named.includes(audience)))
-    return invalid('"aud" does not name us');
+    return invalid('"aud" contains no accepted audience');
   return undefined;
 }
 

@@ -62,8 +62,8 @@ export function createIntrospectionVerifier(endpoint: IntrospectionEndpoint, log
   }
 
   async function askInTurn(token: PresentedToken): Promise<TokenOutcome> {
-    if (health.isPaused) return unavailable(`the introspection endpoint failed just now: ${health.failure}`);
-    if (asking >= askingMax) return unavailable(`${askingMax} questions are with the introspection endpoint already`);
+    if (health.isPaused) return unavailable(`the introspection endpoint failed recently: ${health.failure}`);
+    if (asking >= askingMax) return unavailable(`${askingMax} introspection requests are already in flight`);
     asking += 1;
     try {
       return await ask(token);
@@ -124,7 +124,7 @@ class EndpointHealth {
 
   worked(): void {
     const fields = { endpoint: withoutQuery(this.#url) };
-    if (this.failure !== undefined) this.#log.info(fields, "tokens can be introspected again");
+    if (this.failure !== undefined) this.#log.info(fields, "token introspection recovered");
     this.failure = undefined;
     this.#awayAtMs = Number.NEGATIVE_INFINITY;
     this.#failedOn.clear();
@@ -132,7 +132,7 @@ class EndpointHealth {
 
   failed(problem: string, digest: string): void {
     const fields = { errorCode, endpoint: withoutQuery(this.#url), problem };
-    if (problem !== this.failure) this.#log.warn(fields, "tokens cannot be introspected");
+    if (problem !== this.failure) this.#log.warn(fields, "cannot introspect tokens");
     this.failure = problem;
     this.#failedOn.add(digest);
     if (this.#failedOn.size < failuresMax) return;
@@ -156,11 +156,11 @@ async function introspect(
 }
 
 function judge(text: string, endpoint: IntrospectionEndpoint): ParseResult<TimedOutcome> {
-  const what = `the answer of ${withoutQuery(endpoint.url)}`;
+  const what = `the response of ${withoutQuery(endpoint.url)}`;
   const answer = parseJsonObject(text, what);
   if (answer.kind === "problems") return answer;
   const known = judgeIntrospection(answer.value, endpoint.url.origin, endpoint);
-  return known === undefined ? notParsed(`${what} does not say whether the token is active`) : parsed(known);
+  return known === undefined ? notParsed(`${what} has no boolean "active"`) : parsed(known);
 }
 
 // No response at all, our own credentials refused (RFC 7662 §2.3), too many requests, a server error. Any other

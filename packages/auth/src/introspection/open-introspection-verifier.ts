@@ -32,7 +32,7 @@ export async function openIntrospectionVerifier(
   const { audiences, clientId, clientSecretFile } = source;
   const url = parseProviderUrl(source.url);
   if (url.kind === "problems") return url;
-  if (clientId === "") return notParsed(`the introspection endpoint ${withoutQuery(url.value)} needs a client id`);
+  if (clientId === "") return notParsed(`the introspection endpoint ${withoutQuery(url.value)} requires a client id`);
   let clientSecret = "";
   const file = await watchFile({
     paths: [clientSecretFile],
@@ -41,7 +41,7 @@ export async function openIntrospectionVerifier(
     log,
     take(text) {
       const secret = withoutLineEnd(text);
-      if (secret === "") return notParsed("there is no secret in it");
+      if (secret === "") return notParsed("the secret is empty");
       clientSecret = secret;
       return parsed({});
     },

@@ -106,7 +106,7 @@ class FetchedKeys implements IssuerKeys {
 
   get problem(): string | undefined {
     const { issuer } = this.#options;
-    if (this.current === undefined) return `no usable keys of ${issuer}: ${this.#lastProblem}`;
+    if (this.current === undefined) return `no usable keys for ${issuer}: ${this.#lastProblem}`;
     return this.current.keys.length === 0 ? `${issuer} has withdrawn all its keys` : undefined;
   }
 
@@ -148,7 +148,7 @@ class FetchedKeys implements IssuerKeys {
   }
 
   #succeed(): void {
-    if (this.#failures > 0) this.#options.log.info({ issuer: this.#options.issuer }, "keys can be fetched again");
+    if (this.#failures > 0) this.#options.log.info({ issuer: this.#options.issuer }, "keys fetched again");
     this.#failures = 0;
     this.#fetchedAtMs = performance.now();
   }
@@ -159,7 +159,7 @@ class FetchedKeys implements IssuerKeys {
     const { issuer, log } = this.#options;
     const keysInUse = this.current?.keys.length ?? 0;
     const errorCode: AuthErrorCode = "ERR_KEYS_UNAVAILABLE";
-    log.warn({ errorCode, issuer, problem, failures: this.#failures, keysInUse }, "keys cannot be fetched");
+    log.warn({ errorCode, issuer, problem, failures: this.#failures, keysInUse }, "cannot fetch keys");
   }
 
   #schedule(): void {

@@ -10,7 +10,7 @@ interface ProvenOutcome extends TimedOutcome {
   readonly set: object;
 }
 
-const notOurs: TokenOutcome = { kind: "unknown", reason: "not a signed JWT of a trusted issuer" };
+const notOurs: TokenOutcome = { kind: "unknown", reason: "not a signed JWT from a trusted issuer" };
 
 /**
  * Creates a verifier of JSON Web Tokens that trusted issuers have signed; tokens of other issuers are `unknown`.

@@ -45,7 +45,7 @@ async function readMetadata(url: URL, issuer: string, signal: AbortSignal): Prom
   if (document.kind === "problems") return document;
   const { issuer: named, jwks_uri: keysUrl } = document.value;
   // RFC 8414 §3.3, OpenID Connect Discovery §4.3: otherwise one issuer could impersonate another.
-  if (named !== issuer) return notParsed(`${withoutQuery(url)} is the metadata of another issuer`);
+  if (named !== issuer) return notParsed(`${withoutQuery(url)} names a different issuer`);
   if (typeof keysUrl !== "string") return notParsed(`${withoutQuery(url)} has no "jwks_uri"`);
   return parseProviderUrl(keysUrl);
 }

@@ -31,12 +31,12 @@ export async function readKeySet(
   const document = parseJsonObject(text, "the key set");
   if (document.kind === "problems") return document;
   const { keys } = document.value;
-  if (!Array.isArray(keys)) return notParsed('the key set has no array "keys"');
+  if (!Array.isArray(keys)) return notParsed('the key set has no "keys" array');
   if (keys.length === 0) return parsed({ keys: [] });
   const read = await Promise.all(keys.slice(0, keysMax).map((key: unknown) => readKey(key, algorithms)));
   const usable = read.filter((key) => key !== undefined);
   if (usable.length > 0) return parsed({ keys: usable });
-  return notParsed(`none of the ${keys.length} keys of the set verifies ${algorithms.join(", ")}`);
+  return notParsed(`none of the ${keys.length} keys in the key set can verify ${algorithms.join(", ")}`);
 }
 
 async function readKey(key: unknown, algorithms: readonly JwtAlgorithm[]): Promise<JWK | undefined> {

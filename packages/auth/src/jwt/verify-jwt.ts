@@ -56,17 +56,17 @@ export async function verifyJwt(text: string, trusted: TrustedIssuer): Promise<T
 /** Checks what `jwtVerify` does not. */
 function judgeClaims({ payload, protectedHeader }: JWTVerifyResult, trusted: TrustedIssuer): TimedOutcome {
   const { iss, sub, exp, iat, cnf } = payload;
-  if (!isFitType(protectedHeader.typ, trusted)) return refused('"typ" is not that of an access token');
-  if (!isSubject(sub)) return refused(`"sub" is not a text of 1 to ${subjectMaxChars} characters`);
+  if (!isFitType(protectedHeader.typ, trusted)) return refused('"typ" is not the type of an access token');
+  if (!isSubject(sub)) return refused(`"sub" must be a string of 1 to ${subjectMaxChars} characters`);
   // 1e999 is a valid number in JSON, and is parsed as Infinity.
-  if (exp === undefined || !Number.isFinite(exp)) return refused('"exp" is not a date');
+  if (exp === undefined || !Number.isFinite(exp)) return refused('"exp" must be a NumericDate');
   if (iat !== undefined && !(typeof iat === "number" && iat <= Date.now() / 1000 + clockSkewS)) {
-    return notNow({ kind: "invalid", reason: '"iat" is not in the past' });
+    return notNow({ kind: "invalid", reason: '"iat" must be a NumericDate in the past' });
   }
   // A `crit` or a `cnf` could be missed.
-  if (mayBeMisread(protectedHeader) || mayBeMisread(payload)) return refused("the name of a claim has a backslash");
+  if (mayBeMisread(protectedHeader) || mayBeMisread(payload)) return refused("a header parameter or claim has a name with a backslash");
   // RFC 7800 §3.1: such a token is valid only together with a proof of its key, which we do not support.
-  if (cnf !== undefined) return refused('the token is bound to a key ("cnf")');
+  if (cnf !== undefined) return refused('the token is bound to a key ("cnf"), which is not supported');
   const scopes = trusted.scopeClaims?.flatMap((claim) => readScopes(payload[claim]));
   const outcome: TokenOutcome = {
     kind: "principal",
@@ -87,7 +87,7 @@ function isFitType(type: unknown, { demandAccessTokenType }: TrustedIssuer): boo
 function judgeError(error: unknown, keys: IssuerKeys): TimedOutcome {
   const reason = error instanceof Error ? error.message : String(error);
   if (error instanceof errors.JWTExpired) return refused(reason, "expired");
-  if (error instanceof errors.JWKSMultipleMatchingKeys) return refused("the token does not say which key signed it");
+  if (error instanceof errors.JWKSMultipleMatchingKeys) return refused("several keys match the token, and it names none of them");
   if (error instanceof errors.JWKSNoMatchingKey || error instanceof KeysUnavailable) return notNow(keyIsMissing(keys));
   const isEarly = error instanceof errors.JWTClaimValidationFailed && error.claim === "nbf";
   return isEarly ? notNow({ kind: "invalid", reason }) : refused(reason);
@@ -96,10 +96,10 @@ function judgeError(error: unknown, keys: IssuerKeys): TimedOutcome {
 // While the key that signed a token may exist, the token is not called bad: it cannot be checked right now.
 function keyIsMissing({ problem, retryAfterS }: IssuerKeys): TokenOutcome {
   if (problem === undefined && retryAfterS === undefined)
-    return { kind: "invalid", reason: "the token names a key that its issuer does not have" };
+    return { kind: "invalid", reason: "the issuer has no key that matches the token" };
   return {
     kind: "unavailable",
-    reason: problem ?? "the token names an unknown key, and newer keys cannot be fetched",
+    reason: problem ?? "no known key matches the token, and newer keys cannot be fetched",
     retryAfterS: retryAfterS ?? 1,
   };
 }

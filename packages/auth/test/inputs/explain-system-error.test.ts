@@ -21,14 +21,14 @@ const file = folder.file("file");
 writeFileSync(file, "");
 
 test.each([
-  { fault: faultOf(() => readFileSync("absent")), want: "there is no absent, or a folder above it is missing" },
-  { fault: faultOf(() => writeFileSync(folder.path, "")), want: `${folder.path} is a folder, not a file` },
-  { fault: faultOf(() => mkdirSync(file)), want: `${file} exists already` },
-  { fault: faultOf(() => readFileSync(`${file}/x`)), want: `a part of ${file}/x is a file, not a folder` },
-  { fault: refusal("EACCES"), want: "this user may not read or write FILE" },
-  { fault: refusal("EPERM"), want: "this user may not read or write FILE" },
-  { fault: refusal("ENOSPC"), want: "there is no room left on the disk of FILE" },
-  { fault: refusal("EROFS"), want: "FILE is on a disk that cannot be written" },
+  { fault: faultOf(() => readFileSync("absent")), want: "absent or its parent directory does not exist" },
+  { fault: faultOf(() => writeFileSync(folder.path, "")), want: `${folder.path} is a directory, not a file` },
+  { fault: faultOf(() => mkdirSync(file)), want: `${file} already exists` },
+  { fault: faultOf(() => readFileSync(`${file}/x`)), want: `a parent of ${file}/x is a file, not a directory` },
+  { fault: refusal("EACCES"), want: "permission denied: this user cannot read or write FILE" },
+  { fault: refusal("EPERM"), want: "permission denied: this user cannot read or write FILE" },
+  { fault: refusal("ENOSPC"), want: "no space left on the disk of FILE" },
+  { fault: refusal("EROFS"), want: "FILE is on a read-only file system" },
   { fault: refusal("EMFILE"), want: "EMFILE: in the words of the system, open 'FILE'" },
   { fault: new Error("another sentence"), want: "another sentence" },
   { fault: Object.assign(new Error("an odd code"), { code: "constructor", path: "FILE" }), want: "an odd code" },

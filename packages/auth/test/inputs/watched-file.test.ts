@@ -174,8 +174,8 @@ describe("a file that is watched", () => {
     await expect(watch(path, { limitBytes: 4 })).rejects.toThrow(`${path} is larger than 4 bytes`);
   });
 
-  const again = "file is the one before again";
-  const refused = "file refused, the one before stays";
+  const again = "file reverted to the content in use";
+  const refused = "file not reloaded, keeping the previous one";
   const reloaded = "file reloaded";
 
   test("tells the log of each change once, for the worse and for the better", async () => {

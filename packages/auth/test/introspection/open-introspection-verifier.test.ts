@@ -206,19 +206,19 @@ describe("an active token", () => {
 describe("a token is neither good nor bad, but cannot be checked now,", () => {
   // Side by side: two of them wait for the end of an answer that never ends.
   test.concurrent.each<[name: string, answer: Endpoint["answer"], want: RegExp, isAboutToken?: boolean]>([
-    ["fails", (_request, response) => void response.writeHead(500).end(), /answered 500$/],
+    ["fails", (_request, response) => void response.writeHead(500).end(), /responded with status 500$/],
     ["has had enough", (_request, response) => void response.writeHead(429).end(), /429$/],
-    ["does not know us", (_request, response) => void response.writeHead(401).end(), /answered 401$/],
+    ["does not know us", (_request, response) => void response.writeHead(401).end(), /responded with status 401$/],
     [
       "is behind a firewall that takes the token for an attack",
       (_request, response) => void response.writeHead(403).end(),
-      /answered 403$/,
+      /responded with status 403$/,
       true,
     ],
-    ["sends HTML", (_request, response) => void response.end("<p>Request rejected"), /is not JSON$/, true],
+    ["sends HTML", (_request, response) => void response.end("<p>Request rejected"), /is not valid JSON$/, true],
     ["never answers", () => {}, /timeout/i],
-    ["does not say whether it is active", { sub: "ada" }, /does not say/, true],
-    ["says so with a text", { active: "false" }, /does not say/, true],
+    ["does not say whether it is active", { sub: "ada" }, /has no boolean "active"/, true],
+    ["says so with a text", { active: "false" }, /has no boolean "active"/, true],
   ])("when the endpoint %s", async (_, answer, want, isAboutToken = false) => {
     const warnings: object[] = [];
     // Long enough for an answer that comes, on a machine that is busy; one that hangs costs a second once.
@@ -253,7 +253,7 @@ describe("a token is neither good nor bad, but cannot be checked now,", () => {
     endpoint.answer = { active: true, sub: "ada" };
     for (const token of ["five", "six"]) expect(await outcomeOf(endpoint, token)).toMatchObject({ kind: "principal" });
     expect(reported).toEqual([
-      [{ endpoint: expect.stringMatching(/\/introspect$/) }, "tokens can be introspected again"],
+      [{ endpoint: expect.stringMatching(/\/introspect$/) }, "token introspection recovered"],
     ]);
   });
 
@@ -293,15 +293,15 @@ describe("a token is neither good nor bad, but cannot be checked now,", () => {
         expect(endpoint.verifier.problem).toBeUndefined();
         await outcomeOf(endpoint, `token-${outage}-${n}`);
       }
-      expect(endpoint.verifier.problem).toMatch(/answered 500$/);
+      expect(endpoint.verifier.problem).toMatch(/responded with status 500$/);
       endpoint.answer = { active: true, sub: "ada" };
       expect(await outcomeOf(endpoint, `early-${outage}`)).toMatchObject({ kind: "unavailable" });
       clock.pass(1_000);
       expect(await outcomeOf(endpoint, `late-${outage}`)).toMatchObject({ kind: "principal" });
       expect(endpoint.verifier.problem).toBeUndefined();
     }
-    const away = "tokens cannot be introspected";
-    const back = "tokens can be introspected again";
+    const away = "cannot introspect tokens";
+    const back = "token introspection recovered";
     expect(messages).toEqual([away, back, away, back]);
   });
 
@@ -344,12 +344,12 @@ describe("a token is neither good nor bad, but cannot be checked now,", () => {
     const waiting = Array.from({ length: 64 }, (_, n) => outcomeOf(endpoint, `token-${n}`));
     expect(await outcomeOf(endpoint, "one-more")).toMatchObject({
       kind: "unavailable",
-      reason: expect.stringContaining("64 questions"),
+      reason: expect.stringContaining("64 introspection requests"),
     });
     endpoint.verifier.close?.();
     const outcomes = await Promise.all(waiting);
     expect(new Set(outcomes.map(({ kind }) => kind))).toEqual(new Set(["unavailable"]));
-    expect(JSON.stringify(outcomes)).not.toContain("64 questions");
+    expect(JSON.stringify(outcomes)).not.toContain("64 introspection requests");
   });
 });
 
@@ -363,11 +363,11 @@ test("an endpoint answers any number of questions, one after the other", async (
 
 describe("openIntrospectionVerifier", () => {
   test.each([
-    { name: "an endpoint over plain HTTP", source: { url: "http://id.example/introspect" }, want: /is not https/ },
-    { name: "no client id", source: { clientId: "" }, want: /needs a client id/ },
-    { name: "a secret file that is not there", source: { clientSecretFile: "/nowhere/secret" }, want: /there is no / },
+    { name: "an endpoint over plain HTTP", source: { url: "http://id.example/introspect" }, want: /must use https/ },
+    { name: "no client id", source: { clientId: "" }, want: /requires a client id/ },
+    { name: "a secret file that is not there", source: { clientSecretFile: "/nowhere/secret" }, want: /does not exist$/ },
     { name: "a secret in a device", source: { clientSecretFile: "/dev/null" }, want: /is not a regular file/ },
-    { name: "an empty secret", secret: "\n", want: /: there is no secret in it$/ },
+    { name: "an empty secret", secret: "\n", want: /: the secret is empty$/ },
     { name: "a secret that is none", secret: "x".repeat(4097), want: /is larger than 4096 bytes$/ },
   ])("reports $name", async ({ source = {}, secret = "x".repeat(4096), want }) => {
     using folder = createTempFolder();

@@ -32,7 +32,7 @@ describe("a provider that goes away", () => {
     provider.stop();
     await verifier.reload?.();
     expect(await outcomeOf(verifier, token)).toMatchObject({ kind: "unavailable" });
-    expect(verifier.problem).toContain(`no usable keys of ${provider.issuer}: `);
+    expect(verifier.problem).toContain(`no usable keys for ${provider.issuer}: `);
   });
 
   test("has its keys used again once the same ones were fetched anew", async () => {
@@ -93,8 +93,8 @@ describe("a provider that goes away", () => {
     expect(outcome).toMatchObject({ kind: "unavailable" });
     expect(outcome.kind === "unavailable" && outcome.retryAfterS).toBeLessThanOrEqual(1_000);
     expect(failures).toEqual([1, 2, 1, 2, 1]);
-    const away = "keys cannot be fetched";
-    const back = "keys can be fetched again";
+    const away = "cannot fetch keys";
+    const back = "keys fetched again";
     expect(messages).toEqual(["keys changed", away, away, back, away, away, back, away]);
   });
 
@@ -122,7 +122,7 @@ describe("a provider that goes away", () => {
     await verifier.reload?.();
     expect(reported).toEqual([
       [{ issuer, keys: 1 }, "keys changed"],
-      [{ issuer }, "keys can be fetched again"],
+      [{ issuer }, "keys fetched again"],
     ]);
     expect(verifier.problem).toBeUndefined();
   });
@@ -134,7 +134,7 @@ describe("a provider that goes away", () => {
     const outcomes = await Promise.all(
       [1, 2, 3].map(async (n) => await outcomeOf(verifier, await provider.sign({ jti: String(n) }))),
     );
-    const reason = expect.stringMatching(/answered 503$/);
+    const reason = expect.stringMatching(/responded with status 503$/);
     expect(outcomes).toEqual(outcomes.map(() => ({ kind: "unavailable", reason, retryAfterS: expect.any(Number) })));
     expect(provider.requests).toEqual(["/keys"]);
   });
@@ -160,7 +160,7 @@ describe("a misbehaving provider", () => {
     {
       name: "answers with HTML",
       answer: (_request, response) => void response.end("<!doctype html><p>Sign in"),
-      want: /is not JSON$/,
+      want: /is not valid JSON$/,
     },
     {
       name: "has a secret for a key",
@@ -170,14 +170,14 @@ describe("a misbehaving provider", () => {
     {
       name: "has keys that are no object",
       answer: (_request, response) => void response.end('{"keys":{"kid":1}}'),
-      want: /no array "keys"$/,
+      want: /no "keys" array$/,
     },
     {
       name: "has a key that is broken and has the name of the last",
       answer: (_request, response) => void response.end('{"keys":[{"kty":"EC","crv":"P-256","x":"AA","kid":"first"}]}'),
       want: /none of the 1 keys/,
     },
-    { name: "fails", answer: (_request, response) => void response.writeHead(500).end("oops"), want: /answered 500$/ },
+    { name: "fails", answer: (_request, response) => void response.writeHead(500).end("oops"), want: /responded with status 500$/ },
   ])("that $name leaves the last keys in use, and the log says why", async ({ answer, want, fetchMs = hourMs }) => {
     using provider = await startProvider();
     const warnings: object[] = [];
@@ -215,13 +215,13 @@ describe("a misbehaving provider", () => {
     {
       name: "of another issuer",
       document: ({ keysUrl }) => ({ issuer: "https://evil.example", jwks_uri: keysUrl }),
-      want: /metadata of another issuer/,
+      want: /names a different issuer/,
     },
     { name: "without the place of the keys", document: ({ issuer }) => ({ issuer }), want: /has no "jwks_uri"/ },
     {
       name: "with keys over plain HTTP",
       document: ({ issuer }) => ({ issuer, jwks_uri: "http://keys.example/" }),
-      want: /is not https/,
+      want: /must use https/,
     },
   ])("that has metadata $name is not believed", async ({ document, want }) => {
     using provider = await startProvider();

@@ -57,7 +57,7 @@ describe("a key is passed over, and the others are used,", () => {
     const beside = await readKeySet(JSON.stringify({ keys: [key, good] }), defaultJwtAlgorithms);
     expect(beside).toEqual({ kind: "value", value: { keys: [good] } });
     const alone = await readKeySet(JSON.stringify({ keys: [key] }), defaultJwtAlgorithms);
-    const problems = ["none of the 1 keys of the set verifies RS256, PS256, ES256, EdDSA"];
+    const problems = ["none of the 1 keys in the key set can verify RS256, PS256, ES256, EdDSA"];
     expect(alone).toEqual({ kind: "problems", problems });
   });
 
@@ -76,6 +76,6 @@ test("a key set that says that there are no keys withdraws them all", async () =
 });
 
 test.each(["{}", '{"keys":{}}'])("%s is no key set", async (text) => {
-  const problems = ['the key set has no array "keys"'];
+  const problems = ['the key set has no "keys" array'];
   expect(await readKeySet(text, defaultJwtAlgorithms)).toEqual({ kind: "problems", problems });
 });
