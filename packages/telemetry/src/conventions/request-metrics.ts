@@ -33,7 +33,7 @@ export function createRequestMetrics(
   const refusals = metrics.counter({
     name: "gateway.refusals",
     unit: "{request}",
-    description: "Requests that were refused before anything was done for them, by reason",
+    description: "Requests rejected before they were handled, by reason",
   });
   const byKind = new Map<string, Counter>();
   return (answer) => {

@@ -104,7 +104,7 @@ function openDestinations(output: LineOutput): LogDestinations {
 
 function lostLine(lost: number): string {
   const errorCode: LogErrorCode = "ERR_LOG_LINES_LOST";
-  const msg = "lines of the log were lost: nobody took them";
+  const msg = "log lines dropped: they were not read fast enough";
   return `${JSON.stringify({ level: "error", time: new Date().toISOString(), errorCode, lost, msg })}\n`;
 }
 

@@ -42,7 +42,7 @@ export function createSafeErrors(options: SafeErrorsOptions): SafeErrors {
     const errorCode: GatewayErrorCode = "ERR_HANDLER_FAILED";
     log.error(
       { errorCode, requestId: requestIdOf(call.values), procedure: procedureOf(call), err: thrown },
-      "fault in a handler",
+      "handler failed",
     );
     const error = new ConnectError(faultMessage, Code.Internal, undefined, undefined, thrown);
     reported.add(error);

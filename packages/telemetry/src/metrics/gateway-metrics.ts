@@ -23,16 +23,16 @@ export function measureGateway(metrics: Metrics, gateway: MeasuredGateway): void
     {
       name: "gateway.requests.active",
       unit: "{request}",
-      description: "Requests that are not answered yet; on HTTP/2 each is a stream",
+      description: "Requests in progress; on HTTP/2 each is a stream",
     },
     () => byVersion(gateway.load.requests),
   );
   metrics.gauge(
-    { name: "gateway.backlog", unit: "By", description: "Bytes that wait because clients do not take them" },
+    { name: "gateway.backlog", unit: "By", description: "Response bytes buffered because clients have not read them" },
     () => single(gateway.load.backlogBytes),
   );
   metrics.observedCounter(
-    { name: "gateway.bad_requests", unit: "{request}", description: "Requests that were answered as wrong HTTP" },
+    { name: "gateway.bad_requests", unit: "{request}", description: "Requests rejected because they are not valid HTTP" },
     () =>
       [...gateway.load.badRequests].map(([status, value]) => ({
         attributes: { "http.response.status_code": status },
@@ -43,7 +43,7 @@ export function measureGateway(metrics: Metrics, gateway: MeasuredGateway): void
     {
       name: "gateway.http2.errors",
       unit: "{error}",
-      description: "Streams of HTTP/2 that were refused or reset for their frames, and connections ended with an error",
+      description: "HTTP/2 streams refused or reset because of client errors, and connections closed with an error",
     },
     () => (["connection", "stream"] as const).flatMap((scope) => http2Errors(scope, gateway.load.http2Errors[scope])),
   );
@@ -72,8 +72,8 @@ export interface MeasuredUpstream {
 export function measureUpstreams(metrics: Metrics, upstreams: readonly MeasuredUpstream[]): void {
   const gauges = [
     ["connections", "{connection}", "Open connections to upstreams", "connections"],
-    ["requests.active", "{request}", "Calls that were sent to upstreams and are not answered yet", "calls"],
-    ["requests.waiting", "{request}", "Calls that wait for a connection to an upstream or a stream", "waitingCalls"],
+    ["requests.active", "{request}", "Calls to upstreams in progress", "calls"],
+    ["requests.waiting", "{request}", "Calls queued for an upstream connection or stream", "waitingCalls"],
   ] as const;
   for (const [name, unit, description, key] of gauges) {
     metrics.gauge({ name: `gateway.upstream.${name}`, unit, description }, () =>
@@ -84,7 +84,7 @@ export function measureUpstreams(metrics: Metrics, upstreams: readonly MeasuredU
     {
       name: "gateway.upstream.refusals",
       unit: "{request}",
-      description: "Calls that were refused because an upstream that can be reached has no stream for them",
+      description: "Calls rejected because a reachable upstream had no free stream",
     },
     () =>
       upstreams.flatMap(({ name, upstream }) =>
@@ -142,7 +142,7 @@ function addReloadGauges(
   what: string,
   read: () => readonly { readonly attributes: Attributes; readonly reload: MeasuredReload }[],
 ): void {
-  const description = `1 while what was last read of ${what} is in use and valid, else 0`;
+  const description = `1 if the last reload of ${what} succeeded and its content is still valid, else 0`;
   metrics.gauge({ name: `${prefix}.successful`, unit: "", description }, () =>
     read().map(({ attributes, reload }) => ({ attributes, value: reload.problem === undefined ? 1 : 0 })),
   );
@@ -150,7 +150,7 @@ function addReloadGauges(
     {
       name: `${prefix}.last_success`,
       unit: "s",
-      description: `When what was read of ${what} was last used, since 1970`,
+      description: `Unix time of the last successful reload of ${what}`,
     },
     () =>
       read().flatMap(({ attributes, reload: { lastSuccessMs } }) =>
@@ -161,10 +161,10 @@ function addReloadGauges(
 
 /** Adds gauges that say whether the server is ready, and whether it drains. */
 export function measureReadiness(metrics: Metrics, readiness: MeasuredReadiness): void {
-  metrics.gauge({ name: "gateway.ready", unit: "", description: "1 while calls may be sent here, else 0" }, () =>
+  metrics.gauge({ name: "gateway.ready", unit: "", description: "1 while the server is ready, else 0" }, () =>
     single(readiness.obstacles().length === 0 ? 1 : 0),
   );
-  metrics.gauge({ name: "gateway.draining", unit: "", description: "1 once the server is stopping, else 0" }, () =>
+  metrics.gauge({ name: "gateway.draining", unit: "", description: "1 while the server shuts down, else 0" }, () =>
     single(readiness.draining.aborted ? 1 : 0),
   );
 }

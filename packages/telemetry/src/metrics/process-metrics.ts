@@ -31,7 +31,7 @@ export function measureProcess(metrics: Metrics): Disposable {
   );
   const started = performance.eventLoopUtilization();
   metrics.observedCounter(
-    { name: "nodejs.eventloop.time", unit: "s", description: "Time that the event loop was active or idle" },
+    { name: "nodejs.eventloop.time", unit: "s", description: "Time the event loop was active or idle" },
     () => {
       const { active, idle } = performance.eventLoopUtilization(started);
       return [
@@ -55,8 +55,8 @@ function measureHeap(metrics: Metrics): void {
         value: read(space),
       })),
     );
-  gauge("limit", "Memory that V8 has taken for a space of its heap", (space) => space.space_size);
-  gauge("used", "Memory that objects take in it", (space) => space.space_used_size);
+  gauge("limit", "Memory allocated for a V8 heap space", (space) => space.space_size);
+  gauge("used", "Memory used by objects in a V8 heap space", (space) => space.space_used_size);
 }
 
 type HeapSpace = ReturnType<typeof getHeapSpaceStatistics>[number];
@@ -111,7 +111,7 @@ function measureDelay(metrics: Metrics): Disposable {
       {
         name: `nodejs.eventloop.delay.${name}`,
         unit: "s",
-        description: `How late the event loop was, ${name} of the last ${delayWindowMs / 1_000} seconds`,
+        description: `Event loop delay, ${name} over the last ${delayWindowMs / 1_000} seconds`,
       },
       () => single(latest[name]),
     );
