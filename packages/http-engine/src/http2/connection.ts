@@ -183,7 +183,7 @@ export abstract class FrameConnection<
   #cut(): void {
     // A GOAWAY would wait behind everything else and never arrive.
     if (this.output.congested) this.destroy();
-    else this.fail(new ConnectionError(ErrorCode.enhanceYourCalm, "too much is waiting to be taken"));
+    else this.fail(new ConnectionError(ErrorCode.enhanceYourCalm, "too many bytes are buffered because the client does not read them"));
   }
 
   /** §5.4.1: sends the reason and the last stream that was taken, and ends the connection. */

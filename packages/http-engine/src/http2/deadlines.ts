@@ -83,10 +83,10 @@ export class Deadlines<Stream> {
   #handshakeProblem(nowMs: number): ConnectionError | undefined {
     const { stallTimeoutMs } = this.parts.limits;
     if (!this.#handshake.settingsExchanged && nowMs - this.#openedAtMs > stallTimeoutMs) {
-      return new ConnectionError(ErrorCode.settingsTimeout, "SETTINGS were not sent or acknowledged in time");
+      return new ConnectionError(ErrorCode.settingsTimeout, "timed out waiting for SETTINGS or its acknowledgement");
     }
     const { blockBegunAtMs = nowMs } = this.#handshake;
-    return nowMs - blockBegunAtMs > stallTimeoutMs ? protocolError("a header block is not continued") : undefined;
+    return nowMs - blockBegunAtMs > stallTimeoutMs ? protocolError("timed out waiting for CONTINUATION") : undefined;
   }
 
   #lookForLife(nowMs: number): void {

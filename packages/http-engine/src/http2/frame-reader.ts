@@ -133,7 +133,7 @@ export class FrameReader {
     const start = this.#prefaceRead;
     this.#prefaceRead += length;
     if (chunk.compare(this.#preface, start, start + length, 0, length) !== 0) {
-      throw new ConnectionError(ErrorCode.protocolError, "the connection preface is wrong");
+      throw new ConnectionError(ErrorCode.protocolError, "the connection preface is not valid");
     }
     return length;
   }
@@ -159,7 +159,7 @@ function isDivisible(header: Buffer): boolean {
  */
 function payloadLength(bytes: Buffer, at: number): number {
   const length = readUint24(bytes, at);
-  if (length > frameBytesMax) throw new ConnectionError(ErrorCode.frameSizeError, "a frame is too large");
+  if (length > frameBytesMax) throw new ConnectionError(ErrorCode.frameSizeError, "a frame is larger than SETTINGS_MAX_FRAME_SIZE");
   return length;
 }
 

@@ -92,11 +92,11 @@ export abstract class FrameRules<Stream extends RuledStream, Head> implements Fr
   take(frame: Frame): void {
     const { type, flags } = frame;
     if (!this.#settingsReceived && (type !== FrameType.settings || (flags & FrameFlag.ack) !== 0)) {
-      throw protocolError("the first frame is not SETTINGS");
+      throw protocolError("the first frame must be SETTINGS");
     }
     // §4.3: no other frame may come between the frames of a header block.
     if (this.#blocks.streamId !== 0 && type !== FrameType.continuation) {
-      throw protocolError("a header block is interrupted");
+      throw protocolError("only CONTINUATION may follow an incomplete field block");
     }
     switch (type) {
       case FrameType.data:
@@ -115,7 +115,7 @@ export abstract class FrameRules<Stream extends RuledStream, Head> implements Fr
         return this.#takeSettings(frame);
       case FrameType.pushPromise:
         // §8.4: clients never push, and we allow no server to.
-        throw protocolError("nothing may be pushed");
+        throw protocolError("PUSH_PROMISE is not allowed");
       case FrameType.ping:
         return this.#takePing(frame);
       case FrameType.goAway:
@@ -132,7 +132,7 @@ export abstract class FrameRules<Stream extends RuledStream, Head> implements Fr
   #takeData(frame: Frame): void {
     const { guard, streams, receiveFlow } = this.parts;
     const { flags, streamId, bytes, from, length } = frame;
-    if (streamId === 0) throw protocolError("DATA is on no stream");
+    if (streamId === 0) throw protocolError("DATA must be on a stream");
     const bodyBytes = length - paddingOf(frame);
     const endStream = (flags & FrameFlag.endStream) !== 0;
     if (bodyBytes === 0 && !endStream) guard.count("emptyData");
@@ -167,10 +167,10 @@ export abstract class FrameRules<Stream extends RuledStream, Head> implements Fr
   /** §6.3: has no effect, but must be well formed. */
   #takePriority({ streamId, bytes, from, length }: Frame): void {
     const { guard, streams } = this.parts;
-    if (streamId === 0) throw protocolError("PRIORITY is on no stream");
+    if (streamId === 0) throw protocolError("PRIORITY must be on a stream");
     guard.count("ignoredFrames");
     if (length === 5 && (bytes.readUInt32BE(from) & 0x7fff_ffff) !== streamId) return;
-    const error = length === 5 ? protocolError("a stream depends on itself") : frameSizeError("PRIORITY");
+    const error = length === 5 ? protocolError("a stream cannot depend on itself") : frameSizeError("PRIORITY");
     const stream = streams.open.get(streamId);
     // §5.4.2: an idle stream cannot be reset, so this is a connection error.
     if (stream === undefined) throw error;
@@ -197,7 +197,7 @@ export abstract class FrameRules<Stream extends RuledStream, Head> implements Fr
   /** §6.5 */
   #takeSettings({ flags, streamId, bytes, from, length }: Frame): void {
     const { guard, output, sendFlow, streams } = this.parts;
-    if (streamId !== 0) throw protocolError("SETTINGS is on a stream");
+    if (streamId !== 0) throw protocolError("SETTINGS must be on stream 0");
     guard.count("settings");
     if ((flags & FrameFlag.ack) !== 0) {
       if (length !== 0) throw frameSizeError("SETTINGS");
@@ -215,7 +215,7 @@ export abstract class FrameRules<Stream extends RuledStream, Head> implements Fr
 
   /** §6.7 */
   #takePing({ flags, streamId, bytes, from, length }: Frame): void {
-    if (streamId !== 0) throw protocolError("PING is on a stream");
+    if (streamId !== 0) throw protocolError("PING must be on stream 0");
     if (length !== 8) throw frameSizeError("PING");
     this.parts.guard.count("pings");
     const payload = bytes.subarray(from, from + 8);
@@ -225,7 +225,7 @@ export abstract class FrameRules<Stream extends RuledStream, Head> implements Fr
 
   /** §6.8 */
   #readGoAway({ streamId, bytes, from, length }: Frame): void {
-    if (streamId !== 0) throw protocolError("GOAWAY is on a stream");
+    if (streamId !== 0) throw protocolError("GOAWAY must be on stream 0");
     if (length < 8) throw frameSizeError("GOAWAY");
     this.parts.guard.count("ignoredFrames");
     this.takeGoAway(bytes.readUInt32BE(from) & 0x7fff_ffff, bytes.readUInt32BE(from + 4));
@@ -238,7 +238,7 @@ export abstract class FrameRules<Stream extends RuledStream, Head> implements Fr
     const increment = bytes.readUInt32BE(from) & 0x7fff_ffff;
     guard.count("windowUpdates");
     if (streamId === 0) {
-      if (increment === 0) throw protocolError("WINDOW_UPDATE of 0");
+      if (increment === 0) throw protocolError("WINDOW_UPDATE must have an increment above 0");
       return sendFlow.grow(increment);
     }
     const stream = streams.open.get(streamId);
@@ -253,6 +253,6 @@ function paddingOf({ flags, bytes, from, length }: Frame): number {
   if ((flags & FrameFlag.padded) === 0) return 0;
   if (length === 0) throw frameSizeError("DATA");
   const padding = bytes.readUInt8(from) + 1;
-  if (padding > length) throw protocolError("the padding is longer than its frame");
+  if (padding > length) throw protocolError("the padding is longer than the frame payload");
   return padding;
 }

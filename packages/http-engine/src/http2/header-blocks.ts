@@ -44,7 +44,7 @@ export class HeaderBlocks<Head> {
     let start = from;
     let end = from + length;
     if (type === FrameType.headers) {
-      if (streamId === 0) throw protocolError("HEADERS is on no stream");
+      if (streamId === 0) throw protocolError("HEADERS must be on a stream");
       this.#flags = flags;
       this.#dependsOn = undefined;
       if ((flags & FrameFlag.padded) !== 0) {
@@ -57,12 +57,12 @@ export class HeaderBlocks<Head> {
         this.#dependsOn = bytes.readUInt32BE(start) & 0x7fff_ffff;
         start += 5;
       }
-      if (start > end) throw protocolError("the padding is longer than its frame");
+      if (start > end) throw protocolError("the padding is longer than the frame payload");
       // Nearly all blocks are one frame, and are decoded in place.
       if ((flags & FrameFlag.endHeaders) !== 0) return this.#decoded(streamId, bytes, start, end);
       this.streamId = streamId;
       this.begunAtMs = performance.now();
-    } else if (streamId === 0 || streamId !== this.streamId) throw protocolError("CONTINUATION without a header block");
+    } else if (streamId === 0 || streamId !== this.streamId) throw protocolError("CONTINUATION must follow HEADERS of the same stream");
     this.#collect(bytes, start, end);
     if ((flags & FrameFlag.endHeaders) === 0) return undefined;
     const block = Buffer.concat(this.#parts, this.#bytes);
@@ -82,7 +82,7 @@ export class HeaderBlocks<Head> {
     this.#parts.push(new Uint8Array(bytes.subarray(start, end)));
     this.#bytes += end - start;
     if (this.#bytes > this.#limits.headerBlockBytes || this.#parts.length > this.#limits.continuations + 1) {
-      throw new ConnectionError(ErrorCode.enhanceYourCalm, "a header block is too large");
+      throw new ConnectionError(ErrorCode.enhanceYourCalm, "a field block is too large");
     }
   }
 }

@@ -18,5 +18,5 @@ export function protocolError(message: string): ConnectionError {
 
 /** Returns a FRAME_SIZE_ERROR: the length is wrong for the type of the frame (RFC 9113 §4.2). */
 export function frameSizeError(frame: string): ConnectionError {
-  return new ConnectionError(ErrorCode.frameSizeError, `${frame} has a wrong size`);
+  return new ConnectionError(ErrorCode.frameSizeError, `the ${frame} frame has a wrong length`);
 }

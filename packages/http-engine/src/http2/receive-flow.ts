@@ -35,7 +35,7 @@ export class ReceiveFlow {
   take(bytes: number): void {
     this.#window -= bytes;
     if (this.#window >= 0) return;
-    throw new ConnectionError(ErrorCode.flowControlError, "the connection window is exceeded");
+    throw new ConnectionError(ErrorCode.flowControlError, "the connection flow-control window is exceeded");
   }
 
   /** Gives back bytes that {@link take} took. */

@@ -151,5 +151,5 @@ export class SendFlow {
 }
 
 function windowTooLarge(): ConnectionError {
-  return new ConnectionError(ErrorCode.flowControlError, "a window is too large");
+  return new ConnectionError(ErrorCode.flowControlError, "the flow-control window is larger than 2^31-1");
 }

@@ -29,7 +29,7 @@ export class ServerRules extends FrameRules<Http2Stream, Http2RequestHead> {
     const stream = streams.open.get(block.streamId);
     if (stream !== undefined) return this.#takeTrailer(stream, block);
     // §5.1.1: a client's streams have odd numbers, each higher than the one before.
-    if (block.streamId % 2 === 0) throw protocolError("a client's stream has an even number");
+    if (block.streamId % 2 === 0) throw protocolError("a client-initiated stream identifier must be odd");
     if (block.streamId > streams.lastStreamId && !streams.sealed) this.#takeRequest(block);
     else this.takeLate(undefined, block.streamId);
   }

@@ -52,20 +52,20 @@ export class PeerSettings {
 
   /** Takes over the settings of a frame. @throws ConnectionError for a wrong size or value (RFC 9113 §6.5, §6.5.2) */
   take(bytes: Buffer, from: number, length: number): void {
-    if (length % 6 !== 0) throw new ConnectionError(ErrorCode.frameSizeError, "SETTINGS has a wrong size");
+    if (length % 6 !== 0) throw new ConnectionError(ErrorCode.frameSizeError, "the SETTINGS frame has a wrong length");
     for (let at = from; at < from + length; at += 6) {
       const id = bytes.readUInt16BE(at);
       const value = bytes.readUInt32BE(at + 2);
       if (id === SettingId.initialWindowSize) {
         if (value > windowBytesMax)
-          throw new ConnectionError(ErrorCode.flowControlError, "the initial window is too large");
+          throw new ConnectionError(ErrorCode.flowControlError, "SETTINGS_INITIAL_WINDOW_SIZE is too large");
         this.initialWindowSize = value;
       } else if (id === SettingId.headerTableSize) this.headerTableBytes = value;
       else if (id === SettingId.maxConcurrentStreams) this.concurrentStreams = value;
       else if (id === SettingId.enablePush && value > this.#pushMax) {
-        throw new ConnectionError(ErrorCode.protocolError, "ENABLE_PUSH has a value that this side may not send");
+        throw new ConnectionError(ErrorCode.protocolError, "SETTINGS_ENABLE_PUSH has a value that this peer may not send");
       } else if (id === SettingId.maxFrameSize && (value < frameBytesMax || value > 0xff_ffff)) {
-        throw new ConnectionError(ErrorCode.protocolError, "MAX_FRAME_SIZE is out of range");
+        throw new ConnectionError(ErrorCode.protocolError, "SETTINGS_MAX_FRAME_SIZE is out of range");
       }
     }
   }

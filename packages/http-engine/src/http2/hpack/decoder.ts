@@ -90,7 +90,7 @@ export class HpackDecoder<Head = unknown> {
         this.#table.add(name, value);
         this.#changed = true;
       } else if (first >= 0x20) {
-        throw compressionError("the table size is changed in the middle of a block");
+        throw compressionError("a dynamic table size update must be at the start of a field block");
       } else {
         // §6.2.2 and §6.2.3 Literal Header Field without Indexing, and Never Indexed.
         name = this.#readName(4);
@@ -113,13 +113,13 @@ export class HpackDecoder<Head = unknown> {
 
   #readTableBytes(): number {
     const limitBytes = this.#readInteger(5);
-    if (limitBytes > headerTableBytesInitial) throw compressionError("the table size exceeds the setting");
+    if (limitBytes > headerTableBytesInitial) throw compressionError("the dynamic table size is larger than SETTINGS_HEADER_TABLE_SIZE");
     return limitBytes;
   }
 
   #nameAt(index: number): string {
     const name = this.#table.nameAt(index);
-    if (name === undefined) throw compressionError(`there is no field with index ${index}`);
+    if (name === undefined) throw compressionError(`index ${index} is in neither the static nor the dynamic table`);
     return name;
   }
 
@@ -148,7 +148,7 @@ export class HpackDecoder<Head = unknown> {
     const length = this.#readInteger(7);
     const start = this.#at;
     const end = start + length;
-    if (end > this.#end) throw compressionError("a string is longer than its block");
+    if (end > this.#end) throw compressionError("a string literal is longer than the field block");
     this.#at = end;
     return huffman ? this.#decodeString(start, end) : this.#bytes.toString("latin1", start, end);
   }
@@ -158,13 +158,13 @@ export class HpackDecoder<Head = unknown> {
     const known = isLong ? this.#strings.get(this.#bytes, from, to) : undefined;
     if (known !== undefined) return known;
     const text = decodeHuffman(this.#bytes, from, to);
-    if (text === undefined) throw compressionError("a string is not valid Huffman code");
+    if (text === undefined) throw compressionError("a string literal is not valid Huffman code");
     if (isLong) this.#strings.set(this.#bytes, from, to, text, text.length);
     return text;
   }
 
   #nextByte(): number {
-    if (this.#at >= this.#end) throw compressionError("the block is cut short");
+    if (this.#at >= this.#end) throw compressionError("the field block is truncated");
     return this.#bytes.readUInt8(this.#at++);
   }
 }

@@ -21,7 +21,7 @@ export function encodeChecked(field: string, value: string, hidesCredentials: bo
   // §8.2.1: names are sent in lower case.
   const name = field.toLowerCase();
   if (notInHttp2.has(name))
-    throw withCode(new TypeError(`"${name}" is not allowed as a field of HTTP/2`), "ERR_HEADER_FIELD");
+    throw withCode(new TypeError(`"${name}" is not allowed in an HTTP/2 field section`), "ERR_HEADER_FIELD");
   return hidesCredentials && credentialFields.has(name)
     ? encodeLiteral(name, value, Literal.never)
     : encodeField(name, value);
