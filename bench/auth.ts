@@ -48,7 +48,7 @@ async function admitAlone(issuers: ReadonlyMap<string, BenchIssuer>): Promise<vo
   const tokens = [toStaticToken("bench", benchToken)];
   for (const [name, issuer] of issuers) {
     const jwt = [
-      { issuer: benchIssuer, audiences: [benchAudience], keys: { file: issuer.keysFile }, demandScopes: true },
+      { issuer: benchIssuer, audiences: [benchAudience], keys: { file: issuer.keysFile }, enforceScopes: true },
     ];
     const opened = await openTokenVerifier({ tokens, jwt }, silent);
     if (opened.kind !== "value") throw new Error(opened.problems.join("; "));

@@ -47,7 +47,7 @@ const file = {
   paths: [],
   what: "file",
   limitBytes: 1,
-  take: () => ({ kind: "value", value: {} }) as const,
+  apply: () => ({ kind: "value", value: {} }) as const,
   log: silentLog,
 };
 const client = { address: "127.0.0.1:1", token: "a" };

@@ -14,7 +14,7 @@ const plants = createBenchPlants();
 const verifier = await openTokenVerifier(
   {
     tokens: [toStaticToken("bench", benchToken), toStaticToken("long", longToken)],
-    jwt: [{ issuer: benchIssuer, audiences: [benchAudience], keys: { file }, demandScopes: true }],
+    jwt: [{ issuer: benchIssuer, audiences: [benchAudience], keys: { file }, enforceScopes: true }],
   },
   { info: () => {}, warn: () => {} },
 );

@@ -57,7 +57,7 @@ export async function openCertificate(
     what: "certificate",
     limitBytes: pemBytesMax,
     log,
-    take: (cert, key) => {
+    apply: (cert, key) => {
       const pair = checkPair(Buffer.from(cert), Buffer.from(key));
       if (pair.kind === "problems") return pair;
       const problem = validityProblem(pair.value);

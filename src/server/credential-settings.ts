@@ -212,8 +212,8 @@ function jwtSourceOf(issuer: string, index: number, configuration: CredentialCon
     audiences: jwtAudiences ?? [],
     keys: keys || undefined,
     algorithms: configuration.jwtAlgorithms,
-    demandAccessTokenType: jwtType === "at+jwt",
-    demandScopes: providerScopes === "demanded",
+    requireAccessTokenType: jwtType === "at+jwt",
+    enforceScopes: providerScopes === "demanded",
     scopeClaims: configuration.jwtScopeClaims,
   };
 }
@@ -222,7 +222,7 @@ function introspectionOf(configuration: CredentialConfiguration): IntrospectionS
   const { introspectionUrl: url, introspectionClientId: clientId } = configuration;
   const { introspectionClientSecretFile: clientSecretFile, introspectionAudiences: audiences } = configuration;
   if (url === undefined || clientId === undefined || clientSecretFile === undefined) return undefined;
-  return { url, clientId, clientSecretFile, audiences, demandScopes: configuration.providerScopes === "demanded" };
+  return { url, clientId, clientSecretFile, audiences, enforceScopes: configuration.providerScopes === "demanded" };
 }
 
 function readTokens(text: string): ParseResult<readonly StaticToken[]> {

@@ -104,7 +104,7 @@ export async function followDatabase(location: Database, log: Log): Promise<Foll
     what: "file of the database URL",
     limitBytes: urlFileBytesMax,
     log,
-    take: (text) => take(withoutLineEnd(text)),
+    apply: (text) => take(withoutLineEnd(text)),
   });
   // Read for each connection, because the watch is late, and a password that is refused is not tried again.
   const currentUrl = (): string => {

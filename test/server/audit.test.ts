@@ -30,7 +30,7 @@ let verifier: TokenVerifier;
 
 beforeAll(async () => {
   provider = await startIdentityProvider(await createSigningKey("ES256", "key"));
-  const jwt = [{ issuer: provider.issuer, audiences: [testAudience], demandScopes: true }];
+  const jwt = [{ issuer: provider.issuer, audiences: [testAudience], enforceScopes: true }];
   const opened = await openTokenVerifier({ tokens: [toStaticToken("ci", ciToken)], jwt }, quietLog);
   if (opened.kind === "problems") throw new Error(opened.problems.join("; "));
   verifier = opened.value;

@@ -26,8 +26,8 @@ const issuer: JwtSource = {
   audiences: ["plants"],
   keys: undefined,
   algorithms: ["RS256", "PS256", "ES256", "EdDSA"],
-  demandAccessTokenType: false,
-  demandScopes: false,
+  requireAccessTokenType: false,
+  enforceScopes: false,
   scopeClaims: ["scope", "scp"],
 };
 
@@ -88,12 +88,12 @@ describe("tokenSourcesOf", () => {
         PLANTSTORE_JWT_TYPE: "at+jwt",
         PLANTSTORE_PROVIDER_SCOPES: "demanded",
       },
-      want: { jwt: [{ ...issuer, algorithms: ["ES256", "EdDSA"], demandAccessTokenType: true, demandScopes: true }] },
+      want: { jwt: [{ ...issuer, algorithms: ["ES256", "EdDSA"], requireAccessTokenType: true, enforceScopes: true }] },
     },
     {
       name: "other claims for scopes",
       environment: { ...jwt, PLANTSTORE_PROVIDER_SCOPES: "demanded", PLANTSTORE_JWT_SCOPE_CLAIMS: "scp, roles" },
-      want: { jwt: [{ ...issuer, demandScopes: true, scopeClaims: ["scp", "roles"] }] },
+      want: { jwt: [{ ...issuer, enforceScopes: true, scopeClaims: ["scp", "roles"] }] },
     },
     {
       name: "an introspection endpoint",
@@ -108,7 +108,7 @@ describe("tokenSourcesOf", () => {
           clientId: "plantstore",
           clientSecretFile: someFile,
           audiences: ["plants"],
-          demandScopes: true,
+          enforceScopes: true,
         },
       },
     },

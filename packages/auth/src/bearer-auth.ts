@@ -11,18 +11,18 @@ import {
   type TokenVerifier,
 } from "./token-verifier.ts";
 
-/** The parts of a request that decide about its credential. */
+/** The parts of a request that authentication needs. */
 export type CredentialRequest = Pick<AdmitRequest, "procedure" | "authorization" | "connection" | "contextValues">;
 
 /** Options of {@link createBearerAuth}. */
 export interface BearerAuthOptions {
-  /** The protection space that challenges name (RFC 9110 §11.5). */
+  /** The protection space, sent in challenges (RFC 9110 §11.5). */
   readonly realm: string;
   /** The scope that a procedure requires, or `undefined` for none; called once per procedure. */
   readonly requiredScope?: ((procedure: string) => string | undefined) | undefined;
-  /** The procedures (`/pkg.Service/Method`) and whole services (`pkg.Service`) that need no credential. */
+  /** The procedures (`/pkg.Service/Method`) and services (`pkg.Service`) that need no credential. */
   readonly open?: readonly string[] | undefined;
-  /** The URL of the RFC 9728 document that challenges point to. */
+  /** The URL of the protected resource metadata (RFC 9728), sent in challenges. */
   readonly resourceMetadata?: string | undefined;
 }
 
@@ -34,25 +34,25 @@ const bearerAuthOptionNames: OptionNames<BearerAuthOptions> = {
 };
 
 /**
- * Requires `Authorization: Bearer <token>` for every request that is not open: by its header alone as the `admit` of a
- * gateway, and step by step for an interceptor.
+ * Requires `Authorization: Bearer <token>` for every request that is not open. Use `admit` in a gateway, or
+ * `authenticate` and `authorize` in an interceptor.
  *
  * Refusals are `ConnectError`s: `Unauthenticated` and `PermissionDenied` with a challenge in `www-authenticate`, or
- * `Unavailable` with `retry-after` when the token cannot be checked right now. The reason is the error's `cause` (see
- * `credentialRefusalOf`), which stays on the server.
+ * `Unavailable` with `retry-after` when the token cannot be verified right now. The reason is the error's `cause` (see
+ * `credentialRefusalOf`), which is never sent to the client.
  */
 export interface BearerAuth {
   /**
-   * Admits a request by its header alone and stores its principal under `principalKey`, or throws, or rejects with, the
-   * refusal. A path that matches no procedure needs a credential too.
+   * Authenticates and authorizes a request by its header and stores its principal under `principalKey`. Throws, or
+   * rejects with, the refusal. A path that matches no procedure needs a credential too.
    */
   admit(this: void, request: CredentialRequest): void | Promise<void>;
   /** Returns whether a procedure may be called without a credential. */
   isOpen(procedure: string): boolean;
   /**
-   * Returns the principal of an `Authorization` field value, or throws, or rejects with, the refusal.
+   * Returns the principal of an `Authorization` field value. Throws, or rejects with, the refusal.
    *
-   * @param connection - the connection that sent it; its last parsed credential is remembered
+   * @param connection - the connection that sent it, whose last parsed credential is cached
    */
   authenticate(authorization: string | null, connection?: object): Principal | Promise<Principal>;
   /** Throws `PermissionDenied` if the principal lacks the scope that the procedure requires. */
@@ -60,7 +60,7 @@ export interface BearerAuth {
 }
 
 /** What one procedure requires. */
-interface Demand {
+interface Requirement {
   readonly isOpen: boolean;
   readonly scope: string | undefined;
 }
@@ -68,23 +68,23 @@ interface Demand {
 /**
  * Creates the {@link BearerAuth} of one realm.
  *
- * @throws TypeError for options that do not exist; RangeError when the realm or the metadata URL contains characters that a header field cannot carry
+ * @throws TypeError for unknown options; RangeError when the realm or the metadata URL is not printable ASCII
  */
 export function createBearerAuth(verifier: TokenVerifier, options: BearerAuthOptions): BearerAuth {
   refuseUnknownOptions(options, bearerAuthOptionNames, "createBearerAuth");
   const errors = createCredentialErrors(options.realm, options.resourceMetadata);
-  const demandOf = createDemands(options);
+  const requirementOf = createRequirements(options);
   const readCredential = createCredentialReader();
 
   function isOpen(procedure: string): boolean {
-    return demandOf(procedure).isOpen;
+    return requirementOf(procedure).isOpen;
   }
 
   function authenticate(authorization: string | null, connection?: object): Principal | Promise<Principal> {
     const credential = readCredential(authorization, connection);
     if ("kind" in credential) throw errors.credential(credential.kind);
     const outcome = verifier.verify(credential);
-    // It may be another library's thenable.
+    // Not `instanceof Promise`: another library's thenable is accepted too.
     return "then" in outcome ? Promise.resolve(outcome).then(toPrincipal) : toPrincipal(outcome);
   }
 
@@ -94,13 +94,13 @@ export function createBearerAuth(verifier: TokenVerifier, options: BearerAuthOpt
   }
 
   function authorize({ scopes }: Principal, procedure: string): void {
-    const { scope } = demandOf(procedure);
+    const { scope } = requirementOf(procedure);
     if (scope !== undefined && scopes !== "all" && !scopes.has(scope)) throw errors.scope(scope);
   }
 
   function admit(request: CredentialRequest): void | Promise<void> {
     const { procedure, authorization, connection } = request;
-    // An unknown path needs a credential too; otherwise anyone could find out which paths exist.
+    // An unknown path needs a credential too: otherwise anyone could probe which paths exist.
     if (procedure !== undefined && isOpen(procedure)) return;
     const principal = authenticate(authorization, connection);
     if (principal instanceof Promise) return principal.then((known) => accept(request, known));
@@ -108,7 +108,7 @@ export function createBearerAuth(verifier: TokenVerifier, options: BearerAuthOpt
   }
 
   function accept({ procedure, contextValues }: CredentialRequest, principal: Principal): void {
-    // Set even if the scope is missing, so that the audit line of the refusal can name the caller.
+    // Set even if the scope is missing, so that the audit log of the refusal names the caller.
     contextValues.set(principalKey, principal);
     if (procedure !== undefined) authorize(principal, procedure);
   }
@@ -117,10 +117,10 @@ export function createBearerAuth(verifier: TokenVerifier, options: BearerAuthOpt
 }
 
 /**
- * Creates a reader that remembers the last credential of each connection, because clients repeat it with every request.
+ * Creates a reader that caches the last credential of each connection, because clients repeat it with every request.
  *
- * Only the parsed credential is remembered, never whether it is valid: the verifier is asked every time, so nothing
- * needs to be invalidated when tokens, keys or the clock change.
+ * Only the parsed credential is cached, never whether it is valid: the verifier is called every time, so nothing has to
+ * be invalidated when tokens, keys or the clock change.
  */
 function createCredentialReader(): (
   authorization: string | null,
@@ -134,35 +134,35 @@ function createCredentialReader(): (
     const read = readBearerToken(authorization);
     if (read.kind !== "token") return read;
     const digest = digestOf(read.token);
-    if (connection === undefined || authorization === null || read.token.length > rememberedCharsMax) {
+    if (connection === undefined || authorization === null || read.token.length > cachedCharsMax) {
       return { text: read.token, digest };
     }
-    // A copy, because V8 lets a part of a text keep all of it, here the head of the request. The token is its end.
-    const own = Buffer.from(authorization, "latin1").toString("latin1");
-    const token = { text: own.slice(-read.token.length), digest };
-    lastOf.set(connection, { authorization: own, token });
+    // A copy, because in V8 a substring keeps its whole string alive, here the head of the request.
+    const copy = Buffer.from(authorization, "latin1").toString("latin1");
+    const token = { text: copy.slice(-read.token.length), digest };
+    lastOf.set(connection, { authorization: copy, token });
     return token;
   };
 }
 
-/** The longest token that is remembered, in characters: anybody may send one and leave the connection idle. */
-// Signed tokens with many group claims reach 4 KiB; longer ones are read, and hashed, with each request.
-const rememberedCharsMax = 4 * 1024;
+/** The longest token that is cached, in characters: any client may send one and leave the connection idle. */
+// Signed tokens with many group claims reach 4 KiB; longer ones are parsed and hashed with each request.
+const cachedCharsMax = 4 * 1024;
 
-function createDemands(options: BearerAuthOptions): (procedure: string) => Demand {
+function createRequirements(options: BearerAuthOptions): (procedure: string) => Requirement {
   const open = new Set(options.open);
-  // Bounded by the number of procedures: a path that matched nothing has no procedure.
-  const demands = new Map<string, Demand>();
+  // Bounded by the number of procedures: a path that matches nothing has no procedure.
+  const requirements = new Map<string, Requirement>();
 
-  function compute(procedure: string): Demand {
+  function compute(procedure: string): Requirement {
     const service = procedure.slice(1, procedure.lastIndexOf("/"));
     const scope = refusePromise(options.requiredScope?.(procedure), "requiredScope must return its result");
     return { isOpen: open.has(procedure) || open.has(service), scope };
   }
 
-  return function demandOf(procedure) {
-    let demand = demands.get(procedure);
-    if (demand === undefined) demands.set(procedure, (demand = compute(procedure)));
-    return demand;
+  return function requirementOf(procedure) {
+    let requirement = requirements.get(procedure);
+    if (requirement === undefined) requirements.set(procedure, (requirement = compute(procedure)));
+    return requirement;
   };
 }

@@ -12,13 +12,13 @@ export interface BearerProblem {
 /**
  * The longest token that is accepted, in characters (a token is ASCII, so also in bytes).
  *
- * 8 KiB: signed tokens with many group claims reach 4 KiB. Anything longer would only cost us hashing.
+ * 8 KiB: signed tokens with many group claims reach 4 KiB. Longer ones would only cost time to hash.
  */
 export const tokenLimitChars: number = 8 * 1024;
 
-// credentials = "Bearer" 1*SP b64token (RFC 6750 §2.1). Anchored: a header that was sent twice arrives joined by ", "
-// and is malformed, rather than read as its first value. Only spaces, because RFC 9110 §11.4 says 1*SP: trimming would
-// also remove tabs and, in a Latin-1 field value, no-break spaces.
+// credentials = "Bearer" 1*SP b64token (RFC 6750 §2.1). Anchored, so that a header sent twice, which arrives joined by
+// ", ", is malformed. Only spaces are skipped (RFC 9110 §11.4): trimming would also remove tabs and, in a Latin-1 field
+// value, no-break spaces.
 const bearerCredentials = /^bearer +([A-Za-z0-9\-._~+/]+=*)$/i;
 
 // Matches a value that starts with the bearer scheme, well formed or not; `Bearertoken` is another scheme.
@@ -31,9 +31,9 @@ const malformed: BearerProblem = { kind: "malformed" };
 /**
  * Reads the bearer token from the value of an `Authorization` header; never throws.
  *
- * This checks the syntax only; a `TokenVerifier` decides whether the token is valid. The two are separate because their
- * answers differ: a missing header gets a bare challenge, a wrong token gets `error="invalid_token"` (RFC 6750 §3.1),
- * and a client that cannot tell them apart retries forever. A token longer than {@link tokenLimitChars} is malformed.
+ * This checks the syntax only; a `TokenVerifier` decides whether the token is valid. A missing header gets a challenge
+ * without an error, an invalid token gets `error="invalid_token"` (RFC 6750 §3.1); a client that cannot distinguish them
+ * may retry forever. A token longer than {@link tokenLimitChars} is malformed.
  *
  * @example
  * ```ts
@@ -44,7 +44,7 @@ const malformed: BearerProblem = { kind: "malformed" };
  */
 export function readBearerToken(authorization: string | null): BearerToken | BearerProblem {
   if (authorization === null || authorization === "") return missing;
-  // Checked before the pattern runs, so that an absurdly long header costs nothing.
+  // Checked first, so that the pattern does not run over a very long header.
   const isShort = authorization.length <= "Bearer ".length + tokenLimitChars;
   // Schemes are case-insensitive (RFC 9110 §11.1); curl and Go send "Bearer", some SDKs "bearer".
   const token = isShort ? bearerCredentials.exec(authorization)?.[1] : undefined;

@@ -13,8 +13,8 @@ export interface Challenge {
 /**
  * Formats a challenge as a `WWW-Authenticate` field value: RFC 6750 §3 in the syntax of RFC 9110 §11.6.1.
  *
- * Every value is a quoted-string, even where a token would do: RFC 6750 requires the quotes for `scope` and the error
- * parameters, and some clients read only the quoted form.
+ * Every value is a quoted-string, even where a token is allowed: RFC 6750 requires the quotes for `scope` and the error
+ * parameters, and some clients parse only the quoted form.
  *
  * @throws RangeError when a value contains a character outside printable ASCII
  *
@@ -36,8 +36,8 @@ export function formatChallenge(challenge: Challenge): string {
   return `Bearer ${sent.join(", ")}`;
 }
 
-// RFC 9110 §5.6.4: quoted-string = DQUOTE *( qdtext / quoted-pair ) DQUOTE. Its obs-text and HTAB are not used:
-// recipients disagree on the charset of the former and on folding of the latter.
+// RFC 9110 §5.6.4: quoted-string = DQUOTE *( qdtext / quoted-pair ) DQUOTE. obs-text and HTAB are not used:
+// recipients disagree on the charset of the former and on the folding of the latter.
 function toQuotedString(name: string, value: string): string {
   if (!/^[\x20-\x7e]*$/.test(value)) {
     throw new RangeError(`${name} must be printable ASCII, got ${JSON.stringify(value)}`);

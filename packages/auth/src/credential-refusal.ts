@@ -5,7 +5,7 @@ import type { AuthErrorCode } from "./inputs/index.ts";
 import { type Challenge, formatChallenge } from "./challenge.ts";
 import type { TokenProblem } from "./token-verifier.ts";
 
-/** In which way a credential was refused. */
+/** The kind of a refusal. */
 export type RefusalKind =
   | "missing"
   | "other-scheme"
@@ -16,8 +16,8 @@ export type RefusalKind =
   | "unavailable";
 
 /**
- * Why a credential was refused, for the audit line. It is the `cause` of the error that the call is answered with, and
- * never reaches the client.
+ * Why a credential was refused, for the audit log. It is the `cause` of the error sent as the response, and is never
+ * sent itself.
  */
 export class CredentialRefusal {
   readonly kind: RefusalKind;
@@ -29,12 +29,12 @@ export class CredentialRefusal {
   }
 }
 
-/** Returns why the credential was refused, or `undefined` for an error that is not about the credential. */
+/** Returns why the credential was refused; `undefined` for an error that is not about the credential. */
 export function credentialRefusalOf(error: unknown): CredentialRefusal | undefined {
   return error instanceof ConnectError && error.cause instanceof CredentialRefusal ? error.cause : undefined;
 }
 
-/** The errors that refuse a call because of its credential. */
+/** Creates the errors for calls whose credential is refused. */
 export interface CredentialErrors {
   /** Returns the error for a header that contains no bearer token. */
   credential(kind: BearerProblem["kind"]): ConnectError;
@@ -45,13 +45,13 @@ export interface CredentialErrors {
 }
 
 /**
- * Returns the errors of one realm: each has the code, the message and the challenge of its situation.
+ * Returns the errors of one realm, each with its code, message and challenge.
  *
- * The texts say *that* a token is bad, expired or lacks a scope, so that a client knows whether to fetch another one.
- * They never say why, which would only help someone who is guessing tokens. Anyone can cause these refusals, so their
- * challenges are formatted once; the error is new for each call, because Connect writes to its metadata.
+ * The messages state *that* a token is invalid, has expired or lacks a scope, so that a client knows whether to obtain
+ * another one. They never state why, which would help an attacker who guesses tokens. Challenges are formatted once,
+ * because anyone can trigger these refusals; the error is new for each call, because Connect writes to its metadata.
  *
- * @throws RangeError when the realm or the URL contains characters that a header field cannot carry
+ * @throws RangeError when the realm or the URL is not printable ASCII
  */
 export function createCredentialErrors(realm: string, resourceMetadata: string | undefined): CredentialErrors {
   function unauthenticated(
@@ -80,7 +80,7 @@ export function createCredentialErrors(realm: string, resourceMetadata: string |
         : missing(new CredentialRefusal(kind, "no bearer token"));
     },
     token(problem) {
-      if (problem.kind === "unavailable") return cannotBeChecked(problem);
+      if (problem.kind === "unavailable") return verificationUnavailable(problem);
       return problem.kind === "expired"
         ? expired(new CredentialRefusal("expired", problem.reason))
         : invalid(new CredentialRefusal("invalid", problem.reason));
@@ -95,7 +95,7 @@ export function createCredentialErrors(realm: string, resourceMetadata: string |
   };
 }
 
-function cannotBeChecked(problem: TokenProblem & { readonly kind: "unavailable" }): ConnectError {
+function verificationUnavailable(problem: TokenProblem & { readonly kind: "unavailable" }): ConnectError {
   const cause = new CredentialRefusal("unavailable", problem.reason);
   // RFC 9110 §10.2.3: delay-seconds.
   const header = { "retry-after": String(problem.retryAfterS) };

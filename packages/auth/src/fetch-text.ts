@@ -10,17 +10,17 @@ export interface ProviderRequest {
   readonly signal: AbortSignal;
 }
 
-/** The text of a response or what went wrong, with the HTTP status if there was a response. */
+/** The body of a response, or why there is none, with the HTTP status if there was a response. */
 export type FetchedText = ParseResult<string> & { readonly httpStatus?: number };
 
-/** The most that is read of a response, in bytes: a set of 100 RSA keys with certificate chains takes 400 KB. */
-export const providerAnswerLimitBytes: number = 512 * 1024;
+/** The largest response body, in bytes: a set of 100 RSA keys with certificate chains takes 400 KB. */
+export const providerResponseLimitBytes: number = 512 * 1024;
 
 /**
- * Sends a request to an identity provider and returns the text of the response; never throws.
+ * Sends a request to an identity provider and returns the body of the response; never throws.
  *
- * Only status 200 counts. Redirects are not followed: the configured URL was checked to be safe, the target of a
- * redirect was not. Problems name the URL and what happened, never what was sent.
+ * Any status other than 200 is a problem. Redirects are not followed: the configured URL was checked to be safe, the
+ * target of a redirect was not. Problems contain the URL and the reason, never what was sent.
  */
 export async function fetchText({ url, header, form, signal }: ProviderRequest): Promise<FetchedText> {
   try {
@@ -50,8 +50,8 @@ async function readBounded(
   // Counts the bytes after decompression; returning from the loop closes the connection.
   for await (const chunk of body) {
     lengthBytes += chunk.byteLength;
-    if (lengthBytes > providerAnswerLimitBytes) {
-      return notParsed(`the response of ${withoutQuery(url)} is larger than ${providerAnswerLimitBytes} bytes`);
+    if (lengthBytes > providerResponseLimitBytes) {
+      return notParsed(`the response of ${withoutQuery(url)} is larger than ${providerResponseLimitBytes} bytes`);
     }
     text += decoder.decode(chunk, { stream: true });
   }
@@ -63,7 +63,7 @@ export function withoutQuery(url: URL): string {
   return `${url.origin}${url.pathname}`;
 }
 
-// undici says "fetch failed" and puts the actual reason (ECONNREFUSED, a certificate) into the cause.
+// undici's message is "fetch failed"; the actual reason (ECONNREFUSED, a certificate) is in the cause.
 function describe(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const { cause } = error;

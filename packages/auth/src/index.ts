@@ -1,10 +1,9 @@
 /**
- * Who is calling? This room reads the bearer credential of a request, has it verified and remembers the principal.
+ * Authentication: parses the bearer credential of a request, verifies it and stores the principal.
  *
- * The flow: `readBearerToken` checks the syntax, a `TokenVerifier` finds out whose token it is, and `createBearerAuth`
- * turns every failure into the response that the standards prescribe, or stores the principal under `principalKey` for
- * the handler. Verifiers know nothing of requests, and the module knows nothing of sockets. From the gateway it
- * imports types only.
+ * `readBearerToken` checks the syntax, a `TokenVerifier` returns whose token it is, and `createBearerAuth` turns every
+ * failure into the response that the standards prescribe, or stores the principal under `principalKey` for the handler.
+ * Verifiers do not see requests, and the module does not use sockets. It imports only types and option checks from the gateway.
  */
 export { createBearerAuth, type BearerAuth, type CredentialRequest } from "./bearer-auth.ts";
 export type { IntrospectionSource } from "./introspection/open-introspection-verifier.ts";

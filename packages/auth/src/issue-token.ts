@@ -10,15 +10,15 @@ import { digestOf } from "./token-verifier.ts";
 /** The properties of a new token, spelled like the columns of a file of token hashes. */
 export interface TokenRequest {
   readonly name: string;
-  /** What the token begins with. */
+  /** The prefix of the token. */
   readonly prefix: string;
   /** Scopes separated by commas; `-` for all. */
   readonly scopes: string;
   /** An RFC 3339 date-time; `-` for never. */
   readonly expiry: string;
-  /** The file of token hashes that the line is added to; `undefined` to add it nowhere. */
+  /** The file of token hashes to add the token to; `undefined` for none. */
   readonly file: string | undefined;
-  /** Returns what is wrong with a well-formed scope; by default nothing is. */
+  /** Returns the problem of a well-formed scope. Default: every such scope is accepted. */
   readonly scopeProblem?: ScopeProblem | undefined;
 }
 
@@ -33,17 +33,17 @@ const tokenRequestNames: OptionNames<TokenRequest> = {
 
 /** A new token. */
 export interface IssuedToken {
-  /** Of the form of {@link createTokenText}; to be shown once and stored nowhere. */
+  /** Created by {@link createTokenText}. Show it once and do not store it. */
   readonly token: string;
   /** The line for the file of token hashes. */
   readonly line: string;
 }
 
 /**
- * Creates a random token of 256 bits and, if a file is given, adds its line there.
+ * Creates a random token of 256 bits and, if a file is given, adds its line to the file.
  *
- * Returns everything that is wrong with the request or the file instead; then no token was created. Rejects with a
- * TypeError for properties that do not exist.
+ * Returns the problems of the request or the file instead; then no token was created. Rejects with a TypeError for
+ * unknown properties.
  */
 export async function issueToken(request: TokenRequest): Promise<ParseResult<IssuedToken>> {
   refuseUnknownOptions(request, tokenRequestNames, "issueToken");
@@ -54,15 +54,15 @@ export async function issueToken(request: TokenRequest): Promise<ParseResult<Iss
     return notParsed(...problemsOf([name, scopes, expiry]));
   }
   const token = createTokenText(request.prefix);
-  const kept: StaticToken = {
+  const staticToken: StaticToken = {
     digest: digestOf(token),
     name: name.value,
     scopes: scopes.value,
     expiresAtMs: expiry.value,
   };
   if (request.file !== undefined) {
-    const added = await appendTokenHash(request.file, kept);
+    const added = await appendTokenHash(request.file, staticToken);
     if (added.kind === "problems") return added;
   }
-  return parsed({ token, line: formatTokenHash(kept) });
+  return parsed({ token, line: formatTokenHash(staticToken) });
 }

@@ -5,24 +5,23 @@ import { parseTokenHashes } from "./token-hashes.ts";
 import { tokenHashesFileLimitBytes } from "./token-hashes-file.ts";
 import type { TokenVerifier } from "./token-verifier.ts";
 
-/** What is known of the tokens that are issued here. */
-interface OwnTokens {
-  /** Returns what is wrong with a well-formed scope in the file. */
+/** Options of {@link openTokenHashes}. */
+interface TokenHashesOptions {
+  /** Returns the problem of a well-formed scope in the file. */
   readonly scopeProblem?: ScopeProblem | undefined;
   /** As in {@link createStaticTokenVerifier}. */
   readonly tokenPrefix?: string | undefined;
 }
 
 /**
- * Opens a verifier over a file of token hashes and watches the file: an added line works, and a deleted one stops
- * working, within a second.
+ * Opens a verifier for a file of token hashes and watches the file: added and removed lines take effect within a second.
  *
- * Returns the problems of a file that is bad at the start. If it turns bad later, that is logged and the old tokens
+ * Returns the problems of the first content. If the file becomes invalid later, that is logged and the previous tokens
  * stay valid.
  */
 export async function openTokenHashes(
   path: string,
-  { scopeProblem, tokenPrefix }: OwnTokens,
+  { scopeProblem, tokenPrefix }: TokenHashesOptions,
   log: OperatorLog,
 ): Promise<ParseResult<TokenVerifier>> {
   const verifier = createStaticTokenVerifier([], tokenPrefix);
@@ -31,10 +30,10 @@ export async function openTokenHashes(
     what: "file of token hashes",
     limitBytes: tokenHashesFileLimitBytes,
     log,
-    take(text = "") {
+    apply(text = "") {
       const tokens = parseTokenHashes(text, scopeProblem);
       if (tokens.kind === "problems") return tokens;
-      // No outcome is cached anywhere else: a token is gone together with its line.
+      // Outcomes are not cached elsewhere, so a token is revoked together with its line.
       verifier.replace(tokens.value);
       return parsed({ tokens: tokens.value.length });
     },

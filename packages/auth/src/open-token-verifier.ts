@@ -10,23 +10,23 @@ import { createVerifierChain, type TokenVerifier } from "./token-verifier.ts";
 
 /** The sources of valid tokens. */
 export interface TokenSources {
-  /** Tokens that are given in the configuration itself. */
+  /** Tokens defined in code. */
   readonly tokens?: readonly StaticToken[] | undefined;
   /** The path of a file of token hashes, which is watched. */
   readonly tokenHashesFile?: string | undefined;
-  /** Returns what is wrong with a well-formed scope in that file; by default nothing is. */
+  /** Returns the problem of a well-formed scope in that file. Default: every such scope is accepted. */
   readonly scopeProblem?: ScopeProblem | undefined;
-  /** The prefix of the tokens that are issued here; none of them is sent elsewhere if it was mistyped. */
+  /** The prefix of our own tokens. A mistyped one is rejected, and never sent to an introspection endpoint. */
   readonly tokenPrefix?: string | undefined;
   /** Issuers of JSON Web Tokens. */
   readonly jwt?: readonly JwtSource[] | undefined;
-  /** An endpoint that is asked about all other tokens. */
+  /** An introspection endpoint for all other tokens. */
   readonly introspection?: IntrospectionSource | undefined;
-  /** What an operator calls a source, such as its setting: its problems at the start begin with that. Default: nothing. */
+  /** Names of the sources for operators, such as their settings: prefixes of their problems. Default: none. */
   readonly names?: SourceNames | undefined;
 }
 
-/** What an operator calls the sources that are opened. */
+/** Names of the sources for operators. */
 export type SourceNames = Readonly<Partial<Record<"tokenHashesFile" | "jwt" | "introspection", string>>>;
 
 const keyTimingNames: OptionNames<Partial<KeyTiming>> = {
@@ -43,7 +43,7 @@ const introspectionSourceNames: OptionNames<IntrospectionSource> = {
   clientId: required,
   clientSecretFile: required,
   audiences: true,
-  demandScopes: true,
+  enforceScopes: true,
   timeoutMs: true,
 };
 
@@ -62,17 +62,17 @@ const jwtSourceNames: OptionNames<JwtSource> = {
   audiences: required,
   keys: { url: true, file: true },
   algorithms: true,
-  demandAccessTokenType: true,
-  demandScopes: true,
+  requireAccessTokenType: true,
+  enforceScopes: true,
   scopeClaims: true,
   timing: keyTimingNames,
 };
 
 /**
- * Opens a verifier over every configured source, or returns everything that is wrong with them.
+ * Opens a verifier for all configured sources, or returns the problems of all of them.
  *
- * The verifier tries the cheapest source first. The caller closes it, and calls `reload` on SIGHUP.
- * Rejects with a TypeError for sources, or options of theirs, that do not exist.
+ * The verifier tries the cheapest source first. The caller closes it, and calls `reload` on SIGHUP. Rejects with a
+ * TypeError for unknown options.
  */
 export async function openTokenVerifier(sources: TokenSources, log: OperatorLog): Promise<ParseResult<TokenVerifier>> {
   refuseUnknownOptions(sources, tokenSourcesNames, "openTokenVerifier");
@@ -91,24 +91,24 @@ export async function openTokenVerifier(sources: TokenSources, log: OperatorLog)
 function* openEach(sources: TokenSources, log: OperatorLog): Iterable<Promise<ParseResult<TokenVerifier>>> {
   const { tokens, tokenHashesFile, tokenPrefix, jwt, introspection, names = {} } = sources;
   if (tokens !== undefined) yield Promise.resolve(parsed(createStaticTokenVerifier(tokens, tokenPrefix)));
-  if (tokenHashesFile !== undefined) yield named(names.tokenHashesFile, openTokenHashes(tokenHashesFile, sources, log));
-  if (jwt !== undefined) yield named(names.jwt, openJwt(jwt, log));
-  if (introspection !== undefined) yield named(names.introspection, openIntrospectionVerifier(introspection, log));
+  if (tokenHashesFile !== undefined) yield withName(names.tokenHashesFile, openTokenHashes(tokenHashesFile, sources, log));
+  if (jwt !== undefined) yield withName(names.jwt, openJwt(jwt, log));
+  if (introspection !== undefined) yield withName(names.introspection, openIntrospectionVerifier(introspection, log));
 }
 
-async function named<T>(name: string | undefined, opening: Promise<ParseResult<T>>): Promise<ParseResult<T>> {
+async function withName<T>(name: string | undefined, opening: Promise<ParseResult<T>>): Promise<ParseResult<T>> {
   const opened = await opening;
   if (name === undefined || opened.kind === "value") return opened;
   return notParsed(...opened.problems.map((problem) => `${name}: ${problem}`));
 }
 
 async function openJwt(issuers: readonly JwtSource[], log: OperatorLog): Promise<ParseResult<TokenVerifier>> {
-  // jose takes 40 ms to load, which a server with only its own tokens should not pay.
+  // Loading jose takes 40 ms, which a server without JWTs should not pay.
   const { openJwtVerifier } = await import("./jwt/open-jwt-verifier.ts").catch(explainMissingJose);
   return await openJwtVerifier(issuers, log);
 }
 
-/** Says what to install if jose, an optional peer, is missing. */
+/** Throws an error that names the package to install if jose, an optional peer, is missing. */
 function explainMissingJose(reason: unknown): never {
   const isMissing = reason instanceof Error && /^Cannot find (?:module|package) 'jose'/.test(reason.message);
   throw isMissing ? new Error("verifying JWTs requires jose: npm install jose@^6.2.17", { cause: reason }) : reason;

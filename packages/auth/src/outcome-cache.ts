@@ -1,57 +1,57 @@
 import type { TokenOutcome } from "./token-verifier.ts";
 
-/** The outcome for a token, and how long it is valid. */
-export interface TimedOutcome {
+/** The outcome for a token, and how long it may be cached. */
+export interface ExpiringOutcome {
   readonly outcome: TokenOutcome;
-  /** When the outcome expires, in milliseconds on the clock that its cache is asked by. */
+  /** When the outcome expires, in milliseconds of the clock that the caller of the cache uses. */
   readonly untilMs: number;
 }
 
-/** Good tokens in one generation of the cache: the callers of a busy day, about 5 MB. */
-const goodTokensMax = 10_000;
+/** Valid tokens in one generation of the cache: the callers of a busy day, about 5 MB. */
+const validTokensMax = 10_000;
 
-/** Bad tokens in one generation: enough for clients that repeat one, too few for a flood to matter. */
-const badTokensMax = 1_000;
+/** Rejected tokens in one generation: enough for clients that repeat one, and little memory in a flood. */
+const rejectedTokensMax = 1_000;
 
 /**
- * Caches the outcomes for tokens by their digest; the tokens themselves are not kept.
+ * Caches the outcomes for tokens by their digest; the tokens themselves are not stored.
  *
- * Bad tokens are kept apart from good ones, so that a flood of bad ones cannot evict the good. Concurrent checks of the
- * same token share one verification.
+ * Rejected tokens are stored separately, so that a flood of them cannot evict valid ones. Concurrent calls for the same
+ * token share one verification.
  */
-export class OutcomeCache<K extends TimedOutcome> {
-  readonly #good = new Generations<K>(goodTokensMax);
-  readonly #bad = new Generations<K>(badTokensMax);
-  readonly #asking = new Map<string, Promise<TokenOutcome>>();
+export class OutcomeCache<K extends ExpiringOutcome> {
+  readonly #valid = new Generations<K>(validTokensMax);
+  readonly #rejected = new Generations<K>(rejectedTokensMax);
+  readonly #pending = new Map<string, Promise<TokenOutcome>>();
 
   /** Returns the outcome for a token if it is still valid at `nowMs`. */
   get(digest: string, nowMs: number): K | undefined {
-    const known = this.#good.get(digest) ?? this.#bad.get(digest);
+    const known = this.#valid.get(digest) ?? this.#rejected.get(digest);
     return known !== undefined && nowMs < known.untilMs ? known : undefined;
   }
 
   set(digest: string, known: K): void {
-    const isGood = known.outcome.kind === "principal";
-    (isGood ? this.#good : this.#bad).set(digest, known);
-    (isGood ? this.#bad : this.#good).delete(digest);
+    const isValid = known.outcome.kind === "principal";
+    (isValid ? this.#valid : this.#rejected).set(digest, known);
+    (isValid ? this.#rejected : this.#valid).delete(digest);
   }
 
-  /** Runs `ask`, unless it is already running for the same token; then waits for that result. */
-  askOnce(digest: string, ask: () => Promise<TokenOutcome>): Promise<TokenOutcome> {
-    const asked = this.#asking.get(digest);
-    if (asked !== undefined) return asked;
-    const asking = ask().finally(() => this.#asking.delete(digest));
-    this.#asking.set(digest, asking);
-    return asking;
+  /** Calls `verify`, or returns the promise of a call for the same token that is still running. */
+  verifyOnce(digest: string, verify: () => Promise<TokenOutcome>): Promise<TokenOutcome> {
+    const running = this.#pending.get(digest);
+    if (running !== undefined) return running;
+    const started = verify().finally(() => this.#pending.delete(digest));
+    this.#pending.set(digest, started);
+    return started;
   }
 }
 
 /**
- * A map of at most `2 * limit` values that drops those not used recently.
+ * A map of at most `2 * limit` values that evicts those not used recently.
  *
- * A value that is used moves to the young generation; when that is full, it becomes the old one, and the previous old
- * one is dropped. So a hit is a single look-up, and a value beyond the limit costs no more than one before it: deleting
- * the first entry of a map again and again leaves holes that each search for the next one walks through.
+ * A value that is used moves to the young generation; when that is full, it becomes the old generation, and the previous
+ * old one is dropped. A hit is usually one lookup, and eviction costs nothing per value. A map that deletes its first
+ * entry again and again would leave holes, over which each search for the next entry iterates.
  */
 class Generations<V> {
   readonly #limit: number;

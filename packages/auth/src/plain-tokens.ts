@@ -3,18 +3,16 @@ import { notParsed, parsed, type ParseResult } from "./inputs/index.ts";
 import type { StaticToken } from "./static-token.ts";
 import { digestOf } from "./token-verifier.ts";
 
-/**
- * The shortest plain token that is accepted, in characters: 16 random ones from the alphabet of b64token have 96 bits.
- */
+/** The shortest plain token, in characters: 16 random ones from the alphabet of b64token have 96 bits. */
 const plainTokenMinChars = 16;
 
-/** Returns a static token with every scope that never expires; only its hash is kept. */
+/** Returns a static token with every scope and no expiry; it contains only the hash. */
 export function toStaticToken(name: string, token: string): StaticToken {
   return { digest: digestOf(token), name, scopes: "all", expiresAtMs: undefined };
 }
 
 /**
- * Parses a comma-separated list of plain tokens, as in the environment variable for development.
+ * Parses plain tokens separated by commas, as in the environment variable for development.
  *
  * Spaces around a token are ignored. The tokens are named `token-1`, `token-2` … by position.
  */
@@ -31,7 +29,7 @@ export function parsePlainTokens(text: string): ParseResult<readonly StaticToken
 function plainTokenProblem(token: string): string | undefined {
   if (token.length === 0) return "is empty";
   if (token.length > tokenLimitChars) return `is longer than ${tokenLimitChars} characters`;
-  // Uses the parser of the header: a token that it rejects could never be sent.
+  // The parser of the header: a client could never send a token that it rejects.
   if (readBearerToken(`Bearer ${token}`).kind !== "token") {
     return 'contains a character that a bearer token cannot have (RFC 6750 §2.1: A-Z a-z 0-9 - . _ ~ + / and "=" at the end)';
   }

@@ -1,21 +1,21 @@
 import type { Endpoint } from "@plantstore/gateway";
 import { type OptionNames, refuseUnknownOptions, required } from "@plantstore/gateway/options";
 
-/** What a client may learn about this service without a token. */
+/** The public description of this service. */
 export interface ProtectedResource {
-  /** Its name, for people. */
+  /** The display name. */
   readonly name: string;
   /** The base URL that clients use. */
   readonly publicUrl: URL;
-  /** The issuers whose tokens are accepted; only those that are URLs are listed. */
+  /** The issuers whose tokens are accepted; only URLs are published. */
   readonly issuers: readonly string[];
-  /** The scopes that a token may need. */
+  /** The scopes that procedures require. */
   readonly scopes: readonly string[];
 }
 
-/** The metadata document as an endpoint: at the root of the host, open to clients that look for a token. */
+/** The endpoint of the metadata document, at the root of the host and without authentication. */
 export interface ResourceMetadata extends Endpoint {
-  /** The URL of the document, to which challenges point. */
+  /** The URL of the document, for challenges. */
   readonly url: string;
 }
 
@@ -27,9 +27,9 @@ const protectedResourceNames: OptionNames<ProtectedResource> = {
 };
 
 /**
- * Creates the metadata document of a protected resource (RFC 9728 §2): where to get tokens, and what they need.
+ * Creates the metadata document of a protected resource (RFC 9728 §2): where to obtain tokens, and their scopes.
  *
- * @throws TypeError for properties that do not exist
+ * @throws TypeError for unknown properties
  */
 export function createResourceMetadata(resource: ProtectedResource): ResourceMetadata {
   refuseUnknownOptions(resource, protectedResourceNames, "createResourceMetadata");
@@ -46,7 +46,7 @@ export function createResourceMetadata(resource: ProtectedResource): ResourceMet
     bearer_methods_supported: ["header"],
     resource_name: name,
   });
-  // An hour: it only changes with the configuration.
+  // One hour: it changes only with the configuration.
   const header = { "content-type": "application/json", "cache-control": "public, max-age=3600" };
   return {
     url: `${publicUrl.origin}${path}`,

@@ -1,7 +1,7 @@
 import { isMistyped } from "./token-text.ts";
 import type { PresentedToken, Principal, TokenOutcome, TokenVerifier } from "./token-verifier.ts";
 
-/** What is kept of a token that we issued ourselves. */
+/** A token of our own, stored as its digest. */
 export interface StaticToken {
   /** The SHA-256 of the token in lower-case hex. */
   readonly digest: string;
@@ -19,22 +19,22 @@ interface Entry {
 
 const unknown: TokenOutcome = { kind: "unknown", reason: "no static token has this hash" };
 
-// No other verifier can know it either, so no introspection endpoint is asked about a token of ours that was mistyped.
+// `invalid`, not `unknown`: a mistyped token of our own is never sent to an introspection endpoint.
 const mistyped: TokenOutcome = { kind: "invalid", reason: "the token is mistyped: its checksum is wrong" };
 
-/** A verifier over a set of tokens that may be replaced. */
+/** A verifier for a set of tokens, which can be replaced. */
 export interface StaticTokenVerifier extends TokenVerifier {
   readonly verify: (token: PresentedToken) => TokenOutcome;
   readonly replace: (tokens: readonly StaticToken[]) => void;
 }
 
 /**
- * Creates a verifier over a set of tokens, which answers at once: a hit takes 0.1 µs, however large the set is.
+ * Creates a synchronous verifier for a set of tokens: a hit takes 0.1 µs, however large the set is.
  *
- * Tokens are looked up by their SHA-256, so the time that a lookup takes reveals nothing: nobody can choose a token
- * whose digest comes close to that of another.
+ * Tokens are looked up by their SHA-256, so the time of a lookup reveals nothing: nobody can choose a token whose digest
+ * is close to that of another.
  *
- * @param tokenPrefix - that of the tokens that are issued here, among which mistyped ones are recognised
+ * @param tokenPrefix - the prefix of our own tokens, among which mistyped ones are recognised by their checksum
  */
 export function createStaticTokenVerifier(
   tokens: readonly StaticToken[],
@@ -48,8 +48,8 @@ export function createStaticTokenVerifier(
       if (Date.now() < entry.expiresAtMs) return entry.principal;
       return { kind: "expired", reason: `the token ${entry.principal.subject} has expired` };
     },
-    replace(others) {
-      entries = entriesOf(others);
+    replace(newTokens) {
+      entries = entriesOf(newTokens);
     },
   };
 }

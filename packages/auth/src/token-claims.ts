@@ -1,13 +1,12 @@
 /**
- * Seconds by which the clocks of issuer and server may differ.
+ * The clock skew between issuer and server that is tolerated, in seconds.
  *
  * NTP keeps clocks within one second; 30 covers a virtual machine that has just been resumed.
  */
 export const clockSkewS = 30;
 
 /**
- * The longest subject, in characters: OpenID Connect Core §2 limits `sub` to 255. It goes into logs and deletion
- * records.
+ * The longest subject, in characters (OpenID Connect Core §2). Subjects are written to logs and deletion records.
  */
 export const subjectMaxChars = 255;
 
@@ -17,8 +16,8 @@ export function isSubject(claim: unknown): claim is string {
 }
 
 /**
- * Reads the scopes of a token: a text separated by spaces (RFC 8693 §4.2 `scope`, Entra's `scp`), or an array as Okta
- * sends it.
+ * Reads the scopes of a token from a string separated by spaces (RFC 8693 §4.2 `scope`, Entra's `scp`) or an array
+ * (Okta's `scp`).
  */
 export function readScopes(claim: unknown): readonly string[] {
   if (typeof claim === "string") return claim.split(" ").filter((scope) => scope !== "");

@@ -5,7 +5,7 @@ import type { StaticToken } from "./static-token.ts";
 export type Scopes = StaticToken["scopes"];
 
 const hashColumn = /^sha256:([0-9a-f]{64})$/i;
-// Characters that can be printed in a log line and stored with a deletion as they are.
+// Only characters that need no escaping in a log line or a deletion record.
 const nameColumn = /^[A-Za-z0-9\-._@/:]{1,128}$/;
 // scope-token of RFC 6749 §3.3, without the comma, which separates scopes here.
 const scopeToken = /^[\x21\x23-\x2b\x2d-\x5b\x5d-\x7e]{1,128}$/;
@@ -24,7 +24,7 @@ export function parseTokenName(text: string): ParseResult<string> {
   return nameColumn.test(text) ? parsed(text) : notParsed("the name must be 1 to 128 letters, digits or - . _ @ / :");
 }
 
-/** Returns what is wrong with a well-formed scope, such as that no procedure requires it; `undefined` if nothing is. */
+/** Returns the problem of a well-formed scope, such as that no procedure requires it; `undefined` if there is none. */
 export type ScopeProblem = (scope: string) => string | undefined;
 
 /** Parses scopes separated by commas, or `-` for all. */

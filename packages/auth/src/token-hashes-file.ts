@@ -3,24 +3,24 @@ import { dirname } from "node:path";
 
 import { notParsed, parsed, type ParseResult, readTextFile, toProblem } from "./inputs/index.ts";
 import type { StaticToken } from "./static-token.ts";
-import { formatTokenHash, parseTokenHashes, withoutToken } from "./token-hashes.ts";
+import { formatTokenHash, parseTokenHashes, removeToken } from "./token-hashes.ts";
 
 /**
- * The largest file of token hashes that is read, in bytes.
+ * The largest file of token hashes, in bytes.
  *
- * 4 MiB hold 35,000 tokens. Reading them takes a fifth of a second, during which calls wait.
+ * 4 MiB hold 35,000 tokens. Parsing them blocks the event loop for 0.2 s.
  */
 export const tokenHashesFileLimitBytes: number = 4 * 1024 * 1024;
 
-/** Owner only: the hashes of 256-bit tokens reveal nothing, but anyone who can write here can create tokens. */
+/** Owner only: the hashes of 256-bit tokens reveal nothing, but anyone who can write the file can create tokens. */
 const tokenHashesFileMode = 0o600;
 
 /**
- * Adds a token to a file of token hashes, which is created, readable by its owner only, if it does not exist.
+ * Adds a token to a file of token hashes. Creates the file, readable by its owner only, if it does not exist.
  *
- * The file is replaced as a whole: a server that reads it meanwhile, or after a power cut, finds either the old or the
- * new one. Two additions at the same time cannot lose a line: the second is refused, and may be repeated. A file with a
- * bad line, or with a token of the same name, is refused too.
+ * The file is replaced atomically: a server that reads it meanwhile, or after a power failure, gets either the old or
+ * the new file. Of two concurrent changes, the second is rejected and can be repeated. A file with an invalid line, or
+ * with a token of the same name, is rejected too.
  */
 export async function appendTokenHash(path: string, token: StaticToken): Promise<ParseResult<void>> {
   return await edit(path, (text) => {
@@ -30,28 +30,28 @@ export async function appendTokenHash(path: string, token: StaticToken): Promise
 }
 
 /**
- * Removes the line of a token from a file of token hashes, in the way that {@link appendTokenHash} adds one; all other
- * lines stay as they are.
+ * Removes the line of a token from a file of token hashes, as {@link appendTokenHash} adds one; the other lines are not
+ * changed.
  *
- * Returns what is wrong with the file, or that no token of it has this name.
+ * Returns the problems of the file, or that no token has this name.
  */
 export async function revokeToken(path: string, name: string): Promise<ParseResult<void>> {
-  return await edit(path, (text) => withoutToken(text, name));
+  return await edit(path, (text) => removeToken(text, name));
 }
 
-/** Reads the tokens of a file of token hashes, in its order. */
+/** Returns the tokens of a file of token hashes, in their order. */
 export async function listTokens(path: string): Promise<ParseResult<readonly StaticToken[]>> {
   const text = await readTextFile(path, tokenHashesFileLimitBytes);
   return text.kind === "problems" ? text : parseTokenHashes(text.value);
 }
 
-/** Changes the text of a file, or returns what is wrong with that. */
+/** Returns the new content of a file, or why it cannot be changed. */
 type Change = (text: string) => ParseResult<string>;
 
 async function edit(path: string, change: Change): Promise<ParseResult<void>> {
-  // Replaces the file itself, not a symbolic link to it.
+  // A symbolic link stays, and its target is replaced.
   const target = await realpath(path).catch(() => path);
-  // The new file doubles as a lock: it exists from before the old one is read until it takes its place.
+  // The new file is also the lock: it exists from before the old file is read until it replaces the old file.
   const replacement = `${target}.lock`;
   const file = await create(replacement);
   if (file.kind === "problems") return file;
@@ -83,18 +83,18 @@ async function replace(
   if (after.kind === "problems") return after;
   const tokens = parseTokenHashes(after.value);
   if (tokens.kind === "problems") return tokens;
-  // No test can tell: if this came after the text is written, the file with it would be removed.
+  // No test can tell: if this came after the content is written, the new file would be removed.
   if (Buffer.byteLength(after.value) > tokenHashesFileLimitBytes) {
     return notParsed(`${target} would be larger than the limit of ${tokenHashesFileLimitBytes} bytes`);
   }
   await closing.writeFile(after.value);
-  // Otherwise, a power cut may leave the new name without its content.
+  // Otherwise, a power failure may leave an empty file under the final name.
   await closing.sync();
   await rename(replacement, target);
   return parsed(undefined);
 }
 
-// Only a file that is missing has no tokens: one that cannot be read must not be replaced as if it were empty.
+// Only a missing file counts as empty: one that cannot be read must not be replaced.
 async function readOrEmpty(path: string): Promise<ParseResult<string>> {
   const isMissing = await access(path).then(
     () => false,

@@ -3,7 +3,7 @@ import type { StaticToken } from "./static-token.ts";
 import { parseExpiry, parseScopes, parseTokenHash, parseTokenName, type ScopeProblem } from "./token-columns.ts";
 
 /**
- * Parses a file of token hashes; reports every bad line by its number.
+ * Parses a file of token hashes; reports every invalid line with its number.
  *
  * One token per line, columns separated by spaces or tabs:
  *
@@ -13,15 +13,15 @@ import { parseExpiry, parseScopes, parseTokenHash, parseTokenName, type ScopePro
  *     scopes  = "-" / scope *( "," scope )     ; "-" for all
  *     expiry  = "-" / date-time                ; RFC 3339, "-" for never
  *
- * Empty lines and lines that start with "#" are ignored. No name and no hash may occur twice, so that deleting *the*
- * line of a token revokes it.
+ * Empty lines and lines that start with "#" are ignored. Names and hashes must be unique, so that deleting the line of a
+ * token revokes it.
  */
 export function parseTokenHashes(text: string, scopeProblem?: ScopeProblem): ParseResult<readonly StaticToken[]> {
   const tokens: StaticToken[] = [];
   const problems: string[] = [];
   const lineOf = new Map<string, number>();
 
-  function takeOnce(what: string, value: string, number: number): void {
+  function checkUnique(what: string, value: string, number: number): void {
     const before = lineOf.get(`${what} ${value}`);
     if (before === undefined) lineOf.set(`${what} ${value}`, number);
     else problems.push(`line ${number}: the ${what} already appears on line ${before}`);
@@ -35,25 +35,25 @@ export function parseTokenHashes(text: string, scopeProblem?: ScopeProblem): Par
       problems.push(`line ${number}: ${line.problems.join("; ")}`);
       continue;
     }
-    takeOnce("name", line.value.name, number);
-    takeOnce("hash", line.value.digest, number);
+    checkUnique("name", line.value.name, number);
+    checkUnique("hash", line.value.digest, number);
     tokens.push(line.value);
   }
   return problems.length > 0 ? notParsed(...problems) : parsed(tokens);
 }
 
-/** Returns the line, without a line break, that {@link parseTokenHashes} reads back as this token. */
+/** Formats a token as a line, without a line break, for {@link parseTokenHashes}. */
 export function formatTokenHash(token: StaticToken): string {
   const scopes = token.scopes === "all" ? "-" : [...token.scopes].join(",");
   const expiry = token.expiresAtMs === undefined ? "-" : new Date(token.expiresAtMs).toISOString();
   return `sha256:${token.digest} ${token.name} ${scopes} ${expiry}`;
 }
 
-/** Returns the text of a file without the line of a token, or that no token has this name. */
-export function withoutToken(text: string, name: string): ParseResult<string> {
+/** Returns the content of a file without the line of a token, or that no token has this name. */
+export function removeToken(text: string, name: string): ParseResult<string> {
   const lines = text.split("\n");
-  const left = lines.filter((line) => line.trim().startsWith("#") || line.trim().split(/[ \t]+/)[1] !== name);
-  return left.length === lines.length ? notParsed(`no token is named ${name}`) : parsed(left.join("\n"));
+  const remaining = lines.filter((line) => line.trim().startsWith("#") || line.trim().split(/[ \t]+/)[1] !== name);
+  return remaining.length === lines.length ? notParsed(`no token is named ${name}`) : parsed(remaining.join("\n"));
 }
 
 function toLines(text: string): readonly string[] {

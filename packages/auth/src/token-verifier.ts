@@ -1,10 +1,10 @@
 import { hash } from "node:crypto";
 import type { FileReload } from "./inputs/index.ts";
 
-/** The caller, once its token has been found valid. */
+/** The caller, whose token is valid. */
 export interface Principal {
   readonly kind: "principal";
-  /** The principal's id text: JWT `sub`, or the name of the token. */
+  /** The id of the caller: JWT `sub`, or the name of the token. */
   readonly subject: string;
   /** The issuer of the subject: JWT `iss`; `undefined` for a token of our own. */
   readonly issuer: string | undefined;
@@ -15,10 +15,10 @@ export interface Principal {
 /**
  * Why a token is not accepted.
  *
- * - `unknown`: not a token of this verifier; another one may know it.
- * - `invalid`: recognised and refused (signature, audience, revoked …).
- * - `expired`: was valid once.
- * - `unavailable`: cannot be checked right now. Never reported as a bad token, which the client would throw away.
+ * - `unknown`: not a token of this verifier; another verifier may know it.
+ * - `invalid`: recognised and rejected (signature, audience, revoked …).
+ * - `expired`: was valid before.
+ * - `unavailable`: cannot be verified right now. Never reported as invalid, or the client would discard the token.
  *
  * `reason` is for the operator's log. It never contains the token, and never reaches the client.
  */
@@ -29,9 +29,9 @@ export type TokenProblem =
 /** The result of verifying a token. */
 export type TokenOutcome = Principal | TokenProblem;
 
-/** A token as the client sent it, with the digest that may be stored. */
+/** A token as the client sent it, with its digest, which may be stored. */
 export interface PresentedToken {
-  /** The token itself: well formed, not yet verified. The last one of a connection is kept until the connection closes. */
+  /** The token: well formed, not yet verified. The last one of a connection is cached until the connection closes. */
   readonly text: string;
   /** Its SHA-256 in lower-case hex. Every verifier looks tokens up by it, so it is computed once. */
   readonly digest: string;
@@ -52,8 +52,8 @@ export interface KeysFetched {
 /**
  * Decides whether a token is valid.
  *
- * Answers at once if it can, and with a promise only if it must wait: so the common case creates no promise. A bad
- * token is an outcome; anything thrown is a fault.
+ * Returns a promise only if it must wait, so that the common case creates none. A rejected token is an outcome; anything
+ * thrown is a defect.
  */
 export interface TokenVerifier {
   verify(token: PresentedToken): TokenOutcome | Promise<TokenOutcome>;
@@ -62,17 +62,17 @@ export interface TokenVerifier {
   readonly problem?: string | undefined;
 
   /**
-   * When the keys of each issuer were last fetched, in milliseconds on the clock of `performance.now()`; without the
-   * issuers whose keys never were.
+   * When the keys of each issuer were last fetched, in milliseconds of `performance.now()`; without the issuers whose
+   * keys were never fetched.
    */
   readonly keysFetched?: readonly KeysFetched[];
 
-  /** How the last reload of each watched file went. */
+  /** The outcome of the last reload of each watched file. */
   readonly fileReloads?: readonly FileReload[];
 
   /**
-   * Reads files and keys again right away instead of at the next check. Never rejects: an unreadable source is logged,
-   * and the old content stays.
+   * Reloads files and keys immediately. The promise never rejects: an unreadable source is logged, and the previous
+   * content stays in use.
    */
   reload?(): Promise<void>;
 
@@ -81,10 +81,10 @@ export interface TokenVerifier {
 }
 
 /**
- * Creates a verifier that tries the given ones in order until one knows the token.
+ * Creates a verifier that tries the given ones in order until one recognises the token.
  *
- * Put the cheapest first. `unavailable` ends the search as well: a later verifier must not call a token unknown that
- * the earlier one may have issued.
+ * Put the cheapest first. `unavailable` ends the search as well: a later verifier must not report a token as unknown
+ * that an earlier one may recognise.
  */
 export function createVerifierChain(verifiers: readonly TokenVerifier[]): TokenVerifier {
   const [only] = verifiers;

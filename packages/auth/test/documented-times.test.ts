@@ -2,9 +2,9 @@ import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 
 import { tokenLimitChars } from "../src/bearer-token.ts";
-import { providerAnswerLimitBytes } from "../src/fetch-text.ts";
-import { activeForMs, inactiveForMs } from "../src/introspection/introspected-token.ts";
-import { askingMax, failuresMax, problemForMs } from "../src/introspection/introspection-verifier.ts";
+import { providerResponseLimitBytes } from "../src/fetch-text.ts";
+import { activeTtlMs, inactiveTtlMs } from "../src/introspection/introspected-token.ts";
+import { inFlightMax, failuresMax, problemForMs } from "../src/introspection/introspection-verifier.ts";
 import { introspectionTimeoutMs } from "../src/introspection/open-introspection-verifier.ts";
 import { defaultKeyTiming } from "../src/jwt/fetched-keys.ts";
 
@@ -16,15 +16,15 @@ const { refreshMs, usableMs, coolDownMs, fetchMs, backOffMs, backOffMaxMs } = de
 
 test.each([
   `every ${refreshMs / 60_000} minutes, in the background`,
-  `within ${fetchMs / 1000} seconds and ${providerAnswerLimitBytes / 1024} KiB, without redirects`,
+  `within ${fetchMs / 1000} seconds and ${providerResponseLimitBytes / 1024} KiB, without redirects`,
   `after ${backOffMs / 1000} s, ${(2 * backOffMs) / 1000} s, ${(4 * backOffMs) / 1000} s … ${backOffMaxMs / 1000} s`,
   `${usableMs / 3_600_000} hours after the last successful fetch`,
   `none within ${coolDownMs / 1000} seconds of the last`,
   `several tokens, and more than ${tokenLimitChars / 1024} KiB are malformed`,
-  `is cached for ${activeForMs / 1000} seconds or until \`exp\`, \`active: false\` for ${inactiveForMs / 1000} seconds`,
+  `is cached for ${activeTtlMs / 1000} seconds or until \`exp\`, \`active: false\` for ${inactiveTtlMs / 1000} seconds`,
   `for ${failuresMax} different tokens in a row`,
   `or ${problemForMs / 1000} seconds have passed`,
-  `${askingMax} requests are open at a time, for ${introspectionTimeoutMs / 1000} seconds each`,
+  `${inFlightMax} requests are open at a time, for ${introspectionTimeoutMs / 1000} seconds each`,
 ])("docs/how-to/authentication.md says what holds: %s", (sentence) => {
   expect(page).toContain(sentence);
 });

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer, type RequestListener, type ServerResponse } from "node:http";
 import { gzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
-import { fetchText, providerAnswerLimitBytes } from "../src/fetch-text.ts";
+import { fetchText, providerResponseLimitBytes } from "../src/fetch-text.ts";
 import { startOnLoopback } from "../../testing/src/carriers/listen-on-loopback.ts";
 import { within } from "../../testing/src/deadline.ts";
 
@@ -78,8 +78,8 @@ describe("asking an identity provider", () => {
   });
 
   test.each([
-    { name: "as much as the limit", bytes: providerAnswerLimitBytes, isCompressed: false, kind: "value" },
-    { name: "more", bytes: providerAnswerLimitBytes + 1, isCompressed: false, kind: "problems" },
+    { name: "as much as the limit", bytes: providerResponseLimitBytes, isCompressed: false, kind: "value" },
+    { name: "more", bytes: providerResponseLimitBytes + 1, isCompressed: false, kind: "problems" },
     { name: "more than that in a small package", bytes: 2 ** 24, isCompressed: true, kind: "problems" },
   ])("takes $name as $kind", async ({ bytes, isCompressed, kind }) => {
     const body = Buffer.alloc(bytes, "x");

@@ -92,18 +92,18 @@ describe("OutcomeCache", () => {
       return await Promise.resolve(good);
     };
     const outcomes = await Promise.all([
-      known.askOnce("digest", ask),
-      known.askOnce("digest", ask),
-      known.askOnce("other", ask),
+      known.verifyOnce("digest", ask),
+      known.verifyOnce("digest", ask),
+      known.verifyOnce("other", ask),
     ]);
     expect({ asked, outcomes }).toEqual({ asked: 2, outcomes: [good, good, good] });
-    await known.askOnce("digest", ask);
+    await known.verifyOnce("digest", ask);
     expect(asked).toBe(3);
   });
 
   test("asks again after asking failed", async () => {
     const known = new OutcomeCache();
-    await expect(known.askOnce("digest", () => Promise.reject(new Error("fault")))).rejects.toThrow("fault");
-    expect(await known.askOnce("digest", () => Promise.resolve(good))).toEqual(good);
+    await expect(known.verifyOnce("digest", () => Promise.reject(new Error("fault")))).rejects.toThrow("fault");
+    expect(await known.verifyOnce("digest", () => Promise.resolve(good))).toEqual(good);
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 
-import { formatTokenHash, parseTokenHashes, withoutToken } from "../src/token-hashes.ts";
+import { formatTokenHash, parseTokenHashes, removeToken } from "../src/token-hashes.ts";
 
 const hexA = "a".repeat(64);
 const hexB = "b".repeat(64);
@@ -108,17 +108,17 @@ describe("parseTokenHashes", () => {
   });
 });
 
-describe("withoutToken", () => {
+describe("removeToken", () => {
   test.each([
     { name: "its line", given: `sha256:${hexA} ci - -\nsha256:${hexB} cd - -\n`, want: `sha256:${hexB} cd - -\n` },
     { name: "its line between tabs and spaces", given: `a\n  sha256:${hexA}\t ci  -\t-\nb`, want: "a\nb" },
     { name: "no comment that names it", given: `# not ci\n # ci\nsha256:${hexA} ci - -\n`, want: "# not ci\n # ci\n" },
   ])("leaves out $name", ({ given, want }) => {
-    expect(withoutToken(given, "ci")).toEqual({ kind: "value", value: want });
+    expect(removeToken(given, "ci")).toEqual({ kind: "value", value: want });
   });
 
   test("reports a name that no token has", () => {
-    expect(withoutToken(`# ci\nsha256:${hexA} cd - -\n`, "ci")).toEqual({
+    expect(removeToken(`# ci\nsha256:${hexA} cd - -\n`, "ci")).toEqual({
       kind: "problems",
       problems: ["no token is named ci"],
     });

@@ -1,4 +1,4 @@
-// System messages ("EACCES: permission denied, open 'orders.db'") only help a reader who knows the codes.
+// Node's messages ("EACCES: permission denied, open 'orders.db'") only help a reader who knows the codes.
 const explanations: Readonly<Record<string, (path: string) => string>> = {
   EACCES: (path) => `permission denied: this user cannot read or write ${path}`,
   EPERM: (path) => `permission denied: this user cannot read or write ${path}`,
@@ -10,7 +10,7 @@ const explanations: Readonly<Record<string, (path: string) => string>> = {
   EROFS: (path) => `${path} is on a read-only file system`,
 };
 
-/** Returns what went wrong: a sentence of our own for errors of the file system, the message of any other error. */
+/** Returns a message for an error: a plain sentence for file system errors, the error's own message for others. */
 export function explainSystemError(reason: unknown): string {
   if (!(reason instanceof Error)) return String(reason);
   const { code, path } = reason as NodeJS.ErrnoException;

@@ -1,6 +1,6 @@
 /**
- * What does a setting or a file say, or what is wrong with it? The results of parsing, errors of the system in plain
- * words, files that are read within limits and watched, and addresses of this machine.
+ * Inputs: results of parsing settings and files, plain messages for system errors, bounded and watched files, and
+ * loopback addresses.
  */
 export type { AuthErrorCode } from "./error-code.ts";
 export { explainSystemError } from "./explain-system-error.ts";

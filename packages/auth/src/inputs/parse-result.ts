@@ -1,23 +1,23 @@
 /**
- * The value that a text was parsed to, or everything that is wrong with it, one clause each.
+ * The parsed value of a string, or all its problems.
  *
- * The clauses are printed and logged. They never quote the text, which may be a token in the wrong place.
+ * Problems are printed and logged. They never quote the string, which may be a token in the wrong place.
  */
 export type ParseResult<T> =
   | { readonly kind: "value"; readonly value: T }
   | { readonly kind: "problems"; readonly problems: readonly string[] };
 
-/** Returns the result for a valid text. */
+/** Returns the result for a valid string. */
 export function parsed<T>(value: T): ParseResult<T> {
   return { kind: "value", value };
 }
 
-/** Returns the result for a text with these problems. */
+/** Returns the result for an invalid string. */
 export function notParsed(...problems: readonly string[]): ParseResult<never> {
   return { kind: "problems", problems };
 }
 
-/** Returns everything that is wrong with several texts. */
+/** Returns the problems of several results. */
 export function problemsOf(results: readonly ParseResult<unknown>[]): readonly string[] {
   return results.flatMap((result) => (result.kind === "problems" ? result.problems : []));
 }

@@ -1,32 +1,32 @@
 import type { AuthErrorCode } from "./error-code.ts";
 import type { OperatorLog } from "./operator-log.ts";
 
-/** How the last reload of a file went, for metrics and alerts. */
+/** The outcome of the last reload of a file, for metrics and alerts. */
 export interface FileReload {
-  /** The path of the file; of several that belong together, separated by ", ". */
+  /** The path of the file, or the paths of several that belong together, separated by ", ". */
   readonly path: string;
-  /** Whether the file has what is in use. */
+  /** Whether the content of the file is in use. */
   readonly succeeded: boolean;
-  /** When a text of it was last taken, in ms since 1970. */
+  /** Unix time of the last successful reload, in ms. */
   readonly lastSuccessMs: number;
 }
 
-/** What a {@link ReloadRecord} is of. */
+/** The file of a {@link ReloadRecord}. */
 export interface RecordedFile {
   readonly path: string;
-  /** What the file is, for the log: "file of token hashes". */
+  /** The kind of file, for the log: "file of token hashes". */
   readonly what: string;
   readonly log: OperatorLog;
-  /** Milliseconds after which a refused file is tried again, and after which the same refusal is logged again. */
-  readonly retryRefusedMs: number;
-  readonly repeatRefusalMs: number;
+  /** Milliseconds after which a rejected file is tried again, and after which the same rejection is logged again. */
+  readonly retryRejectedMs: number;
+  readonly repeatRejectionMs: number;
 }
 
-/** The reloads of a watched file: keeps the outcome of the last one, and logs each change of it. */
+/** Records the outcome of the last reload of a watched file, and logs each change of it. */
 export class ReloadRecord {
   last: FileReload;
   readonly #file: RecordedFile;
-  #refusedAtMs = Infinity;
+  #rejectedAtMs = Infinity;
   #problem = "";
   #loggedAtMs = -Infinity;
 
@@ -35,18 +35,18 @@ export class ReloadRecord {
     this.last = { path: file.path, succeeded: true, lastSuccessMs: Date.now() };
   }
 
-  /** Whether a refused file may be tried again, although it has not changed: time alone can make it right. */
+  /** Whether a rejected file should be tried again although it has not changed: it may become valid with time. */
   get isRetryDue(): boolean {
-    return performance.now() - this.#refusedAtMs >= this.#file.retryRefusedMs;
+    return performance.now() - this.#rejectedAtMs >= this.#file.retryRejectedMs;
   }
 
-  refuse(problems: readonly string[]): void {
-    const { log, path, what, repeatRefusalMs } = this.#file;
+  recordRejection(problems: readonly string[]): void {
+    const { log, path, what, repeatRejectionMs } = this.#file;
     const nowMs = performance.now();
     const problem = problems.join("; ");
     this.last = { ...this.last, succeeded: false };
-    this.#refusedAtMs = nowMs;
-    if (problem === this.#problem && nowMs - this.#loggedAtMs < repeatRefusalMs) return;
+    this.#rejectedAtMs = nowMs;
+    if (problem === this.#problem && nowMs - this.#loggedAtMs < repeatRejectionMs) return;
     this.#problem = problem;
     this.#loggedAtMs = nowMs;
     const errorCode: AuthErrorCode = "ERR_FILE_REFUSED";
@@ -56,26 +56,26 @@ export class ReloadRecord {
     );
   }
 
-  /** Notes that new texts were taken. @param fields - what the log says of them */
-  take(fields: object): void {
+  /** Records that new content is in use. @param fields - fields of the log line */
+  recordReload(fields: object): void {
     const { log, path, what } = this.#file;
-    this.#settle(Date.now());
+    this.#recordSuccess(Date.now());
     log.info({ path, ...fields }, `${what} reloaded`);
   }
 
-  /** Notes that the file has the texts that are in use. */
-  keep(): void {
+  /** Records that the content of the file is already in use. */
+  recordUnchanged(): void {
     const { log, path, what } = this.#file;
     if (!this.last.succeeded) log.info({ path }, `${what} reverted to the content in use`);
-    this.#settle(this.last.lastSuccessMs);
+    this.#recordSuccess(this.last.lastSuccessMs);
   }
 
-  #settle(lastSuccessMs: number): void {
-    this.#refusedAtMs = Infinity;
+  #recordSuccess(lastSuccessMs: number): void {
+    this.#rejectedAtMs = Infinity;
     this.#problem = "";
     this.last = { ...this.last, succeeded: true, lastSuccessMs };
   }
 }
 
-/** The most problems of one file that a log line names. */
+/** The most problems of one file in a log line. */
 const problemsLoggedMax = 20;

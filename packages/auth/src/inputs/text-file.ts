@@ -5,8 +5,8 @@ import { explainSystemError } from "./explain-system-error.ts";
 import { parsed, notParsed, type ParseResult } from "./parse-result.ts";
 
 /**
- * Reads a regular file as UTF-8; `limitBytes` keeps a file that was named by mistake, such as a disk image, out of
- * memory.
+ * Reads a regular file of at most `limitBytes` as UTF-8. The limit protects memory from a file configured by mistake,
+ * such as a disk image.
  */
 export async function readTextFile(path: string, limitBytes: number): Promise<ParseResult<string>> {
   const stats = await statRegularFile(path);
@@ -15,7 +15,7 @@ export async function readTextFile(path: string, limitBytes: number): Promise<Pa
   return await readFile(path, "utf8").then(parsed, toProblem);
 }
 
-/** Returns the status of a regular file; refuses pipes and devices, because reading them might never end. */
+/** Returns the status of a regular file; rejects pipes and devices, because reading them might never end. */
 export async function statRegularFile(path: string): Promise<ParseResult<Stats>> {
   try {
     const stats = await stat(path);
@@ -25,7 +25,7 @@ export async function statRegularFile(path: string): Promise<ParseResult<Stats>>
   }
 }
 
-/** Turns an error of `node:fs` into a problem that names the path. */
+/** Converts an error of `node:fs` to a problem that contains the path. */
 export function toProblem(error: unknown): ParseResult<never> {
   return notParsed(explainSystemError(error));
 }

@@ -11,33 +11,36 @@ import { readTextFile, statRegularFile } from "./text-file.ts";
 export interface FileToWatch {
   /** The path of the file, or the paths of several that belong together, such as a certificate and its key. */
   readonly paths: readonly string[];
-  /** What the file is, for the log: "file of token hashes". */
+  /** The kind of file, for the log: "file of token hashes". */
   readonly what: string;
-  /** The most bytes of each file. */
+  /** The largest size of each file, in bytes. */
   readonly limitBytes: number;
-  /** Uses new texts, in the order of the paths, or returns why the old ones stay; a value becomes fields of the log line. */
-  take(...texts: string[]): ParseResult<object> | Promise<ParseResult<object>>;
+  /**
+   * Applies new contents, in the order of the paths, and returns fields for the log line; or returns why the previous
+   * contents stay in use.
+   */
+  apply(...texts: string[]): ParseResult<object> | Promise<ParseResult<object>>;
   readonly log: OperatorLog;
-  /** Milliseconds after which refused texts are given to `take` again: time alone can make them right. Default 10 s. */
-  readonly retryRefusedMs?: number;
-  /** Milliseconds after which the same refusal is logged again. Default 10 minutes. */
-  readonly repeatRefusalMs?: number;
+  /** Milliseconds after which rejected contents are applied again: they may become valid with time. Default 10 s. */
+  readonly retryRejectedMs?: number;
+  /** Milliseconds after which the same rejection is logged again. Default 10 minutes. */
+  readonly repeatRejectionMs?: number;
 }
 
 const fileToWatchNames: OptionNames<FileToWatch> = {
   paths: required,
   what: required,
   limitBytes: required,
-  take: required,
+  apply: required,
   log: required,
-  retryRefusedMs: true,
-  repeatRefusalMs: true,
+  retryRejectedMs: true,
+  repeatRejectionMs: true,
 };
 
-/** A file, or several that belong together, that is read again whenever it changes. */
+/** A file, or several that belong together, that is reloaded when it changes. */
 export interface WatchedFile {
   readonly lastReload: FileReload;
-  /** Checks the file now, and resolves when its text has been used or refused. Never rejects. */
+  /** Checks the file now, and resolves when its content was applied or rejected. The promise never rejects. */
   reload(): Promise<void>;
   close(): void;
 }
@@ -45,33 +48,33 @@ export interface WatchedFile {
 /**
  * Milliseconds between two checks of the file.
  *
- * A revoked token must stop working within a second, and a change is picked up by the second check. Polling costs a few
+ * A revoked token must stop working within a second, and it takes two checks to detect a change. Polling costs a few
  * microseconds and works where change events do not: on network volumes, and for Kubernetes secrets, which are replaced
  * through symbolic links.
  */
 const pollIntervalMs = 250;
 
-/** A certificate that is not valid yet is taken so much later than it could be; to parse a file takes milliseconds. */
-const retryRefusedMsDefault = 10_000;
+/** A certificate that is not valid yet is applied at most this much too late; parsing a file takes milliseconds. */
+const retryRejectedMsDefault = 10_000;
 
-/** Often enough to be seen in the log of the hour, seldom enough not to fill it. */
-const repeatRefusalMsDefault = 600_000;
+/** Often enough to appear in the log of each hour, seldom enough not to fill it. */
+const repeatRejectionMsDefault = 600_000;
 
-/** Milliseconds after a write in which another one may leave the timestamps unchanged: those of FAT count in 2 s. */
+/** Milliseconds within which a second write may not change the timestamps: on FAT they have a granularity of 2 s. */
 const timestampGranularityMs = 2_000;
 
 /**
- * Reads a file and keeps watching it; returns the problem if the first text cannot be used.
+ * Reads a file and watches it; returns the problems if its first content is rejected.
  *
- * Later on, a file that is missing, unreadable or bad only causes a log line, now and then: a half-written file must not
- * lock everybody out.
+ * Later, a file that is missing, unreadable or invalid only causes log lines: a partially written file must not lock
+ * everybody out.
  */
 export async function watchFile(file: FileToWatch): Promise<ParseResult<WatchedFile>> {
   refuseUnknownOptions(file, fileToWatchNames, "watchFile");
   const first = await readTexts(file);
   if (first.kind === "problems") return first;
-  const taken = await file.take(...first.value);
-  if (taken.kind === "problems") return notParsed(...taken.problems.map((problem) => `${nameOf(file)}: ${problem}`));
+  const applied = await file.apply(...first.value);
+  if (applied.kind === "problems") return notParsed(...applied.problems.map((problem) => `${nameOf(file)}: ${problem}`));
   return { kind: "value", value: keepWatching(file, digestOf(first.value)) };
 }
 
@@ -94,51 +97,51 @@ async function allOf<T>(reading: readonly Promise<ParseResult<T>>[]): Promise<Pa
 }
 
 function keepWatching(file: FileToWatch, firstDigest: string): WatchedFile {
-  const { retryRefusedMs = retryRefusedMsDefault, repeatRefusalMs = repeatRefusalMsDefault } = file;
-  const record = new ReloadRecord({ ...file, path: nameOf(file), retryRefusedMs, repeatRefusalMs });
-  let taken = "";
-  let changing = "";
+  const { retryRejectedMs = retryRejectedMsDefault, repeatRejectionMs = repeatRejectionMsDefault } = file;
+  const record = new ReloadRecord({ ...file, path: nameOf(file), retryRejectedMs, repeatRejectionMs });
+  let readFingerprint = "";
+  let lastFingerprint = "";
   let changedAtMs = -Infinity;
-  let current = firstDigest;
-  let looking = Promise.resolve();
+  let appliedDigest = firstDigest;
+  let lastCheck = Promise.resolve();
 
-  async function look(atOnce: boolean): Promise<void> {
+  async function check(force: boolean): Promise<void> {
     const stats = await allOf(file.paths.map(statRegularFile));
-    if (stats.kind === "problems") return record.refuse(stats.problems);
+    if (stats.kind === "problems") return record.recordRejection(stats.problems);
     const fingerprint = stats.value.map(fingerprintOf).join();
-    // A file that is being written is empty or incomplete at first: it is read once two checks find it the same.
-    const isStill = fingerprint === changing;
-    changing = fingerprint;
-    if (!isStill) changedAtMs = performance.now();
-    if (!atOnce && ((fingerprint === taken && !record.isRetryDue) || !isStill)) return;
+    // A file that is being written may be incomplete: it is read once two checks in a row see the same fingerprint.
+    const isStable = fingerprint === lastFingerprint;
+    lastFingerprint = fingerprint;
+    if (!isStable) changedAtMs = performance.now();
+    if (!force && ((fingerprint === readFingerprint && !record.isRetryDue) || !isStable)) return;
     const texts = await readTexts(file);
-    if (texts.kind === "problems") return record.refuse(texts.problems);
-    // A file that has just changed may change again without new timestamps, so it is read again next time. Measured by
-    // our own clock: a network volume may have another, and not every file system tells when a file was written.
+    if (texts.kind === "problems") return record.recordRejection(texts.problems);
+    // A file that has just changed may change again without new timestamps, so the next check reads it again. Measured
+    // by our own clock: that of a network volume may differ, and not every file system records the time of a write.
     // No test can tell: the file systems here have finer timestamps.
-    taken = performance.now() - changedAtMs < timestampGranularityMs ? "" : fingerprint;
+    readFingerprint = performance.now() - changedAtMs < timestampGranularityMs ? "" : fingerprint;
     const digest = digestOf(texts.value);
-    if (digest === current) return record.keep();
-    const outcome = await file.take(...texts.value);
-    if (outcome.kind === "problems") return record.refuse(outcome.problems);
-    current = digest;
-    record.take(outcome.value);
+    if (digest === appliedDigest) return record.recordUnchanged();
+    const outcome = await file.apply(...texts.value);
+    if (outcome.kind === "problems") return record.recordRejection(outcome.problems);
+    appliedDigest = digest;
+    record.recordReload(outcome.value);
   }
 
-  function lookInTurn(atOnce: boolean): Promise<void> {
-    looking = looking.then(() => look(atOnce)).catch((error: unknown) => record.refuse([String(error)]));
-    return looking;
+  function queueCheck(force: boolean): Promise<void> {
+    lastCheck = lastCheck.then(() => check(force)).catch((error: unknown) => record.recordRejection([String(error)]));
+    return lastCheck;
   }
 
-  // Restarted after each check, so that checks do not pile up while a file system hangs.
-  const timer = setTimeout(() => void lookInTurn(false).finally(() => timer.refresh()), pollIntervalMs);
+  // Restarted after each check, so that checks do not accumulate while a file system hangs.
+  const timer = setTimeout(() => void queueCheck(false).finally(() => timer.refresh()), pollIntervalMs);
   timer.unref();
 
   return {
     get lastReload() {
       return record.last;
     },
-    reload: () => lookInTurn(true),
+    reload: () => queueCheck(true),
     close: () => clearTimeout(timer),
   };
 }

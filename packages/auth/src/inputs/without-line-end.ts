@@ -1,4 +1,4 @@
-/** Returns a text without the one line end that `echo` and editors leave: LF or CR LF. */
+/** Removes one line break at the end of a string, LF or CR LF, as `echo` and editors add it. */
 export function withoutLineEnd(text: string): string {
   return text.replace(/\r?\n$/, "");
 }

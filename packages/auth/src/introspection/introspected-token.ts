@@ -1,67 +1,66 @@
 import type { JsonObject } from "../json-object.ts";
-import type { TimedOutcome } from "../outcome-cache.ts";
+import type { ExpiringOutcome } from "../outcome-cache.ts";
 import { clockSkewS, isSubject, readScopes, subjectMaxChars } from "../token-claims.ts";
 import type { TokenOutcome } from "../token-verifier.ts";
 
-/** What an active token must fulfil. */
-export interface IntrospectionDemands {
+/** The requirements on an active token. */
+export interface IntrospectionRequirements {
   /**
-   * `aud` must contain one of these; not checked when `undefined`, because an endpoint may only answer about our own
-   * tokens.
+   * `aud` must contain one of these; not checked when `undefined`, because an endpoint may know only our own tokens.
    */
   readonly audiences: readonly string[] | undefined;
-  /** Whether the scopes of the token count; otherwise it has every scope. */
-  readonly demandScopes: boolean;
+  /** Whether the token is limited to its scopes; otherwise it has every scope. */
+  readonly enforceScopes: boolean;
 }
 
 /**
- * How long an active token is cached, in milliseconds, and so how long it still works once revoked: 30 s saves the
- * provider nearly every request about a busy client.
+ * How long an active token is cached, in milliseconds, and therefore how long it works after it was revoked. 30 s saves
+ * nearly every request about a busy client.
  */
-export const activeForMs = 30_000;
+export const activeTtlMs = 30_000;
 
 /**
- * How long an inactive token is cached, in milliseconds. Shorter, because one replica of the provider may be asked
- * about a token before it has heard of it from another.
+ * How long an inactive token is cached, in milliseconds. Shorter, because a replica of the provider may not know yet a
+ * token that another replica has just issued.
  */
-export const inactiveForMs = 10_000;
+export const inactiveTtlMs = 10_000;
 
 /**
- * Judges the response of an introspection endpoint (RFC 7662 §2.2); returns `undefined` when it is not one.
+ * Returns the outcome of an introspection response (RFC 7662 §2.2); `undefined` when the response is not valid.
  *
- * Only a token that is known to be inactive is cached as bad. The outcome expires by `performance.now()`: where a wall
- * clock is set back, none is cached for longer.
+ * Of the refusals, only "not active" is cached. Expiry is measured with `performance.now()`, so that setting back the
+ * wall clock does not extend it.
  */
-export function judgeIntrospection(
-  answer: JsonObject,
+export function evaluateIntrospection(
+  response: JsonObject,
   issuer: string,
-  demands: IntrospectionDemands,
-): TimedOutcome | undefined {
-  const { active, sub, iss, exp, scope } = answer;
+  requirements: IntrospectionRequirements,
+): ExpiringOutcome | undefined {
+  const { active, sub, iss, exp, scope } = response;
   if (active === false)
-    return { outcome: invalid("the token is not active"), untilMs: performance.now() + inactiveForMs };
+    return { outcome: invalid("the token is not active"), untilMs: performance.now() + inactiveTtlMs };
   if (active !== true) return undefined;
-  const problem = problemOf(answer, demands);
+  const problem = problemOf(response, requirements);
   if (problem !== undefined) return { outcome: problem, untilMs: 0 };
   if (!isSubject(sub)) return { outcome: invalid(`"sub" must be a string of 1 to ${subjectMaxChars} characters`), untilMs: 0 };
   const outcome: TokenOutcome = {
     kind: "principal",
     subject: sub,
     issuer: typeof iss === "string" ? iss : issuer,
-    scopes: demands.demandScopes ? new Set(readScopes(scope)) : "all",
+    scopes: requirements.enforceScopes ? new Set(readScopes(scope)) : "all",
   };
-  const leftMs = typeof exp === "number" ? exp * 1000 - Date.now() : Number.POSITIVE_INFINITY;
-  return { outcome, untilMs: performance.now() + Math.min(leftMs, activeForMs) };
+  const remainingMs = typeof exp === "number" ? exp * 1000 - Date.now() : Number.POSITIVE_INFINITY;
+  return { outcome, untilMs: performance.now() + Math.min(remainingMs, activeTtlMs) };
 }
 
-function problemOf(answer: JsonObject, { audiences }: IntrospectionDemands): TokenOutcome | undefined {
-  const { exp, nbf, aud, cnf, token_type: type } = answer;
+function problemOf(response: JsonObject, { audiences }: IntrospectionRequirements): TokenOutcome | undefined {
+  const { exp, nbf, aud, cnf, token_type: type } = response;
   const nowS = Date.now() / 1000;
   if (exp !== undefined && !(typeof exp === "number" && Number.isFinite(exp))) return invalid('"exp" must be a NumericDate');
   if (exp !== undefined && exp + clockSkewS <= nowS) return { kind: "expired", reason: '"exp" is in the past' };
   if (nbf !== undefined && !(typeof nbf === "number" && nbf - clockSkewS <= nowS))
     return invalid('"nbf" must be a NumericDate in the past');
-  // RFC 7800 §3.1 and RFC 9449: such a token is valid only together with a proof of its key, which we do not support.
+  // RFC 7800 §3.1 and RFC 9449: the token is valid only with a proof of possession, which is not supported.
   if (cnf !== undefined) return invalid('the token is bound to a key ("cnf"), which is not supported');
   if (typeof type === "string" && type.toLowerCase() === "dpop") return invalid("the token is not a bearer token");
   const named: readonly unknown[] = Array.isArray(aud) ? aud : [aud];

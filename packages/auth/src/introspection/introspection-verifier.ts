@@ -1,90 +1,88 @@
 import { type OperatorLog, notParsed, parsed, type ParseResult, type AuthErrorCode } from "../inputs/index.ts";
 import { fetchText, withoutQuery } from "../fetch-text.ts";
 import { parseJsonObject } from "../json-object.ts";
-import { OutcomeCache, type TimedOutcome } from "../outcome-cache.ts";
+import { OutcomeCache, type ExpiringOutcome } from "../outcome-cache.ts";
 import type { PresentedToken, TokenOutcome, TokenVerifier } from "../token-verifier.ts";
-import { judgeIntrospection, type IntrospectionDemands } from "./introspected-token.ts";
+import { evaluateIntrospection, type IntrospectionRequirements } from "./introspected-token.ts";
 
-/** An introspection endpoint (RFC 7662) and our credentials there. */
-export interface IntrospectionEndpoint extends IntrospectionDemands {
+/** An introspection endpoint (RFC 7662) and the credentials for it. */
+export interface IntrospectionEndpoint extends IntrospectionRequirements {
   readonly url: URL;
   readonly clientId: string;
   /** Returns the current client secret. */
   readonly clientSecret: () => string;
-  /** How long one request may take, in milliseconds. */
+  /** The timeout of one request, in milliseconds. */
   readonly timeoutMs: number;
 }
 
-/** Why the endpoint did not say whether a token is active. */
+/** Why a token could not be introspected. */
 interface Failure {
   readonly kind: "failure";
   readonly problem: string;
-  /** Whether the endpoint as a whole failed, rather than only for this token. */
+  /** Whether the endpoint itself failed, and not only the request for this token. */
   readonly endpointFailed: boolean;
 }
 
-/** The most concurrent requests to the endpoint: a provider that hangs blocks this many calls and no more. */
-export const askingMax = 64;
+/** The most concurrent requests to the endpoint: a provider that hangs blocks no more calls than this. */
+export const inFlightMax = 64;
 
 /**
- * Distinct tokens in a row for which the endpoint must fail before it is considered down.
+ * Consecutive failures, each for a different token, after which the endpoint is considered down.
  *
- * Any client can make us ask about anything, so a single failure may be due to the token.
+ * A single failure may be caused by the token, which any client can choose.
  */
 export const failuresMax = 5;
 
-/**
- * How long an endpoint that is down is left alone, and a token for which it failed is not retried, in milliseconds.
- */
+/** How long an endpoint that is down, or a token for which it failed, is not retried, in milliseconds. */
 const pauseMs = 1_000;
 
 /**
- * How long an endpoint that is down is reported as a problem, in milliseconds. Not until the next success: a server
- * that is not ready gets no calls, and would never find out that the provider is back.
+ * How long an endpoint that is down is reported as a problem, in milliseconds. Not until the next success: a server that
+ * is not ready gets no calls, and would never detect that the provider has recovered.
  */
 export const problemForMs = 10_000;
 
 const errorCode: AuthErrorCode = "ERR_INTROSPECTION_UNAVAILABLE";
 
-/** Creates a verifier that asks the endpoint about every token that it has not cached. */
+/** Creates a verifier that introspects every token that it has not cached. */
 export function createIntrospectionVerifier(endpoint: IntrospectionEndpoint, log: OperatorLog): TokenVerifier {
-  const known = new OutcomeCache<TimedOutcome>();
-  /** For tokens on which the endpoint failed. */
-  const failed = new OutcomeCache<TimedOutcome>();
+  const cache = new OutcomeCache<ExpiringOutcome>();
+  /** Tokens for which the endpoint failed. */
+  const failures = new OutcomeCache<ExpiringOutcome>();
   const health = new EndpointHealth(endpoint.url, log);
   const closed = new AbortController();
-  let asking = 0;
+  let inFlight = 0;
 
   function verify(token: PresentedToken): TokenOutcome | Promise<TokenOutcome> {
     const nowMs = performance.now();
-    const timed = known.get(token.digest, nowMs) ?? failed.get(token.digest, nowMs);
-    return timed?.outcome ?? known.askOnce(token.digest, () => askInTurn(token));
+    const cached = cache.get(token.digest, nowMs) ?? failures.get(token.digest, nowMs);
+    return cached?.outcome ?? cache.verifyOnce(token.digest, () => introspectWithinLimit(token));
   }
 
-  async function askInTurn(token: PresentedToken): Promise<TokenOutcome> {
-    if (health.isPaused) return unavailable(`the introspection endpoint failed recently: ${health.failure}`);
-    if (asking >= askingMax) return unavailable(`${askingMax} introspection requests are already in flight`);
-    asking += 1;
+  async function introspectWithinLimit(token: PresentedToken): Promise<TokenOutcome> {
+    if (health.isPaused) return unavailable(`the introspection endpoint failed recently: ${health.lastFailure}`);
+    if (inFlight >= inFlightMax) return unavailable(`${inFlightMax} introspection requests are already in flight`);
+    inFlight += 1;
     try {
-      return await ask(token);
+      return await introspect(token);
     } finally {
-      asking -= 1;
+      inFlight -= 1;
     }
   }
 
-  async function ask({ text, digest }: PresentedToken): Promise<TokenOutcome> {
+  async function introspect({ text, digest }: PresentedToken): Promise<TokenOutcome> {
     const signal = AbortSignal.any([AbortSignal.timeout(endpoint.timeoutMs), closed.signal]);
-    const answer = await introspect(endpoint, text, signal);
-    if (answer.kind === "failure") return fail(answer, digest);
-    health.worked();
-    known.set(digest, answer.value);
-    return answer.value.outcome;
+    const result = await sendRequest(endpoint, text, signal);
+    if (result.kind === "failure") return fail(result, digest);
+    health.recordSuccess();
+    cache.set(digest, result.value);
+    return result.value.outcome;
   }
 
   function fail({ problem, endpointFailed }: Failure, digest: string): TokenOutcome {
-    if (endpointFailed) health.failed(problem, digest);
+    if (endpointFailed) health.recordFailure(problem, digest);
     const outcome = unavailable(problem);
-    failed.set(digest, { outcome, untilMs: performance.now() + pauseMs });
+    failures.set(digest, { outcome, untilMs: performance.now() + pauseMs });
     return outcome;
   }
 
@@ -97,74 +95,74 @@ export function createIntrospectionVerifier(endpoint: IntrospectionEndpoint, log
   };
 }
 
-/** Whether an endpoint is up. Times are those of `performance.now()`: where a wall clock is set back, none gets longer. */
+/** Records whether an endpoint is up. Times are those of `performance.now()`, which is never set back. */
 class EndpointHealth {
-  /** Why it failed last; `undefined` if it has answered since. */
-  failure: string | undefined;
+  /** The last failure; `undefined` after a success. */
+  lastFailure: string | undefined;
   readonly #url: URL;
   readonly #log: OperatorLog;
-  /** The tokens on which it has failed since it last answered, or was last found to be down. */
-  readonly #failedOn = new Set<string>();
-  #awayAtMs = Number.NEGATIVE_INFINITY;
+  /** The tokens for which it has failed since the last success, or since it was last considered down. */
+  readonly #failedTokens = new Set<string>();
+  #downAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(url: URL, log: OperatorLog) {
     this.#url = url;
     this.#log = log;
   }
 
-  /** Whether it is left alone, because it is down. */
+  /** Whether no requests are sent, because it is down. */
   get isPaused(): boolean {
-    return performance.now() - this.#awayAtMs < pauseMs;
+    return performance.now() - this.#downAtMs < pauseMs;
   }
 
   /** Why it is down, for an operator. */
   get problem(): string | undefined {
-    return performance.now() - this.#awayAtMs < problemForMs ? this.failure : undefined;
+    return performance.now() - this.#downAtMs < problemForMs ? this.lastFailure : undefined;
   }
 
-  worked(): void {
+  recordSuccess(): void {
     const fields = { endpoint: withoutQuery(this.#url) };
-    if (this.failure !== undefined) this.#log.info(fields, "token introspection recovered");
-    this.failure = undefined;
-    this.#awayAtMs = Number.NEGATIVE_INFINITY;
-    this.#failedOn.clear();
+    if (this.lastFailure !== undefined) this.#log.info(fields, "token introspection recovered");
+    this.lastFailure = undefined;
+    this.#downAtMs = Number.NEGATIVE_INFINITY;
+    this.#failedTokens.clear();
   }
 
-  failed(problem: string, digest: string): void {
+  recordFailure(problem: string, digest: string): void {
     const fields = { errorCode, endpoint: withoutQuery(this.#url), problem };
-    if (problem !== this.failure) this.#log.warn(fields, "cannot introspect tokens");
-    this.failure = problem;
-    this.#failedOn.add(digest);
-    if (this.#failedOn.size < failuresMax) return;
-    this.#awayAtMs = performance.now();
-    this.#failedOn.clear();
+    if (problem !== this.lastFailure) this.#log.warn(fields, "cannot introspect tokens");
+    this.lastFailure = problem;
+    this.#failedTokens.add(digest);
+    if (this.#failedTokens.size < failuresMax) return;
+    this.#downAtMs = performance.now();
+    this.#failedTokens.clear();
   }
 }
 
-async function introspect(
+async function sendRequest(
   endpoint: IntrospectionEndpoint,
   token: string,
   signal: AbortSignal,
-): Promise<Failure | { readonly kind: "value"; readonly value: TimedOutcome }> {
+): Promise<Failure | { readonly kind: "value"; readonly value: ExpiringOutcome }> {
   const { url, clientId, clientSecret } = endpoint;
   const header = { authorization: `Basic ${toBasicCredentials(clientId, clientSecret())}` };
   const form = new URLSearchParams({ token, token_type_hint: "access_token" });
   const text = await fetchText({ url, header, form, signal });
-  const answer = text.kind === "value" ? judge(text.value, endpoint) : text;
-  if (answer.kind === "value") return answer;
-  return { kind: "failure", problem: answer.problems.join("; "), endpointFailed: isEndpointFailure(text.httpStatus) };
+  const result = text.kind === "value" ? evaluate(text.value, endpoint) : text;
+  if (result.kind === "value") return result;
+  return { kind: "failure", problem: result.problems.join("; "), endpointFailed: isEndpointFailure(text.httpStatus) };
 }
 
-function judge(text: string, endpoint: IntrospectionEndpoint): ParseResult<TimedOutcome> {
+function evaluate(text: string, endpoint: IntrospectionEndpoint): ParseResult<ExpiringOutcome> {
   const what = `the response of ${withoutQuery(endpoint.url)}`;
-  const answer = parseJsonObject(text, what);
-  if (answer.kind === "problems") return answer;
-  const known = judgeIntrospection(answer.value, endpoint.url.origin, endpoint);
-  return known === undefined ? notParsed(`${what} has no boolean "active"`) : parsed(known);
+  const response = parseJsonObject(text, what);
+  if (response.kind === "problems") return response;
+  const outcome = evaluateIntrospection(response.value, endpoint.url.origin, endpoint);
+  return outcome === undefined ? notParsed(`${what} has no boolean "active"`) : parsed(outcome);
 }
 
-// No response at all, our own credentials refused (RFC 7662 §2.3), too many requests, a server error. Any other
-// response that §2.2 does not define, such as the 403 of a firewall, is about the token that was sent.
+// No response, client credentials refused (RFC 7662 §2.3), too many requests, or a server error. Any other response that
+// §2.2 does not define, such as the 403 of a firewall, may be caused by the token that was sent.
 function isEndpointFailure(httpStatus: number | undefined): boolean {
   return httpStatus === undefined || httpStatus === 401 || httpStatus === 429 || httpStatus >= 500;
 }

@@ -8,23 +8,23 @@ import { createIntrospectionVerifier } from "./introspection-verifier.ts";
 export interface IntrospectionSource {
   readonly url: string;
   readonly clientId: string;
-  /** The file with the client secret, which is watched; a line break after the secret is ignored. */
+  /** The file that contains the client secret, which is watched; a line break after the secret is ignored. */
   readonly clientSecretFile: string;
-  /** `aud` must contain one of these; not checked when left out. */
+  /** `aud` must contain one of these; not checked when omitted. */
   readonly audiences?: readonly string[] | undefined;
-  /** Whether the token's own scopes limit what it may be used for. */
-  readonly demandScopes?: boolean | undefined;
-  /** How long one request may take, in milliseconds; 5,000 when left out. */
+  /** Whether a token is limited to its scopes. Default false: it has every scope. */
+  readonly enforceScopes?: boolean | undefined;
+  /** The timeout of one request, in milliseconds. Default 5,000. */
   readonly timeoutMs?: number | undefined;
 }
 
-/** The default for `timeoutMs`: a call that waits for the endpoint should not outlast the patience of its client. */
+/** The default for `timeoutMs`: a call waits for it, and should not wait longer than its client does. */
 export const introspectionTimeoutMs = 5_000;
 
-/** The longest secret that is read, in bytes. */
+/** The largest secret file, in bytes. */
 const secretLimitBytes = 4 * 1024;
 
-/** Opens a verifier that asks the endpoint about opaque tokens, or returns what is wrong with the configuration. */
+/** Opens a verifier that introspects tokens, or returns the problems of the configuration. */
 export async function openIntrospectionVerifier(
   source: IntrospectionSource,
   log: OperatorLog,
@@ -39,7 +39,7 @@ export async function openIntrospectionVerifier(
     what: "client secret",
     limitBytes: secretLimitBytes,
     log,
-    take(text) {
+    apply(text) {
       const secret = withoutLineEnd(text);
       if (secret === "") return notParsed("the secret is empty");
       clientSecret = secret;
@@ -47,10 +47,10 @@ export async function openIntrospectionVerifier(
     },
   });
   if (file.kind === "problems") return file;
-  const demandScopes = source.demandScopes === true;
+  const enforceScopes = source.enforceScopes === true;
   const timeoutMs = source.timeoutMs ?? introspectionTimeoutMs;
   const verifier = createIntrospectionVerifier(
-    { url: url.value, clientId, clientSecret: () => clientSecret, audiences, demandScopes, timeoutMs },
+    { url: url.value, clientId, clientSecret: () => clientSecret, audiences, enforceScopes, timeoutMs },
     log,
   );
   return parsed({

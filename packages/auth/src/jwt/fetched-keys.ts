@@ -10,7 +10,7 @@ import type { JwtAlgorithm } from "./jwt-algorithm.ts";
 /** Options of {@link openFetchedKeys}. */
 export interface FetchedKeysOptions {
   readonly issuer: string;
-  /** Where the keys are looked for; `fetchDocument` asks there. */
+  /** The URL of the keys or of the issuer's metadata, which `fetchDocument` requests. */
   readonly url: URL;
   readonly algorithms: readonly JwtAlgorithm[];
   readonly fetchDocument: FetchKeyDocument;
@@ -20,18 +20,17 @@ export interface FetchedKeysOptions {
 
 /** When a key set is fetched; all times are in milliseconds. */
 export interface KeyTiming {
-  /** The time between a successful fetch and the next one. */
+  /** The interval between a successful fetch and the next one. */
   readonly refreshMs: number;
-  /** How long keys are used after the last successful fetch; by the wall clock, as jose measures it. */
+  /** How long keys are used after the last successful fetch, by the wall clock, as jose measures it. */
   readonly usableMs: number;
   /**
-   * The least time between a successful fetch and one that is caused by a token with an unknown key; by the wall clock
-   * too.
+   * The minimum time between a successful fetch and one caused by a token with an unknown key, also by the wall clock.
    */
   readonly coolDownMs: number;
-  /** How long one fetch may take, discovery included. */
+  /** The timeout of one fetch, including discovery. */
   readonly fetchMs: number;
-  /** The wait before a failed fetch is repeated; doubled after every further failure, up to `backOffMaxMs`. */
+  /** The back-off after a failed fetch; doubled after each further failure, up to `backOffMaxMs`. */
   readonly backOffMs: number;
   readonly backOffMaxMs: number;
 }
@@ -39,10 +38,10 @@ export interface KeyTiming {
 /**
  * The default times.
  *
- * 5 minutes: a withdrawn key is soon gone, and the provider gets 300 requests a day. 24 hours: outlasts the longest
- * outages of providers, and a stolen key does not stay valid forever. 10 seconds: keys are published before they are
- * used, and a client that sends unknown keys causes six fetches a minute at most. 5 seconds: a call that waits for an
- * unknown key should not outlast the patience of its client.
+ * 5 minutes: a withdrawn key is soon removed, and the provider gets 300 requests a day. 24 hours: longer than outages of
+ * providers, and a stolen key does not stay valid forever. 10 seconds: keys are published before they are used, and a
+ * client that sends unknown keys causes at most six fetches a minute. 5 seconds: a call waits for the fetch of an unknown
+ * key, and should not wait longer than its client does.
  */
 export const defaultKeyTiming: KeyTiming = {
   refreshMs: 5 * 60_000,
@@ -56,8 +55,8 @@ export const defaultKeyTiming: KeyTiming = {
 /**
  * Opens the keys that an issuer publishes; resolves after the first fetch, even when it failed.
  *
- * jose's remote key set keeps the keys, and fetches them when a token names an unknown one. It neither looks again
- * until then nor waits after a failure: fetching in the background, and the back-off, are added here.
+ * jose's remote key set stores the keys, and fetches them when a token names an unknown key. This adds the refresh in
+ * the background, and the back-off after a failure.
  */
 export async function openFetchedKeys(options: FetchedKeysOptions): Promise<IssuerKeys> {
   const keys = new FetchedKeys(options);
@@ -70,7 +69,7 @@ class FetchedKeys implements IssuerKeys {
   readonly #options: FetchedKeysOptions;
   readonly #timing: KeyTiming;
   readonly #closed = new AbortController();
-  /** Where jose puts the set in use. */
+  /** jose stores the set in use here. */
   readonly #cache: { jwks?: JSONWebKeySet } & Record<string, never> = {};
   #document: { readonly digest: string; readonly set: JSONWebKeySet } | undefined;
   #fetchedAtMs: number | undefined;
@@ -112,7 +111,7 @@ class FetchedKeys implements IssuerKeys {
 
   async reload(): Promise<void> {
     this.#nextAtMs = 0;
-    // What went wrong is logged.
+    // `#fail` has logged the problem.
     await this.find.reload().catch(() => undefined);
   }
 
@@ -122,7 +121,7 @@ class FetchedKeys implements IssuerKeys {
   }
 
   async #fetch(timeout: AbortSignal): Promise<Response> {
-    // Tokens with an unknown key must not undermine the back-off.
+    // Tokens with an unknown key must not bypass the back-off.
     if (this.#failures > 0 && performance.now() < this.#nextAtMs) throw new KeysUnavailable();
     clearTimeout(this.#timer);
     const text = await this.#options.fetchDocument(AbortSignal.any([timeout, this.#closed.signal]));
@@ -135,7 +134,7 @@ class FetchedKeys implements IssuerKeys {
     return Object.assign(new Response(), { json: () => Promise.resolve(set.value) });
   }
 
-  /** Returns the same object for an unchanged document: it keeps every cached outcome. */
+  /** Returns the same object for an unchanged document, so that cached outcomes stay valid. */
   async #read(text: string): Promise<ParseResult<JSONWebKeySet>> {
     const digest = digestOf(text);
     if (digest === this.#document?.digest) return parsed(this.#document.set);
@@ -165,10 +164,10 @@ class FetchedKeys implements IssuerKeys {
   #schedule(): void {
     const { refreshMs, backOffMs, backOffMaxMs } = this.#timing;
     const delayMs = this.#failures === 0 ? refreshMs : Math.min(backOffMaxMs, backOffMs * 2 ** (this.#failures - 1));
-    // Spreads the fetches of replicas that started, or failed, at the same time.
-    const spreadMs = delayMs * (0.75 + Math.random() / 4);
-    this.#nextAtMs = performance.now() + spreadMs;
-    this.#timer = setTimeout(() => void this.reload(), spreadMs);
+    // Jitter spreads the fetches of replicas that started, or failed, at the same time.
+    const jitteredMs = delayMs * (0.75 + Math.random() / 4);
+    this.#nextAtMs = performance.now() + jitteredMs;
+    this.#timer = setTimeout(() => void this.reload(), jitteredMs);
     this.#timer.unref();
   }
 }

@@ -1,12 +1,12 @@
 import { createLocalJWKSet, type JSONWebKeySet } from "jose";
 
 import { type OperatorLog, notParsed, parsed, type ParseResult, watchFile } from "../inputs/index.ts";
-import { providerAnswerLimitBytes } from "../fetch-text.ts";
+import { providerResponseLimitBytes } from "../fetch-text.ts";
 import type { IssuerKeys } from "./issuer-keys.ts";
 import { readKeySet } from "./key-set.ts";
 import type { JwtAlgorithm } from "./jwt-algorithm.ts";
 
-/** Opens a key set in a file and watches it; returns the problem when the file is bad at the start. */
+/** Opens a key set in a file and watches the file; returns the problems of its first content. */
 export async function openFileKeys(
   path: string,
   algorithms: readonly JwtAlgorithm[],
@@ -22,9 +22,9 @@ export async function openFileKeys(
   const file = await watchFile({
     paths: [path],
     what: "key set",
-    limitBytes: providerAnswerLimitBytes,
+    limitBytes: providerResponseLimitBytes,
     log,
-    async take(text) {
+    async apply(text) {
       const keys = await readKeySet(text, algorithms);
       if (keys.kind === "problems") return keys;
       return keys.value.keys.length === 0 ? notParsed("the key set is empty") : use(keys.value);

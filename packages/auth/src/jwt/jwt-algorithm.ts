@@ -1,5 +1,5 @@
-// Asymmetric algorithms only. HS256 and the like would let anyone who knows the public key sign with it (RFC 8725
-// §3.1), and "none" is no signature at all: neither can be configured.
+// Asymmetric algorithms only. With HS256 and the like, anyone who knows the public key could sign (RFC 8725 §3.1), and
+// with "none" nothing is signed.
 const names = [
   "RS256",
   "RS384",
@@ -20,10 +20,10 @@ export type JwtAlgorithm = (typeof names)[number];
 /** The algorithms that can be allowed. */
 export const jwtAlgorithms: readonly string[] = names;
 
-/** The algorithms that are allowed by default: what identity providers use. */
+/** The default algorithms, which cover what identity providers use. */
 export const defaultJwtAlgorithms: readonly JwtAlgorithm[] = ["RS256", "PS256", "ES256", "EdDSA"];
 
-/** Returns whether a text names one of {@link jwtAlgorithms}. */
+/** Returns whether a string is one of {@link jwtAlgorithms}. */
 export function isJwtAlgorithm(text: string): text is JwtAlgorithm {
   return jwtAlgorithms.includes(text);
 }

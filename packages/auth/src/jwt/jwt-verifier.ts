@@ -1,40 +1,40 @@
 import { decodeJwt } from "jose";
 
-import { OutcomeCache, type TimedOutcome } from "../outcome-cache.ts";
+import { OutcomeCache, type ExpiringOutcome } from "../outcome-cache.ts";
 import type { PresentedToken, TokenOutcome, TokenVerifier } from "../token-verifier.ts";
 import { type TrustedIssuer, verifyJwt } from "./verify-jwt.ts";
 
-/** An outcome that is valid while its issuer uses this set: a token is rejected once its key is withdrawn. */
-interface ProvenOutcome extends TimedOutcome {
+/** An outcome that is valid while the issuer uses this key set: a token is rejected once its key is withdrawn. */
+interface KeySetOutcome extends ExpiringOutcome {
   readonly trusted: TrustedIssuer;
   readonly set: object;
 }
 
-const notOurs: TokenOutcome = { kind: "unknown", reason: "not a signed JWT from a trusted issuer" };
+const notTrusted: TokenOutcome = { kind: "unknown", reason: "not a signed JWT from a trusted issuer" };
 
 /**
- * Creates a verifier of JSON Web Tokens that trusted issuers have signed; tokens of other issuers are `unknown`.
+ * Creates a verifier of JSON Web Tokens that are signed by trusted issuers; tokens of other issuers are `unknown`.
  *
- * A known token is answered at once from the cache, until it expires or the keys of its issuer change. A new one costs
- * a signature check; one that names an unknown key may wait for newer keys.
+ * Outcomes are cached until the token expires or the keys of its issuer change. A new token costs a signature check; one
+ * that names an unknown key may wait for newer keys.
  */
 export function createJwtVerifier(issuers: readonly TrustedIssuer[]): TokenVerifier {
   const trustedBy = new Map<unknown, TrustedIssuer>(issuers.map((trusted) => [trusted.issuer, trusted]));
-  const known = new OutcomeCache<ProvenOutcome>();
+  const cache = new OutcomeCache<KeySetOutcome>();
 
   function verify(token: PresentedToken): TokenOutcome | Promise<TokenOutcome> {
-    const proven = known.get(token.digest, Date.now());
-    if (proven !== undefined && proven.trusted.keys.current === proven.set) return proven.outcome;
+    const cached = cache.get(token.digest, Date.now());
+    if (cached !== undefined && cached.trusted.keys.current === cached.set) return cached.outcome;
     const trusted = trustedBy.get(issuerOf(token.text));
-    return trusted === undefined ? notOurs : known.askOnce(token.digest, () => verifyAnew(token, trusted));
+    return trusted === undefined ? notTrusted : cache.verifyOnce(token.digest, () => verifyUncached(token, trusted));
   }
 
-  async function verifyAnew({ text, digest }: PresentedToken, trusted: TrustedIssuer): Promise<TokenOutcome> {
-    // The set from before: if it changes meanwhile, or is too old, nobody knows which one the outcome is of.
+  async function verifyUncached({ text, digest }: PresentedToken, trusted: TrustedIssuer): Promise<TokenOutcome> {
+    // Read before verifying: if the set changes meanwhile, the outcome is cached for the old set, and never used.
     const set = trusted.keys.current;
-    const timed = await verifyJwt(text, trusted);
-    if (set !== undefined) known.set(digest, { ...timed, trusted, set });
-    return timed.outcome;
+    const verified = await verifyJwt(text, trusted);
+    if (set !== undefined) cache.set(digest, { ...verified, trusted, set });
+    return verified.outcome;
   }
 
   return {
@@ -64,13 +64,12 @@ export function createJwtVerifier(issuers: readonly TrustedIssuer[]): TokenVerif
 // empty third part.
 const compactJws = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/;
 
-/** Returns the `iss` of a signed JWT, which is not verified: good for finding the keys, and for nothing else. */
+/** Returns the unverified `iss` of a signed JWT. Use it only to select the keys. */
 function issuerOf(text: string): unknown {
   if (!compactJws.test(text)) return undefined;
   try {
     return decodeJwt(text).iss;
   } catch {
-    // A token that cannot be decoded is not ours.
     return undefined;
   }
 }

@@ -3,7 +3,7 @@ import { parseJsonObject } from "../json-object.ts";
 import { notParsed, type ParseResult } from "../inputs/index.ts";
 import { parseProviderUrl } from "../provider-url.ts";
 
-/** Fetches the text of a JWK Set; never rejects. */
+/** Fetches a JWK Set as a string; never rejects. */
 export type FetchKeyDocument = (signal: AbortSignal) => Promise<ParseResult<string>>;
 
 /** Creates a function that fetches the key set from a URL. */
@@ -12,12 +12,12 @@ export function createKeyFetcher(url: URL): FetchKeyDocument {
 }
 
 /**
- * Creates a function that looks up the URL of the key set in the metadata of the issuer, every time, and fetches it.
+ * Creates a function that fetches the metadata of the issuer, and then the key set from the URL in the metadata.
  *
- * First by OpenID Connect Discovery 1.0 §4, which nearly every provider supports, then by RFC 8414 §3. They differ in
- * where the well-known part goes: after the path of the issuer, or before it.
+ * Tries OpenID Connect Discovery 1.0 §4 first, which nearly every provider supports, then RFC 8414 §3. In the former, the
+ * well-known part follows the path of the issuer; in the latter, it precedes the path.
  *
- * @param issuer - the issuer that the metadata must name
+ * @param issuer - the expected `issuer` of the metadata
  * @param url - the issuer as a URL
  */
 export function createKeyDiscovery(issuer: string, url: URL): FetchKeyDocument {

@@ -4,7 +4,7 @@ import { isJsonObject, type JsonObject, parseJsonObject } from "../json-object.t
 import { notParsed, parsed, type ParseResult } from "../inputs/index.ts";
 import type { JwtAlgorithm } from "./jwt-algorithm.ts";
 
-/** The most keys of a set that are read; providers publish two to ten. */
+/** The most keys of a set that are used; providers publish two to ten. */
 const keysMax = 100;
 
 /** The shortest RSA key that is used, in bits (RFC 7518 §3.3 and §3.5). */
@@ -13,16 +13,16 @@ const rsaModulusMinBits = 2048;
 /** The longest RSA key that is used, in bits: a longer one costs milliseconds per signature. */
 const rsaModulusMaxBits = 8192;
 
-/** The members of a key that jose gets to see: it refuses keys for others, such as `oth` or an `ext` that is a text. */
+/** The members of a key that are passed to jose, which rejects keys with others, such as `oth` or a string for `ext`. */
 const publicMembers = ["kty", "crv", "x", "y", "n", "e", "kid", "alg", "use"] as const;
 
 /**
- * Reads the usable keys of a JWK Set (RFC 7517 §5): those that can be imported for one of the algorithms. Only their
- * public members are kept.
+ * Parses a JWK Set (RFC 7517 §5) and returns the keys that can be imported for one of the algorithms, with their public
+ * members only.
  *
- * Keys for other purposes, symmetric keys and broken keys are ignored, as §5 requires, and so are keys that are
- * published with their private part, which anyone could sign with. A set without a usable key is a problem, except for
- * the one that says that there is none, `{"keys":[]}`: so a provider withdraws all its keys.
+ * Keys for other purposes, symmetric keys and invalid keys are ignored, as §5 requires, and so are keys that are
+ * published with their private part, with which anyone could sign. A set without a usable key is a problem, except for
+ * the empty set `{"keys":[]}`, with which a provider withdraws all its keys.
  */
 export async function readKeySet(
   text: string,
@@ -40,15 +40,15 @@ export async function readKeySet(
 }
 
 async function readKey(key: unknown, algorithms: readonly JwtAlgorithm[]): Promise<JWK | undefined> {
-  if (!isJsonObject(key) || !mayVerify(key)) return undefined;
+  if (!isJsonObject(key) || !canVerify(key)) return undefined;
   const jwk = publicMembersOf(key);
   const find = createLocalJWKSet({ keys: [jwk] });
   const imported = await Promise.all(algorithms.map((alg) => find({ alg }).catch(() => undefined)));
-  return imported.some((found) => found !== undefined && hasFitLength(found)) ? jwk : undefined;
+  return imported.some((found) => found !== undefined && isAllowedLength(found)) ? jwk : undefined;
 }
 
 // RFC 7517 §4.2 to §4.4; `d` is the private part of every kind of key (RFC 7518 §6, RFC 8037 §2).
-function mayVerify({ use, key_ops: operations, alg, d }: JsonObject): boolean {
+function canVerify({ use, key_ops: operations, alg, d }: JsonObject): boolean {
   return (
     (use === undefined || use === "sig") &&
     (operations === undefined || (Array.isArray(operations) && operations.includes("verify"))) &&
@@ -65,7 +65,7 @@ function publicMembersOf(key: JsonObject): JWK {
   return Object.fromEntries(members);
 }
 
-function hasFitLength({ algorithm }: CryptoKey): boolean {
+function isAllowedLength({ algorithm }: CryptoKey): boolean {
   if (!("modulusLength" in algorithm) || typeof algorithm.modulusLength !== "number") return true;
   return algorithm.modulusLength >= rsaModulusMinBits && algorithm.modulusLength <= rsaModulusMaxBits;
 }

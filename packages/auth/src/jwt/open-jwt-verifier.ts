@@ -14,24 +14,24 @@ export interface JwtSource {
   /** The exact value of `iss`. */
   readonly issuer: string;
   /**
-   * `aud` must contain one of these; not empty, or tokens that the issuer made for other services would be accepted.
+   * `aud` must contain one of these; not empty, or tokens issued for other services would be accepted.
    */
   readonly audiences: readonly string[];
   /**
-   * Where the issuer's public keys are: at a URL, in a file that is watched, or where the metadata says (the default).
+   * The source of the issuer's public keys: a URL, or a file, which is watched. Default: the `jwks_uri` of its metadata.
    */
   readonly keys?: { readonly url: string } | { readonly file: string } | undefined;
-  /** The allowed signature algorithms; RS256, PS256, ES256 and EdDSA when left out. */
+  /** The allowed signature algorithms. Default: RS256, PS256, ES256 and EdDSA. */
   readonly algorithms?: readonly JwtAlgorithm[] | undefined;
   /** Whether `typ` must be `at+jwt` (RFC 9068). */
-  readonly demandAccessTokenType?: boolean | undefined;
-  /** Whether the token's own scopes limit what it may be used for. */
-  readonly demandScopes?: boolean | undefined;
+  readonly requireAccessTokenType?: boolean | undefined;
+  /** Whether a token is limited to its scopes. Default false: it has every scope. */
+  readonly enforceScopes?: boolean | undefined;
   /**
-   * The claims that contain these scopes, as a text separated by spaces or a list; `scope` and `scp` when left out.
+   * The claims that contain the scopes, as a string separated by spaces or an array. Default: `scope` and `scp`.
    */
   readonly scopeClaims?: readonly string[] | undefined;
-  /** When keys are fetched, for a provider with other needs. */
+  /** When keys are fetched, for a provider that requires other times. */
   readonly timing?: Partial<KeyTiming> | undefined;
 }
 
@@ -39,10 +39,10 @@ export interface JwtSource {
 const defaultScopeClaims: readonly string[] = ["scope", "scp"];
 
 /**
- * Opens a verifier for the tokens of these issuers, or returns everything that is wrong with the configuration.
+ * Opens a verifier for the tokens of these issuers, or returns the problems of the configuration.
  *
- * A provider that is down is not an error of the configuration: the verifier answers `unavailable` and reports a
- * `problem` until the first keys arrive.
+ * A provider that is down is not a configuration problem: the verifier returns `unavailable` and reports a `problem`
+ * until the first keys arrive.
  */
 export async function openJwtVerifier(
   sources: readonly JwtSource[],
@@ -50,7 +50,7 @@ export async function openJwtVerifier(
 ): Promise<ParseResult<TokenVerifier>> {
   const opened = await Promise.all(sources.map((source) => openIssuer(source, log)));
   const issuers = opened.flatMap((issuer) => (issuer.kind === "value" ? [issuer.value] : []));
-  const problems = [...problemsOf(opened), ...repeatedIssuers(sources)];
+  const problems = [...problemsOf(opened), ...duplicateIssuers(sources)];
   if (problems.length === 0) return parsed(createJwtVerifier(issuers));
   for (const { keys } of issuers) keys.close();
   return notParsed(...problems);
@@ -66,8 +66,8 @@ async function openIssuer(source: JwtSource, log: OperatorLog): Promise<ParseRes
     issuer,
     audiences,
     algorithms,
-    demandAccessTokenType: source.demandAccessTokenType === true,
-    scopeClaims: source.demandScopes === true ? (source.scopeClaims ?? defaultScopeClaims) : undefined,
+    requireAccessTokenType: source.requireAccessTokenType === true,
+    scopeClaims: source.enforceScopes === true ? (source.scopeClaims ?? defaultScopeClaims) : undefined,
     keys: keys.value,
   });
 }
@@ -84,7 +84,7 @@ async function openKeys(
   return parsed(await openFetchedKeys({ issuer, url: url.value, algorithms, fetchDocument, log, timing }));
 }
 
-function repeatedIssuers(sources: readonly JwtSource[]): readonly string[] {
+function duplicateIssuers(sources: readonly JwtSource[]): readonly string[] {
   const names = sources.map(({ issuer }) => issuer);
   return names.flatMap((name, index) =>
     names.indexOf(name) < index ? [`the issuer ${name} is configured twice`] : [],

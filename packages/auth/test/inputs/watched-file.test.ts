@@ -200,7 +200,7 @@ describe("a file that is watched", () => {
       taken.push(text);
       return parsed({});
     };
-    using watching = await watch(path, { take, retryRefusedMs: 0 });
+    using watching = await watch(path, { take, retryRejectedMs: 0 });
     writeFileSync(path, "second");
     await watching.reload();
     expect(watching.lastReload).toMatchObject({ path, succeeded: false });
@@ -214,7 +214,7 @@ describe("a file that is watched", () => {
     using folder = createTempFolder();
     const path = fileOf(folder, "first");
     using seldom = await watch(path);
-    using watching = await watch(path, { retryRefusedMs: 0, repeatRefusalMs: 0 });
+    using watching = await watch(path, { retryRejectedMs: 0, repeatRejectionMs: 0 });
     writeFileSync(path, "bad");
     await expect.poll(() => watching.messages.length, { timeout: 10_000 }).toBeGreaterThan(2);
     expect(new Set(watching.messages)).toEqual(new Set([refused]));

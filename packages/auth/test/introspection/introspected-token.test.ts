@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
 
-import { judgeIntrospection } from "../../src/introspection/introspected-token.ts";
+import { evaluateIntrospection } from "../../src/introspection/introspected-token.ts";
 
 const nowS = Math.floor(Date.now() / 1000);
 
 function untilMsOf(answer: object): number | undefined {
-  return judgeIntrospection({ ...answer }, "https://id.example", { audiences: undefined, demandScopes: false })
+  return evaluateIntrospection({ ...answer }, "https://id.example", { audiences: undefined, enforceScopes: false })
     ?.untilMs;
 }
 

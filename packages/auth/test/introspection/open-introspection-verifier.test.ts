@@ -166,7 +166,7 @@ describe("an active token", () => {
       "has its own scopes where they are demanded",
       { sub: "ada", scope: "a b" },
       { scopes: new Set(["a", "b"]) },
-      { demandScopes: true },
+      { enforceScopes: true },
     ],
     [
       "is of the issuer that the answer names",

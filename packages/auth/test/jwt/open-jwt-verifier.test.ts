@@ -263,7 +263,7 @@ describe("the type of RFC 9068, where it is demanded,", () => {
     { typ: undefined, want: "invalid" },
     { typ: 5, want: "invalid" },
   ])("makes typ $typ $want", async ({ typ, want }) => {
-    const by = await open({ demandAccessTokenType: true });
+    const by = await open({ requireAccessTokenType: true });
     expect(await outcomeOf(await provider.sign({}, { typ }), by)).toMatchObject({ kind: want });
     by.close?.();
   });
@@ -294,7 +294,7 @@ describe("scopes, where they are demanded,", () => {
       want: ["orders:read"],
     },
   ])("$name", async ({ claims, want, scopeClaims }) => {
-    const by = await open({ demandScopes: true, scopeClaims });
+    const by = await open({ enforceScopes: true, scopeClaims });
     expect(await outcomeOf(await provider.sign(claims), by)).toMatchObject({
       kind: "principal",
       scopes: new Set(want),

@@ -2,7 +2,7 @@ import { generateKeyPair, SignJWT, type CryptoKey, type JWTPayload } from "jose"
 import { beforeAll, describe, expect, test } from "vitest";
 
 import { verifyJwt } from "../../src/jwt/verify-jwt.ts";
-import type { TimedOutcome } from "../../src/outcome-cache.ts";
+import type { ExpiringOutcome } from "../../src/outcome-cache.ts";
 
 const nowS = Math.floor(Date.now() / 1000);
 const good: JWTPayload = { iss: "https://id.example", aud: "orders", sub: "ada", exp: nowS + 600 };
@@ -14,7 +14,7 @@ beforeAll(async () => {
   ({ privateKey, publicKey } = await generateKeyPair("EdDSA"));
 });
 
-async function verify(claims: JWTPayload, parameters: Readonly<Record<string, unknown>> = {}): Promise<TimedOutcome> {
+async function verify(claims: JWTPayload, parameters: Readonly<Record<string, unknown>> = {}): Promise<ExpiringOutcome> {
   const header = { ...parameters, alg: "EdDSA" };
   const token = await new SignJWT({ ...good, ...claims }).setProtectedHeader(header).sign(privateKey);
   return await verifyJwt(token, {
@@ -22,7 +22,7 @@ async function verify(claims: JWTPayload, parameters: Readonly<Record<string, un
     audiences: ["orders"],
     scopeClaims: undefined,
     algorithms: ["EdDSA"],
-    demandAccessTokenType: false,
+    requireAccessTokenType: false,
     keys: {
       find: () => publicKey,
       current: publicKey,
