@@ -10,7 +10,7 @@ const deleteOrder = "/orders.v1.OrderService/DeleteOrder";
 const healthCheck = "/grpc.health.v1.Health/Check";
 const realm = "orders";
 
-function answer({ text }: PresentedToken): TokenOutcome {
+function outcomeOf({ text }: PresentedToken): TokenOutcome {
   if (text === "good") return { kind: "principal", subject: "ada", issuer: "https://id.example", scopes: "all" };
   if (text === "wide")
     return { kind: "principal", subject: "bob", issuer: undefined, scopes: new Set(["orders:delete"]) };
@@ -22,14 +22,14 @@ function answer({ text }: PresentedToken): TokenOutcome {
   return { kind: "unknown", reason: "no such token" };
 }
 
-const atOnce: TokenVerifier = { verify: answer };
-const later: TokenVerifier = { verify: (token) => Promise.resolve(answer(token)) };
-/** Returns what awaits like a promise and is no instance of this realm's: another library's, or one of node's in Jest. */
+const synchronous: TokenVerifier = { verify: outcomeOf };
+const asynchronous: TokenVerifier = { verify: (token) => Promise.resolve(outcomeOf(token)) };
+/** Returns a thenable that is not an instance of this realm's Promise: another library's, or node's in Jest. */
 const byThenable: TokenVerifier = {
   verify: (token) => {
     const thenable: PromiseLike<TokenOutcome> = {
       // oxlint-disable-next-line unicorn/no-thenable
-      then: (resolve, reject) => Promise.resolve(answer(token)).then(resolve, reject),
+      then: (resolve, reject) => Promise.resolve(outcomeOf(token)).then(resolve, reject),
     };
     return Object.assign(Object.create(null), thenable);
   },
@@ -67,7 +67,7 @@ async function refusedWith(admit: BearerAuth["admit"], request: CredentialReques
   throw new Error(`expected a ConnectError, not ${String(error)}`);
 }
 
-/** A refusal for want of a valid credential, with the parameters of its challenge besides the realm. */
+/** Returns an UNAUTHENTICATED refusal; `parameters` follow the realm in its challenge. */
 function unauthenticated(message: string, parameters = "") {
   return {
     code: Code.Unauthenticated,
@@ -76,7 +76,7 @@ function unauthenticated(message: string, parameters = "") {
   };
 }
 
-/** The same with an error, whose description repeats the message. */
+/** The same with an error code, whose description repeats the message. */
 function challenged(message: string, error: string) {
   return unauthenticated(message, `, error="${error}", error_description="${message}"`);
 }
@@ -93,45 +93,45 @@ interface Refusal {
 }
 
 const refusals: readonly Refusal[] = [
-  { name: "no credential earns a bare challenge", given: {}, want: missing, cause: { kind: "missing" } },
+  { name: "a missing credential gets a challenge without an error", given: {}, want: missing, cause: { kind: "missing" } },
   {
-    name: "another scheme earns a bare challenge",
+    name: "another scheme gets a challenge without an error",
     given: { authorization: "Basic dTpw" },
     want: missing,
     cause: { kind: "other-scheme" },
   },
   {
-    name: "a malformed credential is an invalid request",
+    name: "a malformed credential gets invalid_request",
     given: { authorization: "Bearer" },
     want: malformed,
     cause: { kind: "malformed" },
   },
   {
-    name: "a credential sent twice is an invalid request, even if both are good",
+    name: "a credential sent twice gets invalid_request, even if both are valid",
     given: { authorization: "Bearer good, Bearer good" },
     want: malformed,
     cause: { kind: "malformed" },
   },
   {
-    name: "an unknown token is an invalid token",
+    name: "an unknown token gets invalid_token",
     given: { authorization: "Bearer wrong" },
     want: invalid,
     cause: { kind: "invalid", reason: "no such token" },
   },
   {
-    name: "a refused token is an invalid token, and why stays here",
+    name: "a rejected token gets invalid_token without the reason",
     given: { authorization: "Bearer tampered" },
     want: invalid,
     cause: { kind: "invalid", reason: "the signature is wrong" },
   },
   {
-    name: "an expired token is told so",
+    name: "an expired token gets invalid_token and a message that it has expired",
     given: { authorization: "Bearer expired" },
     want: challenged("the token has expired", "invalid_token"),
     cause: { kind: "expired", reason: "exp is 17" },
   },
   {
-    name: "a token without the scope is told which one is wanted",
+    name: "a token without the required scope gets insufficient_scope and the scope",
     given: { authorization: "Bearer narrow" },
     want: {
       code: Code.PermissionDenied,
@@ -144,19 +144,19 @@ const refusals: readonly Refusal[] = [
     cause: { kind: "insufficient-scope" },
   },
   {
-    name: "a token that cannot be checked now is not called bad",
+    name: "a token that cannot be verified right now gets UNAVAILABLE without a challenge",
     given: { authorization: "Bearer early" },
     want: { code: Code.Unavailable, message: "the token cannot be verified right now", header: { "retry-after": "7" } },
     cause: { kind: "unavailable", reason: "no keys yet" },
   },
   {
-    name: "a path that matched nothing needs a credential too",
+    name: "a path that matches no procedure requires a credential",
     given: { procedure: undefined },
     want: missing,
     cause: { kind: "missing" },
   },
   {
-    name: "a procedure whose name only starts like an open one is not open",
+    name: "a procedure whose name starts with that of an open one requires a credential",
     given: { procedure: "/orders.v1.OrderService/OpenAll" },
     want: missing,
     cause: { kind: "missing" },
@@ -164,10 +164,10 @@ const refusals: readonly Refusal[] = [
 ];
 
 describe.each([
-  { verifier: atOnce, how: "at once" },
-  { verifier: later, how: "by a promise" },
-  { verifier: byThenable, how: "by a promise of another make" },
-])("admit, with a verifier that answers $how", ({ verifier }) => {
+  { verifier: synchronous, how: "synchronously" },
+  { verifier: asynchronous, how: "with a promise" },
+  { verifier: byThenable, how: "with another library's thenable" },
+])("admit, with a verifier that responds $how", ({ verifier }) => {
   const { admit } = createBearerAuth(verifier, options);
 
   test.each(refusals)("$name", async ({ given, want, cause }) => {
@@ -178,20 +178,20 @@ describe.each([
   });
 
   test.each([
-    ["a good token", { authorization: "Bearer good" }, "ada"],
+    ["a valid token", { authorization: "Bearer good" }, "ada"],
     ["a token with the scope", { authorization: "bearer wide" }, "bob"],
-    ["a narrow token where no scope is demanded", { procedure: "/a.B/C", authorization: "Bearer narrow" }, "eve"],
-    ["a narrow token where nothing matched", { procedure: undefined, authorization: "Bearer narrow" }, "eve"],
-    ["nobody to an open service", { procedure: healthCheck }, ""],
-    ["nobody to an open procedure", { procedure: "/orders.v1.OrderService/Open" }, ""],
-    ["a bad token to an open service, unread", { procedure: healthCheck, authorization: "Bearer wrong" }, ""],
-  ])("lets in %s", async (_, given, want) => {
+    ["a token without scopes for a procedure that requires none", { procedure: "/a.B/C", authorization: "Bearer narrow" }, "eve"],
+    ["a token without scopes for an unknown path", { procedure: undefined, authorization: "Bearer narrow" }, "eve"],
+    ["a request without credentials to an open service", { procedure: healthCheck }, ""],
+    ["a request without credentials to an open procedure", { procedure: "/orders.v1.OrderService/Open" }, ""],
+    ["an invalid token to an open service, without verifying it", { procedure: healthCheck, authorization: "Bearer wrong" }, ""],
+  ])("admits %s", async (_, given, want) => {
     const request = toRequest(given);
     await admit(request);
     expect(request.contextValues.get(principalKey)?.subject ?? "").toBe(want);
   });
 
-  test("remembers the caller that is refused for want of a scope, so that the log can name it", async () => {
+  test("a caller refused for a missing scope is in the context values, for the log", async () => {
     const request = toRequest({ authorization: "Bearer narrow" });
     await refusedWith(admit, request);
     expect(request.contextValues.get(principalKey)?.subject).toBe("eve");
@@ -199,62 +199,61 @@ describe.each([
 });
 
 describe("admit", () => {
-  test("hands the verifier the token with its SHA-256", async () => {
-    const seen: PresentedToken[] = [];
-    const { admit } = createBearerAuth({ verify: (token) => (seen.push(token), answer(token)) }, { realm });
+  test("the verifier gets the token with its SHA-256", async () => {
+    const presented: PresentedToken[] = [];
+    const { admit } = createBearerAuth({ verify: (token) => (presented.push(token), outcomeOf(token)) }, { realm });
     await admit(toRequest({ authorization: "Bearer good" }));
-    expect(seen).toEqual([{ text: "good", digest: digestOf("good") }]);
+    expect(presented).toEqual([{ text: "good", digest: digestOf("good") }]);
   });
 
-  // A longer one would be kept for as long as a connection of anybody is idle. What is kept of a head that has a short
-  // one is among the costs.
+  // A longer one would stay in memory while a connection is idle.
   test.each([
     { chars: 4096, readings: 1 },
     { chars: 4097, readings: 2 },
-  ])("reads a credential $readings times that a connection repeats: $chars characters", async ({ chars, readings }) => {
-    const seen: PresentedToken[] = [];
-    const verify = (token: PresentedToken): TokenOutcome => (seen.push(token), answer({ ...token, text: "good" }));
+  ])("a repeated credential of $chars characters is parsed $readings times per connection", async ({ chars, readings }) => {
+    const presented: PresentedToken[] = [];
+    const verify = (token: PresentedToken): TokenOutcome => (presented.push(token), outcomeOf({ ...token, text: "good" }));
     const { admit } = createBearerAuth({ verify }, { realm });
     const connection = {};
     const authorization = `Bearer ${"t".repeat(chars)}`;
     for (const _ of [1, 2]) await admit({ ...toRequest({ authorization }), connection });
-    expect(seen.map(({ text }) => text.length)).toEqual([chars, chars]);
-    expect(new Set(seen).size).toBe(readings);
+    expect(presented.map(({ text }) => text.length)).toEqual([chars, chars]);
+    expect(new Set(presented).size).toBe(readings);
   });
 
   test.each([
     { name: "another token of the same length", authorization: "Bearer goot" },
     { name: "a longer one", authorization: "Bearer goods" },
     { name: "a malformed one", authorization: "Bearer good, Bearer good" },
-    { name: "none", authorization: null },
-  ])("never takes $name on the same connection for the one before", async ({ authorization }) => {
-    const { admit } = createBearerAuth(atOnce, { realm });
+    { name: "no credential", authorization: null },
+  ])("$name on the same connection is not mistaken for the cached credential", async ({ authorization }) => {
+    const { admit } = createBearerAuth(synchronous, { realm });
     const request = { ...toRequest({ authorization: "Bearer good" }), connection: {} };
     await admit(request);
     expect((await refusedWith(admit, { ...request, authorization })).code).toBe(Code.Unauthenticated);
     await admit(request);
   });
 
-  test("asks the verifier for every request of a connection: a token that went bad is refused at once", async () => {
-    let isGood = true;
+  test("the verifier is called for every request of a connection, so a revoked token is refused immediately", async () => {
+    let isValid = true;
     const verifier: TokenVerifier = {
-      verify: (token) => (isGood ? answer(token) : { kind: "invalid", reason: "revoked" }),
+      verify: (token) => (isValid ? outcomeOf(token) : { kind: "invalid", reason: "revoked" }),
     };
     const { admit } = createBearerAuth(verifier, { realm });
     const request = { ...toRequest({ authorization: "Bearer good" }), connection: {} };
     await admit(request);
-    isGood = false;
+    isValid = false;
     expect((await refusedWith(admit, request)).code).toBe(Code.Unauthenticated);
   });
 
-  test("makes no promise when the verifier makes none", () => {
-    expect(createBearerAuth(atOnce, options).admit(toRequest({ authorization: "Bearer good" }))).toBeUndefined();
+  test("admit returns no promise when the verifier returns none", () => {
+    expect(createBearerAuth(synchronous, options).admit(toRequest({ authorization: "Bearer good" }))).toBeUndefined();
   });
 
   test.each(refusals.filter(({ want }) => "www-authenticate" in want.header))(
-    "points to the resource metadata (RFC 9728 §5.1) where $name",
+    "challenges contain resource_metadata (RFC 9728 §5.1): $name",
     async ({ given, want }) => {
-      const { admit } = createBearerAuth(atOnce, { ...options, resourceMetadata: "https://orders.example/meta" });
+      const { admit } = createBearerAuth(synchronous, { ...options, resourceMetadata: "https://orders.example/meta" });
       const { metadata } = await refusedWith(admit, toRequest(given));
       expect(metadata.get("www-authenticate")).toBe(
         `${want.header["www-authenticate"]}, resource_metadata="https://orders.example/meta"`,
@@ -262,26 +261,26 @@ describe("admit", () => {
     },
   );
 
-  test("asks for the scope of a procedure once", async () => {
-    const asked: string[] = [];
-    const { admit } = createBearerAuth(atOnce, {
+  test("requiredScope is called once per procedure", async () => {
+    const procedures: string[] = [];
+    const { admit } = createBearerAuth(synchronous, {
       realm,
-      requiredScope: (procedure) => (asked.push(procedure), undefined),
+      requiredScope: (procedure) => (procedures.push(procedure), undefined),
     });
     for (const procedure of ["/a.B/C", "/a.B/D", "/a.B/C"]) {
       await admit(toRequest({ procedure, authorization: "Bearer good" }));
     }
-    expect(asked).toEqual(["/a.B/C", "/a.B/D"]);
+    expect(procedures).toEqual(["/a.B/C", "/a.B/D"]);
   });
 
-  test("fails where the scope of a procedure comes by a promise, whatever the scopes of the token", async () => {
+  test("admit fails if requiredScope returns a promise", async () => {
     const given: object = { realm, requiredScope: () => Promise.reject(new Error("no policy")) };
-    const { admit } = createBearerAuth(atOnce, Object.assign({ realm }, given));
+    const { admit } = createBearerAuth(synchronous, Object.assign({ realm }, given));
     const admitted = Promise.resolve(toRequest({ authorization: "Bearer good" })).then(admit);
     await expect(admitted).rejects.toThrow("requiredScope must return its result, got a promise");
   });
 
-  test("refuses at construction a realm that no header can carry", () => {
-    expect(() => createBearerAuth(atOnce, { realm: "a\r\nb" })).toThrow(RangeError);
+  test("createBearerAuth rejects a realm that a header field cannot contain", () => {
+    expect(() => createBearerAuth(synchronous, { realm: "a\r\nb" })).toThrow(RangeError);
   });
 });

@@ -5,7 +5,7 @@ import { formatChallenge } from "../src/challenge.ts";
 
 describe("formatChallenge", () => {
   test.each([
-    { name: "names the realm alone", given: { realm: "orders" }, want: 'Bearer realm="orders"' },
+    { name: "writes the realm alone", given: { realm: "orders" }, want: 'Bearer realm="orders"' },
     {
       name: "writes every parameter in the order of RFC 6750",
       given: {
@@ -29,7 +29,7 @@ describe("formatChallenge", () => {
     expect(formatChallenge(given)).toBe(want);
   });
 
-  test("keeps every value of printable ASCII: a reader of the quoted-string gets it back", () => {
+  test("quotes every printable ASCII value so that it can be parsed back", () => {
     const printable = fc.string({
       unit: fc.integer({ min: 0x20, max: 0x7e }).map((code) => String.fromCharCode(code)),
     });
@@ -42,11 +42,11 @@ describe("formatChallenge", () => {
   });
 
   test.each([
-    { name: "a line break, which would start another header", given: "a\r\nSet-Cookie: b" },
+    { name: "a line break", given: "a\r\nSet-Cookie: b" },
     { name: "a tab", given: "a\tb" },
-    { name: "a letter beyond ASCII", given: "Gärtnerei" },
+    { name: "a letter outside ASCII", given: "Gärtnerei" },
     { name: "DEL", given: "a\u007f" },
-  ])("refuses $name", ({ given }) => {
+  ])("rejects a realm with $name", ({ given }) => {
     expect(() => formatChallenge({ realm: given })).toThrow(RangeError);
   });
 });

@@ -6,15 +6,15 @@ import { fetchText, providerResponseLimitBytes } from "../src/fetch-text.ts";
 import { startOnLoopback } from "../../testing/src/carriers/listen-on-loopback.ts";
 import { within } from "../../testing/src/deadline.ts";
 
-const patient = new AbortController().signal;
+const neverAborted = new AbortController().signal;
 
-/** A provider that answers like this. */
-async function startProvider(answer: RequestListener): Promise<AsyncDisposable & { readonly url: URL }> {
-  const server = await startOnLoopback(createServer(answer));
+/** Starts a provider with this request handler. */
+async function startProvider(handler: RequestListener): Promise<AsyncDisposable & { readonly url: URL }> {
+  const server = await startOnLoopback(createServer(handler));
   return { ...server, url: new URL(server.baseUrl) };
 }
 
-describe("asking an identity provider", () => {
+describe("fetchText", () => {
   test.each([
     { status: 200, kind: "value" },
     { status: 201, kind: "problems" },
@@ -25,100 +25,100 @@ describe("asking an identity provider", () => {
     { status: 302, kind: "problems" },
     { status: 404, kind: "problems" },
     { status: 500, kind: "problems" },
-  ])("takes an answer with the status $status as $kind", async ({ status, kind }) => {
+  ])("returns $kind for status $status", async ({ status, kind }) => {
     await using provider = await startProvider((_, response) => {
       response.writeHead(status, { location: "/elsewhere" }).end();
     });
-    expect(await fetchText({ url: provider.url, signal: patient })).toMatchObject({ kind, httpStatus: status });
+    expect(await fetchText({ url: provider.url, signal: neverAborted })).toMatchObject({ kind, httpStatus: status });
   });
 
   test.each([
-    { name: "a GET without a form", form: undefined, header: undefined, want: ["GET", "application/json", ""] },
+    { name: "sends a GET without a form", form: undefined, header: undefined, want: ["GET", "application/json", ""] },
     {
-      name: "a POST with one",
+      name: "sends a POST with a form",
       form: new URLSearchParams({ a: "b c" }),
       header: undefined,
       want: ["POST", "application/json", "a=b+c"],
     },
-    { name: "what it is told to accept", form: undefined, header: { accept: "text/x" }, want: ["GET", "text/x", ""] },
-  ])("sends $name", async ({ form, header, want }) => {
+    { name: "sends the given Accept header", form: undefined, header: { accept: "text/x" }, want: ["GET", "text/x", ""] },
+  ])("$name", async ({ form, header, want }) => {
     await using provider = await startProvider((request, response) => {
       let body = "";
       request.on("data", (piece: Buffer) => (body += String(piece)));
       request.on("end", () => response.end(JSON.stringify([request.method, request.headers.accept, body])));
     });
-    const answer = await fetchText({ url: provider.url, form, header, signal: patient });
-    expect(answer).toEqual({ kind: "value", value: JSON.stringify(want), httpStatus: 200 });
+    const fetched = await fetchText({ url: provider.url, form, header, signal: neverAborted });
+    expect(fetched).toEqual({ kind: "value", value: JSON.stringify(want), httpStatus: 200 });
   });
 
   test.each([
-    { name: "before its header", begin: () => {} },
-    { name: "within its body", begin: (response: ServerResponse) => response.write("{") },
-  ])("ends with its signal where the answer stops $name", async ({ begin }) => {
+    { name: "before the response header", begin: () => {} },
+    { name: "in the response body", begin: (response: ServerResponse) => response.write("{") },
+  ])("fails when its signal aborts while it waits $name", async ({ begin }) => {
     const controller = new AbortController();
     await using provider = await startProvider((_, response) => {
       begin(response);
       setImmediate(() => controller.abort(new Error("too late")));
     });
-    const answer = fetchText({ url: provider.url, signal: controller.signal });
-    expect(await within(answer, "the answer")).toEqual({
+    const fetching = fetchText({ url: provider.url, signal: controller.signal });
+    expect(await within(fetching, "the result")).toEqual({
       kind: "problems",
       problems: [`cannot fetch ${provider.url.href}: too late`],
     });
   });
 
-  test("leaves the rest of what is no answer unread, and its connection closed", async () => {
+  test("cancels the body of a response with another status, which closes the connection", async () => {
     let closed: Promise<unknown> | undefined;
     await using provider = await startProvider((_, response) => {
       closed = once(response, "close");
       response.writeHead(403).write("no ");
     });
-    await fetchText({ url: provider.url, signal: patient });
+    await fetchText({ url: provider.url, signal: neverAborted });
     await within(Promise.resolve(closed), "the connection to be closed");
   });
 
   test.each([
-    { name: "as much as the limit", bytes: providerResponseLimitBytes, isCompressed: false, kind: "value" },
-    { name: "more", bytes: providerResponseLimitBytes + 1, isCompressed: false, kind: "problems" },
-    { name: "more than that in a small package", bytes: 2 ** 24, isCompressed: true, kind: "problems" },
-  ])("takes $name as $kind", async ({ bytes, isCompressed, kind }) => {
+    { name: "a body as large as the limit", bytes: providerResponseLimitBytes, isCompressed: false, kind: "value" },
+    { name: "a larger body", bytes: providerResponseLimitBytes + 1, isCompressed: false, kind: "problems" },
+    { name: "a small compressed body that decodes to more", bytes: 2 ** 24, isCompressed: true, kind: "problems" },
+  ])("returns $kind for $name", async ({ bytes, isCompressed, kind }) => {
     const body = Buffer.alloc(bytes, "x");
     await using provider = await startProvider((_, response) => {
       if (isCompressed) response.setHeader("content-encoding", "gzip").end(gzipSync(body));
       else response.end(body);
     });
-    expect(await fetchText({ url: provider.url, signal: patient })).toMatchObject({ kind });
+    expect(await fetchText({ url: provider.url, signal: neverAborted })).toMatchObject({ kind });
   });
 
   test.each([
-    { name: "bytes that are no UTF-8", body: Buffer.from([0x22, 0xff, 0x22]) },
-    { name: "a character that is cut short", body: Buffer.from("ä").subarray(0, 1) },
-  ])("refuses $name", async ({ body }) => {
+    { name: "bytes that are not UTF-8", body: Buffer.from([0x22, 0xff, 0x22]) },
+    { name: "a truncated character", body: Buffer.from("ä").subarray(0, 1) },
+  ])("rejects $name", async ({ body }) => {
     await using provider = await startProvider((_, response) => {
       response.end(body);
     });
-    expect(await fetchText({ url: provider.url, signal: patient })).toMatchObject({ kind: "problems" });
+    expect(await fetchText({ url: provider.url, signal: neverAborted })).toMatchObject({ kind: "problems" });
   });
 
-  test("says what the system says where nobody answers", async () => {
+  test("reports the system error when the connection is refused", async () => {
     const provider = await startProvider(() => {});
     await provider[Symbol.asyncDispose]();
     const { url } = provider;
-    expect(await fetchText({ url, signal: patient })).toEqual({
+    expect(await fetchText({ url, signal: neverAborted })).toEqual({
       kind: "problems",
       problems: [`cannot fetch ${url.href}: connect ECONNREFUSED ${url.host}`],
     });
   });
 
-  test("reads a character that comes in two pieces, and says nothing of a query that goes wrong", async () => {
+  test("decodes a character split over two chunks, and omits the query from problems", async () => {
     await using provider = await startProvider((request, response) => {
       if (request.url === "/gone?key=secret") return request.socket.destroy();
       const bytes = Buffer.from("ä");
       response.write(bytes.subarray(0, 1), () => setImmediate(() => response.end(bytes.subarray(1))));
       return undefined;
     });
-    expect(await fetchText({ url: provider.url, signal: patient })).toMatchObject({ value: "ä" });
-    const gone = await fetchText({ url: new URL("/gone?key=secret", provider.url), signal: patient });
+    expect(await fetchText({ url: provider.url, signal: neverAborted })).toMatchObject({ value: "ä" });
+    const gone = await fetchText({ url: new URL("/gone?key=secret", provider.url), signal: neverAborted });
     expect(JSON.stringify(gone)).toContain(`${provider.url.origin}/gone: `);
     expect(JSON.stringify(gone)).not.toContain("secret");
   });

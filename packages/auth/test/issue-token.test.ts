@@ -21,12 +21,12 @@ describe("issueToken", () => {
     expect(line).toBe(`sha256:${digestOf(token)} ci - -`);
   });
 
-  test("never makes the same token twice", async () => {
+  test("creates a different token each time", async () => {
     const issued = await Promise.all(Array.from({ length: 20 }, () => issueToken(request)));
     expect(new Set(issued.map((result) => valueOf(result).token)).size).toBe(20);
   });
 
-  test("makes the file, readable by its owner only, and nothing beside it", async () => {
+  test("creates the file, readable by its owner only, and no other file", async () => {
     using folder = createTempFolder();
     const file = folder.file("tokens");
     const { line } = valueOf(
@@ -38,9 +38,9 @@ describe("issueToken", () => {
   });
 
   test.each([
-    { name: "whose last line has its end", text: "# mine\n" },
-    { name: "whose last line lacks its end", text: "# mine" },
-  ])("keeps what stood in a file $name", async ({ text }) => {
+    { name: "whose last line has a line break", text: "# mine\n" },
+    { name: "whose last line has no line break", text: "# mine" },
+  ])("keeps the lines of a file $name", async ({ text }) => {
     using folder = createTempFolder();
     const file = folder.file("tokens");
     writeFileSync(file, text, { mode: 0o644 });
@@ -49,7 +49,7 @@ describe("issueToken", () => {
     expect(statSync(file).mode & 0o777).toBe(0o600);
   });
 
-  test("fills a file up to what a server reads", async () => {
+  test("adds a token if the file then has exactly the size limit", async () => {
     using folder = createTempFolder();
     const file = folder.file("tokens");
     const { line } = valueOf(await issueToken(request));
@@ -58,7 +58,7 @@ describe("issueToken", () => {
     expect(statSync(file).size).toBe(4 * 1024 * 1024);
   });
 
-  test("writes through a symbolic link", async () => {
+  test("replaces the target of a symbolic link", async () => {
     using folder = createTempFolder();
     writeFileSync(folder.file("real"), "");
     symlinkSync(folder.file("real"), folder.file("link"));
@@ -66,7 +66,7 @@ describe("issueToken", () => {
     expect(readFileSync(folder.file("real"), "utf8")).toBe(`${line}\n`);
   });
 
-  test("loses no line when several are added at once: the second one is told to repeat", async () => {
+  test("loses no line of concurrent additions, and rejects the later ones", async () => {
     using folder = createTempFolder();
     const file = folder.file("tokens");
     const results = await Promise.all([1, 2, 3, 4].map((n) => issueToken({ ...request, name: `t${n}`, file })));
@@ -83,13 +83,13 @@ describe("issueToken", () => {
     { name: "a name with a space", given: { name: "my ci" }, want: [/^the name must be/] },
     { name: "an empty scope", given: { scopes: "" }, want: [/^scope 1 is not/] },
     { name: "a scope with a space", given: { scopes: "a b" }, want: [/^scope 1 is not/] },
-    { name: "an expiry that is no date", given: { expiry: "tomorrow" }, want: [/^the expiry must be/] },
+    { name: "an expiry that is not a date", given: { expiry: "tomorrow" }, want: [/^the expiry must be/] },
     {
-      name: "all of them at once",
+      name: "all of these in one request",
       given: { name: "", scopes: ",", expiry: "" },
       want: [/name/, /scope 1, 2/, /expiry/],
     },
-  ])("refuses $name and touches no file", async ({ given, want }) => {
+  ])("rejects $name and creates no file", async ({ given, want }) => {
     using folder = createTempFolder();
     const result = await issueToken({ ...request, ...given, file: folder.file("tokens") });
     expect(result).toEqual({ kind: "problems", problems: want.map((pattern) => expect.stringMatching(pattern)) });
@@ -98,18 +98,18 @@ describe("issueToken", () => {
 
   test.each([
     {
-      name: "already names a token so",
+      name: "has a token of this name",
       text: `sha256:${"a".repeat(64)} ci - -\n`,
       want: /^line 2: the name already appears on line 1$/,
     },
-    { name: "has a bad line", text: "nonsense\n", want: /^line 1: a line must have 4 columns .*, got 1$/ },
+    { name: "has an invalid line", text: "nonsense\n", want: /^line 1: a line must have 4 columns .*, got 1$/ },
     {
-      name: "would be larger than a server reads",
+      name: "would exceed the size limit",
       text: `#${"x".repeat(4 * 1024 * 1024 - 10)}\n`,
       want: /would be larger than the limit of 4194304 bytes$/,
     },
-    { name: "is no UTF-8 text of lines", text: Buffer.alloc(100, 0xff), want: /^line 1: / },
-  ])("leaves a file alone that $name", async ({ text, want }) => {
+    { name: "is not UTF-8", text: Buffer.alloc(100, 0xff), want: /^line 1: / },
+  ])("does not change a file that $name", async ({ text, want }) => {
     using folder = createTempFolder();
     const file = folder.file("tokens");
     writeFileSync(file, text);
@@ -119,7 +119,7 @@ describe("issueToken", () => {
     expect(readdirSync(folder.path)).toEqual(["tokens"]);
   });
 
-  test("says so when the path is a folder, or lies in one that is not there", async () => {
+  test("reports a path that is a directory or in a missing directory", async () => {
     using folder = createTempFolder();
     mkdirSync(folder.file("sub"));
     const inFolder = await issueToken({ ...request, file: folder.file("sub") });
@@ -129,7 +129,7 @@ describe("issueToken", () => {
     expect(readdirSync(folder.path)).toEqual(["sub"]);
   });
 
-  test("makes lines that the file's own parser reads", async () => {
+  test("returns a line that parseTokenHashes accepts", async () => {
     const { line } = valueOf(
       await issueToken({ ...request, name: "a@b/c:d", scopes: "x,y", expiry: "2030-01-01T00:00:00+01:00" }),
     );

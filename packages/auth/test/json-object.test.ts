@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { parseJsonObject } from "../src/json-object.ts";
 
-test("an object is read", () => {
+test("parseJsonObject returns an object", () => {
   expect(parseJsonObject('{"https:\\/\\/id.example\\/roles":["a\\\\b"]}', "it")).toEqual({
     kind: "value",
     value: { "https://id.example/roles": ["a\\b"] },
@@ -10,15 +10,14 @@ test("an object is read", () => {
 
 test.each([
   ["an array", "[]", "is not a JSON object"],
-  ["no JSON", "{", "is not valid JSON"],
+  ["invalid JSON", "{", "is not valid JSON"],
   ["a name with a backslash", '{"a\\\\b":1}', "has a member name with a backslash"],
-])("%s is a problem", (_, text, problem) => {
+])("parseJsonObject rejects %s", (_, text, problem) => {
   expect(parseJsonObject(text, "it")).toEqual({ kind: "problems", problems: [`it ${problem}`] });
 });
 
-test("no name with an escape is missed, whatever JSON.parse has read before", () => {
-  // V8 13 and 14 read the name of the second text as the first three characters of how it is written then
-  // (nodejs/node#63785).
+test("parseJsonObject does not miss a name with an escape after JSON.parse has cached another", () => {
+  // V8 13 and 14 then return the first three characters of the source of the second name (nodejs/node#63785).
   const before: unknown = JSON.parse('{"active":true,"\\\\u0":0}');
   expect(before).toBeDefined();
   const read = parseJsonObject('{"active":true,"\\u0063nf":{}}', "it");

@@ -14,12 +14,12 @@ function line(token: string): string {
   return `sha256:${digestOf(token)} ${token} - -\n`;
 }
 
-function knows(verifier: TokenVerifier, token: string): boolean {
+function accepts(verifier: TokenVerifier, token: string): boolean {
   const outcome = verifier.verify({ text: token, digest: digestOf(token) });
   return !(outcome instanceof Promise) && outcome.kind === "principal";
 }
 
-/** A log whose next line of a level can be waited for. */
+/** Returns a log, and a function that resolves to its next line of a level. */
 function loggedLines(): { readonly log: OperatorLog; readonly next: (level: "info" | "warn") => Promise<unknown> } {
   const lines = new EventEmitter();
   return {
@@ -41,49 +41,49 @@ async function opened(path: string, log: OperatorLog = quiet): Promise<TokenVeri
 }
 
 describe("openTokenHashes", () => {
-  // Side by side, here and below: what takes its time is that the file is looked at now and then.
-  test.concurrent("follows a file that is replaced by a rename", async () => {
+  // Concurrent, because these tests mostly wait for the next check.
+  test.concurrent("reloads a file that is replaced by a rename", async () => {
     using folder = createTempFolder();
     const path = folder.file("tokens");
     writeFileSync(path, line("alpha"));
     const { log, next } = loggedLines();
     using verifier = await opened(path, log);
-    expect([knows(verifier, "alpha"), knows(verifier, "gamma")]).toEqual([true, false]);
+    expect([accepts(verifier, "alpha"), accepts(verifier, "gamma")]).toEqual([true, false]);
     const reloaded = next("info");
-    // Of the same length as before: the size does not give the change away.
+    // Of the same length as before, so that the size does not reveal the change.
     writeFileSync(`${path}.new`, line("gamma"));
     renameSync(`${path}.new`, path);
     expect(await reloaded).toEqual({ path, tokens: 1, message: "file of token hashes reloaded" });
-    expect([knows(verifier, "alpha"), knows(verifier, "gamma")]).toEqual([false, true]);
+    expect([accepts(verifier, "alpha"), accepts(verifier, "gamma")]).toEqual([false, true]);
   });
 
   test.concurrent.each([
     {
-      name: "has a bad line",
+      name: "has an invalid line",
       spoil: (path: string) => writeFileSync(path, `${line("gamma")}oops\n`),
       want: /^line 2: a line must have 4 columns .*, got 1$/,
     },
-    { name: "is gone", spoil: (path: string) => rmSync(path), want: /does not exist$/ },
-  ])("keeps the old set, and says why, when the file $name", async ({ spoil, want }) => {
+    { name: "is deleted", spoil: (path: string) => rmSync(path), want: /does not exist$/ },
+  ])("keeps the previous tokens and logs the problem when the file $name", async ({ spoil, want }) => {
     using folder = createTempFolder();
     const path = folder.file("tokens");
     writeFileSync(path, line("alpha"));
     const { log, next } = loggedLines();
     using verifier = await opened(path, log);
-    const refused = next("warn");
+    const warning = next("warn");
     spoil(path);
-    expect(await refused).toEqual({
+    expect(await warning).toEqual({
       errorCode: "ERR_FILE_REFUSED",
       path,
       problems: [expect.stringMatching(want)],
       message: "file of token hashes not reloaded, keeping the previous one",
     });
-    expect(knows(verifier, "alpha")).toBe(true);
+    expect(accepts(verifier, "alpha")).toBe(true);
   });
 
   test.each([
-    { name: "is not there", make: () => {}, want: /does not exist$/ },
-    { name: "has bad lines", make: (path: string) => writeFileSync(path, "a\nb\n"), want: /tokens: line 1: / },
+    { name: "does not exist", make: () => {}, want: /does not exist$/ },
+    { name: "has invalid lines", make: (path: string) => writeFileSync(path, "a\nb\n"), want: /tokens: line 1: / },
     {
       name: "is larger than the limit",
       make: (path: string) => writeFileSync(path, Buffer.alloc(4 * 1024 * 1024 + 1)),
@@ -102,7 +102,7 @@ describe("openTokenHashes", () => {
     const path = folder.file("tokens");
     writeFileSync(path, Buffer.alloc(4 * 1024 * 1024, "#"));
     using verifier = await opened(path);
-    expect(knows(verifier, "alpha")).toBe(false);
+    expect(accepts(verifier, "alpha")).toBe(false);
   });
 
   test("does not open a device", async () => {

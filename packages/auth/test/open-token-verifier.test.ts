@@ -34,7 +34,7 @@ async function outcomeOf(verifier: TokenVerifier, text: string): Promise<TokenOu
 }
 
 describe("openTokenVerifier", () => {
-  test("asks every source that is configured", async () => {
+  test("uses every configured source", async () => {
     using folder = createTempFolder();
     const tokenHashesFile = folder.file("tokens");
     const clientSecretFile = folder.file("secret");
@@ -55,7 +55,7 @@ describe("openTokenVerifier", () => {
     );
     expect(await outcomeOf(verifier, `orders_${"0".repeat(57)}`)).toMatchObject({ kind: "invalid" });
     verifier.close?.();
-    // The cheapest first, which also keeps a token from providers that have not issued it, even if it is mistyped.
+    // Our own tokens, even mistyped ones, and JWTs are not sent to the introspection endpoint.
     expect(provider.requests.filter((path) => path === "/introspect")).toHaveLength(1);
     expect(outcomes).toMatchObject(
       ["configuration", "file", "jwt", "introspection"].map((subject) => ({ kind: "principal", subject })),
@@ -65,11 +65,11 @@ describe("openTokenVerifier", () => {
   test.each([
     { name: "", names: undefined, want: [/^(?!tokens: ).*\/nowhere\/tokens/, /^the issuer a must/, /must use https/] },
     {
-      name: ", each by its name",
+      name: " with their names",
       names: { tokenHashesFile: "tokens", jwt: "issuers", introspection: "endpoint" },
       want: [/^tokens: .*\/nowhere\/tokens/, /^issuers: the issuer a must have at least one audience, and no empty one/, /^endpoint: .* must use https/],
     },
-  ])("tells what is wrong with all of them at once$name", async ({ names, want }) => {
+  ])("reports the problems of all sources$name", async ({ names, want }) => {
     const opened = await openTokenVerifier(
       {
         tokenHashesFile: "/nowhere/tokens",
@@ -83,7 +83,7 @@ describe("openTokenVerifier", () => {
     expect(opened).toEqual({ kind: "problems", problems });
   });
 
-  test("closes what was opened if the rest cannot be", async () => {
+  test("closes the opened sources if another one has problems", async () => {
     using provider = await startIdentityProvider(await createSigningKey("ES256", "key"));
     using other = await startIdentityProvider(await createSigningKey("ES256", "key"));
     const timing = { refreshMs: 1 };
@@ -93,15 +93,15 @@ describe("openTokenVerifier", () => {
     const twice = { jwt: [...(jwtOf(provider).jwt ?? []), { issuer: "urn:other", audiences: [] }] };
     for (const sources of [twice, { ...jwtOf(provider), tokenHashesFile: "/nowhere/tokens" }])
       expect(await openTokenVerifier(sources, quietLog)).toMatchObject({ kind: "problems" });
-    const asked = provider.requests.length;
+    const requestCount = provider.requests.length;
     const verifier = await open(jwtOf(other));
     for (let n = 0; n < 20; n += 1) await within(other.nextRequest(), "the refresh of another one");
     verifier.close?.();
-    // One that was under way may come in late.
-    expect(provider.requests.length - asked).toBeLessThan(3);
+    // Requests that were in flight may arrive late.
+    expect(provider.requests.length - requestCount).toBeLessThan(3);
   });
 
-  test("follows no source any more once it is closed", async () => {
+  test("does not reload any source after close", async () => {
     using folder = createTempFolder();
     const tokenHashesFile = folder.file("tokens");
     const keysFile = folder.file("keys");
@@ -122,20 +122,20 @@ describe("openTokenVerifier", () => {
         },
         { info: (_fields, message) => messages.push(message), warn: (_fields, message) => messages.push(message) },
       );
-    const heard: string[] = [];
-    (await openLogged(heard)).close?.();
-    // One that is opened later shows that both had the time to look.
-    const heardLater: string[] = [];
-    const later = await openLogged(heardLater);
+    const logged: string[] = [];
+    (await openLogged(logged)).close?.();
+    // A verifier that is opened later shows that both had time for a check.
+    const loggedLater: string[] = [];
+    const later = await openLogged(loggedLater);
     for (const [n, name] of ["second", "third"].entries()) {
       write(name);
-      await expect.poll(() => heardLater.length).toBe(3 * (n + 1));
+      await expect.poll(() => loggedLater.length).toBe(3 * (n + 1));
     }
     later.close?.();
-    expect(heard).toEqual([]);
+    expect(logged).toEqual([]);
   });
 
-  test("reads every source again when told to", async () => {
+  test("reload reads every source again", async () => {
     using folder = createTempFolder();
     const tokenHashesFile = folder.file("tokens");
     const keysFile = folder.file("keys");
@@ -169,7 +169,7 @@ describe("openTokenVerifier", () => {
     expect(secrets).toEqual([`Basic ${Buffer.from("orders:s3cret-after").toString("base64")}`]);
   });
 
-  test("loads jose for JWTs alone, and does not keep a process that has nothing else to do", async () => {
+  test("loads jose only for JWTs, and does not keep the process alive", async () => {
     using folder = createTempFolder();
     writeFileSync(folder.file("file"), "");
     const sources: TokenSources = {
@@ -191,11 +191,11 @@ describe("openTokenVerifier", () => {
   });
 });
 
-/** Verifiers of which each knows one outcome, at once or by a promise, and which say that they were asked. */
-const knowing = (outcome: TokenOutcome, log: string[], name: string): TokenVerifier => ({
+/** Creates a verifier with a fixed outcome, synchronous or with a promise, that logs its name when called. */
+const synchronous = (outcome: TokenOutcome, log: string[], name: string): TokenVerifier => ({
   verify: () => (log.push(name), outcome),
 });
-const asking = (outcome: TokenOutcome, log: string[], name: string): TokenVerifier => ({
+const asynchronous = (outcome: TokenOutcome, log: string[], name: string): TokenVerifier => ({
   verify: async () => (log.push(name), await Promise.resolve(outcome)),
 });
 
@@ -204,16 +204,16 @@ describe("createVerifierChain", () => {
   const unknown: TokenOutcome = { kind: "unknown", reason: "?" };
 
   describe.each([
-    { how: "at once", make: knowing },
-    { how: "by a promise", make: asking },
-  ])("over verifiers that answer $how", ({ make }) => {
+    { how: "synchronously", make: synchronous },
+    { how: "with a promise", make: asynchronous },
+  ])("with verifiers that respond $how", ({ make }) => {
     test.each<[name: string, first: TokenOutcome, want: TokenOutcome["kind"], asked: readonly string[]]>([
-      ["asks the next one about a token that is unknown", unknown, "principal", ["first", "second"]],
-      ["asks no further about a token that is known", good, "principal", ["first"]],
-      ["asks no further about a token that is refused", { kind: "invalid", reason: "" }, "invalid", ["first"]],
-      ["asks no further about a token that has expired", { kind: "expired", reason: "" }, "expired", ["first"]],
+      ["calls the next verifier for an unknown token", unknown, "principal", ["first", "second"]],
+      ["stops at the first verifier that accepts the token", good, "principal", ["first"]],
+      ["stops at the first verifier that rejects the token", { kind: "invalid", reason: "" }, "invalid", ["first"]],
+      ["stops at the first verifier for which the token has expired", { kind: "expired", reason: "" }, "expired", ["first"]],
       [
-        "asks no further about a token that cannot be checked",
+        "stops at the first verifier that is unavailable",
         { kind: "unavailable", reason: "", retryAfterS: 1 },
         "unavailable",
         ["first"],
@@ -226,40 +226,40 @@ describe("createVerifierChain", () => {
     });
   });
 
-  test("makes no promise when none of them does", () => {
-    const verifier = createVerifierChain([knowing(unknown, [], ""), knowing(good, [], "")]);
+  test("returns no promise if no verifier does", () => {
+    const verifier = createVerifierChain([synchronous(unknown, [], ""), synchronous(good, [], "")]);
     expect(verifier.verify({ text: "", digest: "" })).toEqual(good);
   });
 
-  test("knows nothing where there is nobody to ask", async () => {
+  test("returns unknown without verifiers", async () => {
     expect(await outcomeOf(createVerifierChain([]), "token")).toMatchObject({ kind: "unknown" });
   });
 
-  test("reloads and closes all of them", async () => {
-    const done: string[] = [];
+  test("reloads and closes all verifiers", async () => {
+    const calls: string[] = [];
     const member = (name: string): TokenVerifier => ({
       verify: () => unknown,
-      reload: async () => void (await Promise.resolve(), done.push(`${name} reloaded`)),
-      close: () => void done.push(`${name} closed`),
+      reload: async () => void (await Promise.resolve(), calls.push(`${name} reloaded`)),
+      close: () => void calls.push(`${name} closed`),
     });
     const verifier = createVerifierChain([member("first"), { verify: () => unknown }, member("second")]);
     await verifier.reload?.();
     verifier.close?.();
-    expect(done).toEqual(["first reloaded", "second reloaded", "first closed", "second closed"]);
+    expect(calls).toEqual(["first reloaded", "second reloaded", "first closed", "second closed"]);
   });
 
-  test("tells when the keys of all were fetched", () => {
+  test("returns when the keys of all verifiers were fetched", () => {
     const fetched: readonly KeysFetched[] = ["a", "b", "c"].map((issuer, atMs) => ({ issuer, atMs }));
     const members = [{ keysFetched: fetched.slice(0, 1) }, {}, { keysFetched: fetched.slice(1) }];
     const verifier = createVerifierChain(members.map((member) => ({ verify: () => unknown, ...member })));
     expect(verifier.keysFetched).toEqual(fetched);
   });
 
-  test("tells the problems of all, and none when there is none", () => {
-    const away = (problem: string | undefined): TokenVerifier => ({ verify: () => good, problem });
-    expect(createVerifierChain([away("no keys"), away(undefined), away("no answer")]).problem).toBe(
-      "no keys; no answer",
+  test("joins the problems of all verifiers", () => {
+    const withProblem = (problem: string | undefined): TokenVerifier => ({ verify: () => good, problem });
+    expect(createVerifierChain([withProblem("no keys"), withProblem(undefined), withProblem("no response")]).problem).toBe(
+      "no keys; no response",
     );
-    expect(createVerifierChain([away(undefined), away(undefined)]).problem).toBeUndefined();
+    expect(createVerifierChain([withProblem(undefined), withProblem(undefined)]).problem).toBeUndefined();
   });
 });

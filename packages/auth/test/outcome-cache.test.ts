@@ -3,107 +3,107 @@ import { describe, expect, test } from "vitest";
 import { OutcomeCache } from "../src/outcome-cache.ts";
 import type { TokenOutcome } from "../src/token-verifier.ts";
 
-const good: TokenOutcome = { kind: "principal", subject: "ada", issuer: undefined, scopes: "all" };
-const bad: TokenOutcome = { kind: "invalid", reason: "no" };
+const valid: TokenOutcome = { kind: "principal", subject: "ada", issuer: undefined, scopes: "all" };
+const rejected: TokenOutcome = { kind: "invalid", reason: "no" };
 
 describe("OutcomeCache", () => {
   test.each([
-    { name: "knows a good token until its time", outcome: good, untilMs: 1000, nowMs: 999, want: good },
-    { name: "knows a good token no longer at its time", outcome: good, untilMs: 1000, nowMs: 1000, want: undefined },
-    { name: "knows a bad token until its time", outcome: bad, untilMs: 1000, nowMs: 999, want: bad },
-    { name: "knows a bad token no longer at its time", outcome: bad, untilMs: 1000, nowMs: 1000, want: undefined },
+    { name: "returns a valid token before it expires", outcome: valid, untilMs: 1000, nowMs: 999, want: valid },
+    { name: "does not return a valid token when it has expired", outcome: valid, untilMs: 1000, nowMs: 1000, want: undefined },
+    { name: "returns a rejected token before it expires", outcome: rejected, untilMs: 1000, nowMs: 999, want: rejected },
+    { name: "does not return a rejected token when it has expired", outcome: rejected, untilMs: 1000, nowMs: 1000, want: undefined },
   ])("$name", ({ outcome, untilMs, nowMs, want }) => {
-    const known = new OutcomeCache();
-    known.set("digest", { outcome, untilMs });
-    expect(known.get("digest", nowMs)?.outcome).toEqual(want);
+    const cache = new OutcomeCache();
+    cache.set("digest", { outcome, untilMs });
+    expect(cache.get("digest", nowMs)?.outcome).toEqual(want);
   });
 
   test.each([
-    { name: "a good token that went bad", first: good, last: bad },
-    { name: "a bad token that went good", first: bad, last: good },
-  ])("knows the last outcome of $name", ({ first, last }) => {
-    const known = new OutcomeCache();
-    known.set("digest", { outcome: first, untilMs: 1000 });
-    known.set("digest", { outcome: last, untilMs: 1000 });
-    expect(known.get("digest", 0)?.outcome).toEqual(last);
+    { name: "a valid token that was rejected later", first: valid, last: rejected },
+    { name: "a rejected token that became valid", first: rejected, last: valid },
+  ])("returns the last outcome of $name", ({ first, last }) => {
+    const cache = new OutcomeCache();
+    cache.set("digest", { outcome: first, untilMs: 1000 });
+    cache.set("digest", { outcome: last, untilMs: 1000 });
+    expect(cache.get("digest", 0)?.outcome).toEqual(last);
   });
 
-  test("never calls a token bad again that went good, however long ago", () => {
-    const known = new OutcomeCache();
-    known.set("ada's", { outcome: bad, untilMs: 1000 });
-    known.set("ada's", { outcome: good, untilMs: 1000 });
-    for (let n = 0; n < 20_000; n += 1) known.set(String(n), { outcome: good, untilMs: 1000 });
-    expect(known.get("ada's", 0)).toBeUndefined();
+  test("does not return an old rejection of a token that became valid and was evicted", () => {
+    const cache = new OutcomeCache();
+    cache.set("ada's", { outcome: rejected, untilMs: 1000 });
+    cache.set("ada's", { outcome: valid, untilMs: 1000 });
+    for (let n = 0; n < 20_000; n += 1) cache.set(String(n), { outcome: valid, untilMs: 1000 });
+    expect(cache.get("ada's", 0)).toBeUndefined();
   });
 
   test.each([
-    { name: "the last ten thousand good tokens, and twice that at most", outcome: good, least: 10_000, most: 20_000 },
-    { name: "the last thousand bad tokens, and twice that at most", outcome: bad, least: 1000, most: 2000 },
+    { name: "the last ten thousand valid tokens, and at most twice as many", outcome: valid, least: 10_000, most: 20_000 },
+    { name: "the last thousand rejected tokens, and at most twice as many", outcome: rejected, least: 1000, most: 2000 },
   ])("keeps $name", ({ outcome, least, most }) => {
-    const known = new OutcomeCache();
-    for (let n = 0; n < 50_500; n += 1) known.set(String(n), { outcome, untilMs: 1000 });
-    // From the last one back: what is used is young again, and takes the place of what was verified before.
+    const cache = new OutcomeCache();
+    for (let n = 0; n < 50_500; n += 1) cache.set(String(n), { outcome, untilMs: 1000 });
+    // From the last one back: a hit moves to the young generation, and evicts older ones.
     const last = Array.from({ length: 50_500 }, (_, n) => String(50_499 - n));
-    const kept = last.findIndex((digest) => known.get(digest, 0) === undefined);
+    const kept = last.findIndex((digest) => cache.get(digest, 0) === undefined);
     expect(kept).toBeGreaterThanOrEqual(least);
     expect(kept).toBeLessThanOrEqual(most);
   });
 
   test.each([
-    { name: "good", outcome: good },
-    { name: "bad", outcome: bad },
-  ])("keeps a $name token that is used, however many come after it", ({ outcome }) => {
-    const known = new OutcomeCache();
-    known.set("ada's", { outcome, untilMs: 1000 });
+    { name: "valid", outcome: valid },
+    { name: "rejected", outcome: rejected },
+  ])("keeps a $name token that is used again and again", ({ outcome }) => {
+    const cache = new OutcomeCache();
+    cache.set("ada's", { outcome, untilMs: 1000 });
     for (let n = 0; n < 50_000; n += 1) {
-      known.set(String(n), { outcome, untilMs: 1000 });
-      known.get("ada's", 0);
+      cache.set(String(n), { outcome, untilMs: 1000 });
+      cache.get("ada's", 0);
     }
-    expect(known.get("ada's", 0)?.outcome).toEqual(outcome);
+    expect(cache.get("ada's", 0)?.outcome).toEqual(outcome);
   });
 
-  test("forgets nothing when a token is verified again", () => {
-    const known = new OutcomeCache();
-    for (let n = 0; n < 20_000; n += 1) known.set(String(n), { outcome: good, untilMs: 1000 });
-    for (let again = 0; again < 2; again += 1) known.set("19999", { outcome: good, untilMs: 1000 });
-    expect(known.get("0", 0)?.outcome).toEqual(good);
+  test("evicts nothing when a token is verified again", () => {
+    const cache = new OutcomeCache();
+    for (let n = 0; n < 20_000; n += 1) cache.set(String(n), { outcome: valid, untilMs: 1000 });
+    for (let again = 0; again < 2; again += 1) cache.set("19999", { outcome: valid, untilMs: 1000 });
+    expect(cache.get("0", 0)?.outcome).toEqual(valid);
   });
 
-  test("calls a token bad whose good outcome is of the old generation", () => {
-    const known = new OutcomeCache();
-    known.set("ada's", { outcome: good, untilMs: 1000 });
-    for (let n = 0; n < 10_000; n += 1) known.set(String(n), { outcome: good, untilMs: 1000 });
-    known.set("ada's", { outcome: bad, untilMs: 1000 });
-    expect(known.get("ada's", 0)?.outcome).toEqual(bad);
+  test("replaces a valid outcome of the old generation by a rejection", () => {
+    const cache = new OutcomeCache();
+    cache.set("ada's", { outcome: valid, untilMs: 1000 });
+    for (let n = 0; n < 10_000; n += 1) cache.set(String(n), { outcome: valid, untilMs: 1000 });
+    cache.set("ada's", { outcome: rejected, untilMs: 1000 });
+    expect(cache.get("ada's", 0)?.outcome).toEqual(rejected);
   });
 
-  test("keeps good tokens in a flood of bad ones", () => {
-    const known = new OutcomeCache();
-    known.set("ada's", { outcome: good, untilMs: 1000 });
-    for (let n = 0; n < 50_000; n += 1) known.set(String(n), { outcome: bad, untilMs: 1000 });
-    expect(known.get("ada's", 0)?.outcome).toEqual(good);
+  test("keeps valid tokens in a flood of rejected ones", () => {
+    const cache = new OutcomeCache();
+    cache.set("ada's", { outcome: valid, untilMs: 1000 });
+    for (let n = 0; n < 50_000; n += 1) cache.set(String(n), { outcome: rejected, untilMs: 1000 });
+    expect(cache.get("ada's", 0)?.outcome).toEqual(valid);
   });
 
-  test("asks once for all callers of one moment, and again later", async () => {
-    const known = new OutcomeCache();
-    let asked = 0;
-    const ask = async (): Promise<TokenOutcome> => {
-      asked += 1;
-      return await Promise.resolve(good);
+  test("verifyOnce shares one verification among concurrent callers, and verifies again later", async () => {
+    const cache = new OutcomeCache();
+    let calls = 0;
+    const verify = async (): Promise<TokenOutcome> => {
+      calls += 1;
+      return await Promise.resolve(valid);
     };
     const outcomes = await Promise.all([
-      known.verifyOnce("digest", ask),
-      known.verifyOnce("digest", ask),
-      known.verifyOnce("other", ask),
+      cache.verifyOnce("digest", verify),
+      cache.verifyOnce("digest", verify),
+      cache.verifyOnce("other", verify),
     ]);
-    expect({ asked, outcomes }).toEqual({ asked: 2, outcomes: [good, good, good] });
-    await known.verifyOnce("digest", ask);
-    expect(asked).toBe(3);
+    expect({ calls, outcomes }).toEqual({ calls: 2, outcomes: [valid, valid, valid] });
+    await cache.verifyOnce("digest", verify);
+    expect(calls).toBe(3);
   });
 
-  test("asks again after asking failed", async () => {
-    const known = new OutcomeCache();
-    await expect(known.verifyOnce("digest", () => Promise.reject(new Error("fault")))).rejects.toThrow("fault");
-    expect(await known.verifyOnce("digest", () => Promise.resolve(good))).toEqual(good);
+  test("verifyOnce verifies again after a failure", async () => {
+    const cache = new OutcomeCache();
+    await expect(cache.verifyOnce("digest", () => Promise.reject(new Error("fault")))).rejects.toThrow("fault");
+    expect(await cache.verifyOnce("digest", () => Promise.resolve(valid))).toEqual(valid);
   });
 });

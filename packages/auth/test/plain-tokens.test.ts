@@ -7,7 +7,7 @@ const first = "abcdefghijklmnop";
 const second = "0123456789-._~+/==";
 
 describe("parsePlainTokens", () => {
-  test("keeps the hash of each token, named by its place", () => {
+  test("returns the hash of each token, named by its position", () => {
     expect(parsePlainTokens(`${first}, ${second}`)).toEqual({
       kind: "value",
       value: [
@@ -17,18 +17,18 @@ describe("parsePlainTokens", () => {
     });
   });
 
-  test.each([16, 8192])("takes a token of %i characters", (length) => {
+  test.each([16, 8192])("accepts a token of %i characters", (length) => {
     expect(parsePlainTokens("a".repeat(length))).toMatchObject({ kind: "value", value: [{ name: "token-1" }] });
   });
 
   test.each([
-    { name: "an empty text", given: "", want: ["token 1 is empty"] },
+    { name: "an empty string", given: "", want: ["token 1 is empty"] },
     { name: "a trailing comma", given: `${first},`, want: ["token 2 is empty"] },
     { name: "15 characters", given: "abcdefghijklmno", want: ["token 1 is shorter than 16 characters"] },
     { name: "8193 characters", given: "a".repeat(8193), want: ["token 1 is longer than 8192 characters"] },
-    { name: "a token given twice", given: `${first},${first}`, want: ["token 2 is a duplicate"] },
+    { name: "a duplicate token", given: `${first},${first}`, want: ["token 2 is a duplicate"] },
     {
-      name: "every bad token at once",
+      name: "every invalid token",
       given: `a,${first},b`,
       want: [1, 3].map((n) => `token ${n} is shorter than 16 characters`),
     },

@@ -28,15 +28,15 @@ describe("createResourceMetadata", () => {
       path: "/.well-known/oauth-protected-resource/a/b",
       resource: "https://orders.example:8443/a/b",
     },
-  ])("of $publicUrl is at $path", async ({ publicUrl, path, resource }) => {
+  ])("serves the metadata of $publicUrl at $path", async ({ publicUrl, path, resource }) => {
     const endpoint = createResourceMetadata({ name: "Orders", publicUrl: new URL(publicUrl), issuers, scopes });
     expect(endpoint).toMatchObject({ path, url: new URL(path, publicUrl).href, open: true, atRoot: true });
-    const answer = await askEndpoint(endpoint);
-    expect(answer).toMatchObject({
+    const response = await askEndpoint(endpoint);
+    expect(response).toMatchObject({
       httpStatus: 200,
       header: { "content-type": "application/json", "cache-control": "public, max-age=3600" },
     });
-    expect(JSON.parse(String(answer.body))).toEqual({
+    expect(JSON.parse(String(response.body))).toEqual({
       resource,
       authorization_servers: issuers,
       scopes_supported: scopes,
@@ -45,7 +45,7 @@ describe("createResourceMetadata", () => {
     });
   });
 
-  test("leaves out what has no values (RFC 9728 §2), and issuers that nobody can visit", async () => {
+  test("omits members without values (RFC 9728 §2) and issuers that are not URLs", async () => {
     const endpoint = createResourceMetadata({
       name: "Orders",
       publicUrl: new URL("https://orders.example"),

@@ -2,11 +2,11 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { createRateLimit } from "../src/rate-limit.ts";
 
-/** A limit of ten calls a second on a clock that the test moves. */
-function openLimit(): { readonly clock: { nowMs: number }; taken: (key: string, calls: number) => number } {
+/** Creates a limit of ten calls per second with a clock that the test advances. */
+function openLimit(): { readonly clock: { nowMs: number }; takeCalls: (key: string, calls: number) => number } {
   const clock = { nowMs: 1_000_000 };
   const limit = createRateLimit({ name: "test", callsPerSecond: 10, nowMs: () => clock.nowMs });
-  const isTaken = (key: string): boolean => {
+  const isAdmitted = (key: string): boolean => {
     try {
       limit.take(key);
       return true;
@@ -15,11 +15,11 @@ function openLimit(): { readonly clock: { nowMs: number }; taken: (key: string, 
       throw reason;
     }
   };
-  return { clock, taken: (key, calls) => Array.from({ length: calls }, () => isTaken(key)).filter(Boolean).length };
+  return { clock, takeCalls: (key, calls) => Array.from({ length: calls }, () => isAdmitted(key)).filter(Boolean).length };
 }
 
-test("the calls of a second may come at once, and no more", () => {
-  expect(openLimit().taken("a", 30)).toBe(10);
+test("a burst of the calls of one second is admitted, and no more", () => {
+  expect(openLimit().takeCalls("a", 30)).toBe(10);
 });
 
 test.each([
@@ -28,69 +28,69 @@ test.each([
   { waitMs: 550, calls: 5 },
   { waitMs: 1000, calls: 10 },
   { waitMs: 3_600_000, calls: 10 },
-])("$waitMs ms after they are used up there are $calls again", ({ waitMs, calls }) => {
-  const { clock, taken } = openLimit();
-  taken("a", 10);
+])("$waitMs ms after the bucket is empty, it has $calls calls", ({ waitMs, calls }) => {
+  const { clock, takeCalls } = openLimit();
+  takeCalls("a", 10);
   clock.nowMs += waitMs;
-  expect(taken("a", 30)).toBe(calls);
+  expect(takeCalls("a", 30)).toBe(calls);
 });
 
-test("a caller that calls as often as it may for an hour is never refused", () => {
-  const { clock, taken } = openLimit();
-  taken("a", 9);
+test("a caller at exactly the limit is never refused in an hour", () => {
+  const { clock, takeCalls } = openLimit();
+  takeCalls("a", 9);
   const hourly = Array.from({ length: 36_000 }, () => {
     clock.nowMs += 100;
-    return taken("a", 1);
+    return takeCalls("a", 1);
   });
   expect(hourly).not.toContain(0);
 });
 
-test("a caller that goes on while it is refused is not refused for longer", () => {
-  const { clock, taken } = openLimit();
-  taken("a", 1000);
+test("refused calls do not extend the wait", () => {
+  const { clock, takeCalls } = openLimit();
+  takeCalls("a", 1000);
   clock.nowMs += 100;
-  expect(taken("a", 10)).toBe(1);
+  expect(takeCalls("a", 10)).toBe(1);
 });
 
-test("a clock that stands still or goes back gives nothing away", () => {
-  const { clock, taken } = openLimit();
-  taken("a", 10);
+test("a clock that is set back admits no additional calls", () => {
+  const { clock, takeCalls } = openLimit();
+  takeCalls("a", 10);
   clock.nowMs -= 60_000;
-  expect(taken("a", 10)).toBe(0);
+  expect(takeCalls("a", 10)).toBe(0);
 });
 
-test("keys have their calls each for itself", () => {
-  const { taken } = openLimit();
-  expect([taken("a", 11), taken("b", 11)]).toEqual([10, 10]);
+test("each key has a separate bucket", () => {
+  const { takeCalls } = openLimit();
+  expect([takeCalls("a", 11), takeCalls("b", 11)]).toEqual([10, 10]);
 });
 
-test("of more keys than are remembered the one that was used last is kept", () => {
-  const { taken } = openLimit();
-  taken("first", 10);
-  taken("second", 10);
-  for (let key = 0; key < 99_998; key++) taken(`key ${key}`, 1);
-  expect(taken("first", 1)).toBe(0);
-  taken("second", 1);
-  // One more: "first" was only asked about, and is the one to forget.
-  taken("one more", 1);
-  expect([taken("second", 1), taken("first", 1)]).toEqual([0, 1]);
+test("a refused call does not save its key from eviction", () => {
+  const { takeCalls } = openLimit();
+  takeCalls("first", 10);
+  takeCalls("second", 10);
+  for (let key = 0; key < 99_998; key++) takeCalls(`key ${key}`, 1);
+  expect(takeCalls("first", 1)).toBe(0);
+  takeCalls("second", 1);
+  // "first" was only refused, which is not a use, so it is evicted.
+  takeCalls("one more", 1);
+  expect([takeCalls("second", 1), takeCalls("first", 1)]).toEqual([0, 1]);
 });
 
-test("of more keys than are remembered the one that was let through last is kept", () => {
-  const { taken } = openLimit();
-  taken("first", 9);
-  taken("second", 10);
-  for (let key = 0; key < 99_998; key++) taken(`key ${key}`, 1);
-  taken("first", 1);
-  taken("one more", 1);
-  expect([taken("first", 1), taken("second", 1)]).toEqual([0, 1]);
+test("the least recently admitted key is evicted above the limit of keys", () => {
+  const { takeCalls } = openLimit();
+  takeCalls("first", 9);
+  takeCalls("second", 10);
+  for (let key = 0; key < 99_998; key++) takeCalls(`key ${key}`, 1);
+  takeCalls("first", 1);
+  takeCalls("one more", 1);
+  expect([takeCalls("first", 1), takeCalls("second", 1)]).toEqual([0, 1]);
 });
 
 test.each([
   { callsPerSecond: 1, calls: 1, policy: "q=1;w=1", waitS: 1 },
   { callsPerSecond: 2.5, calls: 2, policy: "q=2;w=1", waitS: 1 },
   { callsPerSecond: 0.1, calls: 1, policy: "q=1;w=10", waitS: 10 },
-])("a refusal of more than $callsPerSecond a second says when the next call may come", (row) => {
+])("a refusal above $callsPerSecond calls per second has Retry-After and RateLimit fields", (row) => {
   const { callsPerSecond, calls, policy, waitS } = row;
   const slow = createRateLimit({ name: "address", callsPerSecond, nowMs: () => 0 });
   for (let call = 0; call < calls; call++) slow.take("a");

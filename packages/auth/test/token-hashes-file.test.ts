@@ -8,7 +8,7 @@ import { createTempFolder } from "../../testing/src/process/temp-folder.ts";
 
 const [ci, cd] = ["a", "b"].map((digit, n) => `sha256:${digit.repeat(64)} c${"id"[n]} - -`);
 
-test("a token is revoked by its name, a name that none has is told, and no file stays open", async () => {
+test("revokeToken removes the line of a name, reports an unknown name, and closes all files", async () => {
   using folder = createTempFolder();
   const file = folder.file("tokens");
   writeFileSync(file, `${ci}\n# ours\n${cd}\n`);
@@ -20,7 +20,7 @@ test("a token is revoked by its name, a name that none has is told, and no file 
   expect(folder.open()).toEqual([]);
 });
 
-test("a file of tokens that exists but cannot be read is not replaced", async () => {
+test("appendTokenHash does not replace a file that cannot be read", async () => {
   using folder = createTempFolder();
   const file = folder.file("tokens");
   // Unreadable for root too, unlike a file without permissions.
@@ -31,7 +31,7 @@ test("a file of tokens that exists but cannot be read is not replaced", async ()
   expect(readdirSync(folder.path)).toEqual(["tokens"]);
 });
 
-test("a changed file of tokens is written to the disk before it takes its name, and then the folder is", async () => {
+test("revokeToken syncs the new file before the rename, and the directory after it", async () => {
   using folder = createTempFolder();
   const file = folder.file("tokens");
   writeFileSync(file, `${ci}\n${cd}\n`);
@@ -42,9 +42,9 @@ test("a changed file of tokens is written to the disk before it takes its name, 
   const methods = ["writeFile", "sync"].map((name) => [name, Reflect.get(handles, name)] as const);
   const { rename } = fs;
   for (const [name, method] of methods) {
-    Reflect.set(handles, name, function recorded(this: object, ...given: unknown[]): unknown {
+    Reflect.set(handles, name, function recorded(this: object, ...args: unknown[]): unknown {
       steps.push(name);
-      return Reflect.apply(method, this, given);
+      return Reflect.apply(method, this, args);
     });
   }
   fs.rename = (...paths) => {

@@ -4,15 +4,15 @@ import { formatTokenHash, parseTokenHashes, removeToken } from "../src/token-has
 
 const hexA = "a".repeat(64);
 const hexB = "b".repeat(64);
-const problemOf = (scope: string): string | undefined => (scope === "a" ? undefined : `${scope} is no scope`);
+const problemOf = (scope: string): string | undefined => (scope === "a" ? undefined : `${scope} is not a scope`);
 const base = { digest: hexA, name: "ci", scopes: "all", expiresAtMs: undefined } as const;
 
 describe("parseTokenHashes", () => {
   test.each([
     { name: "a token with every scope that never expires", given: `sha256:${hexA} ci - -`, want: [base] },
     { name: "hex digits in upper case", given: `sha256:${"A".repeat(64)} ci - -`, want: [base] },
-    { name: "columns parted by tabs and spaces", given: `  sha256:${hexA}\t ci  -\t-  `, want: [base] },
-    { name: "line ends of Windows", given: `sha256:${hexA} ci - -\r\n`, want: [base] },
+    { name: "columns separated by tabs and spaces", given: `  sha256:${hexA}\t ci  -\t-  `, want: [base] },
+    { name: "line breaks of Windows", given: `sha256:${hexA} ci - -\r\n`, want: [base] },
     { name: "a byte order mark", given: `\uFEFFsha256:${hexA} ci - -`, want: [base] },
     { name: "scopes", given: `sha256:${hexA} ci a,b:c -`, want: [{ ...base, scopes: new Set(["a", "b:c"]) }] },
     {
@@ -52,8 +52,8 @@ describe("parseTokenHashes", () => {
     ["too many columns", `${good} -`, [`line 1: ${columns}, got 5`]],
     ["another algorithm", `sha512:${hexA} ci - -`, [`line 1: ${hash}`]],
     ["a hash that is too short", `sha256:${"a".repeat(63)} ci - -`, [`line 1: ${hash}`]],
-    ["a hash behind something else", `xsha256:${hexA} ci - -`, [`line 1: ${hash}`]],
-    ["a token in place of its hash, which it does not print", `secret-token ci - -`, [`line 1: ${hash}`]],
+    ["a hash with a prefix", `xsha256:${hexA} ci - -`, [`line 1: ${hash}`]],
+    ["a token instead of its hash, without printing it", `secret-token ci - -`, [`line 1: ${hash}`]],
     ["a name with a quote", `sha256:${hexA} "ci" - -`, [`line 1: ${name}`]],
     ["a name that is too long", `sha256:${hexA} ${"n".repeat(129)} - -`, [`line 1: ${name}`]],
     [
@@ -66,20 +66,20 @@ describe("parseTokenHashes", () => {
       `sha256:${hexA} ci ${"s".repeat(129)} -`,
       ['line 1: scope 1 is not a valid scope-token (RFC 6749 §3.3; "-" means all scopes)'],
     ],
-    ["an offset that is none", `sha256:${hexA} ci - 2030-01-31T12:00:00+24:00`, [`line 1: ${expiry}`]],
-    ["a date that is none", `sha256:${hexA} ci - 2030-02-30T00:00:00Z`, [`line 1: ${expiry}`]],
+    ["an invalid offset", `sha256:${hexA} ci - 2030-01-31T12:00:00+24:00`, [`line 1: ${expiry}`]],
+    ["an invalid date", `sha256:${hexA} ci - 2030-02-30T00:00:00Z`, [`line 1: ${expiry}`]],
     ["a year of six digits", `sha256:${hexA} ci - +002030-01-31T12:00:00Z`, [`line 1: ${expiry}`]],
-    ["something behind the date-time", `sha256:${hexA} ci - 2030-01-31T12:00:00Z!`, [`line 1: ${expiry}`]],
-    ["an hour that is none", `sha256:${hexA} ci - 2030-01-31T25:00:00Z`, [`line 1: ${expiry}`]],
-    ["a name used twice", `${good}\nsha256:${hexB} ci - -`, ["line 2: the name already appears on line 1"]],
-    ["a hash used twice", `${good}\n\nsha256:${hexA} cd - -`, ["line 3: the hash already appears on line 1"]],
+    ["text after the date-time", `sha256:${hexA} ci - 2030-01-31T12:00:00Z!`, [`line 1: ${expiry}`]],
+    ["an invalid hour", `sha256:${hexA} ci - 2030-01-31T25:00:00Z`, [`line 1: ${expiry}`]],
+    ["a duplicate name", `${good}\nsha256:${hexB} ci - -`, ["line 2: the name already appears on line 1"]],
+    ["a duplicate hash", `${good}\n\nsha256:${hexA} cd - -`, ["line 3: the hash already appears on line 1"]],
     [
-      "a line that stands there twice",
+      "a duplicate line",
       `${good}\n${good}`,
       ["line 2: the name already appears on line 1", "line 2: the hash already appears on line 1"],
     ],
     [
-      "every bad line by its number",
+      "every invalid line with its number",
       `${good}\nnonsense\n# comment\nsha256:x "y" - -`,
       [`line 2: ${columns}, got 1`, `line 4: ${hash}; ${name}`],
     ],
@@ -87,15 +87,15 @@ describe("parseTokenHashes", () => {
     expect(parseTokenHashes(given)).toEqual({ kind: "problems", problems: want });
   });
 
-  test("reports scopes that its caller does not know", () => {
+  test("reports scopes that scopeProblem rejects", () => {
     expect(parseTokenHashes(`sha256:${hexA} ci a -`, problemOf).kind).toBe("value");
     expect(parseTokenHashes(`sha256:${hexA} ci a,b -`, problemOf)).toEqual({
       kind: "problems",
-      problems: ["line 1: b is no scope"],
+      problems: ["line 1: b is not a scope"],
     });
     expect(parseTokenHashes(`sha256:${hexA} ci a,b,c -`, problemOf)).toEqual({
       kind: "problems",
-      problems: ["line 1: b is no scope; c is no scope"],
+      problems: ["line 1: b is not a scope; c is not a scope"],
     });
   });
 
@@ -103,17 +103,17 @@ describe("parseTokenHashes", () => {
     base,
     { ...base, scopes: new Set(["orders:delete", "x"]) },
     { ...base, expiresAtMs: Date.UTC(2031, 4, 6, 7, 8, 9, 10) },
-  ])("reads back what formatTokenHash wrote: %j", (token) => {
+  ])("parses the output of formatTokenHash: %j", (token) => {
     expect(parseTokenHashes(formatTokenHash(token))).toEqual({ kind: "value", value: [token] });
   });
 });
 
 describe("removeToken", () => {
   test.each([
-    { name: "its line", given: `sha256:${hexA} ci - -\nsha256:${hexB} cd - -\n`, want: `sha256:${hexB} cd - -\n` },
-    { name: "its line between tabs and spaces", given: `a\n  sha256:${hexA}\t ci  -\t-\nb`, want: "a\nb" },
-    { name: "no comment that names it", given: `# not ci\n # ci\nsha256:${hexA} ci - -\n`, want: "# not ci\n # ci\n" },
-  ])("leaves out $name", ({ given, want }) => {
+    { name: "the line of the token", given: `sha256:${hexA} ci - -\nsha256:${hexB} cd - -\n`, want: `sha256:${hexB} cd - -\n` },
+    { name: "a line with tabs and spaces", given: `a\n  sha256:${hexA}\t ci  -\t-\nb`, want: "a\nb" },
+    { name: "the line, but no comment that contains the name", given: `# not ci\n # ci\nsha256:${hexA} ci - -\n`, want: "# not ci\n # ci\n" },
+  ])("removes $name", ({ given, want }) => {
     expect(removeToken(given, "ci")).toEqual({ kind: "value", value: want });
   });
 

@@ -3,16 +3,16 @@ import { expect, test } from "vitest";
 import { explainSystemError } from "../../src/inputs/explain-system-error.ts";
 import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
 
-/** What the system says of a file; root may do whatever the mode of a file forbids. */
-function refusal(code: string): Error {
-  return Object.assign(new Error(`${code}: in the words of the system, open 'FILE'`), { code, path: "FILE" });
+/** Returns a system error for FILE. It is not caused for real, because root ignores file modes. */
+function systemError(code: string): Error {
+  return Object.assign(new Error(`${code}: the system's message, open 'FILE'`), { code, path: "FILE" });
 }
 
-function faultOf(act: () => void): unknown {
+function errorOf(act: () => void): unknown {
   try {
     return act();
-  } catch (fault) {
-    return fault;
+  } catch (error) {
+    return error;
   }
 }
 
@@ -21,18 +21,18 @@ const file = folder.file("file");
 writeFileSync(file, "");
 
 test.each([
-  { fault: faultOf(() => readFileSync("absent")), want: "absent or its parent directory does not exist" },
-  { fault: faultOf(() => writeFileSync(folder.path, "")), want: `${folder.path} is a directory, not a file` },
-  { fault: faultOf(() => mkdirSync(file)), want: `${file} already exists` },
-  { fault: faultOf(() => readFileSync(`${file}/x`)), want: `a parent of ${file}/x is a file, not a directory` },
-  { fault: refusal("EACCES"), want: "permission denied: this user cannot read or write FILE" },
-  { fault: refusal("EPERM"), want: "permission denied: this user cannot read or write FILE" },
-  { fault: refusal("ENOSPC"), want: "no space left on the disk of FILE" },
-  { fault: refusal("EROFS"), want: "FILE is on a read-only file system" },
-  { fault: refusal("EMFILE"), want: "EMFILE: in the words of the system, open 'FILE'" },
-  { fault: new Error("another sentence"), want: "another sentence" },
-  { fault: Object.assign(new Error("an odd code"), { code: "constructor", path: "FILE" }), want: "an odd code" },
-  { fault: "a text", want: "a text" },
-])("$want", ({ fault, want }) => {
-  expect(explainSystemError(fault)).toBe(want);
+  { error: errorOf(() => readFileSync("absent")), want: "absent or its parent directory does not exist" },
+  { error: errorOf(() => writeFileSync(folder.path, "")), want: `${folder.path} is a directory, not a file` },
+  { error: errorOf(() => mkdirSync(file)), want: `${file} already exists` },
+  { error: errorOf(() => readFileSync(`${file}/x`)), want: `a parent of ${file}/x is a file, not a directory` },
+  { error: systemError("EACCES"), want: "permission denied: this user cannot read or write FILE" },
+  { error: systemError("EPERM"), want: "permission denied: this user cannot read or write FILE" },
+  { error: systemError("ENOSPC"), want: "no space left on the disk of FILE" },
+  { error: systemError("EROFS"), want: "FILE is on a read-only file system" },
+  { error: systemError("EMFILE"), want: "EMFILE: the system's message, open 'FILE'" },
+  { error: new Error("another sentence"), want: "another sentence" },
+  { error: Object.assign(new Error("an odd code"), { code: "constructor", path: "FILE" }), want: "an odd code" },
+  { error: "a string", want: "a string" },
+])("$want", ({ error, want }) => {
+  expect(explainSystemError(error)).toBe(want);
 });

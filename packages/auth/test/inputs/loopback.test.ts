@@ -10,7 +10,7 @@ test.each([
   "localhost",
   "LOCALHOST",
   "unix:/run/s",
-])("%s is reached from this machine only", (host) => {
+])("%s is a loopback host", (host) => {
   expect(isLoopback(host)).toBe(true);
 });
 
@@ -25,6 +25,6 @@ test.each([
   "example",
   "",
   "127.1",
-])("%j may be reached from elsewhere", (host) => {
+])("%j is not a loopback host", (host) => {
   expect(isLoopback(host)).toBe(false);
 });

@@ -8,55 +8,55 @@ import { within } from "../../../testing/src/deadline.ts";
 import { createTempFolder, type TempFolder } from "../../../testing/src/process/temp-folder.ts";
 
 interface Watching extends WatchedFile, Disposable {
-  /** The texts that were taken, oldest first. */
-  readonly taken: readonly string[];
+  /** The contents that were applied, oldest first. */
+  readonly applied: readonly string[];
   /** The messages of the log, oldest first. */
   readonly messages: readonly string[];
-  /** Resolves once a text was taken that has this in it. */
-  took(part: string): Promise<void>;
+  /** Resolves once a content that includes this was applied. */
+  hasApplied(part: string): Promise<void>;
 }
 
-/** Watches a file; a text that says "bad" is refused. */
+/** Watches a file; a content that includes "bad" is rejected. */
 async function watch(path: string, changes: Partial<FileToWatch> = {}): Promise<Watching> {
-  const taken: string[] = [];
+  const applied: string[] = [];
   const messages: string[] = [];
-  const waiting: (() => void)[] = [];
-  const tell = (fields: object, message: string): void => {
+  const listeners: (() => void)[] = [];
+  const record = (fields: object, message: string): void => {
     expect(fields).toMatchObject({ path });
     messages.push(message);
   };
-  const log = { info: tell, warn: tell };
-  const take = (text: string): ReturnType<FileToWatch["take"]> => {
+  const log = { info: record, warn: record };
+  const apply = (text: string): ReturnType<FileToWatch["apply"]> => {
     if (text.includes("bad")) return notParsed("it is bad");
-    taken.push(text);
-    for (const look of waiting) look();
+    applied.push(text);
+    for (const listener of listeners) listener();
     return parsed({});
   };
-  const opened = await watchFile({ paths: [path], what: "file", limitBytes: 1_000_000, take, log, ...changes });
+  const opened = await watchFile({ paths: [path], what: "file", limitBytes: 1_000_000, apply, log, ...changes });
   if (opened.kind === "problems") throw new Error(opened.problems.join("; "));
-  const took = (part: string): Promise<void> =>
+  const hasApplied = (part: string): Promise<void> =>
     new Promise((resolve) => {
-      const look = (): void => {
-        if (taken.some((text) => text.includes(part))) resolve();
+      const listener = (): void => {
+        if (applied.some((text) => text.includes(part))) resolve();
       };
-      waiting.push(look);
-      look();
+      listeners.push(listener);
+      listener();
     });
   const close = (): void => opened.value.close();
   const reload = (): Promise<void> => opened.value.reload();
   const watching = {
-    taken,
+    applied,
     messages,
     reload,
     close,
-    took: (part: string) => within(took(part), part),
+    hasApplied: (part: string) => within(hasApplied(part), part),
     [Symbol.dispose]: close,
   };
   return Object.assign(Object.create(opened.value), watching);
 }
 
-/** So many quarters of a second by the timers of this process, which are as late as those of the code under test. */
-async function quarters(count: number): Promise<void> {
+/** Waits so many quarters of a second by the timers of this process, which are as late as those of the tested code. */
+async function waitQuarterSeconds(count: number): Promise<void> {
   for (let passed = 0; passed < count; passed += 1) await new Promise((resolve) => setTimeout(resolve, 250));
 }
 
@@ -65,37 +65,37 @@ function fileOf(folder: TempFolder, text: string): string {
   return folder.file("file");
 }
 
-// Side by side, here and below: what takes its time is that the file is looked at now and then.
-describe("a file that is watched", () => {
-  test.concurrent("is taken within three seconds by the clock of the process, however late that is", async () => {
+// Concurrent, because these tests mostly wait for the next check.
+describe("a watched file", () => {
+  test.concurrent("is applied within three seconds of a change", async () => {
     using folder = createTempFolder();
     const path = fileOf(folder, "first");
     using watching = await watch(path);
     writeFileSync(path, "second");
-    const late = quarters(12).then(() => "late");
-    expect(await Promise.race([watching.took("second"), late])).toBeUndefined();
+    const late = waitQuarterSeconds(12).then(() => "late");
+    expect(await Promise.race([watching.hasApplied("second"), late])).toBeUndefined();
   });
 
-  test.concurrent("is not taken while it is being written", async () => {
+  test.concurrent("is not applied while it is being written", async () => {
     using folder = createTempFolder();
     const path = fileOf(folder, "first");
     using watching = await watch(path);
     writeFileSync(path, "half");
     const written = new AbortController();
-    void quarters(5).then(() => written.abort());
-    // Between any two looks there is one of these turns.
+    void waitQuarterSeconds(5).then(() => written.abort());
+    // Between any two checks there is one of these turns.
     while (!written.signal.aborted) {
       appendFileSync(path, ".");
       await new Promise(setImmediate);
     }
-    writeFileSync(path, "whole");
-    await watching.took("whole");
-    expect(watching.taken).toEqual(["first", "whole"]);
+    writeFileSync(path, "complete");
+    await watching.hasApplied("complete");
+    expect(watching.applied).toEqual(["first", "complete"]);
   });
 
   test.concurrent.each<{ name: string; change: (path: string, text: string) => void }>([
     {
-      name: "in place, and has the size and the time of before",
+      name: "a change in place that keeps size and modification time",
       change: (path, text) => {
         const { atimeMs, mtimeMs } = statSync(path);
         writeFileSync(path, text);
@@ -103,13 +103,13 @@ describe("a file that is watched", () => {
       },
     },
     {
-      name: "by a link to another one of the same size and times",
+      name: "a link to another file of the same size and times",
       change: (path) => {
         unlinkSync(path);
         symlinkSync(`${path}.other`, path);
       },
     },
-  ])("is taken that has long been the same, and then changes $name", async ({ change }) => {
+  ])("that has not changed for long is applied after $name", async ({ change }) => {
     using folder = createTempFolder();
     const path = folder.file("link");
     const [first, other] = [`${path}.first`, `${path}.other`];
@@ -122,31 +122,31 @@ describe("a file that is watched", () => {
     } while (statSync(first).ctimeMs !== statSync(other).ctimeMs);
     symlinkSync(first, path);
     using watching = await watch(path);
-    // A file that is younger than 2 s is read at each look.
-    await quarters(12);
+    // A file that is younger than 2 s is read by each check.
+    await waitQuarterSeconds(12);
     change(path, "other");
-    await watching.took("other");
+    await watching.hasApplied("other");
   });
 
-  // The times of a file in /proc never tell that it has changed: as if each change came in the same tick of the clock.
-  test.runIf(existsSync("/proc/self/comm"))("is read again while it is young, whatever its times say", async () => {
+  // The timestamps of a file in /proc do not change when it is written, as if all writes were in one clock tick.
+  test.runIf(existsSync("/proc/self/comm"))("is read again while it is young, even if its timestamps do not change", async () => {
     const path = "/proc/self/comm";
-    // While it is open the system keeps its times, which are those of the first look at it, unless it is cut short.
+    // While it is open, the kernel keeps its timestamps, which are those of the first check, unless it is truncated.
     const inPlace = { flag: "r+" };
     await using _ = await open(path);
     using watching = await watch(path);
-    const [before = ""] = watching.taken;
+    const [before = ""] = watching.applied;
     try {
       writeFileSync(path, "second", inPlace);
       await watching.reload();
       writeFileSync(path, "third", inPlace);
-      await watching.took("third");
+      await watching.hasApplied("third");
     } finally {
       writeFileSync(path, before, inPlace);
     }
   });
 
-  // This one says how late timers of the process may be, in nanoseconds.
+  // This file contains the timer slack of the process, in nanoseconds.
   test.runIf(existsSync("/proc/self/timerslack_ns"))(
     "is not read again once it is old",
     { concurrent: true },
@@ -154,31 +154,31 @@ describe("a file that is watched", () => {
       const path = "/proc/self/timerslack_ns";
       await using _ = await open(path);
       using watching = await watch(path);
-      const [before = ""] = watching.taken;
-      await quarters(12);
+      const [before = ""] = watching.applied;
+      await waitQuarterSeconds(12);
       try {
         writeFileSync(path, String(Number(before) + 1), { flag: "r+" });
-        await quarters(3);
-        expect(watching.taken).toEqual([before]);
+        await waitQuarterSeconds(3);
+        expect(watching.applied).toEqual([before]);
       } finally {
         writeFileSync(path, before, { flag: "r+" });
       }
     },
   );
 
-  test("may have as many bytes as its limit, and no more", async () => {
+  test("is rejected when it is larger than its limit", async () => {
     using folder = createTempFolder();
     const path = fileOf(folder, "12345");
     using watching = await watch(path, { limitBytes: 5 });
-    expect(watching.taken).toEqual(["12345"]);
+    expect(watching.applied).toEqual(["12345"]);
     await expect(watch(path, { limitBytes: 4 })).rejects.toThrow(`${path} is larger than 4 bytes`);
   });
 
-  const again = "file reverted to the content in use";
-  const refused = "file not reloaded, keeping the previous one";
+  const reverted = "file reverted to the content in use";
+  const rejected = "file not reloaded, keeping the previous one";
   const reloaded = "file reloaded";
 
-  test("tells the log of each change once, for the worse and for the better", async () => {
+  test("logs each change of its state once", async () => {
     using folder = createTempFolder();
     const path = fileOf(folder, "first");
     using watching = await watch(path, { limitBytes: 10 });
@@ -186,42 +186,42 @@ describe("a file that is watched", () => {
       writeFileSync(path, text);
       await watching.reload();
     }
-    expect(watching.messages).toEqual([refused, again, refused, reloaded, refused, again, refused, reloaded]);
-    expect(watching.taken).toEqual(["first", "second", "first"]);
+    expect(watching.messages).toEqual([rejected, reverted, rejected, reloaded, rejected, reverted, rejected, reloaded]);
+    expect(watching.applied).toEqual(["first", "second", "first"]);
   });
 
-  test.concurrent("that was refused is tried again without a change of it", async () => {
+  test.concurrent("that was rejected is applied again although it has not changed", async () => {
     using folder = createTempFolder();
     const path = fileOf(folder, "first");
-    let isTimely = false;
-    const taken: string[] = [];
-    const take = (text: string): ReturnType<FileToWatch["take"]> => {
-      if (text === "second" && !isTimely) return notParsed("it is too early");
-      taken.push(text);
+    let isAccepted = false;
+    const applied: string[] = [];
+    const apply = (text: string): ReturnType<FileToWatch["apply"]> => {
+      if (text === "second" && !isAccepted) return notParsed("it is too early");
+      applied.push(text);
       return parsed({});
     };
-    using watching = await watch(path, { take, retryRejectedMs: 0 });
+    using watching = await watch(path, { apply, retryRejectedMs: 0 });
     writeFileSync(path, "second");
     await watching.reload();
     expect(watching.lastReload).toMatchObject({ path, succeeded: false });
-    isTimely = true;
-    await expect.poll(() => taken, { timeout: 10_000 }).toEqual(["first", "second"]);
-    await expect.poll(() => watching.messages).toEqual([refused, reloaded]);
+    isAccepted = true;
+    await expect.poll(() => applied, { timeout: 10_000 }).toEqual(["first", "second"]);
+    await expect.poll(() => watching.messages).toEqual([rejected, reloaded]);
     expect(watching.lastReload).toMatchObject({ path, succeeded: true });
   });
 
-  test.concurrent("that stays refused is logged again, each time that its repetition is due", async () => {
+  test.concurrent("that stays rejected is logged again at each interval", async () => {
     using folder = createTempFolder();
     const path = fileOf(folder, "first");
-    using seldom = await watch(path);
+    using withDefaults = await watch(path);
     using watching = await watch(path, { retryRejectedMs: 0, repeatRejectionMs: 0 });
     writeFileSync(path, "bad");
     await expect.poll(() => watching.messages.length, { timeout: 10_000 }).toBeGreaterThan(2);
-    expect(new Set(watching.messages)).toEqual(new Set([refused]));
-    expect(seldom.messages).toEqual([refused]);
+    expect(new Set(watching.messages)).toEqual(new Set([rejected]));
+    expect(withDefaults.messages).toEqual([rejected]);
   });
 
-  test("tells of its last reload whether it succeeded, and when one did", async () => {
+  test("reports whether its last reload succeeded, and the time of the last success", async () => {
     using folder = createTempFolder();
     const path = fileOf(folder, "first");
     const openedAtMs = Date.now();
@@ -245,13 +245,13 @@ describe("a file that is watched", () => {
     expect(clock).toHaveBeenCalled();
   });
 
-  test("names twenty of its problems in the log", async () => {
+  test("has at most twenty problems in a log line", async () => {
     using folder = createTempFolder();
     const path = fileOf(folder, "0");
     const reported: object[] = [];
     const problems = Array.from({ length: 100 }, (_, n) => `line ${n}`);
     using watching = await watch(path, {
-      take: (text) => (text === "0" ? parsed({}) : notParsed(...problems)),
+      apply: (text) => (text === "0" ? parsed({}) : notParsed(...problems)),
       log: { info: () => {}, warn: (fields) => reported.push(fields) },
     });
     writeFileSync(path, "1");
@@ -259,14 +259,14 @@ describe("a file that is watched", () => {
     expect(reported).toEqual([{ errorCode: "ERR_FILE_REFUSED", path, problems: problems.slice(0, 20) }]);
   });
 
-  test("is still followed after taking it has failed", async () => {
+  test("is still watched after apply has thrown", async () => {
     using folder = createTempFolder();
     const path = fileOf(folder, "first");
-    const taken: string[] = [];
+    const applied: string[] = [];
     using watching = await watch(path, {
-      take: (text) => {
-        if (text === "fault") throw new Error("a fault");
-        taken.push(text);
+      apply: (text) => {
+        if (text === "fault") throw new Error("a defect");
+        applied.push(text);
         return parsed({});
       },
     });
@@ -274,33 +274,33 @@ describe("a file that is watched", () => {
       writeFileSync(path, text);
       await watching.reload();
     }
-    expect({ taken, messages: watching.messages }).toEqual({
-      taken: ["first", "second"],
-      messages: [refused, reloaded],
+    expect({ applied, messages: watching.messages }).toEqual({
+      applied: ["first", "second"],
+      messages: [rejected, reloaded],
     });
   });
 
   test.concurrent.each<{ name: string; close: (watching: Watching) => Promise<void> }>([
-    { name: "at rest", close: async (watching) => watching.close() },
+    { name: "between checks", close: async (watching) => watching.close() },
     {
-      name: "while it is being looked at",
+      name: "during a check",
       close: async (watching) => {
-        const looking = watching.reload();
+        const checking = watching.reload();
         watching.close();
-        await looking;
+        await checking;
       },
     },
-  ])("is let go when it is closed $name", async ({ close }) => {
+  ])("is not applied any more when it is closed $name", async ({ close }) => {
     using folder = createTempFolder();
     const path = fileOf(folder, "first");
     const watching = await watch(path);
     await close(watching);
-    // One that is opened later shows that both had the time to look.
+    // A watch that is opened later shows that both had time for a check.
     using later = await watch(path);
     for (const text of ["second", "third"]) {
       writeFileSync(path, text);
-      await later.took(text);
+      await later.hasApplied(text);
     }
-    expect(watching.taken).toEqual(["first"]);
+    expect(watching.applied).toEqual(["first"]);
   });
 });

@@ -4,41 +4,41 @@ import { evaluateIntrospection } from "../../src/introspection/introspected-toke
 
 const nowS = Math.floor(Date.now() / 1000);
 
-function untilMsOf(answer: object): number | undefined {
-  return evaluateIntrospection({ ...answer }, "https://id.example", { audiences: undefined, enforceScopes: false })
+function untilMsOf(response: object): number | undefined {
+  return evaluateIntrospection({ ...response }, "https://id.example", { audiences: undefined, enforceScopes: false })
     ?.untilMs;
 }
 
-describe("an answer of an introspection endpoint", () => {
+describe("an introspection response", () => {
   test.each([
-    { name: "of an active token is believed for 30 s", answer: { active: true, sub: "ada" }, seconds: 30 },
+    { name: "for an active token is cached for 30 s", response: { active: true, sub: "ada" }, seconds: 30 },
     {
-      name: "of an active token is believed for 30 s where it expires later",
-      answer: { active: true, sub: "ada", exp: nowS + 600 },
+      name: "for an active token that expires later is cached for 30 s",
+      response: { active: true, sub: "ada", exp: nowS + 600 },
       seconds: 30,
     },
-    { name: "of a token that is not active is believed for 10 s", answer: { active: false }, seconds: 10 },
-  ])("$name", ({ answer, seconds }) => {
+    { name: "for an inactive token is cached for 10 s", response: { active: false }, seconds: 10 },
+  ])("$name", ({ response, seconds }) => {
     const before = performance.now();
-    const untilMs = untilMsOf(answer);
+    const untilMs = untilMsOf(response);
     expect(untilMs).toBeGreaterThanOrEqual(before + seconds * 1000);
     expect(untilMs).toBeLessThanOrEqual(performance.now() + seconds * 1000);
   });
 
-  test("of an active token is believed until it expires, where that is sooner", () => {
-    // One clock is read before the other.
-    const leftMs = (untilMsOf({ active: true, sub: "ada", exp: nowS + 10 }) ?? 0) - performance.now();
-    expect(leftMs).toBeLessThanOrEqual((nowS + 10) * 1000 - Date.now() + 5);
-    expect(leftMs).toBeGreaterThan(0);
+  test("for an active token is cached until the token expires, if that is sooner", () => {
+    // The two clocks are read one after the other.
+    const remainingMs = (untilMsOf({ active: true, sub: "ada", exp: nowS + 10 }) ?? 0) - performance.now();
+    expect(remainingMs).toBeLessThanOrEqual((nowS + 10) * 1000 - Date.now() + 5);
+    expect(remainingMs).toBeGreaterThan(0);
   });
 
   test.each([
-    { name: "has expired", answer: { exp: nowS - 600 } },
-    { name: "begins later", answer: { nbf: nowS + 600 } },
-    { name: "expires at no time that can be written", answer: JSON.parse('{"exp":1e999}') },
-    { name: "begins at no time", answer: { nbf: "now" } },
-    { name: "names nobody", answer: { sub: "" } },
-  ])("is not remembered of an active token that $name", ({ answer }) => {
-    expect(untilMsOf({ active: true, sub: "ada", ...answer })).toBe(0);
+    { name: "has expired", response: { exp: nowS - 600 } },
+    { name: "is not valid yet", response: { nbf: nowS + 600 } },
+    { name: "has an infinite exp", response: JSON.parse('{"exp":1e999}') },
+    { name: "has an nbf that is not a number", response: { nbf: "now" } },
+    { name: "has an empty subject", response: { sub: "" } },
+  ])("for an active token that $name is not cached", ({ response }) => {
+    expect(untilMsOf({ active: true, sub: "ada", ...response })).toBe(0);
   });
 });

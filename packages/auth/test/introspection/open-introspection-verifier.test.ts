@@ -17,7 +17,7 @@ import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
 
 const nowS = Math.floor(Date.now() / 1000);
 
-interface Question {
+interface IntrospectionRequest {
   readonly method: string | undefined;
   readonly header: IncomingMessage["headers"];
   readonly body: string;
@@ -25,26 +25,26 @@ interface Question {
 
 interface Endpoint extends AsyncDisposable {
   readonly verifier: TokenVerifier;
-  readonly questions: readonly Question[];
+  readonly requests: readonly IntrospectionRequest[];
   readonly secretFile: string;
-  answer: RequestListener | object;
+  response: RequestListener | object;
 }
 
-/** An introspection endpoint that answers with a JSON object, or as a test says, and a verifier that asks it. */
+/** Opens a verifier and its introspection endpoint, which responds with a JSON object or by a request handler. */
 async function openEndpoint(
-  answer: Endpoint["answer"],
+  response: Endpoint["response"],
   source: Partial<IntrospectionSource> = {},
   log: OperatorLog = quietLog,
 ): Promise<Endpoint> {
-  const questions: Question[] = [];
+  const requests: IntrospectionRequest[] = [];
   const folder = createTempFolder();
   const secretFile = folder.file("secret");
   writeFileSync(secretFile, "s3cr:et\n");
-  const server = createServer((request, response) => {
+  const server = createServer((request, outgoing) => {
     void text(request).then((body) => {
-      questions.push({ method: request.method, header: request.headers, body });
-      if (typeof endpoint.answer === "function") endpoint.answer(request, response);
-      else response.end(JSON.stringify(endpoint.answer));
+      requests.push({ method: request.method, header: request.headers, body });
+      if (typeof endpoint.response === "function") endpoint.response(request, outgoing);
+      else outgoing.end(JSON.stringify(endpoint.response));
     });
   });
   const { baseUrl, [Symbol.asyncDispose]: close } = await startOnLoopback(server);
@@ -55,9 +55,9 @@ async function openEndpoint(
   if (opened.kind === "problems") throw new Error(opened.problems.join("; "));
   const endpoint: Endpoint = {
     verifier: opened.value,
-    questions,
+    requests,
     secretFile,
-    answer,
+    response,
     async [Symbol.asyncDispose]() {
       opened.value.close?.();
       await close();
@@ -71,13 +71,13 @@ async function outcomeOf({ verifier }: Endpoint, token = "opaque-token"): Promis
   return await within(Promise.resolve(verifier.verify({ text: token, digest: digestOf(token) })), "the outcome");
 }
 
-/** The clock of `performance.now()`, on which a test lets time pass. Dispose of it with `using`. */
-function startClock(): Disposable & { readonly pass: (ms: number) => void } {
+/** Mocks `performance.now()`, which a test can advance. Dispose of it with `using`. */
+function startClock(): Disposable & { readonly advance: (ms: number) => void } {
   const realNow = performance.now.bind(performance);
   let aheadMs = 0;
   const spy = vi.spyOn(performance, "now").mockImplementation(() => realNow() + aheadMs);
   return {
-    pass: (ms) => {
+    advance: (ms) => {
       aheadMs += ms;
     },
     [Symbol.dispose]: () => spy.mockRestore(),
@@ -85,73 +85,73 @@ function startClock(): Disposable & { readonly pass: (ms: number) => void } {
 }
 
 describe("an introspection endpoint", () => {
-  test("is asked by POST with a form, as the client that we are (RFC 7662 §2.1)", async () => {
+  test("gets a POST with a form and the client credentials (RFC 7662 §2.1)", async () => {
     await using endpoint = await openEndpoint({ active: true, sub: "ada" });
     await outcomeOf(endpoint, "a+token/with~signs==");
-    const [question] = endpoint.questions;
-    expect(question?.method).toBe("POST");
-    expect(question?.header["content-type"]).toMatch(/^application\/x-www-form-urlencoded/);
-    expect(question?.header.authorization).toBe(`Basic ${Buffer.from("order+desk:s3cr%3Aet").toString("base64")}`);
-    expect(Object.fromEntries(new URLSearchParams(question?.body))).toEqual({
+    const [request] = endpoint.requests;
+    expect(request?.method).toBe("POST");
+    expect(request?.header["content-type"]).toMatch(/^application\/x-www-form-urlencoded/);
+    expect(request?.header.authorization).toBe(`Basic ${Buffer.from("order+desk:s3cr%3Aet").toString("base64")}`);
+    expect(Object.fromEntries(new URLSearchParams(request?.body))).toEqual({
       token: "a+token/with~signs==",
       token_type_hint: "access_token",
     });
   });
 
-  test("is asked with the new secret after the file has changed, whose end of line is no part of it", async () => {
+  test("gets the new secret, without its line break, after the file has changed", async () => {
     await using endpoint = await openEndpoint({ active: true, sub: "ada" });
     writeFileSync(endpoint.secretFile, "rot\nated\r\n");
     await endpoint.verifier.reload?.();
     await outcomeOf(endpoint);
-    expect(endpoint.questions[0]?.header.authorization).toBe(
+    expect(endpoint.requests[0]?.header.authorization).toBe(
       `Basic ${Buffer.from("order+desk:rot%0Aated").toString("base64")}`,
     );
   });
 
-  test("is asked with the last good secret while there is none in the file", async () => {
+  test("gets the previous secret while the file is empty", async () => {
     await using endpoint = await openEndpoint({ active: true, sub: "ada" });
     writeFileSync(endpoint.secretFile, "\n");
     await endpoint.verifier.reload?.();
     await outcomeOf(endpoint);
-    expect(endpoint.questions[0]?.header.authorization).toBe(
+    expect(endpoint.requests[0]?.header.authorization).toBe(
       `Basic ${Buffer.from("order+desk:s3cr%3Aet").toString("base64")}`,
     );
   });
 
   test.each([
-    { name: "an active token", answer: { active: true, sub: "ada", exp: nowS + 600 } },
-    { name: "a token that is not active", answer: { active: false } },
-  ])("is asked once about $name, however often it comes", async ({ answer }) => {
-    await using endpoint = await openEndpoint(answer);
+    { name: "an active token", response: { active: true, sub: "ada", exp: nowS + 600 } },
+    { name: "an inactive token", response: { active: false } },
+  ])("gets one request for $name, which is cached", async ({ response }) => {
+    await using endpoint = await openEndpoint(response);
     await Promise.all([outcomeOf(endpoint), outcomeOf(endpoint)]);
     await outcomeOf(endpoint);
-    expect(endpoint.questions).toHaveLength(1);
+    expect(endpoint.requests).toHaveLength(1);
     expect(endpoint.verifier.verify({ text: "opaque-token", digest: digestOf("opaque-token") })).not.toBeInstanceOf(
       Promise,
     );
   });
 
   test.each([
-    { name: "a token at the end of its time", answer: { active: true, sub: "ada", exp: nowS - 5 } },
-    { name: "a token that is refused for what it is", answer: { active: true, sub: "ada", cnf: {} } },
-  ])("is asked again about $name", async ({ answer }) => {
-    await using endpoint = await openEndpoint(answer);
+    { name: "an expired token within the clock skew", response: { active: true, sub: "ada", exp: nowS - 5 } },
+    { name: "a token that is rejected for its claims", response: { active: true, sub: "ada", cnf: {} } },
+  ])("gets another request for $name", async ({ response }) => {
+    await using endpoint = await openEndpoint(response);
     await outcomeOf(endpoint, "first");
     expect(endpoint.verifier.verify({ text: "first", digest: digestOf("first") })).toBeInstanceOf(Promise);
   });
 
   test.each([
-    { name: "active", answer: { active: true, sub: "ada" }, forMs: 30_000 },
-    { name: "inactive", answer: { active: false }, forMs: 10_000 },
-  ])("is asked about an $name token after its time, where the wall clock is set back", async ({ answer, forMs }) => {
-    await using endpoint = await openEndpoint(answer);
+    { name: "active", response: { active: true, sub: "ada" }, forMs: 30_000 },
+    { name: "inactive", response: { active: false }, forMs: 10_000 },
+  ])("gets another request for an $name token after its TTL, even if the wall clock is set back", async ({ response, forMs }) => {
+    await using endpoint = await openEndpoint(response);
     const { kind } = await outcomeOf(endpoint);
     using clock = startClock();
     vi.useFakeTimers({ toFake: ["Date"], now: Date.now() - 3_600_000 });
     try {
-      endpoint.answer = { active: kind !== "principal", sub: "ada" };
+      endpoint.response = { active: kind !== "principal", sub: "ada" };
       expect(await outcomeOf(endpoint)).toMatchObject({ kind });
-      clock.pass(forMs);
+      clock.advance(forMs);
       expect((await outcomeOf(endpoint)).kind).not.toBe(kind);
     } finally {
       vi.useRealTimers();
@@ -160,71 +160,71 @@ describe("an introspection endpoint", () => {
 });
 
 describe("an active token", () => {
-  test.each<[name: string, answer: object, want: object, source?: Partial<IntrospectionSource>]>([
-    ["has every scope, unless they are demanded", { sub: "ada", scope: "a" }, { subject: "ada", scopes: "all" }],
+  test.each<[name: string, response: object, want: object, source?: Partial<IntrospectionSource>]>([
+    ["without enforceScopes has every scope", { sub: "ada", scope: "a" }, { subject: "ada", scopes: "all" }],
     [
-      "has its own scopes where they are demanded",
+      "with enforceScopes has its own scopes",
       { sub: "ada", scope: "a b" },
       { scopes: new Set(["a", "b"]) },
       { enforceScopes: true },
     ],
     [
-      "is of the issuer that the answer names",
+      "has the issuer of the response",
       { sub: "ada", iss: "https://id.example" },
       { issuer: "https://id.example" },
     ],
     [
-      "is of the endpoint where it names none",
+      "has the endpoint as issuer if the response has none",
       { sub: "ada" },
       { issuer: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/) },
     ],
-    ["names our audience", { sub: "ada", aud: ["x", "orders"] }, { subject: "ada" }, { audiences: ["orders"] }],
-    ["names one of ours", { sub: "ada", aud: "orders" }, { subject: "ada" }, { audiences: ["gardens", "orders"] }],
+    ["contains our audience", { sub: "ada", aud: ["x", "orders"] }, { subject: "ada" }, { audiences: ["orders"] }],
+    ["contains one of our audiences", { sub: "ada", aud: "orders" }, { subject: "ada" }, { audiences: ["gardens", "orders"] }],
     ["expired within the clock skew", { sub: "ada", exp: nowS - 10 }, { subject: "ada" }],
-    ["begins within the clock skew", { sub: "ada", nbf: nowS + 10 }, { subject: "ada" }],
-  ])("is taken that %s", async (_, answer, want, source) => {
-    await using endpoint = await openEndpoint({ active: true, ...answer }, source);
+    ["becomes valid within the clock skew", { sub: "ada", nbf: nowS + 10 }, { subject: "ada" }],
+  ])("that %s is accepted", async (_, response, want, source) => {
+    await using endpoint = await openEndpoint({ active: true, ...response }, source);
     expect(await outcomeOf(endpoint)).toMatchObject({ kind: "principal", ...want });
   });
 
-  test.each<{ name: string; answer: object; source?: Partial<IntrospectionSource>; want?: string }>([
-    { name: "has no subject", answer: { sub: undefined } },
-    { name: "has a subject that is too long", answer: { sub: "s".repeat(256) } },
-    { name: "is for another audience", answer: { aud: "other" }, source: { audiences: ["orders"] } },
-    { name: "names no audience where one is demanded", answer: {}, source: { audiences: ["orders"] } },
-    { name: "is bound to a key", answer: { cnf: { jkt: "x" } } },
-    { name: "is a DPoP token", answer: { token_type: "DPOP" } },
-    { name: "begins later", answer: { nbf: nowS + 3600 } },
-    { name: "has an expiry that is a text", answer: { exp: "2099" } },
-    { name: "expired before the clock skew", answer: { exp: nowS - 31 }, want: "expired" },
-  ])("is refused that $name", async ({ answer, source, want = "invalid" }) => {
-    await using endpoint = await openEndpoint({ active: true, sub: "ada", ...answer }, source);
+  test.each<{ name: string; response: object; source?: Partial<IntrospectionSource>; want?: string }>([
+    { name: "has no subject", response: { sub: undefined } },
+    { name: "has a subject that is too long", response: { sub: "s".repeat(256) } },
+    { name: "is for another audience", response: { aud: "other" }, source: { audiences: ["orders"] } },
+    { name: "has no audience although one is required", response: {}, source: { audiences: ["orders"] } },
+    { name: "is bound to a key", response: { cnf: { jkt: "x" } } },
+    { name: "is a DPoP token", response: { token_type: "DPOP" } },
+    { name: "is not valid yet", response: { nbf: nowS + 3600 } },
+    { name: "has a string for exp", response: { exp: "2099" } },
+    { name: "has expired by more than the clock skew", response: { exp: nowS - 31 }, want: "expired" },
+  ])("that $name is rejected", async ({ response, source, want = "invalid" }) => {
+    await using endpoint = await openEndpoint({ active: true, sub: "ada", ...response }, source);
     expect(await outcomeOf(endpoint)).toMatchObject({ kind: want });
   });
 });
 
-describe("a token is neither good nor bad, but cannot be checked now,", () => {
-  // Side by side: two of them wait for the end of an answer that never ends.
-  test.concurrent.each<[name: string, answer: Endpoint["answer"], want: RegExp, isAboutToken?: boolean]>([
-    ["fails", (_request, response) => void response.writeHead(500).end(), /responded with status 500$/],
-    ["has had enough", (_request, response) => void response.writeHead(429).end(), /429$/],
-    ["does not know us", (_request, response) => void response.writeHead(401).end(), /responded with status 401$/],
+describe("a token is reported as unavailable", () => {
+  // Concurrent, because two of them wait for a response that never ends.
+  test.concurrent.each<[name: string, response: Endpoint["response"], want: RegExp, isAboutToken?: boolean]>([
+    ["responds with status 500", (_request, response) => void response.writeHead(500).end(), /responded with status 500$/],
+    ["responds with status 429", (_request, response) => void response.writeHead(429).end(), /429$/],
+    ["rejects our credentials", (_request, response) => void response.writeHead(401).end(), /responded with status 401$/],
     [
-      "is behind a firewall that takes the token for an attack",
+      "is behind a firewall that rejects the token",
       (_request, response) => void response.writeHead(403).end(),
       /responded with status 403$/,
       true,
     ],
-    ["sends HTML", (_request, response) => void response.end("<p>Request rejected"), /is not valid JSON$/, true],
-    ["never answers", () => {}, /timeout/i],
-    ["does not say whether it is active", { sub: "ada" }, /has no boolean "active"/, true],
-    ["says so with a text", { active: "false" }, /has no boolean "active"/, true],
-  ])("when the endpoint %s", async (_, answer, want, isAboutToken = false) => {
+    ["responds with HTML", (_request, response) => void response.end("<p>Request rejected"), /is not valid JSON$/, true],
+    ["never responds", () => {}, /timeout/i],
+    ["responds without active", { sub: "ada" }, /has no boolean "active"/, true],
+    ["responds with a string for active", { active: "false" }, /has no boolean "active"/, true],
+  ])("when the endpoint %s", async (_, response, want, isAboutToken = false) => {
     const warnings: object[] = [];
-    // Long enough for an answer that comes, on a machine that is busy; one that hangs costs a second once.
+    // Long enough for a response on a busy machine; the endpoint that never responds costs one second.
     const source = { timeoutMs: want.source === "timeout" ? 1000 : waitLimitMs };
     const log = { info: () => {}, warn: (fields: object) => warnings.push(fields) };
-    await using endpoint = await openEndpoint(answer, source, log);
+    await using endpoint = await openEndpoint(response, source, log);
     const names = ["one", "two", "three", "four", "five"];
     const outcomes = await Promise.all(names.map((name) => outcomeOf(endpoint, `opaque-token-${name}`)));
     const reason = expect.stringMatching(want);
@@ -236,124 +236,124 @@ describe("a token is neither good nor bad, but cannot be checked now,", () => {
     };
     expect(warnings).toEqual(isAboutToken ? [] : [warning]);
     expect(JSON.stringify(warnings)).not.toContain("opaque-token");
-    // After five tokens on which the endpoint itself failed, no other token is sent to it.
+    // After the endpoint failed for five tokens, no other token is sent to it.
     expect(endpoint.verifier.problem).toEqual(isAboutToken ? undefined : reason);
-    endpoint.answer = { active: true, sub: "ada" };
+    endpoint.response = { active: true, sub: "ada" };
     expect(await outcomeOf(endpoint, "six")).toMatchObject({ kind: isAboutToken ? "principal" : "unavailable" });
-    const others = endpoint.questions.filter(({ body }) => body.includes("six"));
+    const others = endpoint.requests.filter(({ body }) => body.includes("six"));
     expect(others).toHaveLength(isAboutToken ? 1 : 0);
   });
 
-  test("when four tokens fail: the next one is asked about, and no problem is told", async () => {
+  test("but no problem after four failed tokens, and the next one is introspected", async () => {
     const reported: unknown[] = [];
     const log = { info: (...line: unknown[]) => void reported.push(line), warn: () => {} };
     await using endpoint = await openEndpoint((_request, response) => void response.writeHead(500).end(), {}, log);
     for (const token of ["one", "two", "three", "four"]) await outcomeOf(endpoint, token);
     expect(endpoint.verifier.problem).toBeUndefined();
-    endpoint.answer = { active: true, sub: "ada" };
+    endpoint.response = { active: true, sub: "ada" };
     for (const token of ["five", "six"]) expect(await outcomeOf(endpoint, token)).toMatchObject({ kind: "principal" });
     expect(reported).toEqual([
       [{ endpoint: expect.stringMatching(/\/introspect$/) }, "token introspection recovered"],
     ]);
   });
 
-  test("when five tokens fail, but only until the endpoint answers about one that it had before", async () => {
+  test("after five failed tokens, until an earlier request succeeds", async () => {
     const asked = Promise.withResolvers<ServerResponse>();
     await using endpoint = await openEndpoint((_request, response) => asked.resolve(response));
     const first = outcomeOf(endpoint, "first");
-    const response = await within(asked.promise, "the first question");
-    endpoint.answer = (_request, failed) => void failed.writeHead(500).end();
+    const response = await within(asked.promise, "the first request");
+    endpoint.response = (_request, failed) => void failed.writeHead(500).end();
     for (const token of ["one", "two", "three", "four", "five"]) await outcomeOf(endpoint, token);
     expect(endpoint.verifier.problem).toBeDefined();
-    endpoint.answer = { active: true, sub: "ada" };
-    response.end(JSON.stringify(endpoint.answer));
+    endpoint.response = { active: true, sub: "ada" };
+    response.end(JSON.stringify(endpoint.response));
     expect(await first).toMatchObject({ kind: "principal" });
     expect(endpoint.verifier.problem).toBeUndefined();
     expect(await outcomeOf(endpoint, "six")).toMatchObject({ kind: "principal" });
   });
 
-  test("when five tokens fail, but not when one more does after the pause", async () => {
+  test("after five failed tokens, but not after a sixth that fails after the pause", async () => {
     await using endpoint = await openEndpoint((_request, response) => void response.writeHead(500).end());
     for (const token of ["one", "two", "three", "four", "five"]) await outcomeOf(endpoint, token);
     using clock = startClock();
-    clock.pass(1_000);
+    clock.advance(1_000);
     await outcomeOf(endpoint, "six");
-    endpoint.answer = { active: true, sub: "ada" };
+    endpoint.response = { active: true, sub: "ada" };
     expect(await outcomeOf(endpoint, "seven")).toMatchObject({ kind: "principal" });
   });
 
-  test("when five tokens fail again after the endpoint was back, which is told of again", async () => {
+  test("after five failed tokens in each outage, and each outage is logged", async () => {
     const messages: string[] = [];
-    const tell = (_fields: object, message: string): void => void messages.push(message);
-    await using endpoint = await openEndpoint({}, {}, { info: tell, warn: tell });
+    const record = (_fields: object, message: string): void => void messages.push(message);
+    await using endpoint = await openEndpoint({}, {}, { info: record, warn: record });
     using clock = startClock();
     for (const outage of [1, 2]) {
-      endpoint.answer = (_request, response) => void response.writeHead(500).end();
+      endpoint.response = (_request, response) => void response.writeHead(500).end();
       for (let n = 0; n < 5; n += 1) {
         expect(endpoint.verifier.problem).toBeUndefined();
         await outcomeOf(endpoint, `token-${outage}-${n}`);
       }
       expect(endpoint.verifier.problem).toMatch(/responded with status 500$/);
-      endpoint.answer = { active: true, sub: "ada" };
+      endpoint.response = { active: true, sub: "ada" };
       expect(await outcomeOf(endpoint, `early-${outage}`)).toMatchObject({ kind: "unavailable" });
-      clock.pass(1_000);
+      clock.advance(1_000);
       expect(await outcomeOf(endpoint, `late-${outage}`)).toMatchObject({ kind: "principal" });
       expect(endpoint.verifier.problem).toBeUndefined();
     }
-    const away = "cannot introspect tokens";
-    const back = "token introspection recovered";
-    expect(messages).toEqual([away, back, away, back]);
+    const failed = "cannot introspect tokens";
+    const recovered = "token introspection recovered";
+    expect(messages).toEqual([failed, recovered, failed, recovered]);
   });
 
-  test("when five tokens fail, and no longer where the wall clock is set back meanwhile", async () => {
+  test("after five failed tokens for the same time, even if the wall clock is set back", async () => {
     await using endpoint = await openEndpoint((_request, response) => void response.writeHead(500).end());
     for (const token of ["one", "two", "three", "four", "five"]) await outcomeOf(endpoint, token);
     using clock = startClock();
     vi.useFakeTimers({ toFake: ["Date"], now: Date.now() - 3_600_000 });
     try {
-      clock.pass(1_000);
-      endpoint.answer = { active: true, sub: "ada" };
+      clock.advance(1_000);
+      endpoint.response = { active: true, sub: "ada" };
       for (const token of ["six", "one"]) expect(await outcomeOf(endpoint, token)).toMatchObject({ kind: "principal" });
     } finally {
       vi.useRealTimers();
     }
   });
 
-  test("when many fail, but not five in a row", async () => {
+  test("but no problem if fewer than five tokens fail in a row", async () => {
     await using endpoint = await openEndpoint({});
     for (let round = 0; round < 4; round += 1) {
-      endpoint.answer = (_request, response) => void response.writeHead(500).end();
+      endpoint.response = (_request, response) => void response.writeHead(500).end();
       for (let n = 0; n < 4; n += 1) await outcomeOf(endpoint, `bad-${round}-${n}`);
-      endpoint.answer = { active: true, sub: "ada" };
+      endpoint.response = { active: true, sub: "ada" };
       expect(await outcomeOf(endpoint, `good-${round}`)).toMatchObject({ kind: "principal" });
     }
     expect(endpoint.verifier.problem).toBeUndefined();
   });
 
-  test("when it failed just now: the same token is not sent again", async () => {
+  test("without another request just after it failed", async () => {
     await using endpoint = await openEndpoint((_request, response) => void response.writeHead(403).end());
     await outcomeOf(endpoint, "one");
     expect(endpoint.verifier.verify({ text: "one", digest: digestOf("one") })).toMatchObject({ kind: "unavailable" });
-    expect(endpoint.questions).toHaveLength(1);
+    expect(endpoint.requests).toHaveLength(1);
   });
 
-  test("when 64 others wait for an endpoint that hangs: it is told at once, and they when nobody is asked any more", async () => {
+  test("immediately while 64 requests are in flight, and these when the verifier is closed", async () => {
     await using endpoint = await openEndpoint({ active: true, sub: "ada" }, { timeoutMs: 4 * waitLimitMs });
     for (const token of ["one", "two"]) await outcomeOf(endpoint, token);
-    endpoint.answer = () => {};
-    const waiting = Array.from({ length: 64 }, (_, n) => outcomeOf(endpoint, `token-${n}`));
+    endpoint.response = () => {};
+    const pending = Array.from({ length: 64 }, (_, n) => outcomeOf(endpoint, `token-${n}`));
     expect(await outcomeOf(endpoint, "one-more")).toMatchObject({
       kind: "unavailable",
       reason: expect.stringContaining("64 introspection requests"),
     });
     endpoint.verifier.close?.();
-    const outcomes = await Promise.all(waiting);
+    const outcomes = await Promise.all(pending);
     expect(new Set(outcomes.map(({ kind }) => kind))).toEqual(new Set(["unavailable"]));
     expect(JSON.stringify(outcomes)).not.toContain("64 introspection requests");
   });
 });
 
-test("an endpoint answers any number of questions, one after the other", async () => {
+test("consecutive requests are not limited", async () => {
   const messages: string[] = [];
   const log = { info: (_fields: object, message: string) => messages.push(message), warn: () => {} };
   await using endpoint = await openEndpoint({ active: true, sub: "ada" }, {}, log);
@@ -365,10 +365,10 @@ describe("openIntrospectionVerifier", () => {
   test.each([
     { name: "an endpoint over plain HTTP", source: { url: "http://id.example/introspect" }, want: /must use https/ },
     { name: "no client id", source: { clientId: "" }, want: /requires a client id/ },
-    { name: "a secret file that is not there", source: { clientSecretFile: "/nowhere/secret" }, want: /does not exist$/ },
+    { name: "a missing secret file", source: { clientSecretFile: "/nowhere/secret" }, want: /does not exist$/ },
     { name: "a secret in a device", source: { clientSecretFile: "/dev/null" }, want: /is not a regular file/ },
     { name: "an empty secret", secret: "\n", want: /: the secret is empty$/ },
-    { name: "a secret that is none", secret: "x".repeat(4097), want: /is larger than 4096 bytes$/ },
+    { name: "a secret file that is too large", secret: "x".repeat(4097), want: /is larger than 4096 bytes$/ },
   ])("reports $name", async ({ source = {}, secret = "x".repeat(4096), want }) => {
     using folder = createTempFolder();
     const clientSecretFile = folder.file("secret");

@@ -11,8 +11,8 @@ import {
   startProvider,
 } from "../../../testing/src/auth/fetched-keys.ts";
 
-describe("a provider that goes away", () => {
-  test("takes no known key with it: new tokens and old ones stay good, and the server stays ready", async () => {
+describe("a provider that fails", () => {
+  test("does not invalidate fetched keys: old and new tokens are accepted, and no problem is reported", async () => {
     using provider = await startProvider();
     using verifier = await openVerifierAt(provider);
     const old = await provider.sign({ jti: "old" });
@@ -24,7 +24,7 @@ describe("a provider that goes away", () => {
     expect(verifier.problem).toBeUndefined();
   });
 
-  test("makes tokens unverifiable, not bad, once its keys are too old", async () => {
+  test("makes tokens unavailable, not invalid, once its keys are too old", async () => {
     using provider = await startProvider();
     using verifier = await openVerifierAt(provider, { ...byDemand, usableMs: 0 });
     const token = await provider.sign();
@@ -35,7 +35,7 @@ describe("a provider that goes away", () => {
     expect(verifier.problem).toContain(`no usable keys for ${provider.issuer}: `);
   });
 
-  test("has its keys used again once the same ones were fetched anew", async () => {
+  test("is used again once the same keys were fetched again", async () => {
     using provider = await startProvider();
     const timing = { ...byDemand, usableMs: 300 };
     using verifier = await openVerifierAt(provider, timing);
@@ -44,14 +44,14 @@ describe("a provider that goes away", () => {
     await expect.poll(problem).toBeUndefined();
   });
 
-  test("is left alone for twice as long after each failure, up to a bound, and replicas do not ask together", async () => {
+  test("is retried with exponential back-off and jitter, up to a maximum", async () => {
     using provider = await startProvider();
     provider.answer = (_request, response) => void response.writeHead(503).end();
     const second = 1000;
     const timing = { ...byDemand, backOffMs: 1000 * second, backOffMaxMs: 6000 * second };
     const replicas = await Promise.all(Array.from({ length: 5 }, () => openVerifierAt(provider, timing)));
     const token = await provider.sign();
-    for (const mostS of [1000, 2000, 4000, 6000, 6000]) {
+    for (const maxS of [1000, 2000, 4000, 6000, 6000]) {
       const waits = await Promise.all(
         replicas.map(async (replica) => {
           const outcome = await outcomeOf(replica, token);
@@ -59,14 +59,14 @@ describe("a provider that goes away", () => {
           return outcome.kind === "unavailable" ? outcome.retryAfterS : 0;
         }),
       );
-      expect(Math.max(...waits)).toBeLessThanOrEqual(mostS);
-      expect(Math.min(...waits)).toBeGreaterThan(0.75 * mostS - 100);
+      expect(Math.max(...waits)).toBeLessThanOrEqual(maxS);
+      expect(Math.min(...waits)).toBeGreaterThan(0.75 * maxS - 100);
       expect(new Set(waits).size).toBeGreaterThan(1);
     }
     for (const replica of replicas) replica[Symbol.dispose]();
   });
 
-  test("that is away again after it was back is left alone no longer than at first, and told of again", async () => {
+  test("that fails again after a recovery is retried with the initial back-off, and logged again", async () => {
     using provider = await startProvider();
     const messages: string[] = [];
     const failures: unknown[] = [];
@@ -93,12 +93,12 @@ describe("a provider that goes away", () => {
     expect(outcome).toMatchObject({ kind: "unavailable" });
     expect(outcome.kind === "unavailable" && outcome.retryAfterS).toBeLessThanOrEqual(1_000);
     expect(failures).toEqual([1, 2, 1, 2, 1]);
-    const away = "cannot fetch keys";
-    const back = "keys fetched again";
-    expect(messages).toEqual(["keys changed", away, away, back, away, away, back, away]);
+    const failed = "cannot fetch keys";
+    const recovered = "keys fetched again";
+    expect(messages).toEqual(["keys changed", failed, failed, recovered, failed, failed, recovered, failed]);
   });
 
-  test("is asked again after a while, without any request, and is back then", async () => {
+  test("is retried in the background, without any call, until it recovers", async () => {
     using provider = await startProvider();
     provider.answer = (_request, response) => void response.writeHead(503).end();
     const { issuer } = provider;
@@ -127,7 +127,7 @@ describe("a provider that goes away", () => {
     expect(verifier.problem).toBeUndefined();
   });
 
-  test("is not asked by requests while the next time to ask is set", async () => {
+  test("gets no request for tokens during the back-off", async () => {
     using provider = await startProvider();
     provider.answer = (_request, response) => void response.writeHead(503).end();
     using verifier = await openVerifierAt(provider, { ...byDemand, coolDownMs: 0 });
@@ -140,13 +140,13 @@ describe("a provider that goes away", () => {
   });
 });
 
-test("a provider that is away is asked again, although a token with an unknown key has come meanwhile", async () => {
+test("a failed fetch is retried although a token with an unknown key arrived meanwhile", async () => {
   using provider = await startProvider();
   provider.answer = (_request, response) => void response.writeHead(503).end();
   const token = await provider.sign();
   using verifier = await openVerifierAt(provider, { backOffMs: 500, backOffMaxMs: 500 });
   expect(await outcomeOf(verifier, token)).toMatchObject({ kind: "unavailable" });
-  await within(provider.nextRequest(), "the next question");
+  await within(provider.nextRequest(), "the next request");
 });
 
 describe("a misbehaving provider", () => {
@@ -156,33 +156,33 @@ describe("a misbehaving provider", () => {
     want: RegExp;
     fetchMs?: number;
   }>([
-    { name: "never answers", answer: () => {}, want: /timeout/i, fetchMs: 3_000 },
+    { name: "never responds", answer: () => {}, want: /timeout/i, fetchMs: 3_000 },
     {
-      name: "answers with HTML",
+      name: "responds with HTML",
       answer: (_request, response) => void response.end("<!doctype html><p>Sign in"),
       want: /is not valid JSON$/,
     },
     {
-      name: "has a secret for a key",
+      name: "publishes a symmetric key",
       answer: (_request, response) => void response.end('{"keys":[{"kty":"oct","k":"AAAA","kid":"first"}]}'),
       want: /none of the 1 keys/,
     },
     {
-      name: "has keys that are no object",
+      name: "publishes keys that are not an array",
       answer: (_request, response) => void response.end('{"keys":{"kid":1}}'),
       want: /no "keys" array$/,
     },
     {
-      name: "has a key that is broken and has the name of the last",
+      name: "publishes an invalid key with the id of the previous one",
       answer: (_request, response) => void response.end('{"keys":[{"kty":"EC","crv":"P-256","x":"AA","kid":"first"}]}'),
       want: /none of the 1 keys/,
     },
-    { name: "fails", answer: (_request, response) => void response.writeHead(500).end("oops"), want: /responded with status 500$/ },
-  ])("that $name leaves the last keys in use, and the log says why", async ({ answer, want, fetchMs = hourMs }) => {
+    { name: "responds with status 500", answer: (_request, response) => void response.writeHead(500).end("oops"), want: /responded with status 500$/ },
+  ])("that $name keeps the previous keys in use, and the problem is logged", async ({ answer, want, fetchMs = hourMs }) => {
     using provider = await startProvider();
     const warnings: object[] = [];
     const log: OperatorLog = { info: () => {}, warn: (fields) => warnings.push(fields) };
-    // Where the provider hangs, longer than a busy machine needs for the first answer.
+    // Longer than a busy machine needs for the first response.
     const timing = { ...byDemand, fetchMs };
     using verifier = await openVerifierAt(provider, timing, log);
     provider.answer = answer;
@@ -199,7 +199,7 @@ describe("a misbehaving provider", () => {
     ]);
   });
 
-  test("that says there are no keys withdraws them all: no token is taken that they signed", async () => {
+  test("that publishes an empty key set withdraws all keys, and their tokens are not accepted", async () => {
     using provider = await startProvider();
     using verifier = await openVerifierAt(provider);
     const token = await provider.sign();
@@ -211,19 +211,19 @@ describe("a misbehaving provider", () => {
   });
 
   test.each<{ name: string; document: (provider: IdentityProvider) => unknown; want: RegExp }>([
-    { name: "that is a list", document: () => [], want: /openid-configuration is not a JSON object/ },
+    { name: "that is an array", document: () => [], want: /openid-configuration is not a JSON object/ },
     {
       name: "of another issuer",
       document: ({ keysUrl }) => ({ issuer: "https://evil.example", jwks_uri: keysUrl }),
       want: /names a different issuer/,
     },
-    { name: "without the place of the keys", document: ({ issuer }) => ({ issuer }), want: /has no "jwks_uri"/ },
+    { name: "without jwks_uri", document: ({ issuer }) => ({ issuer }), want: /has no "jwks_uri"/ },
     {
       name: "with keys over plain HTTP",
       document: ({ issuer }) => ({ issuer, jwks_uri: "http://keys.example/" }),
       want: /must use https/,
     },
-  ])("that has metadata $name is not believed", async ({ document, want }) => {
+  ])("that publishes metadata $name is not trusted", async ({ document, want }) => {
     using provider = await startProvider();
     provider.answer = (_request, response) => void response.end(JSON.stringify(document(provider)));
     using verifier = await openVerifier({ issuer: provider.issuer });

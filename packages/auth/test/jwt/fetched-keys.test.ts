@@ -18,13 +18,13 @@ import {
 
 describe("keys that a provider publishes", () => {
   test.each([
-    { name: "where the OpenID metadata says", hide: [], want: ["/.well-known/openid-configuration", "/keys"] },
+    { name: "the OpenID metadata", hide: [], want: ["/.well-known/openid-configuration", "/keys"] },
     {
-      name: "where the OAuth metadata says (RFC 8414)",
+      name: "the OAuth metadata (RFC 8414)",
       hide: ["/.well-known/openid-configuration"],
       want: ["/.well-known/openid-configuration", "/.well-known/oauth-authorization-server", "/keys"],
     },
-  ])("are found $name", async ({ hide, want }) => {
+  ])("are found through $name", async ({ hide, want }) => {
     using provider = await startProvider();
     provider.hidden = hide;
     using verifier = await openVerifier({ issuer: provider.issuer });
@@ -32,7 +32,7 @@ describe("keys that a provider publishes", () => {
     expect(provider.requests).toEqual(want);
   });
 
-  test("are found where the metadata of an issuer with a path says, with a slash at its end or without", async () => {
+  test("are found through the metadata of an issuer with a path, with and without a slash at its end", async () => {
     const hidden = "/realms/orders/.well-known/openid-configuration";
     for (const issuer of ["/realms/orders", "/realms/orders/"]) {
       const key = await createSigningKey("ES256", "first");
@@ -44,7 +44,7 @@ describe("keys that a provider publishes", () => {
     }
   });
 
-  test("are fetched at the URL that is configured, without discovery", async () => {
+  test("are fetched from a configured URL without discovery", async () => {
     using provider = await startProvider();
     using verifier = await openVerifier({ issuer: "urn:issuer", keys: { url: provider.keysUrl } });
     expect(await outcomeOf(verifier, await provider.sign({ iss: "urn:issuer" }))).toMatchObject({ kind: "principal" });
@@ -60,7 +60,7 @@ describe("keys that a provider publishes", () => {
     expect(provider.requests).toEqual(["/keys"]);
   });
 
-  test("are fetched anew in the background, without any request", async () => {
+  test("are refreshed in the background, without any call", async () => {
     using provider = await startProvider();
     const timing = { refreshMs: 1, backOffMs: hourMs, backOffMaxMs: hourMs };
     using verifier = await openVerifierAt(provider, timing);
@@ -70,14 +70,14 @@ describe("keys that a provider publishes", () => {
 });
 
 describe("keys that are fetched in the background", () => {
-  test("are fetched once each time, however often they were asked for in between", async () => {
+  test("are refreshed once per interval, even after reloads", async () => {
     using provider = await startProvider();
     const gaps: number[] = [];
     const document = JSON.stringify({ keys: provider.keys.map(({ jwk }) => jwk) });
-    let answeredAtMs = Number.NEGATIVE_INFINITY;
+    let respondedAtMs = Number.NEGATIVE_INFINITY;
     provider.answer = (_request, response) => {
-      gaps.push(performance.now() - answeredAtMs);
-      response.end(document, () => (answeredAtMs = performance.now()));
+      gaps.push(performance.now() - respondedAtMs);
+      response.end(document, () => (respondedAtMs = performance.now()));
     };
     const timing = { refreshMs: 80 };
     using verifier = await openVerifierAt(provider, timing);
@@ -88,7 +88,7 @@ describe("keys that are fetched in the background", () => {
     expect(Math.min(...gaps.slice(asked, asked + 5))).toBeGreaterThan(55);
   });
 
-  test("are fetched no more once they are closed, and what is under way ends without a word", async () => {
+  test("are not fetched after close, which cancels a running fetch without a log line", async () => {
     using provider = await startProvider();
     using other = await startProvider();
     const warnings: object[] = [];
@@ -101,16 +101,16 @@ describe("keys that are fetched in the background", () => {
     verifier.close?.();
     await within(Promise.resolve(reloaded), "the end of the fetch");
     const asked = provider.requests.length;
-    // Another one shows that there was time for more.
+    // Another verifier shows that there was time for more requests.
     using _ = await openVerifierAt(other, timing);
     for (let n = 0; n < 10; n += 1) await within(other.nextRequest(), "the refresh of another one");
     expect({ asked: provider.requests.length, warnings }).toEqual({ asked, warnings: [] });
   });
 });
 
-test("keys that are closed at rest are not asked for again", async () => {
+test("keys that are closed between fetches are not fetched again", async () => {
   using other = await startProvider();
-  let asked = 0;
+  let fetches = 0;
   const keys = await openFetchedKeys({
     issuer: "urn:issuer",
     url: new URL("https://id.example"),
@@ -118,22 +118,22 @@ test("keys that are closed at rest are not asked for again", async () => {
     log: quietLog,
     timing: { backOffMs: 1 },
     fetchDocument: async () => {
-      asked += 1;
+      fetches += 1;
       return notParsed("it is away");
     },
   });
   keys.close();
-  // Another one shows that there was time for more.
+  // Another verifier shows that there was time for more requests.
   using _ = await openVerifierAt(other, { refreshMs: 1 });
   for (let n = 0; n < 10; n += 1) await within(other.nextRequest(), "the refresh of another one");
-  expect(asked).toBe(1);
-  // A caller that has to come back is told whole seconds, and at least one, though the time is over.
+  expect(fetches).toBe(1);
+  // Retry-After is an integer of at least one second, even when the next fetch is due.
   expect(keys.retryAfterS).toBe(1);
 });
 
-test("keys that are closed while they are fetched are not asked for again", async () => {
+test("keys that are closed during a fetch are not fetched again", async () => {
   using other = await startProvider();
-  let asked = 0;
+  let fetches = 0;
   const keys = await openFetchedKeys({
     issuer: "urn:issuer",
     url: new URL("https://id.example"),
@@ -141,21 +141,21 @@ test("keys that are closed while they are fetched are not asked for again", asyn
     log: quietLog,
     timing: { refreshMs: 1, backOffMs: 1, fetchMs: hourMs },
     fetchDocument: async (signal) => {
-      asked += 1;
-      if (asked > 1 && !signal.aborted) await once(signal, "abort");
+      fetches += 1;
+      if (fetches > 1 && !signal.aborted) await once(signal, "abort");
       return notParsed("it was closed");
     },
   });
-  await expect.poll(() => asked).toBe(2);
+  await expect.poll(() => fetches).toBe(2);
   keys.close();
-  // Another one shows that there was time for more.
+  // Another verifier shows that there was time for more requests.
   using _ = await openVerifierAt(other, { refreshMs: 1 });
   for (let n = 0; n < 10; n += 1) await within(other.nextRequest(), "the refresh of another one");
-  expect(asked).toBe(2);
+  expect(fetches).toBe(2);
 });
 
 describe("a token that names an unknown key", () => {
-  test("is good once the provider publishes the key", async () => {
+  test("is accepted once the provider publishes the key", async () => {
     using provider = await startProvider();
     using verifier = await openVerifierAt(provider, { ...byDemand, coolDownMs: 0 });
     const second = await createSigningKey("ES256", "second");
@@ -163,7 +163,7 @@ describe("a token that names an unknown key", () => {
     expect(await outcomeOf(verifier, await provider.sign({}, {}, second))).toMatchObject({ kind: "principal" });
   });
 
-  test("makes one fetch, however many come at once", async () => {
+  test("causes one fetch for any number of concurrent tokens", async () => {
     using provider = await startProvider();
     using verifier = await openVerifierAt(provider, { ...byDemand, coolDownMs: 0 });
     const stranger = await createSigningKey("ES256", "stranger");
@@ -175,7 +175,7 @@ describe("a token that names an unknown key", () => {
     expect(provider.requests).toEqual(["/keys", "/keys"]);
   });
 
-  test("makes no fetch within the cool-down", async () => {
+  test("causes no fetch within the cool-down", async () => {
     using provider = await startProvider();
     using verifier = await openVerifierAt(provider, { ...byDemand, coolDownMs: hourMs });
     const token = await provider.sign({}, { kid: "stranger" });
@@ -183,7 +183,7 @@ describe("a token that names an unknown key", () => {
     expect(provider.requests).toEqual(["/keys"]);
   });
 
-  test("is not called bad while the provider is away", async () => {
+  test("is unavailable, not invalid, while the provider fails", async () => {
     using provider = await startProvider();
     using verifier = await openVerifierAt(provider);
     provider.stop();
@@ -192,7 +192,7 @@ describe("a token that names an unknown key", () => {
     expect(outcome).toMatchObject({ kind: "unavailable", retryAfterS: expect.any(Number) });
   });
 
-  test("is called bad again once the provider is back", async () => {
+  test("is invalid again once the provider has recovered", async () => {
     using provider = await startProvider();
     using verifier = await openVerifierAt(provider);
     provider.answer = (_request, response) => void response.writeHead(503).end();
@@ -203,8 +203,8 @@ describe("a token that names an unknown key", () => {
   });
 });
 
-describe("keys that did not change", () => {
-  test("leave every token known that they verified", async () => {
+describe("unchanged keys", () => {
+  test("do not invalidate cached tokens", async () => {
     using provider = await startProvider();
     using verifier = await openVerifierAt(provider);
     const text = await provider.sign();
@@ -215,7 +215,7 @@ describe("keys that did not change", () => {
   });
 });
 
-test("a good key is used beside broken ones, and is the only one that a token without kid can mean", async () => {
+test("a valid key is used although others are invalid, also for a token without kid", async () => {
   using provider = await startProvider();
   const [first] = provider.keys.map(({ jwk }) => jwk);
   const document = JSON.stringify({ keys: [null, { ...first, x: "AA" }, first, { ...first, d: "AA" }] });
@@ -228,8 +228,8 @@ test("a good key is used beside broken ones, and is the only one that a token wi
   expect(reported).toEqual([[{ issuer: provider.issuer, keys: 1 }, "keys changed"]]);
 });
 
-describe("keys that are withdrawn", () => {
-  test("take every token that they verified with them", async () => {
+describe("withdrawn keys", () => {
+  test("invalidate the tokens that they signed", async () => {
     using provider = await startProvider();
     using verifier = await openVerifierAt(provider);
     const token = await provider.sign();
@@ -239,7 +239,7 @@ describe("keys that are withdrawn", () => {
     expect(await outcomeOf(verifier, token)).toMatchObject({ kind: "invalid" });
   });
 
-  test("change while requests run, and no good token is refused", async () => {
+  test("do not cause a valid token to be rejected while keys rotate", async () => {
     using provider = await startProvider("key-0");
     using verifier = await openVerifierAt(provider, { ...byDemand, coolDownMs: 0 });
     const outcomes: Promise<TokenOutcome>[] = [];

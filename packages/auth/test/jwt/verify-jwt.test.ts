@@ -35,8 +35,8 @@ async function verify(claims: JWTPayload, parameters: Readonly<Record<string, un
   });
 }
 
-describe("what is found out about a token", () => {
-  test("holds until the token expires, and the clock skew", async () => {
+describe("the outcome for a token", () => {
+  test("is cached until the token expires, plus the clock skew", async () => {
     expect(await verify({ exp: nowS + 600 })).toEqual({
       outcome: { kind: "principal", subject: "ada", issuer: "https://id.example", scopes: "all" },
       untilMs: (nowS + 630) * 1000,
@@ -45,15 +45,15 @@ describe("what is found out about a token", () => {
 
   test.each([
     { name: "it has expired", claims: { exp: nowS - 600 }, kind: "expired" },
-    { name: "it is for somebody else", claims: { aud: "other" }, kind: "invalid" },
+    { name: "it is for another audience", claims: { aud: "other" }, kind: "invalid" },
     {
-      name: "it is of another issuer than the one that was looked up",
+      name: "its issuer differs from the trusted one",
       claims: { iss: "https://evil.example" },
       kind: "invalid",
     },
-    { name: "it names nobody", claims: { sub: "" }, kind: "invalid" },
-    { name: "a claim may have been misread, as its name has a backslash", claims: { "a\\": 1 }, kind: "invalid" },
-  ])("holds for a minute where $name", async ({ claims, kind }) => {
+    { name: "its subject is empty", claims: { sub: "" }, kind: "invalid" },
+    { name: "a claim has a backslash in its name", claims: { "a\\": 1 }, kind: "invalid" },
+  ])("is cached for a minute if $name", async ({ claims, kind }) => {
     const before = Date.now();
     const { outcome, untilMs } = await verify(claims);
     expect(outcome.kind).toBe(kind);
@@ -61,15 +61,15 @@ describe("what is found out about a token", () => {
     expect(untilMs).toBeLessThanOrEqual(Date.now() + 60_000);
   });
 
-  test("is that its header may have been misread, as a name there has a backslash", async () => {
+  test("is invalid if a header parameter has a backslash in its name", async () => {
     expect((await verify({}, { "cr\\": ["b64"] })).outcome.kind).toBe("invalid");
     expect((await verify({}, { cr: ["b64"] })).outcome.kind).toBe("principal");
   });
 
   test.each([
-    { name: "begins later", claims: { nbf: nowS + 600 } },
-    { name: "was made later", claims: { iat: nowS + 600 } },
-  ])("does not hold where the token $name: time alone makes it good", async ({ claims }) => {
+    { name: "is not valid yet", claims: { nbf: nowS + 600 } },
+    { name: "was issued in the future", claims: { iat: nowS + 600 } },
+  ])("is not cached if the token $name", async ({ claims }) => {
     expect(await verify(claims)).toMatchObject({ outcome: { kind: "invalid" }, untilMs: 0 });
   });
 });
