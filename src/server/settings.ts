@@ -1,5 +1,5 @@
 import { drainMsMax, drainTimesDefault } from "@plantstore/gateway/health";
-import { type LogLevel, logLevels, type RequestIdAnswers } from "@plantstore/telemetry/logs";
+import { type LogLevel, logLevels, type RequestIdResponses } from "@plantstore/telemetry/logs";
 import type { PostgresLocation } from "../stores/index.ts";
 import { type Database, readDatabaseUrl, readDatabaseUrlFile, showDatabaseUrl } from "./database-url.ts";
 import { type CredentialConfiguration, credentialSettings } from "./credential-settings.ts";
@@ -41,7 +41,7 @@ export interface Configuration extends CredentialConfiguration {
   readonly ratePerAddress: number | undefined;
   readonly tlsCertFile: string | undefined;
   readonly tlsKeyFile: string | undefined;
-  readonly requestIdAnswers: RequestIdAnswers;
+  readonly requestIdAnswers: RequestIdResponses;
   readonly logLevel: LogLevel;
   readonly audit: "always" | "by-level";
   readonly probeLines: "on" | "off";

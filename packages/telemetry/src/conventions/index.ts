@@ -1,7 +1,7 @@
 /**
- * What do metrics and spans say of a request? Names and attributes by the semantic conventions of OpenTelemetry.
+ * Names and attributes of metrics and spans by the semantic conventions of OpenTelemetry.
  *
- * It records nothing itself and loads nothing, so it serves our own metrics and OpenTelemetry's alike.
+ * Records nothing and has no dependency, so that our own metrics and the OpenTelemetry adapter share it.
  */
 export {
   type Attributes,

@@ -2,17 +2,17 @@ import { Code, type ConnectError } from "@connectrpc/connect";
 import type { AnsweredRequest } from "@plantstore/gateway/internal/serve";
 import type { Attributes } from "./instruments.ts";
 
-/** A system of the semantic conventions for RPC. */
+/** An RPC system of the semantic conventions (`rpc.system.name`). */
 interface RpcSystem {
   readonly name: string;
-  /** Returns the status of a call as the system spells it; `undefined` if it has no word for it. */
+  /** Returns the status of a call in the spelling of the system; `undefined` if it has none. */
   statusOf(code: Code | undefined): string | undefined;
 }
 
 const grpc: RpcSystem = { name: "grpc", statusOf: grpcStatusOf };
 const connectRpc: RpcSystem = { name: "connectrpc", statusOf: connectStatusOf };
 
-/** The RPC system of each protocol; `undefined` for one that is recorded as HTTP. */
+/** The RPC system of each protocol; `undefined` for protocols that are recorded as HTTP. */
 const rpcSystems: Readonly<Record<AnsweredRequest["protocol"], RpcSystem | undefined>> = {
   connect: connectRpc,
   grpc,
@@ -22,14 +22,14 @@ const rpcSystems: Readonly<Record<AnsweredRequest["protocol"], RpcSystem | undef
 
 const systemNames = [...new Set(Object.values(rpcSystems).map((system) => system?.name))];
 
-/** Returns whether the requests of a protocol are recorded as RPCs, by {@link rpcAttributes}, and not as HTTP. */
+/** Returns whether requests of a protocol are recorded as RPCs, with {@link rpcAttributes}, and not as HTTP. */
 export function isRpcProtocol(protocol: AnsweredRequest["protocol"]): boolean {
   return rpcSystems[protocol] !== undefined;
 }
 
 /**
- * Returns the attributes of a call by the semantic conventions for RPC. All of them have few values: the methods are
- * those that are served, and any other is `_OTHER`.
+ * Returns the attributes of a call by the semantic conventions for RPC. Their cardinality is low: a method that is not
+ * served is `_OTHER`.
  */
 export function rpcAttributes({ procedure, protocol, error }: AnsweredRequest): Attributes {
   const system = rpcSystems[protocol];
@@ -43,14 +43,14 @@ export function rpcAttributes({ procedure, protocol, error }: AnsweredRequest): 
 }
 
 /**
- * Returns the attributes of an HTTP request by the semantic conventions; the route is its template, never its path.
+ * Returns the attributes of an HTTP request by the semantic conventions; the route is a template, never a path.
  *
- * Where an RPC failed, its code decides whether the server is to blame, because a service may answer each error with
- * the same status. A client that goes away is not an error here either: such a request has no status.
+ * If an RPC failed, its code decides whether it is a server error, because a service may respond to all errors with the
+ * same status. A request that the client cancelled has no status and is not an error.
  */
 export function httpAttributes(answer: AnsweredRequest): Attributes {
   const { httpMethod, httpRoute, httpStatus, httpVersion, scheme } = answer;
-  const code = blamedCode(answer);
+  const code = serverErrorCode(answer);
   return {
     "http.request.method": knownMethods.includes(httpMethod) ? httpMethod : "_OTHER",
     "url.scheme": scheme,
@@ -62,48 +62,48 @@ export function httpAttributes(answer: AnsweredRequest): Attributes {
   };
 }
 
-/** Returns whether the client has sent a method that nothing here has: the 501 for that is no fault of the server. */
+/** Returns whether the method of the request is not implemented: that 501 is not a server error. */
 function isUnknownMethod({ httpStatus, httpRoute }: AnsweredRequest): boolean {
   return httpStatus === 501 && httpRoute === undefined;
 }
 
-/** Returns a number that two calls of a method share exactly when their {@link rpcAttributes} are the same. */
+/** Returns a number that two calls of a method share if and only if their {@link rpcAttributes} are equal. */
 export function rpcSeriesKey({ protocol, error }: AnsweredRequest): number {
   return (error?.code ?? 0) * systemNames.length + systemNames.indexOf(rpcSystems[protocol]?.name);
 }
 
-/** Returns a number that two requests of a route share exactly when their {@link httpAttributes} are the same. */
+/** Returns a number that two requests of a route share if and only if their {@link httpAttributes} are equal. */
 export function httpSeriesKey(answer: AnsweredRequest): number {
   const { httpMethod, httpStatus, httpVersion, scheme } = answer;
-  // -1 for any other.
+  // -1 for any other method.
   const method = knownMethods.indexOf(httpMethod);
   const version = httpVersions.indexOf(httpVersion);
-  // No test can tell: other factors make other numbers, which are shared in the same way.
-  const outcome = (blamedCode(answer) ?? 0) * 1_000 + httpStatus;
+  // No test can tell: other factors give other numbers, which are shared in the same way.
+  const outcome = (serverErrorCode(answer) ?? 0) * 1_000 + httpStatus;
   const methods = knownMethods.length + 1;
   return ((outcome * methods + method) * httpVersions.length + version) * 2 + (scheme === "https" ? 1 : 0);
 }
 
 /**
- * Returns the code of a failed RPC for which the server is to blame. To HTTP, a path or method that nothing serves is a
- * mistake of the client, while gRPC and the conventions for RPC blame the server for it.
+ * Returns the code of an RPC that failed with a server error. An unknown path or method is a client error in HTTP, although
+ * gRPC and the conventions for RPC count it as a server error.
  */
-function blamedCode({ error, procedure }: AnsweredRequest): Code | undefined {
+function serverErrorCode({ error, procedure }: AnsweredRequest): Code | undefined {
   if (!isServerError(error)) return undefined;
   return error.code === Code.Unimplemented && procedure === undefined ? undefined : error.code;
 }
 
 const httpVersions: readonly AnsweredRequest["httpVersion"][] = ["2.0", "1.1", "1.0", undefined];
 
-// RFC 9110 §9 and RFC 5789. Clients may invent others, each of which would be a series of its own.
+// RFC 9110 §9 and RFC 5789. Any other method would create a separate series, which a client could choose.
 const knownMethods = ["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"];
 
-/** Returns whether the conventions for RPC blame the server; other errors are answers to what the client asked. */
+/** Returns whether the conventions for RPC count an error as a server error. */
 function isServerError(error: AnsweredRequest["error"]): error is ConnectError {
-  return error !== undefined && serverErrors.has(error.code);
+  return error !== undefined && serverErrorCodes.has(error.code);
 }
 
-const serverErrors: ReadonlySet<Code> = new Set([
+const serverErrorCodes: ReadonlySet<Code> = new Set([
   Code.Unknown,
   Code.DeadlineExceeded,
   Code.Unimplemented,
@@ -112,14 +112,14 @@ const serverErrors: ReadonlySet<Code> = new Set([
   Code.DataLoss,
 ]);
 
-/** Returns a code as gRPC spells it, such as `NOT_FOUND`; `OK` without an error. */
+/** Returns a code in gRPC's spelling, such as `NOT_FOUND`; `OK` without an error. */
 function grpcStatusOf(code: Code | undefined): string {
-  // The one code that gRPC and Connect spell differently.
+  // The only code that gRPC and Connect spell differently.
   if (code === Code.Canceled) return "CANCELLED";
   return code === undefined ? "OK" : snakeCase(code).toUpperCase();
 }
 
-/** Returns a code as Connect spells it, such as `not_found`; Connect has no word for success. */
+/** Returns a code in Connect's spelling, such as `not_found`; Connect has none for success. */
 function connectStatusOf(code: Code | undefined): string | undefined {
   return code === undefined ? undefined : snakeCase(code);
 }

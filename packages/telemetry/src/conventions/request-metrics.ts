@@ -10,17 +10,17 @@ type SeriesOf<Create extends (...about: never) => Instrument<unknown>> = ReturnT
 /** Options of {@link createRequestMetrics}. */
 export interface RequestMetricsOptions {
   /**
-   * Returns why a request was refused, or `undefined` if it was not. Each word becomes a series, so there must be few,
-   * and none that a client can choose.
+   * Returns why a request was refused, or `undefined` if it was not. Each value becomes a series, so there must be few,
+   * and clients must not be able to choose them.
    */
   readonly refusalOf?: ((answer: AnsweredRequest) => string | undefined) | undefined;
 }
 
 /**
- * Creates the `onAnswer` of a gateway that counts its requests: calls over gRPC, gRPC-Web and Connect in
- * `rpc.server.call.duration`, all others, REST among them, in `http.server.request.duration`.
+ * Creates an `onAnswer` callback that records the duration of requests: calls over gRPC, gRPC-Web and Connect in
+ * `rpc.server.call.duration`, all others, including REST, in `http.server.request.duration`.
  *
- * @throws TypeError for options that do not exist
+ * @throws TypeError for unknown options
  */
 export function createRequestMetrics(
   metrics: Instruments,
@@ -28,8 +28,8 @@ export function createRequestMetrics(
 ): (answer: AnsweredRequest) => void {
   refuseUnknownOptions(options, { refusalOf: true }, "createRequestMetrics");
   const { refusalOf } = options;
-  const count = createRequestDurations(metrics);
-  if (refusalOf === undefined) return count;
+  const recordDuration = createRequestDurations(metrics);
+  if (refusalOf === undefined) return recordDuration;
   const refusals = metrics.counter({
     name: "gateway.refusals",
     unit: "{request}",
@@ -37,13 +37,13 @@ export function createRequestMetrics(
   });
   const byKind = new Map<string, Counter>();
   return (answer) => {
-    count(answer);
+    recordDuration(answer);
     const kind = answer.error === undefined ? undefined : refusalOf(answer);
-    if (kind !== undefined) findOrOpen(byKind, kind, () => refusals.with({ kind })).add(1);
+    if (kind !== undefined) findOrCreate(byKind, kind, () => refusals.with({ kind })).add(1);
   };
 }
 
-/** Creates a function that records how long a request took, in the histogram of its protocol. */
+/** Creates a function that records the duration of a request in the histogram of its protocol. */
 export function createRequestDurations(metrics: Pick<Instruments, "histogram">): (answer: AnsweredRequest) => void {
   const rpc = metrics.histogram(
     { name: "rpc.server.call.duration", unit: "s", description: "Duration of calls over gRPC, gRPC-Web and Connect" },
@@ -53,17 +53,17 @@ export function createRequestDurations(metrics: Pick<Instruments, "histogram">):
     { name: "http.server.request.duration", unit: "s", description: "Duration of REST calls and other HTTP requests" },
     durationBounds,
   );
-  // Two look-ups find a series. Making a text to look it up by would cost more than everything else.
+  // Two map lookups find a series: building a string key would cost more than everything else.
   const rpcSeries = new Map<string, Map<number, Histogram>>();
   const httpSeries = new Map<string, Map<number, Histogram>>();
   return (answer) => {
     const seconds = answer.durationMs / 1_000;
     if (isRpcProtocol(answer.protocol)) {
-      const ofMethod = findOrOpen(rpcSeries, answer.procedure ?? "", newSeriesMap);
-      findOrOpen(ofMethod, rpcSeriesKey(answer), () => rpc.with(rpcAttributes(answer))).record(seconds);
+      const ofMethod = findOrCreate(rpcSeries, answer.procedure ?? "", newSeriesMap);
+      findOrCreate(ofMethod, rpcSeriesKey(answer), () => rpc.with(rpcAttributes(answer))).record(seconds);
     } else {
-      const ofRoute = findOrOpen(httpSeries, answer.httpRoute ?? "", newSeriesMap);
-      findOrOpen(ofRoute, httpSeriesKey(answer), () => http.with(httpAttributes(answer))).record(seconds);
+      const ofRoute = findOrCreate(httpSeries, answer.httpRoute ?? "", newSeriesMap);
+      findOrCreate(ofRoute, httpSeriesKey(answer), () => http.with(httpAttributes(answer))).record(seconds);
     }
   };
 }
@@ -72,10 +72,10 @@ function newSeriesMap(): Map<number, Histogram> {
   return new Map();
 }
 
-function findOrOpen<Key, One>(known: Map<Key, One>, key: Key, open: () => One): One {
+function findOrCreate<Key, One>(known: Map<Key, One>, key: Key, create: () => One): One {
   const found = known.get(key);
   if (found !== undefined) return found;
-  const opened = open();
-  known.set(key, opened);
-  return opened;
+  const created = create();
+  known.set(key, created);
+  return created;
 }

@@ -8,13 +8,13 @@ import { requestIdOf } from "./request-id.ts";
 /** Options of {@link createCallLog}. */
 export interface CallLogOptions {
   readonly log: Log;
-  /** The log of the audit trail, whose level then decides about these lines; default `log`. */
+  /** The log of the audit trail, with its own level. Default `log`. */
   readonly auditLog?: Log | undefined;
-  /** The log for the part of the audit trail that is about deletions; default `auditLog`. */
+  /** The log of deletions in the audit trail. Default `auditLog`. */
   readonly deletionLog?: Log | undefined;
-  /** Returns what is known about a call apart from its answer. */
+  /** Returns the audit trail and additional fields of a call. */
   readonly auditOf: (answer: AuditedCall) => CallAudit;
-  /** Whether requests of which this is true have no line; default none. */
+  /** Returns whether a request is not logged. Default: all are logged. */
   readonly isSilent?: ((answer: AnsweredRequest) => boolean) | undefined;
 }
 
@@ -26,59 +26,59 @@ const callLogOptionNames: OptionNames<CallLogOptions> = {
   isSilent: true,
 };
 
-/** What decides about the audit line of a call. */
+/** The parts of a request that `auditOf` needs. */
 export type AuditedCall = Pick<AnsweredRequest, "procedure" | "contextValues" | "error">;
 
-/** What is known about a call apart from its answer. */
+/** The audit trail and additional fields of a call. */
 export interface CallAudit {
-  /** The part of the audit trail that the line belongs to; `undefined` for none. */
+  /** The part of the audit trail that the call belongs to; `undefined` for none. */
   readonly trail: "refusals" | "deletions" | undefined;
-  /** The caller, why its credential was refused, what the call was about. */
+  /** The caller, why its credential was refused, the resource of the call. */
   readonly fields: object;
 }
 
 type CallLevel = "info" | "warn" | "error";
 
-/** The most characters of a path that are logged; nothing is found under a longer path. */
+/** The most characters of a path that are logged; no route matches a longer path. */
 const pathLengthMax = 256;
 
 /**
- * Creates a function that writes one line per answered call, or returns `undefined` when the levels of the logs let no
- * line through, so that the caller need not collect its content.
+ * Creates a function that logs one line per request. Returns `undefined` if the levels of the logs disable all lines, so
+ * that the caller need not collect their content.
  *
- * Successes and refusals are `info`, a server that cannot serve right now (`Unavailable`, `ResourceExhausted`,
- * `DeadlineExceeded`) is `warn`, faults are `error`. Headers are never logged.
+ * The level is `info` for successes and refusals, `warn` for `Unavailable`, `ResourceExhausted` and `DeadlineExceeded`, and
+ * `error` for faults. Headers are never logged.
  *
- * @throws TypeError for options that do not exist
+ * @throws TypeError for unknown options
  */
 export function createCallLog(options: CallLogOptions): ((answer: AnsweredRequest) => void) | undefined {
   refuseUnknownOptions(options, callLogOptionNames, "createCallLog");
   const { log, auditLog = log, deletionLog = auditLog, auditOf, isSilent } = options;
   const trails = { refusals: auditLog, deletions: deletionLog };
-  const isHeard = (level: CallLevel): boolean =>
+  const isEnabled = (level: CallLevel): boolean =>
     log.isLevelEnabled(level) || auditLog.isLevelEnabled(level) || deletionLog.isLevelEnabled(level);
-  if (!isHeard("error")) return undefined;
+  if (!isEnabled("error")) return undefined;
   return (answer) => {
     const level = levelOf(answer.error?.code);
-    // Building the line is expensive; the check is all that a successful call costs at "warn".
-    if (!isHeard(level) || isSilent?.(answer) === true) return;
+    // Building the line is expensive. At level "warn", a successful call costs only this check.
+    if (!isEnabled(level) || isSilent?.(answer) === true) return;
     const { trail, fields } = auditOf(answer);
-    const to = trail === undefined ? log : trails[trail];
-    if (to.isLevelEnabled(level)) to[level]({ ...fieldsOf(answer), ...fields }, "call");
+    const target = trail === undefined ? log : trails[trail];
+    if (target.isLevelEnabled(level)) target[level]({ ...fieldsOf(answer), ...fields }, "call");
   };
 }
 
 function levelOf(code: Code | undefined): CallLevel {
   if (code === undefined) return "info";
   if (isFaultCode(code)) return "error";
-  const strained = code === Code.Unavailable || code === Code.ResourceExhausted || code === Code.DeadlineExceeded;
-  return strained ? "warn" : "info";
+  const isOverload = code === Code.Unavailable || code === Code.ResourceExhausted || code === Code.DeadlineExceeded;
+  return isOverload ? "warn" : "info";
 }
 
 function fieldsOf(answer: AnsweredRequest): object {
   return {
     requestId: requestIdOf(answer.contextValues),
-    // JSON omits an absent name from the line.
+    // JSON omits undefined fields.
     procedure: answer.procedure,
     protocol: answer.protocol,
     httpMethod: answer.httpMethod,
@@ -91,7 +91,7 @@ function fieldsOf(answer: AnsweredRequest): object {
   };
 }
 
-// What is no RPC, such as a probe, has a status alone unless it is refused.
+// A request that is not an RPC, such as a probe, has a code only if it is refused.
 function codeOf({ error, procedure }: AnsweredRequest): string | undefined {
   if (error !== undefined) return Code[error.code];
   return procedure === undefined ? undefined : "OK";

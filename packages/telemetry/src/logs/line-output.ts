@@ -1,12 +1,12 @@
 import type { Writable } from "node:stream";
 
 /**
- * The most bytes of lines that wait for the reader of the log; further lines are dropped and counted.
+ * The most bytes of log lines that are buffered for the reader; further lines are dropped and counted.
  *
- * 4 MiB are about ten thousand lines: what a busy server writes in a second. The same amount again is reserved for
- * lines that others must not crowd out.
+ * 4 MiB are about ten thousand lines, which a busy server writes in a second. The same amount again is reserved for
+ * lines that must not be dropped because of others.
  */
-const waitingBytesMax = 4 * 1024 * 1024;
+const bufferedBytesMax = 4 * 1024 * 1024;
 
 /** Accepts lines, including their line breaks. */
 interface LineWriter {
@@ -14,60 +14,60 @@ interface LineWriter {
 }
 
 /**
- * Writes the lines of a log without ever holding up a call. The lines of one turn of the event loop leave in one write;
- * while too many wait, further ones are dropped. So a log that nobody reads takes bounded memory, and once it is read
- * again, it says how many lines were lost.
+ * Writes log lines without blocking calls. The lines of one turn of the event loop are written together. While too many
+ * are buffered, further ones are dropped, so that a log without a reader takes bounded memory; once it is read again, a
+ * line reports how many were dropped.
  */
 export class LineOutput implements LineWriter {
-  /** The writer of lines that are accepted even when others are already dropped. */
-  readonly reserve: LineWriter = { write: (line) => this.#add(line, 2 * waitingBytesMax) };
+  /** The writer of lines that are accepted when those of others are already dropped. */
+  readonly reserve: LineWriter = { write: (line) => this.#add(line, 2 * bufferedBytesMax) };
   readonly #stream: Writable;
-  readonly #lostLine: (lines: number) => string;
+  readonly #formatDropped: (lines: number) => string;
   #lines = "";
-  #lost = 0;
+  #dropped = 0;
 
   /**
    * @param stream - the destination, such as `process.stderr`
-   * @param lostLine - formats the line that says how many lines were lost
+   * @param formatDropped - formats the line that reports how many lines were dropped
    */
-  constructor(stream: Writable, lostLine: (lines: number) => string) {
+  constructor(stream: Writable, formatDropped: (lines: number) => string) {
     this.#stream = stream;
-    this.#lostLine = lostLine;
-    // The reader is gone, and nobody can be told.
+    this.#formatDropped = formatDropped;
+    // The reader is gone, so the error cannot be reported.
     stream.on("error", ignore);
     process.on("exit", () => this.#send());
   }
 
   /** Writes a line, including its line break. */
   write(line: string): void {
-    this.#add(line, waitingBytesMax);
+    this.#add(line, bufferedBytesMax);
   }
 
   #add(line: string, bytesMax: number): void {
-    const waitingBytes = this.#stream.writableLength + this.#lines.length;
-    if (waitingBytes > bytesMax) {
-      this.#lost += 1;
+    const bufferedBytes = this.#stream.writableLength + this.#lines.length;
+    if (bufferedBytes > bytesMax) {
+      this.#dropped += 1;
       return;
     }
     if (this.#lines === "") setImmediate(() => this.#send());
-    // Only once there is room for all lines, or the lines about losses would fill the reserve.
-    if (this.#lost > 0 && waitingBytes <= waitingBytesMax) {
-      this.#lines += this.#lostLine(this.#lost);
-      this.#lost = 0;
+    // Only below the limit for all lines, or these reports would fill the reserve.
+    if (this.#dropped > 0 && bufferedBytes <= bufferedBytesMax) {
+      this.#lines += this.#formatDropped(this.#dropped);
+      this.#dropped = 0;
     }
     this.#lines += line;
   }
 
-  /** Calls back once all earlier lines are written, or cannot be written any more. */
+  /** Calls back once all earlier lines are written, or writing them has failed. */
   flush(done: (error?: Error) => void = ignore): void {
-    this.#stream.write(this.#take(), (error) => done(error ?? undefined));
+    this.#stream.write(this.#takeLines(), (error) => done(error ?? undefined));
   }
 
   #send(): void {
-    this.#stream.write(this.#take());
+    this.#stream.write(this.#takeLines());
   }
 
-  #take(): string {
+  #takeLines(): string {
     const lines = this.#lines;
     this.#lines = "";
     return lines;

@@ -4,14 +4,14 @@ import type { LogErrorCode } from "./error-code.ts";
 import { LineOutput } from "./line-output.ts";
 import { toTerminalLine } from "./terminal-lines.ts";
 
-/** The values of `LOG_LEVEL`, from none to all. */
+/** The values of `LOG_LEVEL`, from least to most verbose. */
 export const logLevels = ["silent", "fatal", "error", "warn", "info", "debug", "trace"] as const;
 
 /** One of {@link logLevels}. */
 export type LogLevel = (typeof logLevels)[number];
 
 /**
- * A structured log: JSON lines with a level, a time and fields. It is the part of pino's interface that is used here.
+ * A structured log of JSON lines with a level, a time and fields: the part of pino's interface that is used here.
  */
 export type Log = Pick<Logger, Exclude<LogLevel, "silent"> | "isLevelEnabled">;
 
@@ -30,16 +30,16 @@ function nothing(): void {}
 
 const require = createRequire(import.meta.filename);
 
-/** The depth to which the causes of an error are logged: enough for a driver's error within a store's. */
+/** The most nested causes of an error that are logged. */
 const causeDepthMax = 5;
 
 /**
- * Opens a log: one JSON object per line, times as RFC 3339 in UTC, levels by name. On a terminal the lines are for a
- * person, in columns, and in colour unless `NO_COLOR` is set.
+ * Opens a log: one JSON object per line, with RFC 3339 times in UTC and levels by name. On a terminal, lines are
+ * human-readable, in columns, and coloured unless `NO_COLOR` is set.
  *
- * Writing never holds up a call, and the lines that wait for a reader are bounded: see {@link LineOutput}.
+ * Writing never blocks a call, and the buffer is bounded: see {@link LineOutput}.
  *
- * @param destination - default standard error, which leaves standard output to the results of commands
+ * @param destination - default standard error, because standard output is for the results of commands
  */
 export function openLog(level: LogLevel, destination: DestinationStream = standardError.destinations.lines): Logger {
   return loadPino().pino(
@@ -54,7 +54,7 @@ export function openLog(level: LogLevel, destination: DestinationStream = standa
   );
 }
 
-/** Loads pino with the first log: it takes 8 ms, which a server without a log need not pay. */
+/** Loads pino with the first log: loading takes 8 ms, which a server without a log should not pay. */
 function loadPino(): typeof import("pino") {
   try {
     return require("pino");
@@ -64,7 +64,7 @@ function loadPino(): typeof import("pino") {
   }
 }
 
-/** Opens a log like {@link openLog} whose lines are kept when the lines of others are dropped. */
+/** Opens a log like {@link openLog} whose lines are still written when those of other logs are dropped. */
 export function openReserveLog(
   level: LogLevel,
   destination: DestinationStream = standardError.destinations.reserve,
@@ -72,19 +72,19 @@ export function openReserveLog(
   return openLog(level, destination);
 }
 
-/** The two ways into one output. */
+/** The two writers of one output. */
 interface LogDestinations {
   readonly lines: DestinationStream;
-  /** For lines that are kept when the others are dropped. */
+  /** For lines that are still written when the others are dropped. */
   readonly reserve: DestinationStream;
 }
 
-/** The output to standard error: one per process, because its listeners are never removed. Opened by the first log. */
+/** The output to standard error, opened by the first log: one per process, because its listeners are never removed. */
 class StandardError {
   #destinations: LogDestinations | undefined;
 
   get destinations(): LogDestinations {
-    return (this.#destinations ??= openDestinations(new LineOutput(process.stderr, lostLine)));
+    return (this.#destinations ??= openDestinations(new LineOutput(process.stderr, formatDropped)));
   }
 }
 
@@ -93,16 +93,16 @@ const standardError = new StandardError();
 function openDestinations(output: LineOutput): LogDestinations {
   const { stderr } = process;
   if (!stderr.isTTY) return { lines: output, reserve: output.reserve };
-  // `hasColors` heeds NO_COLOR, and the abilities of the terminal.
+  // `hasColors` respects NO_COLOR and the capabilities of the terminal.
   const colour = stderr.hasColors();
-  const forPeople = (to: DestinationStream): DestinationStream => ({
-    write: (json) => to.write(toTerminalLine(json, colour)),
+  const humanReadable = (target: DestinationStream): DestinationStream => ({
+    write: (json) => target.write(toTerminalLine(json, colour)),
   });
   const flush = output.flush.bind(output);
-  return { lines: Object.assign(forPeople(output), { flush }), reserve: forPeople(output.reserve) };
+  return { lines: Object.assign(humanReadable(output), { flush }), reserve: humanReadable(output.reserve) };
 }
 
-function lostLine(lost: number): string {
+function formatDropped(lost: number): string {
   const errorCode: LogErrorCode = "ERR_LOG_LINES_LOST";
   const msg = "log lines dropped: they were not read fast enough";
   return `${JSON.stringify({ level: "error", time: new Date().toISOString(), errorCode, lost, msg })}\n`;
@@ -115,7 +115,7 @@ interface ErrorDescription {
   readonly cause?: ErrorDescription;
 }
 
-// Only the standard properties of errors. Others may contain the request, and with it a credential.
+// Only the standard properties of errors: others may contain the request, including a credential.
 function describeError(reason: unknown, depth: number = 0): ErrorDescription {
   if (!(reason instanceof Error)) return { type: typeof reason, message: String(reason) };
   return {

@@ -2,19 +2,19 @@ import type { Readiness } from "@plantstore/gateway/health";
 import type { LogErrorCode } from "./error-code.ts";
 import type { Log } from "./log.ts";
 
-/** Milliseconds between two looks: less than the second that any problem of a store lasts, so that none is missed. */
-const lookIntervalMs = 750;
+/** Milliseconds between two checks: any problem of a store lasts at least a second, so that none is missed. */
+const checkIntervalMs = 750;
 
 /**
- * Logs every change of readiness: a line with the cause when a part of the server cannot serve any more, and one with
- * the duration when it can again. Both are warnings, so that no log has one without the other.
+ * Logs every change of readiness: a line with the cause when a part of the server becomes unready, and one with the
+ * duration when it is ready again. Both are warnings, so that no log level shows only one of them.
  *
- * @returns the function that stops it
+ * @returns a function that stops logging
  */
 export function logReadiness(readiness: Readiness, log: Pick<Log, "warn">): () => void {
   const failing = new Map<string, { readonly problem: string; readonly sinceMs: number }>();
 
-  const look = (): void => {
+  const check = (): void => {
     const problems = readiness.problems();
     for (const [part, problem] of problems) {
       if (failing.has(part)) continue;
@@ -29,6 +29,6 @@ export function logReadiness(readiness: Readiness, log: Pick<Log, "warn">): () =
     }
   };
 
-  const timer = setInterval(look, lookIntervalMs).unref();
+  const timer = setInterval(check, checkIntervalMs).unref();
   return () => clearInterval(timer);
 }

@@ -2,27 +2,27 @@ import { randomBytes } from "node:crypto";
 import { type ContextKey, type ContextValues, createContextKey } from "@connectrpc/connect";
 import type { AdmitRequest } from "@plantstore/gateway";
 
-/** The key of the request id in the context values of a call, once it was taken or {@link requestIdOf} has created it. */
+/** The context key of the request id, once it was accepted or {@link requestIdOf} has created it. */
 export const requestIdKey: ContextKey<string | undefined> = createContextKey<string | undefined>(undefined);
 
-/** Whether the answer to a call carries its request id already. */
-const answeredKey: ContextKey<boolean> = createContextKey<boolean>(false);
+/** Whether the request id was added to the response. */
+const addedKey: ContextKey<boolean> = createContextKey<boolean>(false);
 
-/** The field that carries request ids in both directions. */
+/** The field of request ids in requests and responses. */
 const fieldName = "x-request-id";
 
-/** The longest request id that a client may send, in characters: twice a SHA-256 in hex, longer than any in use. */
+/** The longest request id of a client, in characters: twice a SHA-256 in hex, longer than any common format. */
 const requestIdLengthMax = 128;
 
-// The characters of UUIDs, ULIDs, base64, trace ids and the ids of common proxies. None of them has to be escaped in a
-// log line, in a shell or in SQL.
+// The characters of UUIDs, ULIDs, base64, trace ids and the ids of common proxies. None needs escaping in a log line, a
+// shell or SQL.
 const requestIdAlphabet = /^[A-Za-z0-9._~:/+=@-]+$/;
 
 /**
- * Creates ids. 64 random bits identify the process, a counter the call: unique across replicas and restarts, and far
- * cheaper than random bytes for every call.
+ * Creates ids: 64 random bits identify the process, and a counter the call. They are unique across replicas and restarts,
+ * and far cheaper than random bytes for every call.
  */
-class CallCounter {
+class RequestIdGenerator {
   readonly #prefix = `${randomBytes(8).toString("hex")}-`;
   #last = 0;
 
@@ -32,57 +32,57 @@ class CallCounter {
   }
 }
 
-const calls = new CallCounter();
+const generator = new RequestIdGenerator();
 
 /**
- * Returns the id that ties a request to its log lines and its deletion record.
+ * Returns the id of a request, which is in its log lines and its deletion record.
  *
- * It is created on first use, unless the client has sent one, and then stays with the context values of the request. It
+ * It is created on first use, unless the client has sent one, and stored in the context values of the request. Its form
  * is `<16 hex digits>-<counter in base 36>`.
  */
 export function requestIdOf(contextValues: ContextValues): string {
   const known = contextValues.get(requestIdKey);
   if (known !== undefined) return known;
-  const requestId = calls.next();
+  const requestId = generator.next();
   contextValues.set(requestIdKey, requestId);
   return requestId;
 }
 
-/** Which answers carry their request id: all, or those to requests that sent one, all errors, and all streams. */
-export type RequestIdAnswers = "always" | "asked";
+/** The responses with a request id: all, or only errors, streams and responses to requests that have sent one. */
+export type RequestIdResponses = "always" | "asked";
 
-/** The hooks that deal with the ids of requests. */
+/** Gateway hooks for request ids. */
 export interface RequestIds {
-  /** The name of the field that carries ids, for the list of those that pages may read. */
+  /** The name of the response field, for `Access-Control-Expose-Headers`. */
   readonly fieldName: string;
   /**
-   * Takes the id that a client has sent, or creates one; a malformed id counts as not sent. Streams always carry the id
-   * in the header of their answer, because they may fail after it is sent.
+   * Accepts the id that a client has sent, or creates one; a malformed id is ignored. The response header of a stream
+   * always contains the id, because the stream may fail after the header is sent.
    */
   readonly onRequest: (request: AdmitRequest) => void;
-  /** Adds the id to the answer to a request that has failed. */
+  /** Adds the id to the response of a failed request. */
   readonly onError: (request: AdmitRequest) => void;
 }
 
-/** Creates the hooks that take or create the id of each request, and send it in the answers that should carry it. */
-export function createRequestIds(answers: RequestIdAnswers): RequestIds {
+/** Creates hooks that accept or create the id of each request, and add it to the given responses. */
+export function createRequestIds(responses: RequestIdResponses): RequestIds {
   return {
     fieldName: "X-Request-Id",
     onRequest: (request) => {
       const sent = request.xRequestId;
-      const isTaken = sent !== null && sent.length <= requestIdLengthMax && requestIdAlphabet.test(sent);
-      if (isTaken) request.contextValues.set(requestIdKey, sent);
+      const isAccepted = sent !== null && sent.length <= requestIdLengthMax && requestIdAlphabet.test(sent);
+      if (isAccepted) request.contextValues.set(requestIdKey, sent);
       else requestIdOf(request.contextValues);
-      // Not to every unary call: one more header field costs a microsecond, and few clients use it.
-      if (isTaken || answers === "always" || request.stream) addToAnswer(request);
+      // Not for every unary call: another header field costs a microsecond, and few clients use it.
+      if (isAccepted || responses === "always" || request.stream) addToResponse(request);
     },
-    onError: addToAnswer,
+    onError: addToResponse,
   };
 }
 
-function addToAnswer(request: AdmitRequest): void {
+function addToResponse(request: AdmitRequest): void {
   const { contextValues } = request;
-  if (contextValues.get(answeredKey)) return;
-  contextValues.set(answeredKey, true);
+  if (contextValues.get(addedKey)) return;
+  contextValues.set(addedKey, true);
   request.addToAnswer(fieldName, requestIdOf(contextValues));
 }

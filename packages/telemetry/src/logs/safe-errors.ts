@@ -8,32 +8,32 @@ import { requestIdOf } from "./request-id.ts";
 
 /** Options of {@link createSafeErrors}. */
 export interface SafeErrorsOptions {
-  /** The log of faults, with the stack and the request id. */
+  /** The log of faults, with their stack and request id. */
   readonly log: Log;
 }
 
-/** The call that has failed: the context of its handler, or what an interceptor knows of it. */
+/** A failed call: the context of its handler, or the equivalent properties in an interceptor. */
 export type FailedCall = Pick<HandlerContext, "service" | "method" | "signal" | "values">;
 
 /**
- * Returns the error to respond with for what a handler or an interceptor has thrown: the `toError` of a gateway, and
- * what an interceptor throws instead.
+ * Converts what a handler or an interceptor has thrown to the error of the response. Use it as the `toError` of a gateway,
+ * or in an interceptor that throws the result.
  */
 export type SafeErrors = (thrown: unknown, call: FailedCall) => ConnectError;
 
 /**
- * Creates a {@link SafeErrors}, which makes every error safe to show and logs each fault once.
+ * Creates a {@link SafeErrors}, which makes every error safe to send and logs each fault once.
  *
- * Intended errors, which are `ConnectError`s with a code that is not a fault, pass unchanged, and so do errors that it
- * has returned before. A cancelled call gets the reason of its signal, whatever error the handler made of it. Everything
- * else becomes `Internal` with a fixed message; the cause is only logged, under the request id.
+ * A `ConnectError` whose code is not that of a fault is returned unchanged, and so is an error that it has returned
+ * before. A cancelled call gets the reason of its signal, whatever the handler has thrown. Everything else becomes
+ * `Internal` with a fixed message; the cause is only logged, with the request id.
  *
- * @throws TypeError for options that do not exist
+ * @throws TypeError for unknown options
  */
 export function createSafeErrors(options: SafeErrorsOptions): SafeErrors {
   refuseUnknownOptions(options, { log: required }, "createSafeErrors");
   const { log } = options;
-  // An interceptor and the `toError` of the gateway see the same error in turn.
+  // An interceptor and the gateway's `toError` both get the same error.
   const reported = new WeakSet<ConnectError>();
   return (thrown, call) => {
     if (thrown instanceof ConnectError && (!isFault(thrown) || reported.has(thrown))) return thrown;

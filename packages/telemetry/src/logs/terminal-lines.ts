@@ -1,6 +1,6 @@
 import { styleText } from "node:util";
 
-/** A parsed line of the log; only the types of its level, time and text are known. */
+/** A parsed log line; only the types of level, time and msg are known. */
 interface LogRecord extends Readonly<Record<string, unknown>> {
   readonly level: string;
   readonly time: string;
@@ -18,17 +18,17 @@ const levelStyles: Readonly<Record<string, Style>> = {
   trace: "gray",
 };
 
-// The lengths of the longest level, of the longest of the frequent codes, and of a duration.
+// The widths of the longest level, the longest frequent code, and a duration.
 const levelWidth = 5;
 const codeWidth = 16;
 const durationWidth = 9;
 
 /**
- * Returns a line of the log, which is one JSON object, in columns for a person: time of day, level and text. A call has
- * its status, code, duration and target in columns of their own; all other fields follow as `name=value`, the stack of
- * an error on lines of its own.
+ * Formats a JSON log line in columns for a terminal: time of day, level and message. The line of a call also has columns
+ * for its status, code, duration and target. All other fields follow as `name=value`, and the stack of an error on
+ * separate lines.
  *
- * No text of a client can move the cursor or colour the screen: control characters are escaped.
+ * Control characters are escaped, so that no client can move the cursor or colour the screen.
  */
 export function toTerminalLine(json: string, colour: boolean): string {
   const record: LogRecord = JSON.parse(json);
@@ -40,7 +40,7 @@ export function toTerminalLine(json: string, colour: boolean): string {
   const columns = [
     paint("gray", time.slice("2026-01-31T".length, -1)),
     paint(levelStyles[level] ?? "bold", level.padEnd(levelWidth)),
-    printable(text),
+    escapeControls(text),
     paint("gray", named.join(" ")),
   ];
   return `${columns.join(" ").trimEnd()}\n${paint("gray", stackOf(err))}`;
@@ -59,18 +59,18 @@ function describeCall(fields: Readonly<Record<string, unknown>>): { text: string
 
 function toText(value: unknown): string {
   const text = typeof value === "string" ? value : JSON.stringify(value);
-  return printable(/[\s"=]/.test(text) && typeof value === "string" ? JSON.stringify(text) : text);
+  return escapeControls(/[\s"=]/.test(text) && typeof value === "string" ? JSON.stringify(text) : text);
 }
 
 function stackOf(err: unknown, prefix: string = ""): string {
   if (typeof err !== "object" || err === null) return "";
   const { stack, type, message, cause }: { stack?: string; type?: string; message?: string; cause?: unknown } = err;
-  const lines = (stack ?? `${type}: ${message}`).split("\n").map((line) => `  ${printable(line)}\n`);
+  const lines = (stack ?? `${type}: ${message}`).split("\n").map((line) => `  ${escapeControls(line)}\n`);
   return `${prefix}${lines.join("")}${stackOf(cause, "  caused by\n")}`;
 }
 
-// Control characters, and those that change the direction of a line.
-function printable(text: string): string {
+// Escapes control characters, line separators and characters that change the text direction.
+function escapeControls(text: string): string {
   return text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (character) => {
     return `\\u${(character.codePointAt(0) ?? 0).toString(16).padStart(4, "0")}`;
   });

@@ -14,7 +14,7 @@ export interface MeasuredReadiness {
   obstacles(): readonly string[];
 }
 
-/** Adds metrics of a gateway's port: connections, requests, bytes that clients do not take, and violations of HTTP. */
+/** Adds metrics of a gateway: connections, requests, buffered response bytes, and HTTP errors of clients. */
 export function measureGateway(metrics: Metrics, gateway: MeasuredGateway): void {
   metrics.gauge({ name: "gateway.connections", unit: "{connection}", description: "Open connections" }, () =>
     byVersion(gateway.load.connections),
@@ -55,9 +55,9 @@ function http2Errors(scope: string, counts: ReadonlyMap<string, number>): readon
 
 /** An upstream that is measured. */
 export interface MeasuredUpstream {
-  /** The label `upstream` of its metrics: different for each. */
+  /** The label `upstream` of its metrics, unique per upstream. */
   readonly name: string;
-  /** As of `@plantstore/proxy/client`. */
+  /** An upstream of `@plantstore/proxy/client`. */
   readonly upstream: {
     readonly load: {
       readonly connections: number;
@@ -68,7 +68,7 @@ export interface MeasuredUpstream {
   };
 }
 
-/** Adds metrics of the upstreams of a proxy: connections, calls, those that wait, and those that were refused. */
+/** Adds metrics of the upstreams of a proxy: connections, and active, queued and rejected calls. */
 export function measureUpstreams(metrics: Metrics, upstreams: readonly MeasuredUpstream[]): void {
   const gauges = [
     ["connections", "{connection}", "Open connections to upstreams", "connections"],
@@ -96,41 +96,41 @@ export function measureUpstreams(metrics: Metrics, upstreams: readonly MeasuredU
   );
 }
 
-/** How the last reload of something went. */
+/** The outcome of the last reload. */
 interface MeasuredReload {
-  /** Why what was in use before still is; `undefined` after a success. */
+  /** Why the previous content is still in use; `undefined` after a success. */
   readonly problem: string | undefined;
-  /** When a reload last succeeded, in ms since 1970; `undefined` if none has. */
+  /** Unix time of the last successful reload, in ms; `undefined` if there was none. */
   readonly lastSuccessMs: number | undefined;
 }
 
 /** A proxy whose reloads are measured, as `createProxy` of `@plantstore/proxy` returns it. */
 export interface MeasuredProxy {
-  /** How the descriptors of each upstream were read the last time. */
+  /** The outcome of the last reload of each upstream's descriptors. */
   readonly descriptorReloads: readonly MeasuredReload[];
 }
 
-/** A file that is read again, or several that belong together, such as a certificate and its key. */
+/** A watched file, or several that belong together, such as a certificate and its key. */
 export interface MeasuredFile extends MeasuredReload {
   /** The label `file_path` of its metrics. */
   readonly path: string;
 }
 
 /**
- * Adds gauges that say whether the descriptors of each upstream were read and used the last time, and when they last were.
+ * Adds gauges for whether the last reload of each upstream's descriptors succeeded, and for the time of the last success.
  *
  * @param upstreams - the label `upstream` of each upstream, in the order of the proxy
  */
 export function measureDescriptors(metrics: Metrics, upstreams: readonly string[], proxy: MeasuredProxy): void {
   const reloads = () =>
-    upstreams.flatMap((upstream, at) => {
-      const reload = proxy.descriptorReloads[at];
+    upstreams.flatMap((upstream, index) => {
+      const reload = proxy.descriptorReloads[index];
       return reload === undefined ? [] : [{ attributes: { upstream }, reload }];
     });
   addReloadGauges(metrics, "gateway.descriptors.reload", "the descriptors of an upstream", reloads);
 }
 
-/** Adds gauges that say whether files were read and used the last time, and when they last were. */
+/** Adds gauges for whether the last reload of each file succeeded, and for the time of the last success. */
 export function measureFiles(metrics: Metrics, files: readonly MeasuredFile[]): void {
   const reloads = () => files.map((file) => ({ attributes: { "file.path": file.path }, reload: file }));
   addReloadGauges(metrics, "gateway.file.reload", "a file", reloads);
@@ -159,7 +159,7 @@ function addReloadGauges(
   );
 }
 
-/** Adds gauges that say whether the server is ready, and whether it drains. */
+/** Adds gauges for whether the server is ready, and whether it is draining. */
 export function measureReadiness(metrics: Metrics, readiness: MeasuredReadiness): void {
   metrics.gauge({ name: "gateway.ready", unit: "", description: "1 while the server is ready, else 0" }, () =>
     single(readiness.obstacles().length === 0 ? 1 : 0),

@@ -1,6 +1,6 @@
 /**
- * What happens in the server, and how long does it take? Metrics by the semantic conventions of OpenTelemetry, and the
- * endpoint `/metrics` for Prometheus, for any service: the entry `@plantstore/telemetry/metrics`.
+ * The entry `@plantstore/telemetry/metrics`: metrics by the semantic conventions of OpenTelemetry, and the endpoint
+ * `/metrics` for Prometheus.
  */
 export {
   type MeasuredFile,

@@ -1,6 +1,6 @@
 import type { Attributes, MetricDescription } from "../conventions/index.ts";
 
-/** A metric and its series at one moment. Plain data, so that a process can send it to another. */
+/** A snapshot of a metric and its series. Plain data, so that a process can send it to another. */
 export type MetricFamily = MetricDescription &
   (
     | { readonly kind: "counter" | "gauge"; readonly points: readonly NumberPoint[] }
@@ -16,7 +16,7 @@ export interface NumberPoint {
 /** One series of a histogram. */
 export interface HistogramPoint {
   readonly attributes: Attributes;
-  /** How many values fell into each bucket: up to each of the bounds, then above the last. */
+  /** The number of values in each bucket: one per bound, and one above the last bound. */
   readonly counts: readonly number[];
   readonly sum: number;
 }

@@ -1,14 +1,14 @@
 import type { Endpoint } from "@plantstore/gateway/internal/serve";
 import { readAccept } from "@plantstore/gateway/internal/protocols";
 import type { MetricFamily } from "./metric-family.ts";
-import { type PrometheusForm, prometheusTypes, writePrometheus } from "./prometheus-text.ts";
+import { type PrometheusFormat, prometheusTypes, formatPrometheus } from "./prometheus-text.ts";
 
 /**
- * Creates the endpoint `/metrics`, in the form that `Accept` asks for: OpenMetrics, or Prometheus' own.
+ * Creates the endpoint `/metrics`, in the format that `Accept` prefers: OpenMetrics or the Prometheus text format.
  *
- * It is open to everyone who reaches it: serve it on an address of its own that clients of the service cannot reach.
+ * It requires no authentication: serve it on a separate address that clients of the service cannot reach.
  *
- * @param collect - returns the metrics as they are now; called for each request
+ * @param collect - returns the current metrics; called for each request
  */
 export function createMetricsEndpoint(
   collect: () => readonly MetricFamily[] | Promise<readonly MetricFamily[]>,
@@ -17,15 +17,15 @@ export function createMetricsEndpoint(
     path: "/metrics",
     open: true,
     answer: async ({ header }) => {
-      const form = preferredForm(header.get("accept"));
-      const body = writePrometheus(await collect(), form);
-      return { httpStatus: 200, header: { "content-type": prometheusTypes[form], "cache-control": "no-store" }, body };
+      const format = preferredFormat(header.get("accept"));
+      const body = formatPrometheus(await collect(), format);
+      return { httpStatus: 200, header: { "content-type": prometheusTypes[format], "cache-control": "no-store" }, body };
     },
   };
 }
 
-/** Returns Prometheus' own form unless `Accept` names and prefers OpenMetrics 1.0 (RFC 9110 §12.5.1). */
-function preferredForm(accept: string | null): PrometheusForm {
+/** Returns the Prometheus text format unless `Accept` prefers OpenMetrics 1.0 (RFC 9110 §12.5.1). */
+function preferredFormat(accept: string | null): PrometheusFormat {
   const quality = { prometheus: 0, openmetrics: 0 };
   for (const { name, parameters, weight } of readAccept(accept ?? "")) {
     const version = parameters.find((parameter) => parameter.startsWith("version=")) ?? openMetricsVersion;

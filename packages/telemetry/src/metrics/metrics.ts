@@ -3,46 +3,46 @@ import type { HistogramPoint, MetricFamily, NumberPoint } from "./metric-family.
 import { CounterSeries, HistogramSeries, SeriesTable } from "./series.ts";
 
 /**
- * The metrics of a process: counters and histograms that are fed as things happen, and values read at each export.
+ * The metrics of a process: counters and histograms that code records to, and gauges that are read at each export.
  *
- * Names, units and attributes are those of OpenTelemetry; each form of export derives its own from them.
+ * Names, units and attributes are those of OpenTelemetry; each export format derives its own from them.
  */
 export class Metrics implements Instruments {
   readonly #collectors: (() => MetricFamily)[] = [];
 
   /** Creates a counter. */
-  counter(about: MetricDescription): SeriesTable<CounterSeries, NumberPoint> {
+  counter(metric: MetricDescription): SeriesTable<CounterSeries, NumberPoint> {
     const table = new SeriesTable<CounterSeries, NumberPoint>((attributes) => new CounterSeries(attributes));
-    this.#collectors.push(() => ({ ...about, kind: "counter", points: table.points() }));
+    this.#collectors.push(() => ({ ...metric, kind: "counter", points: table.points() }));
     return table;
   }
 
-  /** Creates a histogram. @param bounds - the upper bounds of its buckets, ascending; one more bucket has no bound */
-  histogram(about: MetricDescription, bounds: readonly number[]): SeriesTable<HistogramSeries, HistogramPoint> {
+  /** Creates a histogram. @param bounds - the upper bounds of the buckets, ascending, without the last, unbounded bucket */
+  histogram(metric: MetricDescription, bounds: readonly number[]): SeriesTable<HistogramSeries, HistogramPoint> {
     const table = new SeriesTable<HistogramSeries, HistogramPoint>(
       (attributes) => new HistogramSeries(attributes, bounds),
     );
-    this.#collectors.push(() => ({ ...about, kind: "histogram", bounds, points: table.points() }));
+    this.#collectors.push(() => ({ ...metric, kind: "histogram", bounds, points: table.points() }));
     return table;
   }
 
-  /** Adds a gauge. @param read - returns its series; called at each export, so it must be cheap and must not throw */
-  gauge(about: MetricDescription, read: () => readonly NumberPoint[]): void {
-    this.#collectors.push(() => ({ ...about, kind: "gauge", points: read() }));
+  /** Adds a gauge. @param read - returns its series; called at each export, so it must be fast and must not throw */
+  gauge(metric: MetricDescription, read: () => readonly NumberPoint[]): void {
+    this.#collectors.push(() => ({ ...metric, kind: "gauge", points: read() }));
   }
 
-  /** Adds a counter that something else counts. @param read - as for a gauge */
-  observedCounter(about: MetricDescription, read: () => readonly NumberPoint[]): void {
-    this.#collectors.push(() => ({ ...about, kind: "counter", points: read() }));
+  /** Adds a counter whose value is counted elsewhere. @param read - as for a gauge */
+  observedCounter(metric: MetricDescription, read: () => readonly NumberPoint[]): void {
+    this.#collectors.push(() => ({ ...metric, kind: "counter", points: read() }));
   }
 
-  /** Returns everything as it is now. */
+  /** Returns a snapshot of all metrics. */
   collect(): MetricFamily[] {
     return this.#collectors.map((collect) => collect());
   }
 }
 
-/** Returns the one series of a gauge without attributes. */
+/** Returns a single point without attributes. */
 export function single(value: number): readonly NumberPoint[] {
   return [{ attributes: {}, value }];
 }

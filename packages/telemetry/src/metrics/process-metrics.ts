@@ -3,17 +3,17 @@ import { getHeapSpaceStatistics } from "node:v8";
 import { type Metrics, single } from "./metrics.ts";
 
 /**
- * Milliseconds whose delays of the event loop are reported together: longer than a garbage collection, shorter than
- * what an operator calls "now".
+ * The window of the reported event loop delays, in milliseconds: longer than a garbage collection, short enough to show
+ * the current state.
  */
 const delayWindowMs = 10_000;
 
-/** Milliseconds between two looks at the event loop; node's own default, which costs next to nothing. */
+/** The sampling interval of the event loop delay, in milliseconds: node's default, whose cost is negligible. */
 const delayResolutionMs = 10;
 
 /**
  * Adds metrics of the process: CPU time, memory, garbage collections, and the delays of its event loop, by the names of
- * OpenTelemetry's conventions for node and V8. Dispose of the result to stop.
+ * OpenTelemetry's conventions for node and V8. Dispose of the result to stop measuring.
  */
 export function measureProcess(metrics: Metrics): Disposable {
   metrics.observedCounter({ name: "process.cpu.time", unit: "s", description: "CPU time of all threads" }, () => {
@@ -61,10 +61,10 @@ function measureHeap(metrics: Metrics): void {
 
 type HeapSpace = ReturnType<typeof getHeapSpaceStatistics>[number];
 
-/** The bounds of V8's collections, in seconds: those of the semantic conventions, and one for those that are short. */
+/** The histogram bounds of V8's collections, in seconds: those of the semantic conventions, and a lower one. */
 const collectionBounds: readonly number[] = [0.001, 0.01, 0.1, 1, 10];
 
-/** The kinds of collections by the numbers that node gives them. */
+/** The `v8js.gc.type` of each kind of collection in node. */
 const collectionTypes: ReadonlyMap<unknown, string> = new Map([
   [constants.NODE_PERFORMANCE_GC_MAJOR, "major"],
   [constants.NODE_PERFORMANCE_GC_MINOR, "minor"],
@@ -87,12 +87,12 @@ function measureCollections(metrics: Metrics): Disposable {
   return { [Symbol.dispose]: () => observer.disconnect() };
 }
 
-/** How late the event loop was, in seconds. */
+/** The delays of the event loop, in seconds. */
 type EventLoopDelays = Readonly<Record<"p50" | "p99" | "max", number>>;
 
-/** Returns the delays in a histogram of the nanoseconds between two looks at the event loop. */
+/** Returns the delays from a histogram of the nanoseconds between two samples. */
 export function readDelays(histogram: Pick<Histogram, "percentile" | "max">): EventLoopDelays {
-  // When the event loop is idle, that is the resolution.
+  // In an idle event loop, the time between two samples is the resolution.
   const delayS = (ns: number): number => Math.max(0, ns / 1e9 - delayResolutionMs / 1_000);
   return { p50: delayS(histogram.percentile(50)), p99: delayS(histogram.percentile(99)), max: delayS(histogram.max) };
 }
@@ -101,11 +101,11 @@ function measureDelay(metrics: Metrics): Disposable {
   const histogram = monitorEventLoopDelay({ resolution: delayResolutionMs });
   histogram.enable();
   let latest: EventLoopDelays = { p50: 0, p99: 0, max: 0 };
-  const look = (): void => {
+  const update = (): void => {
     latest = readDelays(histogram);
     histogram.reset();
   };
-  const timer = setInterval(look, delayWindowMs).unref();
+  const timer = setInterval(update, delayWindowMs).unref();
   for (const name of ["p50", "p99", "max"] as const) {
     metrics.gauge(
       {

@@ -1,28 +1,28 @@
 import type { Attributes } from "../conventions/index.ts";
 import type { HistogramPoint, MetricFamily } from "./metric-family.ts";
 
-/** A text form of metrics that Prometheus reads. */
-export type PrometheusForm = "prometheus" | "openmetrics";
+/** A text format of metrics for Prometheus. */
+export type PrometheusFormat = "prometheus" | "openmetrics";
 
-/** The media type of each form. */
-export const prometheusTypes: Readonly<Record<PrometheusForm, string>> = {
+/** The media type of each format. */
+export const prometheusTypes: Readonly<Record<PrometheusFormat, string>> = {
   prometheus: "text/plain; version=0.0.4; charset=utf-8",
   openmetrics: "application/openmetrics-text; version=1.0.0; charset=utf-8",
 };
 
 /**
- * Writes metrics as text: in Prometheus' own form, or in that of OpenMetrics 1.0, which describes counters by another
- * name and has a last line.
+ * Formats metrics in the Prometheus text format, or in OpenMetrics 1.0, in which the family of a counter has no `_total`
+ * and the last line is `# EOF`.
  *
- * Names follow OpenTelemetry's rules for Prometheus: dots become underscores, the unit is spelled out at the end, and
- * counters end with `_total`.
+ * Names follow OpenTelemetry's rules for Prometheus: dots become underscores, the unit is appended, and counters end in
+ * `_total`.
  */
-export function writePrometheus(families: readonly MetricFamily[], form: PrometheusForm): string {
-  const lines = families.flatMap((family) => linesOf(family, form));
-  return [...lines, ...(form === "openmetrics" ? ["# EOF"] : []), ""].join("\n");
+export function formatPrometheus(families: readonly MetricFamily[], format: PrometheusFormat): string {
+  const lines = families.flatMap((family) => linesOf(family, format));
+  return [...lines, ...(format === "openmetrics" ? ["# EOF"] : []), ""].join("\n");
 }
 
-/** Returns the name of a metric in Prometheus, such as `rpc_server_call_duration_seconds`, to which samples may add. */
+/** Returns the Prometheus name of a metric, such as `rpc_server_call_duration_seconds`, without suffixes of samples. */
 export function prometheusName({ name, unit, kind }: Pick<MetricFamily, "name" | "unit" | "kind">): string {
   const suffix = unitSuffixes[unit];
   const plain = name.replaceAll(/[^a-zA-Z0-9]/g, "_");
@@ -32,17 +32,17 @@ export function prometheusName({ name, unit, kind }: Pick<MetricFamily, "name" |
 
 const unitSuffixes: Readonly<Record<string, string>> = { s: "_seconds", By: "_bytes", "1": "_ratio" };
 
-function linesOf(family: MetricFamily, form: PrometheusForm): string[] {
+function linesOf(family: MetricFamily, format: PrometheusFormat): string[] {
   const name = prometheusName(family);
   const samples =
     family.kind === "histogram"
       ? family.points.flatMap((point) => histogramLines(name, family.bounds, point))
-      : family.points.map(({ attributes, value }) => `${name}${bracesOf(attributes)} ${value}`);
-  const isOpen = form === "openmetrics";
-  // OpenMetrics describes the family of a counter without the suffix of its samples.
-  const described = isOpen && family.kind === "counter" ? name.slice(0, -"_total".length) : name;
+      : family.points.map(({ attributes, value }) => `${name}${formatLabels(attributes)} ${value}`);
+  const isOpenMetrics = format === "openmetrics";
+  // In OpenMetrics, the family of a counter is named without the suffix of its samples.
+  const described = isOpenMetrics && family.kind === "counter" ? name.slice(0, -"_total".length) : name;
   const suffix = unitSuffixes[family.unit];
-  const unit = isOpen && suffix !== undefined ? [`# UNIT ${described} ${suffix.slice(1)}`] : [];
+  const unit = isOpenMetrics && suffix !== undefined ? [`# UNIT ${described} ${suffix.slice(1)}`] : [];
   return [`# HELP ${described} ${family.description}`, `# TYPE ${described} ${family.kind}`, ...unit, ...samples];
 }
 
@@ -54,18 +54,18 @@ function histogramLines(
   let count = 0;
   const buckets = counts.map((inBucket, bucket) => {
     count += inBucket;
-    return `${name}_bucket${bracesOf({ ...attributes, le: boundText(bounds[bucket]) })} ${count}`;
+    return `${name}_bucket${formatLabels({ ...attributes, le: boundText(bounds[bucket]) })} ${count}`;
   });
-  return [...buckets, `${name}_sum${bracesOf(attributes)} ${sum}`, `${name}_count${bracesOf(attributes)} ${count}`];
+  return [...buckets, `${name}_sum${formatLabels(attributes)} ${sum}`, `${name}_count${formatLabels(attributes)} ${count}`];
 }
 
-// OpenMetrics wants whole bounds with a decimal point, and both forms read it.
+// OpenMetrics requires a decimal point in integer bounds, and both formats accept it.
 function boundText(bound: number | undefined): string {
   if (bound === undefined) return "+Inf";
   return Number.isInteger(bound) ? `${bound}.0` : String(bound);
 }
 
-function bracesOf(attributes: Attributes): string {
+function formatLabels(attributes: Attributes): string {
   const labels = Object.entries(attributes).map(
     ([name, value]) => `${name.replaceAll(/[^a-zA-Z0-9]/g, "_")}="${escapeLabel(String(value))}"`,
   );

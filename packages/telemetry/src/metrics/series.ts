@@ -2,46 +2,46 @@ import type { Attributes } from "../conventions/index.ts";
 import type { HistogramPoint, NumberPoint } from "./metric-family.ts";
 
 /**
- * The most series of a metric. Ours have few attributes of few values each, so a metric that reaches this has an
- * attribute that clients choose.
+ * The most series of a metric. Our metrics have few attributes with few values, so only an attribute that clients can
+ * choose reaches this limit.
  */
 const seriesMax = 1_000;
 
-// The attribute with which OpenTelemetry's SDK marks the series of all values beyond its limit.
+// The attribute with which OpenTelemetry's SDK marks the series of all values above the limit.
 const overflow: Attributes = { "otel.metric.overflow": true };
 
-/** A series that values are added to. */
+/** A series that can be exported. */
 interface Series<Point> {
   toPoint(): Point;
 }
 
-/** The series of a metric. Code that records keeps its series, because finding one by its attributes is expensive. */
+/** The series of a metric. Callers keep the series that they record to, because the lookup is expensive. */
 export class SeriesTable<One extends Series<Point>, Point> {
   readonly #byAttributes = new Map<string, One>();
-  readonly #open: (attributes: Attributes) => One;
+  readonly #create: (attributes: Attributes) => One;
 
-  constructor(open: (attributes: Attributes) => One) {
-    this.#open = open;
+  constructor(create: (attributes: Attributes) => One) {
+    this.#create = create;
   }
 
-  /** Returns the series with these attributes; beyond {@link seriesMax} series, the one that all others share. */
+  /** Returns the series with these attributes; above {@link seriesMax} series, the shared overflow series. */
   with(attributes: Attributes): One {
     const key = JSON.stringify(attributes);
     const known = this.#byAttributes.get(key);
     if (known !== undefined) return known;
     if (this.#byAttributes.size >= seriesMax && attributes !== overflow) return this.with(overflow);
-    const series = this.#open(attributes);
+    const series = this.#create(attributes);
     this.#byAttributes.set(key, series);
     return series;
   }
 
-  /** Returns what each series holds now. */
+  /** Returns a snapshot of each series. */
   points(): Point[] {
     return [...this.#byAttributes.values()].map((series) => series.toPoint());
   }
 }
 
-/** A count that only grows. */
+/** A monotonic counter. */
 export class CounterSeries implements Series<NumberPoint> {
   readonly #attributes: Attributes;
   #value = 0;
@@ -59,7 +59,7 @@ export class CounterSeries implements Series<NumberPoint> {
   }
 }
 
-/** The number of values in each bucket, and their sum. */
+/** A histogram: the number of values in each bucket, and their sum. */
 export class HistogramSeries implements Series<HistogramPoint> {
   readonly #attributes: Attributes;
   readonly #bounds: readonly number[];
@@ -72,7 +72,7 @@ export class HistogramSeries implements Series<HistogramPoint> {
     this.#counts = new Float64Array(bounds.length + 1);
   }
 
-  /** Adds a value to the first bucket whose bound is not below it. */
+  /** Adds a value to the first bucket whose bound is at least the value. */
   record(value: number): void {
     const bounds = this.#bounds;
     let bucket = 0;

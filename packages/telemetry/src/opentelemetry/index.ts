@@ -1,8 +1,6 @@
 /**
- * How does OpenTelemetry see the requests? Spans and metrics by its API, `@opentelemetry/api`, for whichever SDK is
- * registered: the entry `@plantstore/telemetry/opentelemetry`.
- *
- * It knows the hooks of the gateway, and nothing of its inside.
+ * The entry `@plantstore/telemetry/opentelemetry`: spans and metrics of requests through `@opentelemetry/api`, for any
+ * SDK that is registered. It uses only the hooks of the gateway.
  */
 export { createTracing, type SharedWork, type Tracing, type TracingOptions } from "./tracing.ts";
 export { type TraceIds, traceIdsOf } from "./request-context.ts";

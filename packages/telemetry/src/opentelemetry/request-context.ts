@@ -1,39 +1,39 @@
 import { context, type Context, isSpanContextValid, propagation, type Span, trace } from "@opentelemetry/api";
 import { type ContextKey, type ContextValues, createContextKey } from "@connectrpc/connect";
 
-/** The trace of a request, and its span in it, in hexadecimal. */
+/** The trace id and span id of a request, in hexadecimal. */
 export interface TraceIds {
   readonly traceId: string;
   readonly spanId: string;
 }
 
-/** The key under which the context values of a request hold its OpenTelemetry context. */
+/** The context key of a request's OpenTelemetry context. */
 export const contextKey: ContextKey<Context | undefined> = createContextKey<Context | undefined>(undefined);
 
-/** Returns the trace of a request; `undefined` if it is in none. */
+/** Returns the trace ids of a request; `undefined` if it belongs to no trace. */
 export function traceIdsOf(contextValues: ContextValues): TraceIds | undefined {
   const ids = spanOf(contextValues)?.spanContext();
   return ids !== undefined && isSpanContextValid(ids) ? { traceId: ids.traceId, spanId: ids.spanId } : undefined;
 }
 
-/** Returns the span of a request, which may be one that is not recorded. */
+/** Returns the span of a request, which may be non-recording. */
 export function spanOf(contextValues: ContextValues): Span | undefined {
   const active = contextValues.get(contextKey);
   return active && trace.getSpan(active);
 }
 
 /**
- * Returns the header fields that pass a request's span on: none if it has none, or if the SDK fails. Those that belong
- * to another span are `undefined`.
+ * Returns the header fields that propagate the span of a request; none if it has no span or the SDK throws. Propagator
+ * fields that do not apply are `undefined`, which removes those of the caller.
  */
 export function tracePropagation(contextValues: ContextValues): Readonly<Record<string, string | undefined>> {
   const active = contextValues.get(contextKey);
   if (active === undefined) return {};
   try {
-    // A tracestate says nothing behind another traceparent than its own (W3C Trace Context §3.3).
+    // A tracestate is valid only with its own traceparent (W3C Trace Context §3.3).
     const others = propagation.fields().filter((name) => name !== "baggage");
     const fields: Record<string, string | undefined> = Object.fromEntries(others.map((name) => [name, undefined]));
-    // The caller's goes by the rules of the program, which may keep it back.
+    // Whether the caller's baggage is forwarded is the application's decision.
     propagation.inject(propagation.deleteBaggage(active), fields);
     return fields;
   } catch {
@@ -41,14 +41,14 @@ export function tracePropagation(contextValues: ContextValues): Readonly<Record<
   }
 }
 
-/** Calls a function of the program while the context of its request is active, and returns what it returns. */
-export function callWithin<A, R>(contextValues: ContextValues, run: (argument: A) => R, argument: A): R {
+/** Calls a function with the context of a request active, and returns its result. */
+export function runInRequestContext<A, R>(contextValues: ContextValues, run: (argument: A) => R, argument: A): R {
   const active = contextValues.get(contextKey);
-  return active === undefined ? run(argument) : callIn(active, run, argument);
+  return active === undefined ? run(argument) : runInContext(active, run, argument);
 }
 
-/** Calls a function while a context is active; without it if the SDK fails, because a call must not fail by that. */
-export function callIn<A, R>(active: Context, run: (argument: A) => R, argument: A): R {
+/** Calls a function with a context active; without it if the SDK throws, because a call must not fail for that. */
+export function runInContext<A, R>(active: Context, run: (argument: A) => R, argument: A): R {
   let isStarted = false;
   const start = (): R => {
     isStarted = true;

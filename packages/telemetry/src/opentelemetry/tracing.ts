@@ -15,25 +15,25 @@ import type { ContextValues, Interceptor } from "@connectrpc/connect";
 import type { AdmitRequest, AnsweredRequest } from "@plantstore/gateway/internal/serve";
 import { type Attributes, httpAttributes, isRpcProtocol, rpcAttributes } from "../conventions/index.ts";
 import { refuseUnknownOptions } from "@plantstore/gateway/options";
-import { callIn, contextKey, spanOf } from "./request-context.ts";
+import { runInContext, contextKey, spanOf } from "./request-context.ts";
 
 /** Options of {@link createTracing}. */
 export interface TracingOptions {
-  /** Leaves out of spans what tells callers and resources apart: addresses, user agents and paths. Default false. */
+  /** Omits addresses, user agents and paths from spans, which identify callers and resources. Default false. */
   readonly anonymous?: boolean;
 }
 
-/** The hooks that give a span to each request of a gateway, and to work that is done for several of them at once. */
+/** Gateway hooks that create a span for each request, and a function for spans of work shared by several requests. */
 export interface Tracing {
   readonly onRequest: (request: AdmitRequest) => void;
-  /** Must be the outermost interceptor, so that the span is active in all others, and in the handler. */
+  /** Must be the outermost interceptor, so that the span is active in all others and in the handler. */
   readonly interceptor: Interceptor;
   readonly onAnswer: (answer: AnsweredRequest) => void;
-  /** Starts the span of shared work. @returns a function that ends it, given the error if the work failed */
+  /** Starts the span of shared work. @returns a function that ends the span, and takes the error if the work failed */
   readonly startShared: (about: SharedWork) => (error?: unknown) => void;
 }
 
-/** Work that is done for several requests at once. */
+/** Work for several requests together, such as a batch. */
 export interface SharedWork {
   readonly name: string;
   readonly attributes: Attributes;
@@ -45,12 +45,12 @@ export interface SharedWork {
 export const scopeName = "@plantstore/gateway";
 
 /**
- * Creates the hooks for the SDK that is registered, or will be.
+ * Creates the hooks for the SDK that is registered now or later.
  *
- * Names and attributes are those of the semantic conventions. Attributes are set only if the span is recorded: what
- * most requests cost is the decision not to record them, so a sampler has nothing to go by but name, kind and parent.
+ * Names and attributes are those of the semantic conventions. Attributes are set only on recording spans, because most
+ * requests are not sampled; so a sampler gets only the name, the kind and the parent.
  *
- * @throws TypeError for options that do not exist
+ * @throws TypeError for unknown options
  */
 export function createTracing(options: TracingOptions = {}): Tracing {
   refuseUnknownOptions(options, { anonymous: true }, "createTracing");
@@ -58,23 +58,23 @@ export function createTracing(options: TracingOptions = {}): Tracing {
   const tracer = trace.getTracer(scopeName);
   return {
     onRequest: (request) => {
-      const around = contextAround(request);
-      const parent = around ?? propagation.extract(ROOT_CONTEXT, request.header, headerGetter);
-      const kind = around === undefined ? SpanKind.SERVER : SpanKind.INTERNAL;
-      const span = tracer.startSpan(nameOf(request), { kind }, parent);
+      const outer = outerContextOf(request);
+      const parent = outer ?? propagation.extract(ROOT_CONTEXT, request.header, headerGetter);
+      const kind = outer === undefined ? SpanKind.SERVER : SpanKind.INTERNAL;
+      const span = tracer.startSpan(initialNameOf(request), { kind }, parent);
       // Without an SDK there is nothing to activate.
       if (parent === ROOT_CONTEXT && span.spanContext().traceId === INVALID_TRACEID) return;
       request.contextValues.set(contextKey, trace.setSpan(parent, span));
-      if (!anonymous && span.isRecording()) span.setAttributes(endsOf(request));
+      if (!anonymous && span.isRecording()) span.setAttributes(connectionAttributes(request));
     },
     interceptor: (next) => (request) => {
       const active = request.contextValues.get(contextKey);
       if (active === undefined) return next(request);
-      const response = callIn(active, next, request);
-      // A streaming handler runs while its messages are read, which is long after `next` has returned.
+      const response = runInContext(active, next, request);
+      // A streaming handler runs while its messages are read, after `next` has returned.
       if (!request.stream) return response;
-      return response.then((answer) =>
-        answer.stream ? { ...answer, message: within(active, answer.message) } : answer,
+      return response.then((result) =>
+        result.stream ? { ...result, message: iterateInContext(active, result.message) } : result,
       );
     },
     onAnswer: (answer) => {
@@ -88,11 +88,11 @@ export function createTracing(options: TracingOptions = {}): Tracing {
 }
 
 /**
- * Returns the active context of a request that another server has passed on, if that server records a span of it, as
- * OpenTelemetry's instrumentation of node:http does. On a connection of our own, what is active may be of another
+ * Returns the active context of a request that another server delegated to the gateway, if that server records a span,
+ * as OpenTelemetry's instrumentation of node:http does. On our own connections, the active context may belong to another
  * request.
  */
-function contextAround({ isMounted }: AdmitRequest): Context | undefined {
+function outerContextOf({ isMounted }: AdmitRequest): Context | undefined {
   if (!isMounted) return undefined;
   const active = context.active();
   return trace.getSpan(active)?.isRecording() === true ? active : undefined;
@@ -103,14 +103,14 @@ const headerGetter: TextMapGetter<AdmitRequest["header"]> = {
   keys: () => [],
 };
 
-/** Returns the name that is known before a request is answered: that of a request that matches nothing comes then. */
-function nameOf({ protocol, procedure, httpMethod, httpRoute }: AdmitRequest): string {
+/** Returns the span name at the start of a request. The name of an unmatched request is set at its end. */
+function initialNameOf({ protocol, procedure, httpMethod, httpRoute }: AdmitRequest): string {
   if (isRpcProtocol(protocol) && procedure !== undefined) return procedure.slice(1);
   return httpRoute === undefined ? "HTTP" : `${httpMethod} ${httpRoute}`;
 }
 
-/** Returns the attributes of the two ends of a request. */
-function endsOf({ header, origin, peer }: AdmitRequest): Attributes {
+/** Returns the attributes of client and server. */
+function connectionAttributes({ header, origin, peer }: AdmitRequest): Attributes {
   const userAgent = header.get("user-agent");
   const server = URL.parse(origin);
   return {
@@ -131,12 +131,12 @@ function endRequest(span: Span, answer: AnsweredRequest): void {
   span.end();
 }
 
-// An unknown method is `_OTHER` as an attribute; the conventions give its span the name of the system.
+// An unknown method is `_OTHER` as an attribute; by the conventions, its span is named after the system.
 function rpcName(attributes: Attributes): string {
   return String(attributes[attributes["rpc.method"] === "_OTHER" ? "rpc.system.name" : "rpc.method"]);
 }
 
-// An unknown method is `_OTHER` as an attribute; the conventions call it `HTTP` in the name of a span.
+// An unknown method is `_OTHER` as an attribute; by the conventions, it is `HTTP` in the span name.
 function httpName({ httpRoute }: AnsweredRequest, attributes: Attributes): string {
   const method = attributes["http.request.method"];
   return `${method === "_OTHER" ? "HTTP" : method}${httpRoute === undefined ? "" : ` ${httpRoute}`}`;
@@ -145,8 +145,8 @@ function httpName({ httpRoute }: AnsweredRequest, attributes: Attributes): strin
 function startShared(tracer: Tracer, { name, attributes, requests }: SharedWork): (error?: unknown) => void {
   const spans = requests.flatMap((values) => (values && spanOf(values)) ?? []).filter((span) => span.isRecording());
   const [first] = spans;
-  if (first === undefined) return nothing;
-  // A span has one parent: it appears in the first of the traces, with links to all that the SDK's limit admits.
+  if (first === undefined) return noop;
+  // A span has one parent: that is the first request, and links point to all of them, up to the SDK's limit.
   const parent = trace.setSpan(ROOT_CONTEXT, first);
   const links = spans.map((span) => ({ context: span.spanContext() }));
   const shared = tracer.startSpan(name, { kind: SpanKind.CLIENT, attributes, links }, parent);
@@ -156,16 +156,16 @@ function startShared(tracer: Tracer, { name, attributes, requests }: SharedWork)
   };
 }
 
-function within<T>(active: Context, messages: AsyncIterable<T>): AsyncIterable<T> {
+function iterateInContext<T>(active: Context, messages: AsyncIterable<T>): AsyncIterable<T> {
   return {
     [Symbol.asyncIterator]() {
       const iterator = messages[Symbol.asyncIterator]();
       const next = (): Promise<IteratorResult<T>> => iterator.next();
       const end = (value: unknown): Promise<IteratorResult<T>> =>
         iterator.return?.(value) ?? Promise.resolve({ done: true, value: undefined });
-      return { next: () => callIn(active, next, undefined), return: (value) => callIn(active, end, value) };
+      return { next: () => runInContext(active, next, undefined), return: (value) => runInContext(active, end, value) };
     },
   };
 }
 
-function nothing(): void {}
+function noop(): void {}

@@ -2,18 +2,18 @@ import { createNoopMeter, type Meter, metrics } from "@opentelemetry/api";
 import type { AdmitRequest, AnsweredRequest, Endpoint, ServingOptions } from "@plantstore/gateway/internal/serve";
 import { createRequestDurations, type Instruments } from "../conventions/index.ts";
 import { refusePromise } from "@plantstore/gateway/options";
-import { callWithin, tracePropagation } from "./request-context.ts";
+import { runInRequestContext, tracePropagation } from "./request-context.ts";
 import { createTracing, scopeName, type TracingOptions } from "./tracing.ts";
 
 /**
- * Returns the options of a gateway, or a proxy, that gives each request a span, and records its duration as
+ * Returns options with which a gateway or a proxy creates a span for each request, and records its duration as
  * `http.server.request.duration` or `rpc.server.call.duration`, by the semantic conventions of OpenTelemetry.
  *
- * Spans and metrics go to the SDK that the program registers, before or after; without one nothing is recorded. The
+ * Spans and metrics go to the SDK that the application registers, before or after; without one, nothing is recorded. The
  * context of a request, with its span and baggage, is active in `onRequest`, `admit`, interceptors, handlers, endpoints,
- * `onError` and `onAnswer`, so that what other instrumentations and propagators do there belongs to it. An SDK that
- * throws makes no call fail: what it throws goes to `onFault`. The calls that a proxy makes belong to the span of the
- * request: the fields of the propagators, such as `traceparent`, take the place of the caller's, unless these throw.
+ * `onError` and `onAnswer`, so that other instrumentations and propagators use it. An SDK that throws never fails a call:
+ * the error is passed to `onFault`. The calls of a proxy are children of the request's span: propagator fields such as
+ * `traceparent` replace those of the caller, unless the propagator throws.
  *
  * @example
  * ```ts
@@ -29,32 +29,32 @@ export function withOpenTelemetry<Options extends Partial<ServingOptions> & Upst
   return {
     ...options,
     ...withPropagation(options),
-    onRequest: inTurn(
+    onRequest: callEach(
       tracing.onRequest,
-      onRequest && ((request) => callWithin(request.contextValues, onRequest, request)),
+      onRequest && ((request) => runInRequestContext(request.contextValues, onRequest, request)),
     ),
-    ...(admit && { admit: (request) => callWithin(request.contextValues, admit, request) }),
+    ...(admit && { admit: (request) => runInRequestContext(request.contextValues, admit, request) }),
     interceptors: [tracing.interceptor, ...interceptors],
-    endpoints: endpoints.map(answerWithin),
+    endpoints: endpoints.map(withRequestContext),
     ...(onError && {
-      onError: (request, error) => callWithin(request.contextValues, () => onError(request, error), undefined),
+      onError: (request, error) => runInRequestContext(request.contextValues, () => onError(request, error), undefined),
     }),
-    onAnswer: inTurn(
-      onAnswer && ((answer) => callWithin(answer.contextValues, onAnswer, answer)),
+    onAnswer: callEach(
+      onAnswer && ((answer) => runInRequestContext(answer.contextValues, onAnswer, answer)),
       createDurations(),
       tracing.onAnswer,
     ),
   };
 }
 
-/** The upstreams of a proxy, of which only the fields that are added matter here. */
+/** The part of a proxy's options to which propagator fields are added. */
 interface Upstreams {
   readonly upstreams?: readonly (object & { readonly metadata?: object & { readonly set?: FieldsOf } })[];
 }
 
 type FieldsOf = (request: AdmitRequest) => Readonly<Record<string, string | undefined>>;
 
-/** Adds the fields of the propagators to the calls that are passed on, below those that the program sets itself. */
+/** Adds propagator fields to the calls of a proxy; the fields that the application sets take precedence. */
 function withPropagation({ upstreams }: Upstreams): Upstreams {
   if (upstreams === undefined) return {};
   return {
@@ -69,8 +69,8 @@ function withPropagation({ upstreams }: Upstreams): Upstreams {
   };
 }
 
-/** Calls hooks one after the other, each of them even if another fails, and hands all failures to the gateway. */
-function inTurn<A>(...hooks: readonly (((argument: A) => unknown) | undefined)[]): (argument: A) => unknown {
+/** Returns a hook that calls each of these, even if another fails, and passes all failures to the gateway. */
+function callEach<A>(...hooks: readonly (((argument: A) => unknown) | undefined)[]): (argument: A) => unknown {
   const present = hooks.filter((hook) => hook !== undefined);
   return (argument) => {
     let pending: Promise<unknown>[] | undefined;
@@ -86,25 +86,25 @@ function inTurn<A>(...hooks: readonly (((argument: A) => unknown) | undefined)[]
   };
 }
 
-function answerWithin(endpoint: Endpoint): Endpoint {
-  return { ...endpoint, answer: (request) => callWithin(request.contextValues, (of) => endpoint.answer(of), request) };
+function withRequestContext(endpoint: Endpoint): Endpoint {
+  return { ...endpoint, answer: (request) => runInRequestContext(request.contextValues, (it) => endpoint.answer(it), request) };
 }
 
-/** Creates a function that records the duration of a request with the meter provider that is registered by then. */
+/** Creates a function that records the duration of a request with the meter provider that is registered at that time. */
 function createDurations(): (answer: AnsweredRequest) => void {
   const none = createNoopMeter();
   let provider: unknown;
   let record: ((answer: AnsweredRequest) => void) | undefined;
   return (answer) => {
-    // The API has no meter that waits for its provider, as it has a tracer.
+    // Unlike a tracer, a meter of the API does not switch to a provider that is registered later.
     const registered = metrics.getMeterProvider();
     if (registered !== provider) {
       provider = registered;
       const meter = registered.getMeter(scopeName);
       record = meter === none ? undefined : createRequestDurations(histogramsOf(meter));
     }
-    // Within the context of the request, so that an exemplar names its trace.
-    if (record !== undefined) callWithin(answer.contextValues, record, answer);
+    // In the context of the request, so that an exemplar refers to its trace.
+    if (record !== undefined) runInRequestContext(answer.contextValues, record, answer);
   };
 }
 

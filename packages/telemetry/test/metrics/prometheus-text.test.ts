@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { createMetricsEndpoint, type MetricFamily, Metrics } from "../../src/metrics/index.ts";
-import { writePrometheus } from "../../src/metrics/prometheus-text.ts";
+import { formatPrometheus } from "../../src/metrics/prometheus-text.ts";
 import { askEndpoint } from "../../../testing/src/gateway/ask-endpoint.ts";
 
 const families: readonly MetricFamily[] = [
@@ -35,7 +35,7 @@ const families: readonly MetricFamily[] = [
 
 test("Prometheus' own form has cumulative buckets, units in names, once, and escaped labels", () => {
   const labels = 'http_route="/a\\\\\\"\\n",http_response_status_code="204"';
-  expect(writePrometheus(families, "prometheus")).toBe(
+  expect(formatPrometheus(families, "prometheus")).toBe(
     `# HELP http_server_request_duration_seconds How long
 # TYPE http_server_request_duration_seconds histogram
 http_server_request_duration_seconds_bucket{${labels},le="0.5"} 2
@@ -62,7 +62,7 @@ a_size_count 1
 });
 
 test("OpenMetrics describes a counter without its suffix, names units, and ends", () => {
-  const lines = writePrometheus(families, "openmetrics").split("\n");
+  const lines = formatPrometheus(families, "openmetrics").split("\n");
   expect(lines).toEqual(expect.arrayContaining(["# TYPE a_refusals counter", "a_refusals_total 3"]));
   expect(lines).toContain("# UNIT a_backlog_bytes bytes");
   expect(lines.slice(-2)).toEqual(["# EOF", ""]);
