@@ -8,7 +8,7 @@ import {
   rpcSeriesKey,
 } from "../../src/conventions/request-attributes.ts";
 
-const answered: AnsweredRequest = {
+const baseRequest: AnsweredRequest = {
   procedure: undefined,
   protocol: "rest",
   httpMethod: "GET",
@@ -34,22 +34,22 @@ interface Outcome {
 
 const procedure = "/garden.Service/Water";
 
-// A service may answer each error of an RPC with 400.
+// A service may respond to all errors of RPCs with status 400.
 const outcomes: readonly Outcome[] = [
-  { name: "an answer", httpStatus: 200 },
-  { name: "a client that went away", httpStatus: 0 },
-  { name: "a client that cancelled", httpStatus: 0, code: Code.Canceled },
-  { name: "an answer that could not be written", httpStatus: 0, code: Code.Internal, want: "internal" },
-  { name: "a deadline that passed", httpStatus: 0, code: Code.DeadlineExceeded, want: "deadline_exceeded" },
-  { name: "a probe that fails", httpStatus: 503, want: "503" },
-  { name: "a path that nothing serves", httpStatus: 404, code: Code.NotFound },
-  { name: "a method that a path does not have", httpStatus: 405, code: Code.Unimplemented },
+  { name: "a success", httpStatus: 200 },
+  { name: "a request whose client disconnected", httpStatus: 0 },
+  { name: "a call that the client cancelled", httpStatus: 0, code: Code.Canceled },
+  { name: "a response that could not be written", httpStatus: 0, code: Code.Internal, want: "internal" },
+  { name: "a call whose deadline was exceeded", httpStatus: 0, code: Code.DeadlineExceeded, want: "deadline_exceeded" },
+  { name: "a failed probe", httpStatus: 503, want: "503" },
+  { name: "an unknown path", httpStatus: 404, code: Code.NotFound },
+  { name: "a method that the path does not have", httpStatus: 405, code: Code.Unimplemented },
   { name: "an RPC without a handler", httpStatus: 400, procedure, code: Code.Unimplemented, want: "unimplemented" },
-  { name: "an RPC that fails", httpStatus: 400, procedure, code: Code.Unknown, want: "unknown" },
-  { name: "an RPC that is late", httpStatus: 400, procedure, code: Code.DeadlineExceeded, want: "deadline_exceeded" },
-  { name: "a fault", httpStatus: 500, procedure, code: Code.Internal, want: "internal" },
-  { name: "a store that is away", httpStatus: 400, procedure, code: Code.Unavailable, want: "unavailable" },
-  { name: "a store that is damaged", httpStatus: 400, procedure, code: Code.DataLoss, want: "data_loss" },
+  { name: "an RPC that failed with UNKNOWN", httpStatus: 400, procedure, code: Code.Unknown, want: "unknown" },
+  { name: "an RPC that exceeded its deadline", httpStatus: 400, procedure, code: Code.DeadlineExceeded, want: "deadline_exceeded" },
+  { name: "an RPC that failed with INTERNAL", httpStatus: 500, procedure, code: Code.Internal, want: "internal" },
+  { name: "an RPC that failed with UNAVAILABLE", httpStatus: 400, procedure, code: Code.Unavailable, want: "unavailable" },
+  { name: "an RPC that failed with DATA_LOSS", httpStatus: 400, procedure, code: Code.DataLoss, want: "data_loss" },
   ...[
     Code.Canceled,
     Code.InvalidArgument,
@@ -61,14 +61,14 @@ const outcomes: readonly Outcome[] = [
     Code.Aborted,
     Code.OutOfRange,
     Code.Unauthenticated,
-  ].map((code) => ({ name: `an answer of ${Code[code]}`, httpStatus: 400, procedure, code })),
+  ].map((code) => ({ name: `an RPC that failed with ${Code[code]}`, httpStatus: 400, procedure, code })),
 ];
 
 function outcomeOf({ code, ...rest }: Outcome): AnsweredRequest {
-  return { ...answered, ...rest, error: code === undefined ? undefined : new ConnectError("", code) };
+  return { ...baseRequest, ...rest, error: code === undefined ? undefined : new ConnectError("", code) };
 }
 
-test.each(outcomes)("$name has an error.type if the server is to blame: $want", (outcome) => {
+test.each(outcomes)("$name has the error.type $want", (outcome) => {
   expect(httpAttributes(outcomeOf(outcome))["error.type"]).toBe(outcome.want);
 });
 
@@ -78,17 +78,17 @@ test.each([
   { protocol: "grpc", code: undefined, want: "OK" },
   { protocol: "connect", code: Code.Canceled, want: "canceled" },
   { protocol: "connect", code: undefined, want: undefined },
-] as const)("a call of $protocol has its status as the protocol spells it: $want", ({ protocol, code, want }) => {
+] as const)("a call over $protocol has its status in the spelling of the protocol: $want", ({ protocol, code, want }) => {
   const error = code === undefined ? undefined : new ConnectError("", code);
-  expect(rpcAttributes({ ...answered, protocol, error })["rpc.response.status_code"]).toBe(want);
+  expect(rpcAttributes({ ...baseRequest, protocol, error })["rpc.response.status_code"]).toBe(want);
 });
 
-test("an answer has its status, and a request without an answer has none", () => {
+test("a request has the status of its response, if there is one", () => {
   const statuses = outcomes.map((outcome) => httpAttributes(outcomeOf(outcome))["http.response.status_code"]);
   expect(statuses).toEqual(outcomes.map(({ httpStatus }) => (httpStatus === 0 ? undefined : httpStatus)));
 });
 
-test("two requests share a series exactly if their attributes are the same", () => {
+test("two requests share a series if and only if their attributes are equal", () => {
   const requests = outcomes.flatMap((outcome) =>
     ["GET", "HEAD", "PATCH", "MINE", "YOURS"].flatMap((httpMethod) =>
       (["2.0", "1.1", "1.0", undefined] as const).flatMap((httpVersion) =>
@@ -96,17 +96,17 @@ test("two requests share a series exactly if their attributes are the same", () 
       ),
     ),
   );
-  expectOneKeyForEach(requests.map((request) => [httpSeriesKey(request), JSON.stringify(httpAttributes(request))]));
+  expectOneKeyPerAttributes(requests.map((request) => [httpSeriesKey(request), JSON.stringify(httpAttributes(request))]));
 });
 
-test("two calls of a method share a series exactly if their attributes are the same", () => {
+test("two calls of a method share a series if and only if their attributes are equal", () => {
   const calls = outcomes
     .map((outcome) => ({ ...outcomeOf(outcome), procedure }))
     .flatMap((call) => (["grpc", "grpc-web", "connect"] as const).map((protocol) => ({ ...call, protocol })));
-  expectOneKeyForEach(calls.map((call) => [rpcSeriesKey(call), JSON.stringify(rpcAttributes(call))]));
+  expectOneKeyPerAttributes(calls.map((call) => [rpcSeriesKey(call), JSON.stringify(rpcAttributes(call))]));
 });
 
-function expectOneKeyForEach(series: readonly (readonly [key: number, attributes: string])[]): void {
+function expectOneKeyPerAttributes(series: readonly (readonly [key: number, attributes: string])[]): void {
   const pairs = new Set(series.map(([key, attributes]) => `${key} ${attributes}`));
   const counts = [new Set(series.map(([key]) => key)).size, new Set(series.map(([, attributes]) => attributes)).size];
   expect(counts).toEqual([pairs.size, pairs.size]);

@@ -3,7 +3,7 @@ import { Code, ConnectError, createContextValues } from "@connectrpc/connect";
 import { type AnsweredRequest, createGateway } from "../../../gateway/src/index.ts";
 import { type Attributes, createRequestMetrics, Metrics } from "../../src/metrics/index.ts";
 
-const answered: AnsweredRequest = {
+const baseRequest: AnsweredRequest = {
   procedure: undefined,
   protocol: "rest",
   httpMethod: "DELETE",
@@ -18,7 +18,7 @@ const answered: AnsweredRequest = {
   peer: { address: "127.0.0.1", port: 1 },
 };
 
-test("a program that names no refusals has its requests counted, and no metric of refusals", async () => {
+test("createRequestMetrics without refusalOf records durations, and no refusals", async () => {
   const metrics = new Metrics();
   const gateway = createGateway({ routes: () => undefined, onAnswer: createRequestMetrics(metrics) });
   const { port } = await gateway.listen();
@@ -30,51 +30,51 @@ test("a program that names no refusals has its requests counted, and no metric o
   ]);
 });
 
-test.each<{ metric: string; answers: readonly Partial<AnsweredRequest>[] }>([
+test.each<{ metric: string; requests: readonly Partial<AnsweredRequest>[] }>([
   {
     metric: "http.server.request.duration",
-    answers: [{ httpRoute: "/sensors/{id}" }, { httpRoute: "/beds/{id}" }, { httpRoute: undefined }],
+    requests: [{ httpRoute: "/sensors/{id}" }, { httpRoute: "/beds/{id}" }, { httpRoute: undefined }],
   },
   {
     metric: "rpc.server.call.duration",
-    answers: [
+    requests: [
       { protocol: "grpc", procedure: "/garden.Service/Water" },
       { protocol: "grpc", procedure: "/garden.Service/Prune" },
       { protocol: "grpc", procedure: undefined },
     ],
   },
-])("$metric has one series for each route or method, and counts each answer in its own", ({ metric, answers }) => {
+])("$metric has one series for each route or method", ({ metric, requests }) => {
   const metrics = new Metrics();
-  const count = createRequestMetrics(metrics);
-  for (const answer of [...answers, ...answers]) count({ ...answered, ...answer });
+  const record = createRequestMetrics(metrics);
+  for (const request of [...requests, ...requests]) record({ ...baseRequest, ...request });
   const family = metrics.collect().find(({ name }) => name === metric);
-  expect(family?.points).toEqual(answers.map(() => expect.objectContaining({ sum: 2 })));
+  expect(family?.points).toEqual(requests.map(() => expect.objectContaining({ sum: 2 })));
 });
 
-test("refusals are counted by their kind, and as the requests that they are", () => {
+test("refusals are counted by kind, and also as requests", () => {
   const metrics = new Metrics();
-  const count = createRequestMetrics(metrics, { refusalOf: ({ path }) => (path === "/" ? undefined : path) });
+  const record = createRequestMetrics(metrics, { refusalOf: ({ path }) => (path === "/" ? undefined : path) });
   const error = new ConnectError("", Code.PermissionDenied);
-  for (const answer of [{ path: "a", error }, { path: "a", error }, { path: "b", error }, { path: "b" }, { error }])
-    count({ ...answered, ...answer });
+  for (const request of [{ path: "a", error }, { path: "a", error }, { path: "b", error }, { path: "b" }, { error }])
+    record({ ...baseRequest, ...request });
   const points = new Map(metrics.collect().map(({ name, points: all }) => [name, all]));
   expect(points.get("gateway.refusals")).toEqual([
     { attributes: { kind: "a" }, value: 2 },
     { attributes: { kind: "b" }, value: 1 },
   ]);
   const requests = points.get("http.server.request.duration") ?? [];
-  expect(requests.reduce((all, point) => all + ("sum" in point ? point.sum : 0), 0)).toBe(5);
+  expect(requests.reduce((total, point) => total + ("sum" in point ? point.sum : 0), 0)).toBe(5);
 });
 
-test("a series is opened once, whatever it is opened in", () => {
-  const opened: unknown[] = [];
+test("a series of any Instruments is created once", () => {
+  const created: unknown[] = [];
   const instrument = {
     with: (attributes: Attributes) => {
-      opened.push(attributes["http.route"]);
+      created.push(attributes["http.route"]);
       return { record: () => undefined, add: () => undefined };
     },
   };
-  const count = createRequestMetrics({ histogram: () => instrument, counter: () => instrument });
-  for (const httpRoute of ["/a", "/b", "/a"]) count({ ...answered, httpRoute });
-  expect(opened).toEqual(["/a", "/b"]);
+  const record = createRequestMetrics({ histogram: () => instrument, counter: () => instrument });
+  for (const httpRoute of ["/a", "/b", "/a"]) record({ ...baseRequest, httpRoute });
+  expect(created).toEqual(["/a", "/b"]);
 });

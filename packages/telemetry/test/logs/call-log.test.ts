@@ -5,7 +5,7 @@ import { createCallLog, type CallLogOptions } from "../../src/logs/call-log.ts";
 import { isProbe } from "../../../gateway/src/health/probes.ts";
 import { openLogLines } from "../../../testing/src/operations/log-lines.ts";
 
-function answerWith(changes: Partial<AnsweredRequest>): AnsweredRequest {
+function requestWith(changes: Partial<AnsweredRequest>): AnsweredRequest {
   return {
     procedure: "/orders.v1.OrderService/DeleteOrder",
     protocol: "rest",
@@ -27,14 +27,14 @@ function auditOf(): ReturnType<CallLogOptions["auditOf"]> {
   return { trail: "refusals", fields: { subject: "ops" } };
 }
 
-function linesOf(answer: AnsweredRequest): Record<string, unknown>[] {
+function linesOf(request: AnsweredRequest): Record<string, unknown>[] {
   const { log, lines } = openLogLines("info");
-  createCallLog({ log, auditOf })?.(answer);
+  createCallLog({ log, auditOf })?.(request);
   return lines();
 }
 
-test("an answered call is one line with all that is known of it", () => {
-  expect(linesOf(answerWith({}))).toEqual([
+test("a call is logged as one line with all fields", () => {
+  expect(linesOf(requestWith({}))).toEqual([
     {
       level: "info",
       time: expect.any(String),
@@ -53,66 +53,66 @@ test("an answered call is one line with all that is known of it", () => {
   ]);
 });
 
-test("an error is logged by its code and by its identifier, if it has one", () => {
-  const known = Object.assign(new ConnectError("no such order", Code.NotFound), { errorCode: "ERR_ORDER_NOT_FOUND" });
-  expect(linesOf(answerWith({ error: known }))).toMatchObject([{ code: "NotFound", errorCode: "ERR_ORDER_NOT_FOUND" }]);
+test("an error is logged with its code, and with its errorCode if it has one", () => {
+  const withErrorCode = Object.assign(new ConnectError("no such order", Code.NotFound), { errorCode: "ERR_ORDER_NOT_FOUND" });
+  expect(linesOf(requestWith({ error: withErrorCode }))).toMatchObject([{ code: "NotFound", errorCode: "ERR_ORDER_NOT_FOUND" }]);
   for (const errorCode of [undefined, 7]) {
     const other = Object.assign(new ConnectError("no such order", Code.NotFound), { errorCode });
-    expect(linesOf(answerWith({ error: other }))[0]).not.toHaveProperty("errorCode");
+    expect(linesOf(requestWith({ error: other }))[0]).not.toHaveProperty("errorCode");
   }
 });
 
 test.each([
-  { name: "a probe", answer: { procedure: undefined, httpRoute: "/readyz" }, want: 0 },
-  { name: "a health check over gRPC", answer: { procedure: "/grpc.health.v1.Health/Check" }, want: 0 },
-  { name: "another endpoint", answer: { procedure: undefined, httpRoute: "/docs" }, want: 1 },
-  { name: "a path where nothing is", answer: { procedure: undefined, httpRoute: undefined }, want: 1 },
-  { name: "a call", answer: {}, want: 1 },
-])("of $name there are $want lines where probes are left out", ({ answer, want }) => {
+  { name: "a probe", changes: { procedure: undefined, httpRoute: "/readyz" }, want: 0 },
+  { name: "a health check over gRPC", changes: { procedure: "/grpc.health.v1.Health/Check" }, want: 0 },
+  { name: "another endpoint", changes: { procedure: undefined, httpRoute: "/docs" }, want: 1 },
+  { name: "an unknown path", changes: { procedure: undefined, httpRoute: undefined }, want: 1 },
+  { name: "a call", changes: {}, want: 1 },
+])("with isSilent for probes, $name has $want lines", ({ changes, want }) => {
   const { log, lines } = openLogLines("info");
-  createCallLog({ log, auditOf, isSilent: isProbe })?.(answerWith(answer));
+  createCallLog({ log, auditOf, isSilent: isProbe })?.(requestWith(changes));
   expect(lines()).toHaveLength(want);
 });
 
-test("a probe has a status and no code, so that one that fails does not say OK", () => {
-  const [line] = linesOf(answerWith({ procedure: undefined, httpMethod: "GET", path: "/readyz", httpStatus: 503 }));
+test("the line of a failed probe has a status and no code", () => {
+  const [line] = linesOf(requestWith({ procedure: undefined, httpMethod: "GET", path: "/readyz", httpStatus: 503 }));
   expect(line).toMatchObject({ path: "/readyz", httpStatus: 503 });
   expect(line).not.toHaveProperty("code");
 });
 
 test.each([
   { name: "a success", code: undefined, level: "info" },
-  { name: "an order that is not there", code: Code.NotFound, level: "info" },
-  { name: "a refused credential", code: Code.Unauthenticated, level: "info" },
-  { name: "a full queue", code: Code.ResourceExhausted, level: "warn" },
-  { name: "a store that is away", code: Code.Unavailable, level: "warn" },
-  { name: "a deadline that passed", code: Code.DeadlineExceeded, level: "warn" },
-  { name: "a fault", code: Code.Internal, level: "error" },
-  { name: "an error that nobody named", code: Code.Unknown, level: "error" },
+  { name: "NOT_FOUND", code: Code.NotFound, level: "info" },
+  { name: "UNAUTHENTICATED", code: Code.Unauthenticated, level: "info" },
+  { name: "RESOURCE_EXHAUSTED", code: Code.ResourceExhausted, level: "warn" },
+  { name: "UNAVAILABLE", code: Code.Unavailable, level: "warn" },
+  { name: "DEADLINE_EXCEEDED", code: Code.DeadlineExceeded, level: "warn" },
+  { name: "INTERNAL", code: Code.Internal, level: "error" },
+  { name: "UNKNOWN", code: Code.Unknown, level: "error" },
 ])("$name is logged as $level", ({ code, level }) => {
   const error = code === undefined ? undefined : new ConnectError("no", code);
-  expect(linesOf(answerWith({ error })).map((line) => line["level"])).toEqual([level]);
+  expect(linesOf(requestWith({ error })).map((line) => line["level"])).toEqual([level]);
 });
 
-test("a long path is cut", () => {
-  expect(linesOf(answerWith({ path: `/${"x".repeat(8000)}` }))[0]?.["path"]).toHaveLength(256);
+test("a long path is truncated", () => {
+  expect(linesOf(requestWith({ path: `/${"x".repeat(8000)}` }))[0]?.["path"]).toHaveLength(256);
 });
 
-test("a call of nobody has no subject", () => {
+test("a call without a principal has no subject", () => {
   const { log, lines } = openLogLines("info");
-  createCallLog({ log, auditOf: () => ({ trail: undefined, fields: {} }) })?.(answerWith({}));
+  createCallLog({ log, auditOf: () => ({ trail: undefined, fields: {} }) })?.(requestWith({}));
   expect(lines()).toEqual([expect.not.objectContaining({ subject: expect.anything() })]);
 });
 
-test("at level silent there is nothing to call", () => {
+test("createCallLog returns undefined at level silent", () => {
   expect(createCallLog({ log: openLogLines("silent").log, auditOf })).toBeUndefined();
 });
 
-test("at level warn a success leaves no line and is not even asked for its caller", () => {
+test("at level warn, a success is not logged and auditOf is not called", () => {
   const { log, lines } = openLogLines("warn");
-  let asked = 0;
-  createCallLog({ log, auditOf: () => ({ trail: "refusals", fields: { asked: (asked += 1) } }) })?.(answerWith({}));
-  expect({ asked, lines: lines() }).toEqual({ asked: 0, lines: [] });
+  let calls = 0;
+  createCallLog({ log, auditOf: () => ({ trail: "refusals", fields: { calls: (calls += 1) } }) })?.(requestWith({}));
+  expect({ calls, lines: lines() }).toEqual({ calls: 0, lines: [] });
 });
 
 const none: readonly string[] = [];
@@ -120,29 +120,29 @@ const call: readonly string[] = ["call"];
 
 describe("with logs for the audit trail", () => {
   test.each([
-    { name: "a refusal is a line there alone", level: "info", trail: "refusals", want: [none, call, none] },
-    { name: "a deletion is a line there alone", level: "info", trail: "deletions", want: [none, none, call] },
-    { name: "any other call is a line of the log", level: "info", trail: undefined, want: [call, none, none] },
-    { name: "at warn a refusal is a line still", level: "warn", trail: "refusals", want: [none, call, none] },
-    { name: "at warn a deletion is a line still", level: "warn", trail: "deletions", want: [none, none, call] },
-    { name: "at warn any other call is none", level: "warn", trail: undefined, want: [none, none, none] },
-    { name: "at silent a deletion is a line still", level: "silent", trail: "deletions", want: [none, none, call] },
+    { name: "a refusal is logged only in the audit log", level: "info", trail: "refusals", want: [none, call, none] },
+    { name: "a deletion is logged only in the deletion log", level: "info", trail: "deletions", want: [none, none, call] },
+    { name: "any other call is logged only in the log", level: "info", trail: undefined, want: [call, none, none] },
+    { name: "a refusal is logged with the log at warn", level: "warn", trail: "refusals", want: [none, call, none] },
+    { name: "a deletion is logged with the log at warn", level: "warn", trail: "deletions", want: [none, none, call] },
+    { name: "any other call is not logged with the log at warn", level: "warn", trail: undefined, want: [none, none, none] },
+    { name: "a deletion is logged with the log at silent", level: "silent", trail: "deletions", want: [none, none, call] },
     {
-      name: "with refusals at silent too a deletion is a line still",
+      name: "a deletion is logged with log and audit log at silent",
       level: "silent",
       refusals: "silent",
       trail: "deletions",
       want: [none, none, call],
     },
     {
-      name: "with deletions at silent too a refusal is a line still",
+      name: "a refusal is logged with log and deletion log at silent",
       level: "silent",
       deletions: "silent",
       trail: "refusals",
       want: [none, call, none],
     },
     {
-      name: "with the trails at silent any other call is a line still",
+      name: "any other call is logged with both audit logs at silent",
       level: "info",
       refusals: "silent",
       deletions: "silent",
@@ -158,23 +158,23 @@ describe("with logs for the audit trail", () => {
       auditLog: auditLog.log,
       deletionLog: deletionLog.log,
       auditOf: () => ({ trail, fields: {} }),
-    })?.(answerWith({}));
+    })?.(requestWith({}));
     expect([log, auditLog, deletionLog].map(({ lines }) => lines().map(({ msg }) => msg))).toEqual(want);
   });
 
-  test("deletions are lines of the audit log where they have none of their own", () => {
+  test("a deletion is logged in the audit log without a deletion log", () => {
     const [log, auditLog] = [openLogLines("info"), openLogLines("info")];
     createCallLog({ log: log.log, auditLog: auditLog.log, auditOf: () => ({ trail: "deletions", fields: {} }) })?.(
-      answerWith({}),
+      requestWith({}),
     );
     expect([log.lines().length, auditLog.lines().length]).toEqual([0, 1]);
   });
 
-  test("a fault in an audited call keeps its level", () => {
+  test("an audited call that failed with a fault is logged as error", () => {
     const log = openLogLines("error");
     const auditLog = openLogLines("info");
     createCallLog({ log: log.log, auditLog: auditLog.log, auditOf })?.(
-      answerWith({ error: new ConnectError("no", Code.Internal) }),
+      requestWith({ error: new ConnectError("no", Code.Internal) }),
     );
     expect([log.lines(), auditLog.lines()]).toEqual([[], [expect.objectContaining({ level: "error" })]]);
   });

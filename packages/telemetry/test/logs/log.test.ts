@@ -3,7 +3,7 @@ import { runProgram } from "../../../testing/src/process/child-program.ts";
 import { openLog, openReserveLog } from "../../src/logs/log.ts";
 import { openLogLines } from "../../../testing/src/operations/log-lines.ts";
 
-test("a line is one JSON object with the level by name and the time in UTC", () => {
+test("a line is a JSON object with the level by name and the time in UTC", () => {
   const { log, lines } = openLogLines("info");
   log.info({ orders: 3 }, "hello");
   expect(lines()).toEqual([
@@ -11,28 +11,28 @@ test("a line is one JSON object with the level by name and the time in UTC", () 
   ]);
 });
 
-test("an error is written with its causes and none of its other properties, which may hold a credential", () => {
+test("an error is logged with its causes, and without other properties, which may contain a credential", () => {
   const { log, lines, text } = openLogLines("info");
   const cause = Object.assign(new Error("connection refused"), {
     headers: { authorization: "Bearer s3cret-s3cret-s3cret" },
   });
-  log.error({ err: new TypeError("no answer", { cause }) }, "fault");
+  log.error({ err: new TypeError("no response", { cause }) }, "fault");
   expect(lines()[0]?.["err"]).toEqual({
     type: "TypeError",
-    message: "no answer",
+    message: "no response",
     stack: expect.stringContaining("log.test.ts"),
     cause: { type: "Error", message: "connection refused", stack: expect.stringContaining("log.test.ts") },
   });
   expect(text()).not.toContain("s3cret");
 });
 
-test("what is thrown and is no Error is written as text", () => {
+test("a thrown value that is not an Error is logged as a string", () => {
   const { log, lines } = openLogLines("info");
   log.error({ err: "out of soil" }, "fault");
   expect(lines()[0]?.["err"]).toEqual({ type: "string", message: "out of soil" });
 });
 
-test("an error that is its own cause is written with five causes, and ends", () => {
+test("an error that is its own cause is logged with five causes", () => {
   const { log, lines } = openLogLines("info");
   const error = new Error("again");
   error.cause = error;
@@ -41,15 +41,15 @@ test("an error that is its own cause is written with five causes, and ends", () 
   expect(JSON.stringify(lines()[0]).match(/"message":"again"/g)).toHaveLength(1 + 5);
 });
 
-test("lines that nobody takes in time are counted in one of their own", async () => {
+test("dropped lines are reported in a log line", async () => {
   const module = new URL("../../src/logs/log.ts", import.meta.url).href;
   const program = `
     const { openLog } = await import(${JSON.stringify(module)});
     const log = openLog("info");
     for (let i = 0; i < 50; i += 1) log.info("x".repeat(100_000));
-    const sayNext = () => (process.stderr.writableLength > 0 ? setTimeout(sayNext, 1) : log.info("the next"));
-    // Behind the log's own, which sends the lines.
-    setImmediate(sayNext);`;
+    const logNext = () => (process.stderr.writableLength > 0 ? setTimeout(logNext, 1) : log.info("the next"));
+    // After that of the log, which writes the lines.
+    setImmediate(logNext);`;
   const shown = '"$0" --input-type=module --eval "$1" 2>&1 | tail -n 2 >&2';
   const { stderr } = await runProgram("sh", ["-c", shown, process.execPath, program]);
   const [reported, next] = stderr.split("\n");
@@ -57,7 +57,7 @@ test("lines that nobody takes in time are counted in one of their own", async ()
   expect(JSON.parse(next ?? "")).toMatchObject({ msg: "the next" });
 });
 
-test("the last line before the end of the process is written", async () => {
+test("a line just before process.exit is written", async () => {
   const module = new URL("../../src/logs/log.ts", import.meta.url).href;
   const program = `
     const { openLog } = await import(${JSON.stringify(module)});
@@ -71,7 +71,7 @@ function listeners(): number {
   return process.stderr.listenerCount("error") + process.listenerCount("exit");
 }
 
-test("however many logs are opened, standard error and the process have the listeners of one", () => {
+test("any number of logs share one set of listeners on stderr and the process", () => {
   openLog("silent");
   const ofOne = listeners();
   openLog("silent");

@@ -18,53 +18,53 @@ const readyAgain = (part: string, problem: string) => ({
   lastedMs: expect.any(Number),
 });
 
-test("a part that cannot serve is one line with its cause, and another once it can again", async () => {
+test("a part that becomes unready is logged with its cause, and logged again when it is ready", async () => {
   const store: { problem?: string | undefined } = {};
   const credentials: { problem?: string | undefined } = {};
   const { log, lines } = openLogLines("warn");
-  const end = logReadiness(new Readiness({ store, credentials }), log);
+  const stop = logReadiness(new Readiness({ store, credentials }), log);
   store.problem = "the disk is full";
   await expect.poll(lines).toMatchObject([notReady("store", "the disk is full")]);
-  // Another cause meanwhile is no change of readiness.
-  store.problem = "the server is gone";
-  credentials.problem = "the provider is away";
+  // Another cause is not a change of readiness.
+  store.problem = "the server is down";
+  credentials.problem = "the provider is down";
   await expect.poll(lines).toHaveLength(2);
   store.problem = credentials.problem = undefined;
   await expect
     .poll(lines)
     .toMatchObject([
       notReady("store", "the disk is full"),
-      notReady("credentials", "the provider is away"),
+      notReady("credentials", "the provider is down"),
       readyAgain("store", "the disk is full"),
-      readyAgain("credentials", "the provider is away"),
+      readyAgain("credentials", "the provider is down"),
     ]);
-  end();
+  stop();
 });
 
-test("a part that fails again after it has recovered is logged again, with its new cause and duration", () => {
+test("a part that becomes unready again is logged with its new cause and duration", () => {
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] });
   onTestFinished(() => void vi.useRealTimers());
   const store: { problem?: string | undefined } = {};
   const { log, lines } = openLogLines("warn");
-  const end = logReadiness(new Readiness({ store }), log);
+  const stop = logReadiness(new Readiness({ store }), log);
   for (const [problem, lastsMs] of [
     ["the disk is full", 3_000],
     [undefined, 6_000],
-    ["the server is gone", 1_500],
+    ["the server is down", 1_500],
     [undefined, 750],
     ["the disk is full", 750],
   ] as const) {
     store.problem = problem;
     vi.advanceTimersByTime(lastsMs);
   }
-  end();
+  stop();
   store.problem = undefined;
   vi.advanceTimersByTime(3_000);
   expect(lines()).toMatchObject([
     notReady("store", "the disk is full"),
     { ...readyAgain("store", "the disk is full"), lastedMs: 3_000 },
-    notReady("store", "the server is gone"),
-    { ...readyAgain("store", "the server is gone"), lastedMs: 1_500 },
+    notReady("store", "the server is down"),
+    { ...readyAgain("store", "the server is down"), lastedMs: 1_500 },
     notReady("store", "the disk is full"),
   ]);
 });

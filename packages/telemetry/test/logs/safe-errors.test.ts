@@ -38,10 +38,10 @@ function outcomeOf(thrown: unknown, signal: AbortSignal = new AbortController().
 }
 
 test.each([
-  { name: "a ConnectError written on purpose", code: Code.NotFound, message: "order 7 not found" },
+  { name: "a ConnectError for the client", code: Code.NotFound, message: "order 7 not found" },
   { name: "a refusal", code: Code.Unauthenticated, message: "a bearer token is required" },
-  { name: "a database that is away", code: Code.Unavailable, message: "the database is unavailable" },
-])("$name passes as it is and is not logged as a fault", ({ code, message }) => {
+  { name: "an unavailable database", code: Code.Unavailable, message: "the database is unavailable" },
+])("$name is returned unchanged and not logged", ({ code, message }) => {
   const reason = new ConnectError(message, code);
   expect(outcomeOf(reason)).toMatchObject({ error: reason, lines: [] });
 });
@@ -50,10 +50,10 @@ test.each([
   { name: "an Error", reason: new Error("SQLITE_CORRUPT at /var/lib/orders.db") },
   { name: "a string", reason: "SQLITE_CORRUPT" },
   { name: "undefined", reason: undefined },
-  { name: "an Error of a library with the code Internal", reason: new ConnectError("SQLITE_CORRUPT", Code.Internal) },
-  { name: "an Error of a library with the code Unknown", reason: new ConnectError("SQLITE_CORRUPT", Code.Unknown) },
-  { name: "lost data", reason: new ConnectError("SQLITE_CORRUPT", Code.DataLoss) },
-])("$name becomes Internal without its text, and is logged under the request id", ({ reason }) => {
+  { name: "a ConnectError with the code Internal", reason: new ConnectError("SQLITE_CORRUPT", Code.Internal) },
+  { name: "a ConnectError with the code Unknown", reason: new ConnectError("SQLITE_CORRUPT", Code.Unknown) },
+  { name: "a ConnectError with the code DataLoss", reason: new ConnectError("SQLITE_CORRUPT", Code.DataLoss) },
+])("$name becomes Internal without its message, and is logged with the request id", ({ reason }) => {
   const { error, requestId, lines } = outcomeOf(reason);
   expect({ code: error.code, message: error.rawMessage }).toEqual({ code: Code.Internal, message: "internal error" });
   expect(errorCodeOf(error)).toBe("ERR_HANDLER_FAILED");
@@ -68,8 +68,8 @@ test.each([
   ]);
 });
 
-// The error interceptor and the toError of the gateway see the same error, also once its call has ended.
-test("an error that was made safe passes as it is, and its fault is logged once", () => {
+// The error interceptor and the gateway's toError get the same error, also after the call was aborted.
+test("an error that was converted before is returned unchanged, and its fault is logged once", () => {
   const { log, lines } = openLogLines("info");
   const controller = new AbortController();
   const context = contextWith(controller.signal);
@@ -83,13 +83,13 @@ test("an error that was made safe passes as it is, and its fault is logged once"
 
 test.each([
   {
-    name: "a passed deadline",
-    abort: new ConnectError("the deadline passed", Code.DeadlineExceeded),
+    name: "an exceeded deadline",
+    abort: new ConnectError("the deadline was exceeded", Code.DeadlineExceeded),
     want: Code.DeadlineExceeded,
   },
   {
-    name: "a client that went away",
-    abort: new ConnectError("the client went away", Code.Canceled),
+    name: "a disconnected client",
+    abort: new ConnectError("the client disconnected", Code.Canceled),
     want: Code.Canceled,
   },
   { name: "an abort without a reason", abort: undefined, want: Code.Canceled, errorCode: "ERR_CALL_CANCELLED" },
@@ -99,7 +99,7 @@ test.each([
     want: Code.Canceled,
     errorCode: "ERR_CALL_CANCELLED",
   },
-])("$name is answered as such, whatever the handler threw because of it", ({ abort, want, errorCode }) => {
+])("$name determines the error, whatever the handler threw", ({ abort, want, errorCode }) => {
   const controller = new AbortController();
   controller.abort(abort);
   const { error, lines } = outcomeOf(new Error("socket hang up"), controller.signal);

@@ -34,7 +34,7 @@ test.each<{ name: string; given: object; want: string }>([
     want: "12:34:56.789 info  200 -                   1.2 ms GET /livez requestId=abc-1 protocol=rest peer=192.0.2.1\n",
   },
   {
-    name: "an error and its cause, each with its stack",
+    name: "an error and its cause, with their stacks",
     given: {
       ...line,
       level: "error",
@@ -48,13 +48,13 @@ test.each<{ name: string; given: object; want: string }>([
     },
     want: "12:34:56.789 error fault\n  Error: no\n      at a.ts:1\n  caused by\n  string: soil\n",
   },
-  { name: "a level of no colour", given: { ...line, level: "harvest" }, want: "12:34:56.789 harvest listening\n" },
+  { name: "an unknown level", given: { ...line, level: "harvest" }, want: "12:34:56.789 harvest listening\n" },
   {
-    name: "text of a client that would clear the screen, or turn the line around",
+    name: "a string of a client with control and bidirectional characters",
     given: { ...line, subject: "\u001b[2J\u009b\u202e", reason: "a\nb" },
     want: '12:34:56.789 info  listening subject=\\u001b[2J\\u009b\\u202e reason="a\\nb"\n',
   },
-])("$name is shown in columns", ({ given, want }) => {
+])("$name is formatted in columns", ({ given, want }) => {
   expect(toTerminalLine(`${JSON.stringify(given)}\n`, false)).toBe(want);
 });
 
@@ -65,13 +65,13 @@ test.each([
   { level: "info", painted: "\u001b[32minfo \u001b[39m" },
   { level: "debug", painted: "\u001b[36mdebug\u001b[39m" },
   { level: "trace", painted: "\u001b[90mtrace\u001b[39m" },
-])("the level $level is coloured where colours are wanted, and the text is the same", ({ level, painted }) => {
+])("the level $level is coloured, and the text is unchanged", ({ level, painted }) => {
   const coloured = toTerminalLine(JSON.stringify({ ...line, level, port: 1 }), true);
   expect(coloured).toContain(painted);
   // oxlint-disable-next-line no-control-regex
   expect(coloured.replaceAll(/\u001b\[\d+m/g, "")).toBe(`12:34:56.789 ${level.padEnd(5)} listening port=1\n`);
 });
 
-test("where there is no text, nothing is coloured", () => {
+test("an empty column is not coloured", () => {
   expect(toTerminalLine(JSON.stringify(line), true)).toMatch(/ listening\n$/);
 });

@@ -23,12 +23,12 @@ function version(value: string): object {
   return { "network.protocol.version": value };
 }
 
-/** Each family as a line, in the order in which it is exported. */
+/** Returns each family as a line, in export order. */
 function familiesOf(metrics: Metrics): string[] {
   return metrics.collect().map(({ kind, name, unit }) => `${kind} ${name} ${unit}`);
 }
 
-test("the metrics of a gateway are exported in one order, with their kinds, units and attributes", () => {
+test("measureGateway exports its metrics in order, with kinds, units and attributes", () => {
   const metrics = new Metrics();
   measureGateway(metrics, { load });
   expect(metrics.collect().map(({ kind, name, unit, points }) => [kind, name, unit, points])).toEqual([
@@ -46,7 +46,7 @@ test("the metrics of a gateway are exported in one order, with their kinds, unit
   expect(new Set(metrics.collect().map(({ description }) => description)).size).toBe(5);
 });
 
-test("the metrics of upstreams name each of them, and count refusals by reason", () => {
+test("measureUpstreams exports metrics per upstream, and refusals by reason", () => {
   const metrics = new Metrics();
   const refusals = { queue_full: 4, queue_timeout: 5 };
   measureUpstreams(metrics, [
@@ -67,12 +67,12 @@ test("the metrics of upstreams name each of them, and count refusals by reason",
   ]);
 });
 
-test("the metrics of descriptors say whether the last reload of each upstream succeeded, and when one did", () => {
+test("measureDescriptors exports whether the last reload of each upstream succeeded, and when", () => {
   const metrics = new Metrics();
   const descriptorReloads = [
     { problem: undefined, lastSuccessMs: 2_500 },
-    { problem: "it is away", lastSuccessMs: 1_000 },
-    { problem: "it was always away", lastSuccessMs: undefined },
+    { problem: "it is down", lastSuccessMs: 1_000 },
+    { problem: "it was never up", lastSuccessMs: undefined },
   ];
   measureDescriptors(metrics, ["dns:a:1", "unix:/b", "unix:/c"], { descriptorReloads });
   const [a, b, c] = [{ upstream: "dns:a:1" }, { upstream: "unix:/b" }, { upstream: "unix:/c" }];
@@ -82,7 +82,7 @@ test("the metrics of descriptors say whether the last reload of each upstream su
   ]);
 });
 
-test("the metrics of files say whether the last reload of each succeeded, and when one did", () => {
+test("measureFiles exports whether the last reload of each file succeeded, and when", () => {
   const metrics = new Metrics();
   measureFiles(metrics, [
     { path: "/a", problem: undefined, lastSuccessMs: 2_500 },
@@ -101,9 +101,9 @@ function series(...all: readonly [attributes: object, value: number][]): object[
 
 test.each([
   { name: "ready", obstacles: [], aborted: false, want: [1, 0] },
-  { name: "not ready", obstacles: ["the store is away"], aborted: false, want: [0, 0] },
+  { name: "not ready", obstacles: ["the store is down"], aborted: false, want: [0, 0] },
   { name: "draining", obstacles: ["the server is stopping"], aborted: true, want: [0, 1] },
-])("a server that is $name is told as $want", ({ obstacles, aborted, want }) => {
+])("a server that is $name has gateway.ready and gateway.draining $want", ({ obstacles, aborted, want }) => {
   const metrics = new Metrics();
   const draining = aborted ? AbortSignal.abort() : new AbortController().signal;
   const readiness: MeasuredReadiness = { draining, obstacles: () => obstacles };
@@ -112,7 +112,7 @@ test.each([
   expect(metrics.collect().map((family) => family.points)).toEqual(want.map((value) => series([{}, value])));
 });
 
-test("the metrics of a process are exported in one order, each with a description", () => {
+test("measureProcess exports its metrics in order, each with a description", () => {
   const metrics = new Metrics();
   using _ = measureProcess(metrics);
   expect(familiesOf(metrics)).toEqual([

@@ -6,7 +6,7 @@ import type { MetricFamily } from "../../src/metrics/metric-family.ts";
 import { measureProcess, readDelays } from "../../src/metrics/process-metrics.ts";
 import { collectGarbage } from "../../../testing/src/carriers/held-bytes.ts";
 
-test("the process is measured in seconds and bytes", () => {
+test("measureProcess exports CPU time, memory, uptime and event loop time in seconds and bytes", () => {
   const metrics = new Metrics();
   using _ = measureProcess(metrics);
   const before = process.cpuUsage();
@@ -30,14 +30,14 @@ test("the process is measured in seconds and bytes", () => {
   expect(valuesOf("nodejs.eventloop.delay.p99")).toEqual([0]);
 });
 
-test("the heap is told by its spaces, and collections by their kinds until nobody asks any more", async () => {
+test("measureProcess exports the heap by space, and collections by kind until it is disposed", async () => {
   const metrics = new Metrics();
   const seriesOf = (metricName: string): MetricFamily["points"] =>
     metrics.collect().find(({ name }) => name === metricName)?.points ?? [];
   const majorCollections = (): number =>
     seriesOf("v8js.gc.duration")
       .flatMap((point) => ("counts" in point && point.attributes["v8js.gc.type"] === "major" ? point.counts : []))
-      .reduce((all, count) => all + count, 0);
+      .reduce((total, count) => total + count, 0);
   const measured = measureProcess(metrics);
   for (const name of ["limit", "used"]) {
     const spaces = seriesOf(`v8js.memory.heap.${name}`).map(({ attributes }) => attributes["v8js.heap.space.name"]);
@@ -52,7 +52,7 @@ test("the heap is told by its spaces, and collections by their kinds until nobod
   expect(majorCollections()).toBe(before);
 });
 
-test("the bounds of histograms are those of the conventions, and further ones below them", () => {
+test("histogram bounds are those of the conventions, and some lower ones", () => {
   const metrics = new Metrics();
   using _ = measureProcess(metrics);
   const collections = metrics.collect().find(({ name }) => name === "v8js.gc.duration");
@@ -62,7 +62,7 @@ test("the bounds of histograms are those of the conventions, and further ones be
   expect(durationBounds).toEqual([0.0005, 0.001, 0.0025, ...ofRequests]);
 });
 
-test("delays of the event loop are those of the last 10 s, until nobody asks any more", async () => {
+test("event loop delays are those of the last 10 s, until measureProcess is disposed", async () => {
   using started = vi.spyOn(globalThis, "setInterval");
   using cleared = vi.spyOn(globalThis, "clearInterval");
   const metrics = new Metrics();
@@ -70,13 +70,13 @@ test("delays of the event loop are those of the last 10 s, until nobody asks any
   expect(started.mock.calls.map(([, everyMs]) => everyMs)).toEqual([10_000]);
   const timer: unknown = started.mock.results[0]?.value;
   const delays = metrics.collect().find(({ name }) => name === "nodejs.eventloop.delay.p99");
-  expect(delays).toMatchObject({ description: "How late the event loop was, p99 of the last 10 seconds" });
+  expect(delays).toMatchObject({ description: "Event loop delay, p99 over the last 10 seconds" });
   const worstS = (): number => {
     started.mock.calls[0]?.[0]();
     const [point] = metrics.collect().find(({ name }) => name === "nodejs.eventloop.delay.max")?.points ?? [];
     return point !== undefined && "value" in point ? point.value : Number.NaN;
   };
-  // Its clock begins in the first turn.
+  // The histogram starts in the first turn of the event loop.
   await new Promise((resolve) => setTimeout(resolve, 15));
   for (const beganMs = performance.now(); performance.now() - beganMs < 60;);
   await new Promise((resolve) => setTimeout(resolve, 15));
@@ -87,14 +87,14 @@ test("delays of the event loop are those of the last 10 s, until nobody asks any
   expect(cleared.mock.calls).toEqual([[timer]]);
 });
 
-test("delays of the event loop are what exceeds the 10 ms between two looks, in seconds", () => {
+test("readDelays subtracts the sampling interval of 10 ms and returns seconds", () => {
   const histogram = createHistogram();
-  for (const [times, betweenLooksMs] of [
+  for (const [times, betweenSamplesMs] of [
     [900, 9],
     [95, 50],
     [5, 1_010],
   ] as const)
-    for (let time = 0; time < times; time++) histogram.record(betweenLooksMs * 1e6);
+    for (let time = 0; time < times; time++) histogram.record(betweenSamplesMs * 1e6);
   const { p50, p99, max } = readDelays(histogram);
   // The histogram has three digits.
   expect([p50, p99.toFixed(3), max.toFixed(2)]).toEqual([0, "0.040", "1.00"]);

@@ -33,7 +33,7 @@ const families: readonly MetricFamily[] = [
   { name: "a.absent.seconds", unit: "s", description: "Nothing", kind: "gauge", points: [] },
 ];
 
-test("Prometheus' own form has cumulative buckets, units in names, once, and escaped labels", () => {
+test("the Prometheus format has cumulative buckets, one unit suffix per name, and escaped labels", () => {
   const labels = 'http_route="/a\\\\\\"\\n",http_response_status_code="204"';
   expect(formatPrometheus(families, "prometheus")).toBe(
     `# HELP http_server_request_duration_seconds How long
@@ -61,14 +61,14 @@ a_size_count 1
   );
 });
 
-test("OpenMetrics describes a counter without its suffix, names units, and ends", () => {
+test("OpenMetrics names the family of a counter without suffix, has units, and ends in # EOF", () => {
   const lines = formatPrometheus(families, "openmetrics").split("\n");
   expect(lines).toEqual(expect.arrayContaining(["# TYPE a_refusals counter", "a_refusals_total 3"]));
   expect(lines).toContain("# UNIT a_backlog_bytes bytes");
   expect(lines.slice(-2)).toEqual(["# EOF", ""]);
 });
 
-describe("the form of /metrics", () => {
+describe("the content type of /metrics", () => {
   const plain = "text/plain; version=0.0.4; charset=utf-8";
   const open = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
@@ -82,7 +82,7 @@ describe("the form of /metrics", () => {
     { accept: "application/openmetrics-text;q=0", want: plain },
     { accept: "text/html,application/openmetrics-text;q=0.5", want: open },
     { accept: "text/plain;q=0.9,application/openmetrics-text;q=0.1", want: plain },
-    // Of several weights for one form the highest counts, wherever it stands.
+    // Of several weights for one format, the highest counts, in any order.
     { accept: "text/plain;version=0.0.4;q=0.5,text/plain;q=0.1,application/openmetrics-text;q=0.3", want: plain },
     { accept: "application/openmetrics-text;q=0.5,application/openmetrics-text;q=0.1,text/plain;q=0.3", want: open },
     // What Prometheus sends.
@@ -96,26 +96,26 @@ describe("the form of /metrics", () => {
     { accept: "text/plain;q=0.9999,application/openmetrics-text;q=0.1", want: open },
   ])("for $accept is $want", async ({ accept, want }) => {
     const endpoint = createMetricsEndpoint(() => families);
-    const answer = await askEndpoint(endpoint, accept === undefined ? {} : { accept });
-    expect(answer).toMatchObject({ httpStatus: 200, header: { "content-type": want, "cache-control": "no-store" } });
-    expect(String(answer.body).endsWith("# EOF\n")).toBe(want === open);
+    const response = await askEndpoint(endpoint, accept === undefined ? {} : { accept });
+    expect(response).toMatchObject({ httpStatus: 200, header: { "content-type": want, "cache-control": "no-store" } });
+    expect(String(response.body).endsWith("# EOF\n")).toBe(want === open);
   });
 });
 
 describe("a metric", () => {
-  const about = { name: "a", unit: "", description: "A" };
+  const metric = { name: "a", unit: "", description: "A" };
 
-  test("puts a value into the bucket whose bound is not below it", () => {
+  test("counts a value in the first bucket whose bound is at least the value", () => {
     const metrics = new Metrics();
-    const series = metrics.histogram(about, [1, 2]).with({});
+    const series = metrics.histogram(metric, [1, 2]).with({});
     for (const value of [0, 1, 1.5, 2, 2.1, 1e9]) series.record(value);
     const [family] = metrics.collect();
     expect(family?.points).toEqual([{ attributes: {}, counts: [2, 2, 2], sum: 1e9 + 6.6 }]);
   });
 
-  test("has one series for equal attributes, and one for all above a thousand", () => {
+  test("has one series per attributes, and a shared one above a thousand", () => {
     const metrics = new Metrics();
-    const counter = metrics.counter(about);
+    const counter = metrics.counter(metric);
     for (let at = 0; at < 1_500; at++) counter.with({ at }).add(1);
     counter.with({ at: 7 }).add(1);
     const points = metrics.collect()[0]?.points ?? [];

@@ -10,52 +10,52 @@ import { callings, greenhouseClient } from "../../../testing/src/gateway/greenho
 import { registerSdk } from "../../../testing/src/telemetry/register-sdk.ts";
 import { caller, startTraced, traceparent } from "../../../testing/src/telemetry/traced-greenhouse.ts";
 
-/** The spans that were active, by the places of the program where it looked. */
-type Seen = Map<string, Set<string | undefined>>;
+/** The ids of active spans, by the place in the application that recorded them. */
+type ActiveSpans = Map<string, Set<string | undefined>>;
 
-function spanIds(seen: Seen): Record<string, (string | undefined)[]> {
-  return Object.fromEntries([...seen].map(([place, ids]) => [place, [...ids]]));
+function spanIds(activeSpans: ActiveSpans): Record<string, (string | undefined)[]> {
+  return Object.fromEntries([...activeSpans].map(([place, ids]) => [place, [...ids]]));
 }
 
-/** Options and handlers that look at the active span wherever the program's code runs, also after a wait. */
-function watch(): {
-  readonly seen: Seen;
+/** Creates options and handlers that record the active span in every callback, also after an await. */
+function recordActiveSpans(): {
+  readonly activeSpans: ActiveSpans;
   readonly options: Partial<GatewayOptions>;
   readonly implementation: Partial<ServiceImpl<typeof GreenhouseService>>;
 } {
-  const seen: Seen = new Map();
-  const look = (place: string): void => {
+  const activeSpans: ActiveSpans = new Map();
+  const record = (place: string): void => {
     const active = trace.getActiveSpan()?.spanContext();
-    const ids = seen.get(place) ?? new Set();
-    seen.set(place, ids.add(active && `${active.traceId} ${active.spanId}`));
+    const ids = activeSpans.get(place) ?? new Set();
+    activeSpans.set(place, ids.add(active && `${active.traceId} ${active.spanId}`));
   };
-  const watching: Interceptor = (next) => async (request) => {
-    look("interceptor");
+  const recording: Interceptor = (next) => async (request) => {
+    record("interceptor");
     await nextTurn();
     const response = await next(request);
-    look("interceptor");
+    record("interceptor");
     return response;
   };
   return {
-    seen,
+    activeSpans,
     options: {
-      onRequest: () => look("onRequest"),
+      onRequest: () => record("onRequest"),
       admit: async () => {
-        look("admit");
+        record("admit");
         await nextTurn();
-        look("admit");
+        record("admit");
       },
-      interceptors: [watching],
-      onError: () => look("onError"),
-      onAnswer: () => look("onAnswer"),
+      interceptors: [recording],
+      onError: () => record("onError"),
+      onAnswer: () => record("onAnswer"),
       endpoints: [
         {
           path: "/place",
           open: false,
           answer: async () => {
-            look("endpoint");
+            record("endpoint");
             await nextTurn();
-            look("endpoint");
+            record("endpoint");
             return { httpStatus: 200, body: "" };
           },
         },
@@ -63,37 +63,37 @@ function watch(): {
     },
     implementation: {
       waterBed: async () => {
-        look("unary");
+        record("unary");
         await nextTurn();
-        look("unary");
+        record("unary");
         throw new ConnectError("dry", Code.FailedPrecondition);
       },
       async *watchReadings({ sensor }) {
-        look("server stream");
+        record("server stream");
         yield {};
-        look("server stream");
+        record("server stream");
         await nextTurn();
         try {
-          for (let left = sensor === "endless" ? Infinity : 1; left > 0; left -= 1) {
+          for (let remaining = sensor === "endless" ? Infinity : 1; remaining > 0; remaining -= 1) {
             yield {};
             await nextTurn();
           }
         } finally {
-          look("end of server stream");
+          record("end of server stream");
         }
       },
       recordReadings: async (messages) => {
-        for await (const _ of messages) look("client stream");
+        for await (const _ of messages) record("client stream");
         await nextTurn();
-        look("client stream");
+        record("client stream");
         return {};
       },
       async *controlClimate(messages) {
         for await (const _ of messages) {
-          look("both streams");
+          record("both streams");
           yield {};
           await nextTurn();
-          look("both streams");
+          record("both streams");
         }
       },
     },
@@ -107,8 +107,8 @@ async function* readings(): AsyncGenerator<object> {
 }
 
 describe("the context of a request is active", () => {
-  test.each(callings)("over $name, wherever code of the program runs, for every kind of RPC", async (calling) => {
-    const { seen, options, implementation } = watch();
+  test.each(callings)("over $name, in every callback of the application, for every kind of RPC", async (calling) => {
+    const { activeSpans, options, implementation } = recordActiveSpans();
     using sdk = registerSdk();
     await using greenhouse = await startTraced(implementation, { options, listen: calling.listen });
     const client = greenhouseClient(calling, greenhouse.address);
@@ -120,14 +120,14 @@ describe("the context of a request is active", () => {
         places: ["onError"],
         call: () => client.waterBed({}, { headers }).catch(() => undefined),
       },
-      "WatchReadings, left early": {
+      "WatchReadings, cancelled": {
         kind: "server stream",
         places: ["end of server stream"],
         call: async () => {
-          const leaving = new AbortController();
-          const messages = client.watchReadings({ sensor: "endless" }, { headers, signal: leaving.signal });
+          const cancellation = new AbortController();
+          const messages = client.watchReadings({ sensor: "endless" }, { headers, signal: cancellation.signal });
           const read = async (): Promise<void> => {
-            for await (const _ of messages) leaving.abort();
+            for await (const _ of messages) cancellation.abort();
           };
           await expect(read()).rejects.toMatchObject({ code: Code.Canceled });
         },
@@ -145,7 +145,7 @@ describe("the context of a request is active", () => {
     };
     for (const [name, { kind, places = [], call }] of Object.entries(calls)) {
       const count = sdk.spans.length;
-      seen.clear();
+      activeSpans.clear();
       await call();
       await expect.poll(() => sdk.spans.length).toBe(count + 1);
       const span = sdk.spans.at(-1);
@@ -153,21 +153,21 @@ describe("the context of a request is active", () => {
       expect(span?.parentSpanContext?.spanId).toBe(caller.spanId);
       const only = [`${caller.traceId} ${span?.spanContext().spanId}`];
       const all = [...common, kind, ...places].map((place) => [place, only]);
-      expect(spanIds(seen)).toEqual(Object.fromEntries(all));
+      expect(spanIds(activeSpans)).toEqual(Object.fromEntries(all));
     }
     expect(trace.getActiveSpan()).toBe(undefined);
   });
 
-  test("in an endpoint, and in what answers a request that matches nothing", async () => {
-    const { seen, options } = watch();
+  test("in an endpoint, and in the hooks of an unmatched request", async () => {
+    const { activeSpans, options } = recordActiveSpans();
     using sdk = registerSdk();
     const gateway = createGateway(withOpenTelemetry({ routes: () => {}, ...options }));
     const ask = async (path: string): Promise<readonly (string | undefined)[][]> => {
-      seen.clear();
+      activeSpans.clear();
       await gateway.fetch(new Request(`http://orders.example${path}`, { headers: [[...traceparent]] }));
       return [
         sdk.spans.map((span) => `${caller.traceId} ${span.spanContext().spanId}`).slice(-1),
-        ...Object.values(spanIds(seen)),
+        ...Object.values(spanIds(activeSpans)),
       ];
     };
     for (const [path, places] of Object.entries({ "/place": 4, "/nothing": 4 })) {

@@ -21,10 +21,10 @@ function processor(parts: Partial<SpanProcessor>): Partial<NodeSDKConfiguration>
   return { spanProcessors: [{ ...quiet, ...parts }] };
 }
 
-describe("no call fails by an SDK whose", () => {
+describe("no call fails because of an SDK whose", () => {
   const exporter = new InMemorySpanExporter();
   exporter.export = broken;
-  const rows: (readonly [name: string, parts: Partial<NodeSDKConfiguration>, isTold: boolean, active: string])[] = [
+  const cases: (readonly [name: string, parts: Partial<NodeSDKConfiguration>, isReported: boolean, active: string])[] = [
     [
       "propagator throws",
       { textMapPropagator: { extract: broken, inject: () => {}, fields: () => [] } },
@@ -32,23 +32,23 @@ describe("no call fails by an SDK whose", () => {
       "no span",
     ],
     ["sampler throws", { sampler: { shouldSample: broken, toString: () => "broken" } }, true, "no span"],
-    ["generator of ids throws", { idGenerator: { generateTraceId: broken, generateSpanId: broken } }, true, "no span"],
-    ["processor throws at the start", processor({ onStart: broken }), true, "no span"],
-    ["processor throws at the end", processor({ onEnd: broken }), true, "a span"],
+    ["id generator throws", { idGenerator: { generateTraceId: broken, generateSpanId: broken } }, true, "no span"],
+    ["span processor throws in onStart", processor({ onStart: broken }), true, "no span"],
+    ["span processor throws in onEnd", processor({ onEnd: broken }), true, "a span"],
     ["exporter throws", { spanProcessors: [new SimpleSpanProcessor({ exporter })] }, false, "a span"],
     ["context manager throws", { contextManager: brokenWith }, false, "no span"],
   ];
 
-  test.each(rows)("%s, and every hook is called once", async (_name, parts, isTold, active) => {
+  test.each(cases)("%s, and every hook is called once", async (_name, parts, isReported, active) => {
     using _ = registerSdk(parts);
     const called: string[] = [];
     const call = (name: string): void => void called.push(name);
-    const seen = new Set<string>();
+    const activeSpans = new Set<string>();
     await using greenhouse = await startTraced(
       {
         getReading: () => {
           call("handler");
-          seen.add(trace.getActiveSpan() === undefined ? "no span" : "a span");
+          activeSpans.add(trace.getActiveSpan() === undefined ? "no span" : "a span");
           return {};
         },
         async *watchReadings() {
@@ -94,9 +94,9 @@ describe("no call fails by an SDK whose", () => {
       await greenhouse.answered(index + 1);
       expect(called).toEqual(all);
     }
-    expect([...seen]).toEqual([active]);
-    const told = greenhouse.faults.map((fault) => (fault instanceof Error ? fault.message : fault));
-    expect(new Set(told)).toEqual(new Set(isTold ? ["the SDK is broken"] : []));
+    expect([...activeSpans]).toEqual([active]);
+    const reported = greenhouse.faults.map((fault) => (fault instanceof Error ? fault.message : fault));
+    expect(new Set(reported)).toEqual(new Set(isReported ? ["the SDK is broken"] : []));
   });
 
   test("meter throws", async () => {
@@ -109,8 +109,8 @@ describe("no call fails by an SDK whose", () => {
   });
 });
 
-describe("what the program throws is its own fault", () => {
-  test.each(["interceptor", "admit", "handler"])("and the %s is not called again", async (place) => {
+describe("an error of the application is not attributed to the SDK", () => {
+  test.each(["interceptor", "admit", "handler"])("the %s is not called again", async (place) => {
     using _ = registerSdk();
     let calls = 0;
     const fail = (at: string) => (): void => {
@@ -142,8 +142,8 @@ describe("what the program throws is its own fault", () => {
     expect(greenhouse.faults).toEqual([]);
   });
 
-  test("a hook that rejects is reported", async () => {
-    const failure = new Error("the hook fails");
+  test("a rejected promise of a hook is reported", async () => {
+    const failure = new Error("the hook failed");
     const reject = (): unknown => Promise.reject(failure);
     await using greenhouse = await startTraced({ getReading: () => ({}) }, { options: { onRequest: reject } });
     expect((await exchange(greenhouse.address, "1.1", reading)).httpStatus).toBe(200);

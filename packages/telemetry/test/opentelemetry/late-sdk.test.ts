@@ -7,10 +7,10 @@ import { exchange } from "../../../testing/src/gateway/wire-format.ts";
 import { registerSdk } from "../../../testing/src/telemetry/register-sdk.ts";
 import { reading, startTraced } from "../../../testing/src/telemetry/traced-greenhouse.ts";
 
-// An SDK that is registered when the gateway is there already. Until then the API gives out tracers that wait for an
-// SDK; they hear of one that is registered by the same copy of the API, and of no other.
+// An SDK may be registered after the gateway was created. Until then, the API returns proxy tracers, which switch to an SDK
+// that is registered with the same copy of the API.
 
-test("spans go to an SDK that is registered after the gateway was made, and of two to the first", async () => {
+test("spans go to the first SDK that is registered after the gateway was created", async () => {
   await using greenhouse = await startTraced({ getReading: () => ({}) });
   await exchange(greenhouse.address, "1.1", reading);
   using first = registerSdk();
@@ -22,15 +22,15 @@ test("spans go to an SDK that is registered after the gateway was made, and of t
   expect(greenhouse.faults).toEqual([]);
 });
 
-test("a call without an SDK has no context, and one with baggage has that, with and without traces", async () => {
-  const seen: unknown[] = [];
-  const look = (_: unknown, { values }: HandlerContext): object => {
+test("a call has no context without an SDK, and its baggage with one, with and without traces", async () => {
+  const contexts: unknown[] = [];
+  const record = (_: unknown, { values }: HandlerContext): object => {
     const shelf = propagation.getActiveBaggage()?.getEntry("shelf")?.value;
     const isActive = trace.getActiveSpan()?.spanContext() !== undefined;
-    seen.push([isActive, shelf, traceIdsOf(values) !== undefined, spanOf(values) !== undefined]);
+    contexts.push([isActive, shelf, traceIdsOf(values) !== undefined, spanOf(values) !== undefined]);
     return {};
   };
-  await using greenhouse = await startTraced({ getReading: look });
+  await using greenhouse = await startTraced({ getReading: record });
   await exchange(greenhouse.address, "1.1", { ...reading, header: [["baggage", "shelf=3"]] });
   {
     using _ = registerSdk();
@@ -39,11 +39,11 @@ test("a call without an SDK has no context, and one with baggage has that, with 
   {
     using _ = registerSdk();
     trace.disable();
-    await using untraced = await startTraced({ getReading: look });
+    await using untraced = await startTraced({ getReading: record });
     await exchange(untraced.address, "1.1", { ...reading, header: [["baggage", "shelf=3"]] });
   }
-  // Without traces there is a span, which has no ids.
-  expect(seen).toEqual([
+  // Without traces, there is a span without ids.
+  expect(contexts).toEqual([
     [false, undefined, false, false],
     [true, "3", true, true],
     [true, "3", false, true],

@@ -16,53 +16,53 @@ const traceId = "0af7651916cd43dd8448eb211c80319c";
 const headers = { traceparent: `00-${traceId}-b7ad6b7169203331-01`, baggage: "shelf=3" };
 
 describe.each(callings)("over $name, a span is active", (calling) => {
-  test("in interceptors and handlers of every kind of RPC, also after they have waited", async () => {
+  test("in interceptors and handlers of every kind of RPC, also after an await", async () => {
     using sdk = registerSdk();
     const tracing = createTracing();
-    const seen: string[] = [];
-    const look = (): void => {
+    const activeSpans: string[] = [];
+    const record = (): void => {
       const active = trace.getActiveSpan()?.spanContext();
       const shelf = propagation.getActiveBaggage()?.getEntry("shelf")?.value;
-      seen.push(`${active?.traceId} ${active?.spanId} ${shelf}`);
+      activeSpans.push(`${active?.traceId} ${active?.spanId} ${shelf}`);
     };
-    const watching: Interceptor = (next) => async (request) => {
-      look();
+    const recording: Interceptor = (next) => async (request) => {
+      record();
       await nextTurn();
       const response = await next(request);
-      look();
+      record();
       return response;
     };
-    const ofProgram = trace.getTracer("program");
+    const applicationTracer = trace.getTracer("application");
     await using greenhouse = await startGreenhouse(
       {
         waterBed: async () => {
-          look();
+          record();
           await nextTurn();
-          look();
-          ofProgram.startSpan("of the handler").end();
+          record();
+          applicationTracer.startSpan("of the handler").end();
           return {};
         },
         async *watchReadings() {
-          look();
+          record();
           yield {};
           await nextTurn();
-          look();
-          ofProgram.startSpan("of the handler").end();
+          record();
+          applicationTracer.startSpan("of the handler").end();
           yield {};
         },
       },
       {
         onRequest: tracing.onRequest,
-        interceptors: [tracing.interceptor, watching],
-        onAnswer: (answer) => {
-          tracing.onAnswer(answer);
+        interceptors: [tracing.interceptor, recording],
+        onAnswer: (request) => {
+          tracing.onAnswer(request);
           done.shift()?.();
         },
       },
       calling.listen,
     );
     const done: (() => void)[] = [];
-    const answered = (): Promise<void> => new Promise((resolve) => done.push(resolve));
+    const nextResponse = (): Promise<void> => new Promise((resolve) => done.push(resolve));
     const client = greenhouseClient(calling, greenhouse.address);
     const calls: { name: string; call: () => Promise<unknown> }[] = [
       { name: "WaterBed", call: () => client.waterBed({}, { headers }) },
@@ -74,13 +74,13 @@ describe.each(callings)("over $name, a span is active", (calling) => {
       },
     ];
     for (const { name, call } of calls) {
-      const end = answered();
-      seen.length = 0;
+      const responded = nextResponse();
+      activeSpans.length = 0;
       await call();
-      await end;
+      await responded;
       const [inner, outer] = sdk.spans.slice(-2);
-      expect(seen.length).toBeGreaterThan(3);
-      expect(new Set(seen)).toEqual(new Set([`${traceId} ${outer?.spanContext().spanId} 3`]));
+      expect(activeSpans.length).toBeGreaterThan(3);
+      expect(new Set(activeSpans)).toEqual(new Set([`${traceId} ${outer?.spanContext().spanId} 3`]));
       expect(outer).toMatchObject({
         name: `greenhouse.v1.GreenhouseService/${name}`,
         kind: SpanKind.SERVER,
@@ -112,27 +112,27 @@ const admitRequest = {
 describe("a span", () => {
   test.each<{ name: string; request: () => Parameters<typeof exchange>[2]; want: object }>([
     {
-      name: "of REST has the route, never the path",
+      name: "of a REST call has the route, not the path",
       request: () => ({ httpMethod: "GET", path: "/sensors/secret-7/reading", header: [] }),
       want: { name: "GET /sensors/{sensor}/reading", attributes: { "http.response.status_code": 200 } },
     },
     {
-      name: "of what is not there has the method alone",
+      name: "of an unknown path has only the method",
       request: () => ({ httpMethod: "GET", path: "/secret", header: [] }),
       want: { name: "GET", attributes: { "http.response.status_code": 404 }, status: { code: SpanStatusCode.UNSET } },
     },
     {
-      name: "of a method that HTTP does not know says HTTP",
+      name: "of an unknown HTTP method is named HTTP",
       request: () => ({ httpMethod: "SECRET", path: "/sensors/1/reading", header: [] }),
       want: { name: "HTTP", attributes: { "http.request.method": "_OTHER" } },
     },
     {
-      name: "of an RPC that is not served has the name of the system",
+      name: "of an unknown RPC is named after the RPC system",
       request: () => rpcRequest(wireFormats["grpc-web"], new Uint8Array(0), [], "/secret.Service/Method"),
       want: { name: "grpc", attributes: { "rpc.method": "_OTHER" }, status: { code: SpanStatusCode.ERROR } },
     },
     {
-      name: "of a call that fails says so",
+      name: "of a failed call has its status and error.type",
       request: () => rpcRequest(wireFormats["connect-json"], Buffer.from("{}"), [], waterBedProcedure),
       want: {
         attributes: { "rpc.response.status_code": "unimplemented", "error.type": "unimplemented" },
@@ -140,7 +140,7 @@ describe("a span", () => {
       },
     },
     {
-      name: "below a malformed parent begins a trace of its own",
+      name: "with a malformed traceparent starts a new trace",
       request: () => ({ httpMethod: "GET", path: "/secret", header: [["traceparent", `00-${traceId}-0-01`]] }),
       want: {},
     },
@@ -157,19 +157,19 @@ describe("a span", () => {
       expect(span).toMatchObject({ ...want, kind: SpanKind.SERVER, parentSpanContext: undefined });
       expect(span.spanContext().traceId).not.toBe(traceId);
     }
-    const told = sdk.spans.map(({ name, attributes, status }) => ({ name, attributes, status }));
-    expect(JSON.stringify(told).toLowerCase()).not.toContain("secret");
+    const exported = sdk.spans.map(({ name, attributes, status }) => ({ name, attributes, status }));
+    expect(JSON.stringify(exported).toLowerCase()).not.toContain("secret");
   });
 
-  test("is not made where the caller's is not recorded, and the trace goes on", async () => {
+  test("is not recorded if the caller's is not sampled, and the trace continues", async () => {
     using sdk = registerSdk();
     const tracing = createTracing();
-    const seen: unknown[] = [];
+    const contexts: unknown[] = [];
     await using greenhouse = await startGreenhouse(
       {
         waterBed: (_, { values }) => {
-          seen.push(trace.getActiveSpan()?.spanContext(), traceIdsOf(values));
-          trace.getTracer("program").startSpan("of the handler").end();
+          contexts.push(trace.getActiveSpan()?.spanContext(), traceIdsOf(values));
+          trace.getTracer("application").startSpan("of the handler").end();
           return {};
         },
       },
@@ -182,20 +182,20 @@ describe("a span", () => {
       rpcRequest(wireFormats["connect-json"], Buffer.from("{}"), header, waterBedProcedure),
     );
     const spanId = expect.stringMatching(/^[0-9a-f]{16}$/);
-    expect(seen).toEqual([
+    expect(contexts).toEqual([
       { traceId, spanId, traceFlags: 0, traceState: undefined },
       { traceId, spanId },
     ]);
     expect(sdk.spans).toEqual([]);
   });
 
-  test("is known before a request is admitted, and is in no trace without an SDK", async () => {
-    const seen: unknown[] = [];
+  test("is available in admit, and belongs to no trace without an SDK", async () => {
+    const contexts: unknown[] = [];
     const call = async (): Promise<void> => {
       const tracing = createTracing();
       await using greenhouse = await startGreenhouse(
         { waterBed: () => ({}) },
-        { onRequest: tracing.onRequest, admit: ({ contextValues }) => void seen.push(traceIdsOf(contextValues)) },
+        { onRequest: tracing.onRequest, admit: ({ contextValues }) => void contexts.push(traceIdsOf(contextValues)) },
       );
       const header = [["traceparent", headers.traceparent]] as const;
       await exchange(
@@ -209,13 +209,13 @@ describe("a span", () => {
       using _ = registerSdk();
       await call();
     }
-    expect(seen).toEqual([undefined, { traceId, spanId: expect.stringMatching(/^[0-9a-f]{16}$/) }]);
+    expect(contexts).toEqual([undefined, { traceId, spanId: expect.stringMatching(/^[0-9a-f]{16}$/) }]);
   });
 
-  test("is not below the span that is active when its request begins, which may be another request's", () => {
+  test("is not a child of the active span, which may belong to another request", () => {
     using _ = registerSdk();
     const contextValues = createContextValues();
-    const other = trace.getTracer("program").startSpan("of another request");
+    const other = trace.getTracer("application").startSpan("of another request");
     context.with(trace.setSpan(ROOT_CONTEXT, other), () =>
       createTracing().onRequest({ ...admitRequest, header: { get: () => null }, contextValues }),
     );
@@ -248,7 +248,7 @@ describe("the span of shared work", () => {
       attributes: { batch: 2, "error.type": "_OTHER" },
     },
   ])(
-    "$name is below the first request that is recorded, and linked with all of them",
+    "$name is a child of the first recorded request, and linked to all of them",
     ({ error, status, attributes }) => {
       using sdk = registerSdk();
       const { tracing, requests } = beginRequests([false, true, true]);
@@ -263,14 +263,14 @@ describe("the span of shared work", () => {
     },
   );
 
-  test("is not made when no request is recorded", () => {
+  test("is not created if no request is recorded", () => {
     using sdk = registerSdk();
     const { tracing, requests } = beginRequests([false, false]);
     tracing.startShared({ name: "work", attributes: {}, requests })();
     expect(sdk.spans).toEqual([]);
   });
 
-  test("has no more than 128 links", () => {
+  test("has at most 128 links", () => {
     using sdk = registerSdk();
     const { tracing, requests } = beginRequests([true]);
     tracing.startShared({ name: "work", attributes: {}, requests: Array(200).fill(requests[0]) })();

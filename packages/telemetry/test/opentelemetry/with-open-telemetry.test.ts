@@ -22,7 +22,7 @@ import { startOnLoopback } from "../../../testing/src/carriers/listen-on-loopbac
 import { type RegisteredSdk, registerSdk } from "../../../testing/src/telemetry/register-sdk.ts";
 import { caller, reading, startTraced, traceparent } from "../../../testing/src/telemetry/traced-greenhouse.ts";
 
-const wateringByGrpc = rpcRequest(wireFormats.grpc, new Uint8Array(0), [], waterBedProcedure);
+const wateringOverGrpc = rpcRequest(wireFormats.grpc, new Uint8Array(0), [], waterBedProcedure);
 
 /** Returns the span of a request. */
 async function spanOf(anonymous: boolean, request: HttpRequest): Promise<RegisteredSdk["spans"][number] | undefined> {
@@ -34,8 +34,8 @@ async function spanOf(anonymous: boolean, request: HttpRequest): Promise<Registe
   return sdk.spans[0];
 }
 
-describe("a span is below", () => {
-  test("that of a server in which the gateway is mounted, as long as that is recorded", async () => {
+describe("the parent of a span", () => {
+  test("is the recording span of the server in which the gateway is mounted", async () => {
     using sdk = registerSdk();
     const tracer = trace.getTracer("server");
     const gateway = createTestGateway(withOpenTelemetry({ routes: () => {} }));
@@ -51,13 +51,13 @@ describe("a span is below", () => {
         gateway.fetch(new Request("http://orders.example/", { headers: [[...traceparent]] })),
       );
     }
-    const told = sdk.spans.map(({ name, kind, parentSpanContext }) => [
+    const exported = sdk.spans.map(({ name, kind, parentSpanContext }) => [
       name,
       SpanKind[kind],
       parentSpanContext?.spanId,
     ]);
-    const [endedOne, ...ours] = told;
-    expect(endedOne).toEqual(["ended", "INTERNAL", undefined]);
+    const [endedSpan, ...ours] = exported;
+    expect(endedSpan).toEqual(["ended", "INTERNAL", undefined]);
     const recordedId = ours[0]?.[2];
     expect(recordedId).not.toBe(caller.spanId);
     expect(ours).toEqual([
@@ -68,9 +68,9 @@ describe("a span is below", () => {
     ]);
   });
 
-  test("nothing that was active when the gateway began to listen", async () => {
+  test("is not the span that was active when the gateway started to listen", async () => {
     using sdk = registerSdk();
-    const startUp = trace.getTracer("program").startSpan("start-up");
+    const startUp = trace.getTracer("application").startSpan("start-up");
     await using greenhouse = await context.with(trace.setSpan(ROOT_CONTEXT, startUp), () =>
       startTraced({ getReading: () => ({}) }),
     );
@@ -82,8 +82,8 @@ describe("a span is below", () => {
   });
 });
 
-describe("a span says", () => {
-  const ends = {
+describe("a span has", () => {
+  const connection = {
     "client.address": "127.0.0.1",
     "client.port": expect.any(Number),
     "server.address": "127.0.0.1",
@@ -93,16 +93,16 @@ describe("a span says", () => {
   const agent: readonly Field[] = [["user-agent", "tests/1"]];
 
   test.each([
-    { name: "over REST, the path", request: { ...reading, header: agent }, want: { "url.path": "/sensors/7/reading" } },
+    { name: "the path over REST", request: { ...reading, header: agent }, want: { "url.path": "/sensors/7/reading" } },
     {
-      name: "over gRPC, no path",
-      request: { ...wateringByGrpc, header: [...wateringByGrpc.header, ...agent] },
+      name: "no path over gRPC",
+      request: { ...wateringOverGrpc, header: [...wateringOverGrpc.header, ...agent] },
       want: {},
     },
-  ])("who called what, and $name, unless it is to be anonymous", async ({ request, want }) => {
+  ])("the addresses and user agent, and $name, unless anonymous is set", async ({ request, want }) => {
     const span = await spanOf(false, request);
     const anonymous = await spanOf(true, request);
-    expect(span?.attributes).toEqual({ ...anonymous?.attributes, ...ends, ...want });
+    expect(span?.attributes).toEqual({ ...anonymous?.attributes, ...connection, ...want });
     expect(
       Object.keys(anonymous?.attributes ?? {}).filter((key) => /^(client|server|user|url\.path)/.test(key)),
     ).toEqual([]);
@@ -113,19 +113,19 @@ describe("a span says", () => {
     { code: Code.InvalidArgument, status: SpanStatusCode.UNSET },
     { code: Code.Internal, status: SpanStatusCode.ERROR },
     { code: Code.Unavailable, status: SpanStatusCode.ERROR },
-  ])("by its status whether the server is to blame: code $code", async ({ code, status }) => {
+  ])("the status ERROR only for server errors: code $code", async ({ code, status }) => {
     using sdk = registerSdk();
     const fail = (): never => {
       throw new ConnectError("no", code);
     };
     await using greenhouse = await startTraced({ waterBed: fail, getReading: fail });
-    await exchange(greenhouse.address, "2", wateringByGrpc);
+    await exchange(greenhouse.address, "2", wateringOverGrpc);
     await exchange(greenhouse.address, "2", reading);
     await expect.poll(() => sdk.spans.map((span) => span.status.code)).toEqual([status, status]);
   });
 });
 
-test("a span says nothing of ends that are not known", async () => {
+test("a span has no attributes for unknown addresses", async () => {
   using sdk = registerSdk();
   const gateway = createTestGateway(withOpenTelemetry({ routes: () => {} }));
   await gateway.fetch(new Request("http://orders.example/nothing"));
@@ -140,7 +140,7 @@ test("a span says nothing of ends that are not known", async () => {
   ]);
 });
 
-test("a sampler goes by the name that the span will have", async () => {
+test("a sampler gets the final name of a span, or HTTP if no route matches", async () => {
   const names: string[] = [];
   const shouldSample: Sampler["shouldSample"] = (_, _id, name) => {
     names.push(name);
@@ -148,7 +148,7 @@ test("a sampler goes by the name that the span will have", async () => {
   };
   using sdk = registerSdk({ sampler: { shouldSample, toString: () => "names" } });
   await using greenhouse = await startTraced({ getReading: () => ({}), waterBed: () => ({}) });
-  for (const request of [reading, wateringByGrpc]) await exchange(greenhouse.address, "2", request);
+  for (const request of [reading, wateringOverGrpc]) await exchange(greenhouse.address, "2", request);
   await greenhouse.answered(2);
   expect(names).toEqual(["GET /sensors/{sensor}/reading", "greenhouse.v1.GreenhouseService/WaterBed"]);
   expect(sdk.spans.map(({ name }) => name)).toEqual(names);
@@ -156,14 +156,14 @@ test("a sampler goes by the name that the span will have", async () => {
   expect(names.at(-1)).toBe("HTTP");
 });
 
-test("an endpoint keeps its place outside the prefix", async () => {
+test("an endpoint with atRoot stays outside the prefix", async () => {
   const endpoint = { path: "/well-known", atRoot: true, open: true, answer: () => ({ httpStatus: 200, body: "" }) };
   const options = { routes: () => {}, requestPathPrefix: "/api", endpoints: [endpoint] };
   const gateway = createTestGateway(withOpenTelemetry(options));
   expect((await gateway.fetch(new Request("http://orders.example/well-known"))).status).toBe(200);
 });
 
-test("a meter is asked for once", async () => {
+test("getMeter is called once", async () => {
   let count = 0;
   using _ = registerSdk();
   const getMeter = (): Meter => {
@@ -181,25 +181,25 @@ class TestReader extends MetricReader {
   protected override async onShutdown(): Promise<void> {}
 }
 
-test("the durations of requests go to the meter provider that is registered by then", async () => {
+test("durations go to the meter provider that is registered when the request ends", async () => {
   using sdk = registerSdk();
   const spanIds = new Set<string | undefined>();
   await using greenhouse = await startTraced({ getReading: () => ({}), waterBed: () => ({}) });
   await exchange(greenhouse.address, "1.1", reading);
   await greenhouse.answered(1);
   const reader = new TestReader();
-  const lookAtContext: IAttributesProcessor["process"] = (attributes, active) => {
+  const recordContext: IAttributesProcessor["process"] = (attributes, active) => {
     spanIds.add(active && trace.getSpan(active)?.spanContext().spanId);
     return attributes;
   };
-  const views = [{ instrumentName: "*", attributesProcessors: [{ process: lookAtContext }] }];
+  const views = [{ instrumentName: "*", attributesProcessors: [{ process: recordContext }] }];
   metrics.setGlobalMeterProvider(new MeterProvider({ readers: [reader], views }));
-  for (const request of [reading, reading, wateringByGrpc]) await exchange(greenhouse.address, "2", request);
+  for (const request of [reading, reading, wateringOverGrpc]) await exchange(greenhouse.address, "2", request);
   await greenhouse.answered(4);
   expect([...spanIds]).toEqual(sdk.spans.slice(1).map((span) => span.spanContext().spanId));
   const { resourceMetrics } = await reader.collect();
-  const told = resourceMetrics.scopeMetrics.flatMap(({ scope, metrics: those }) =>
-    those.map((metric) => {
+  const exported = resourceMetrics.scopeMetrics.flatMap(({ scope, metrics: scopeMetrics }) =>
+    scopeMetrics.map((metric) => {
       const points = metric.dataPointType === DataPointType.HISTOGRAM ? metric.dataPoints : [];
       const { name, unit, description } = metric.descriptor;
       const counts = points.map(({ attributes, value }) => ({
@@ -211,7 +211,7 @@ test("the durations of requests go to the meter provider that is registered by t
     }),
   );
   const scope = "@plantstore/gateway";
-  expect(told).toEqual([
+  expect(exported).toEqual([
     {
       scope,
       name: "rpc.server.call.duration",

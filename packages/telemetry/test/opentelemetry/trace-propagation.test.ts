@@ -12,18 +12,18 @@ import { startGreenhouse } from "../../../testing/src/gateway/greenhouse.ts";
 import { registerSdk } from "../../../testing/src/telemetry/register-sdk.ts";
 import { caller, reading, traceparent } from "../../../testing/src/telemetry/traced-greenhouse.ts";
 
-// The calls that a proxy makes belong to the span of the request that it passes on.
+// The calls of a proxy are children of the request's span.
 
-/** What the upstream gets of a call through a proxy with spans, whose caller is in a trace. */
-async function pass(
+/** Returns the header that an upstream gets of a traced call through a proxy with OpenTelemetry. */
+async function forward(
   metadata?: ForwardRules,
   header: readonly Field[] = [traceparent, ["baggage", "a=b"]],
   options: Partial<ProxyOptions> = {},
 ): Promise<Readonly<Record<string, string>>> {
-  let got = {};
+  let received = {};
   await using upstream = await startGreenhouse({
     getReading: (_, { requestHeader }) => {
-      got = Object.fromEntries(requestHeader);
+      received = Object.fromEntries(requestHeader);
       return {};
     },
   });
@@ -35,43 +35,43 @@ async function pass(
   const address = await proxy.listen({ host: "127.0.0.1", port: 0 });
   expect((await exchangeHttp1(address, { ...reading, header })).httpStatus).toBe(200);
   await proxy.close();
-  return got;
+  return received;
 }
 
-test("an upstream gets the span of the proxy, in the trace of the caller, with its baggage", async () => {
+test("an upstream gets the span of the proxy in the caller's trace, and the caller's baggage", async () => {
   using sdk = registerSdk();
-  const got = await pass();
+  const received = await forward();
   const [span] = sdk.spans;
   expect(span?.parentSpanContext?.spanId).toBe(caller.spanId);
   const spanId = String(span?.spanContext().spanId);
-  expect(got).toMatchObject({ traceparent: `00-${caller.traceId}-${spanId}-01`, baggage: "a=b" });
+  expect(received).toMatchObject({ traceparent: `00-${caller.traceId}-${spanId}-01`, baggage: "a=b" });
 });
 
-test("what the program sets itself counts above, and other fields of the rules stay", async () => {
+test("metadata.set takes precedence over propagator fields, and other rules still apply", async () => {
   using sdk = registerSdk();
-  const got = await pass({ deny: ["baggage"], set: () => ({ traceparent: "mine", "x-a": "1" }) });
-  expect(got).toMatchObject({ traceparent: "mine", "x-a": "1" });
-  expect(got).not.toHaveProperty("baggage");
+  const received = await forward({ deny: ["baggage"], set: () => ({ traceparent: "mine", "x-a": "1" }) });
+  expect(received).toMatchObject({ traceparent: "mine", "x-a": "1" });
+  expect(received).not.toHaveProperty("baggage");
   expect(sdk.spans).toHaveLength(1);
 });
 
-test("an interceptor that replaces the context values takes no span from the calls that are passed on", async () => {
+test("the span is propagated even if an interceptor replaces the context values", async () => {
   using sdk = registerSdk();
-  const { traceparent: passed } = await pass(undefined, undefined, {
+  const { traceparent: forwarded } = await forward(undefined, undefined, {
     interceptors: [(next) => (request) => next({ ...request, contextValues: createContextValues() })],
   });
-  expect(passed).toContain(sdk.spans[0]?.spanContext().spanId);
+  expect(forwarded).toContain(sdk.spans[0]?.spanContext().spanId);
 });
 
-test("without an SDK the caller's fields go through", async () => {
-  expect(await pass()).toMatchObject({ traceparent: traceparent[1], baggage: "a=b" });
+test("the caller's fields are forwarded without an SDK", async () => {
+  expect(await forward()).toMatchObject({ traceparent: traceparent[1], baggage: "a=b" });
 });
 
 test.each<{ readonly name: string; readonly sent: readonly Field[]; readonly want: string | undefined }>([
-  { name: "goes on with its traceparent", sent: [traceparent, ["tracestate", "a=1"]], want: "a=1" },
-  { name: "stays here without one", sent: [["tracestate", "a=1"]], want: undefined },
+  { name: "is forwarded with its traceparent", sent: [traceparent, ["tracestate", "a=1"]], want: "a=1" },
+  { name: "is removed without a traceparent", sent: [["tracestate", "a=1"]], want: undefined },
   {
-    name: "stays here with one that is malformed",
+    name: "is removed with a malformed traceparent",
     sent: [
       ["traceparent", "00-1"],
       ["tracestate", "a=1"],
@@ -80,12 +80,12 @@ test.each<{ readonly name: string; readonly sent: readonly Field[]; readonly wan
   },
 ])("the caller's tracestate $name", async ({ sent, want }) => {
   using sdk = registerSdk();
-  const { traceparent: passed, tracestate } = await pass(undefined, sent);
+  const { traceparent: forwarded, tracestate } = await forward(undefined, sent);
   expect(tracestate).toBe(want);
-  expect(passed).toContain(sdk.spans[0]?.spanContext().spanId);
+  expect(forwarded).toContain(sdk.spans[0]?.spanContext().spanId);
 });
 
-/** Writes a field for each name in the baggage, as that of Jaeger does. */
+/** Writes a field for each baggage entry, as Jaeger's propagator does. */
 const spreadingPropagator: NonNullable<NodeSDKConfiguration["textMapPropagator"]> = {
   inject: (active, carrier, setter) => {
     for (const [name, { value }] of propagation.getBaggage(active)?.getAllEntries() ?? [])
@@ -98,11 +98,11 @@ const spreadingPropagator: NonNullable<NodeSDKConfiguration["textMapPropagator"]
   fields: () => [],
 };
 
-test("baggage of a caller becomes no field, whatever its names", async () => {
+test("a caller's baggage does not become header fields", async () => {
   using sdk = registerSdk({ textMapPropagator: spreadingPropagator });
-  const got = await pass(undefined, [["baggage", "a%0Ab=c"]]);
-  expect(Object.keys(got).filter((name) => name.startsWith("uberctx"))).toEqual([]);
-  expect(got).toMatchObject({ baggage: "a%0Ab=c" });
+  const received = await forward(undefined, [["baggage", "a%0Ab=c"]]);
+  expect(Object.keys(received).filter((name) => name.startsWith("uberctx"))).toEqual([]);
+  expect(received).toMatchObject({ baggage: "a%0Ab=c" });
   expect(sdk.spans).toHaveLength(1);
 });
 
@@ -114,13 +114,13 @@ const brokenPropagator: NonNullable<NodeSDKConfiguration["textMapPropagator"]> =
   fields: () => [],
 };
 
-test("a propagator that throws fails no call", async () => {
+test("a propagator that throws does not fail the call", async () => {
   using sdk = registerSdk({ textMapPropagator: brokenPropagator });
-  expect(await pass()).toMatchObject({ traceparent: traceparent[1] });
+  expect(await forward()).toMatchObject({ traceparent: traceparent[1] });
   expect(sdk.spans).toHaveLength(1);
 });
 
-test("fields of the program that come by a promise are refused beside those of the propagators", () => {
+test("metadata.set that returns a promise is rejected", () => {
   const rules: object = { set: () => Promise.reject(new Error("no key")) };
   const metadata: ForwardRules = rules;
   const [upstream] = withOpenTelemetry({ upstreams: [{ metadata }] }).upstreams;
