@@ -16,7 +16,7 @@ const moduleVariables: Readonly<Record<string, readonly string[]>> = {
 /** The constants of modules with members that a function assigns, by file: caches whose comments say how large they get. */
 const assignedConstants: Readonly<Record<string, readonly string[]>> = {
   "gateway/messages/binary/text-reader.ts": ["shortTexts"],
-  "http-engine/http1/answer-head.ts": ["statusLines"],
+  "http-engine/http1/response-head.ts": ["statusLines"],
 };
 
 /** A declaration of one or more variables of a module. */

@@ -49,14 +49,14 @@ export class SocketHttp1Exchange extends CarriedExchange implements RequestRecei
     return peerOf(this.#connection.socket);
   }
 
-  onBroken(problem: HttpProblem): void {
+  onRequestError(problem: HttpProblem): void {
     if (this.httpStatus === 0) this.#refuse(this, problem);
     // An answer that has begun cannot be completed any more; a call that is still being admitted need not run.
     else this.#connection.destroy();
     this.abort(problem);
   }
 
-  onGone(): void {
+  onDisconnect(): void {
     this.abort(clientGone());
   }
 
@@ -66,7 +66,7 @@ export class SocketHttp1Exchange extends CarriedExchange implements RequestRecei
     body: Uint8Array | undefined,
     trailer: HeaderFields | undefined,
   ): void {
-    if (trailer === undefined) return this.#connection.answer(httpStatus, this.#withDate(fields), body);
+    if (trailer === undefined) return this.#connection.respond(httpStatus, this.#withDate(fields), body);
     requireFields(trailer);
     this.sendHeader(httpStatus, fields);
     if (body !== undefined) this.sendPiece(body);

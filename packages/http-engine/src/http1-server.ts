@@ -23,11 +23,11 @@ import { SocketHttp1Exchange } from "./http1-exchange.ts";
 export function createHttp1Server({ limits, budget, serve, refuse, report }: HttpServerOptions): HttpServer {
   const connections = new Set<Http1Connection>();
   const { headerTimeoutMs, requestTimeoutMs, idleTimeoutMs } = limits;
-  const lookEveryMs = checkIntervalMs(headerTimeoutMs, requestTimeoutMs, idleTimeoutMs, lingerMsMax);
-  const clock = createConnectionClock(connections, lookEveryMs);
+  const timeoutCheckIntervalMs = checkIntervalMs(headerTimeoutMs, requestTimeoutMs, idleTimeoutMs, lingerMsMax);
+  const clock = createConnectionClock(connections, timeoutCheckIntervalMs);
   const options = {
     limits,
-    lookEveryMs,
+    timeoutCheckIntervalMs,
     budget,
     onRequest: (connection: Http1Connection, head: Http1RequestHead) => {
       const target = readTarget(head, limits);

@@ -55,7 +55,7 @@ export class SocketHttp2Exchange extends CarriedExchange implements StreamReceiv
     const parts = this.#headerParts(httpStatus, fields, length);
     const trailerBlock = trailer === undefined ? undefined : blockOf(trailer);
     const hasBody = body !== undefined && body.byteLength > 0 && this.httpMethod !== "HEAD";
-    this.#stream.answer(parts, hasBody ? body : undefined, trailerBlock);
+    this.#stream.respond(parts, hasBody ? body : undefined, trailerBlock);
   }
 
   protected sendHeader(httpStatus: number, fields: HeaderFields): void {

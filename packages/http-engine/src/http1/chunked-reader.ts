@@ -60,7 +60,7 @@ export class ChunkedReader {
   }
 
   #readData(incoming: Incoming): Buffer {
-    const piece = incoming.usePiece(this.#chunkBytes);
+    const piece = incoming.consumePiece(this.#chunkBytes);
     this.#chunkBytes -= piece.byteLength;
     if (this.#chunkBytes === 0) this.#part = "data end";
     return piece;
@@ -75,7 +75,7 @@ export class ChunkedReader {
   /** Drops the trailer fields (§7.1.2), but checks them first: the next request begins where they end. */
   #readTrailer(incoming: Incoming): HttpProblem | "open" | "end" {
     const { bytes, at } = incoming;
-    const end = incoming.useSection();
+    const end = incoming.consumeSection();
     const length = (typeof end === "string" ? bytes.byteLength : end) - at;
     if (end === "broken" || length > this.#trailerBytesMax) return notHttp();
     if (end === "open") return "open";
@@ -102,7 +102,7 @@ function useLineEnd(incoming: Incoming, end: number): HttpProblem | "more" | "op
   const left = bytes.byteLength - end;
   if ((left > 0 && bytes[end] !== cr) || (left > 1 && bytes[end + 1] !== lf)) return notHttp();
   if (left < 2) return "open";
-  incoming.use(end + 2);
+  incoming.consume(end + 2);
   return "more";
 }
 

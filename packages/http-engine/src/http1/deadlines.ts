@@ -2,7 +2,7 @@ import { type Limits, lingerMsMax, retiredIdleMs } from "@plantstore/gateway/exc
 import type { Stage } from "./request-reader.ts";
 
 /** What {@link Deadlines} look at. */
-export interface Waited {
+export interface ConnectionState {
   readonly stage: Stage;
   /** Whether some of the next head has arrived. */
   readonly headBegun: boolean;
@@ -21,41 +21,41 @@ export interface Waited {
 }
 
 /**
- * How long the client of a connection has kept us waiting, in calls of {@link look}. That is cheaper than a timer for
+ * How long the client of a connection has kept us waiting, in calls of {@link check}. That is cheaper than a timer for
  * each wait, and late by a quarter of the shortest time-out at most.
  */
 export class Deadlines {
   readonly #limits: Limits;
-  readonly #lookEveryMs: number;
+  readonly #timeoutCheckIntervalMs: number;
   /** Looks since the current wait began. */
-  #looks = 0;
+  #checks = 0;
 
-  constructor(limits: Limits, lookEveryMs: number) {
+  constructor(limits: Limits, timeoutCheckIntervalMs: number) {
     this.#limits = limits;
-    this.#lookEveryMs = lookEveryMs;
+    this.#timeoutCheckIntervalMs = timeoutCheckIntervalMs;
   }
 
   /** Notes that a wait begins, or that the client has given a sign of life. */
   restart(): void {
-    this.#looks = 0;
+    this.#checks = 0;
   }
 
   /** Returns what to do because of the time that has passed. */
-  look({ stage, headBegun, retired, clientEnded, canProbe, begun, congested, stalledMs }: Waited): Due {
+  check({ stage, headBegun, retired, clientEnded, canProbe, begun, congested, stalledMs }: ConnectionState): DueAction {
     const { headerTimeoutMs, requestTimeoutMs, idleTimeoutMs } = this.#limits;
-    const waitedMs = this.#looks++ * this.#lookEveryMs;
+    const waitedMs = this.#checks++ * this.#timeoutCheckIntervalMs;
     const lingerMs = Math.min(lingerMsMax, requestTimeoutMs);
-    if (stalledMs >= idleTimeoutMs) return "cut";
+    if (stalledMs >= idleTimeoutMs) return "destroy";
     if (stage === "body" && waitedMs >= requestTimeoutMs) return "refuse";
     if (congested) {
       // An answer that is not taken has a time-out of its own, and nothing is read meanwhile.
       this.restart();
     } else if (stage === "head") {
       const idleMs = retired ? Math.min(retiredIdleMs, idleTimeoutMs) : idleTimeoutMs;
-      if (!headBegun) return waitedMs >= idleMs ? "end" : "nothing";
+      if (!headBegun) return waitedMs >= idleMs ? "close" : "nothing";
       return waitedMs >= Math.min(headerTimeoutMs, requestTimeoutMs) ? "refuse" : "nothing";
-    } else if (stage === "over") {
-      return waitedMs >= lingerMs ? "cut" : "nothing";
+    } else if (stage === "closed") {
+      return waitedMs >= lingerMs ? "destroy" : "nothing";
     } else if (clientEnded && waitedMs > 0) {
       // A handler may take its time, but this client may be gone. These are 25 bytes a second for as long as its call
       // lasts, so they need no bound of their own.
@@ -69,4 +69,4 @@ export class Deadlines {
 }
 
 /** What is to be done: cut the connection, refuse the request, end an idle connection, or ask for a sign of life. */
-export type Due = "cut" | "refuse" | "end" | "probe" | "nothing";
+export type DueAction = "destroy" | "refuse" | "close" | "probe" | "nothing";

@@ -16,20 +16,20 @@ import {
   timedOut,
   unreadBodyBytesMax,
 } from "@plantstore/gateway/exchange";
-import { answerHead, closeLine, framingOf, framingOfPieces, keepAliveLines } from "./answer-head.ts";
-import { AnswerWriter } from "./answer-writer.ts";
+import { formatResponseHead, connectionCloseLine, framingOf, framingOfStream, keepAliveLines } from "./response-head.ts";
+import { ResponseWriter } from "./response-writer.ts";
 import { Deadlines } from "./deadlines.ts";
-import { type Http1RequestHead, noHead } from "./request-head.ts";
-import { type RequestParts, RequestReader } from "./request-reader.ts";
+import { type Http1RequestHead, emptyHead } from "./request-head.ts";
+import { type RequestCallbacks, RequestReader } from "./request-reader.ts";
 
 /** Receives the body of one request, and what happens to its connection. */
 export interface RequestReceiver {
   /** Gets the pieces of the body. Calls {@link Http1Connection.consumed} when they are used. */
   readonly body: IncomingBody | undefined;
   /** Called when the rest of the request cannot be read. Must refuse the request if it has not been answered. */
-  onBroken(problem: HttpProblem): void;
+  onRequestError(problem: HttpProblem): void;
   /** Called when the client goes away before the answer is complete. */
-  onGone(): void;
+  onDisconnect(): void;
   /** Called when the client takes more of the answer. */
   onWritable(): void;
 }
@@ -38,7 +38,7 @@ export interface RequestReceiver {
 export interface Http1ConnectionOptions {
   readonly limits: Limits;
   /** Milliseconds between two calls of {@link Http1Connection.checkTimeouts}. */
-  readonly lookEveryMs: number;
+  readonly timeoutCheckIntervalMs: number;
   /** Counts what clients do not take. */
   readonly budget: BacklogBudget;
   /** Called with each request, one after the other. Must set the connection's receiver before it returns. */
@@ -54,7 +54,7 @@ export interface Http1ConnectionOptions {
  * Requests are served one at a time, even if the client pipelines them: they may depend on each other, and only safe
  * ones may be processed at the same time (§9.3.2). Knows nothing of RPC.
  */
-export class Http1Connection implements RequestParts, BodySource {
+export class Http1Connection implements RequestCallbacks, BodySource {
   readonly socket: Socket;
   /** Stands for the connection where nothing may be done to it: the socket could also be closed. */
   readonly key: object = {};
@@ -68,12 +68,12 @@ export class Http1Connection implements RequestParts, BodySource {
   readonly #backlog: Backlog;
   /** What comes next. */
   readonly #reader: RequestReader;
-  readonly #writer: AnswerWriter;
+  readonly #writer: ResponseWriter;
   /** How long it may take. */
   readonly #deadlines: Deadlines;
   readonly #keepAlive: string;
   /** The head of the current request. */
-  #head: Http1RequestHead = noHead;
+  #head: Http1RequestHead = emptyHead;
   #continued = false;
   /** Whether the head of the answer has been sent, but not all of its body. */
   #begun = false;
@@ -86,13 +86,13 @@ export class Http1Connection implements RequestParts, BodySource {
   #droppedBytes = 0;
 
   constructor(socket: Socket, options: Http1ConnectionOptions) {
-    const { budget, limits, lookEveryMs } = options;
+    const { budget, limits, timeoutCheckIntervalMs } = options;
     this.socket = socket;
     this.#options = options;
     this.#backlog = budget.open(socket, () => socket.destroy());
-    this.#writer = new AnswerWriter(socket, this.#backlog);
+    this.#writer = new ResponseWriter(socket, this.#backlog);
     this.#reader = new RequestReader(limits, this, this.#writer);
-    this.#deadlines = new Deadlines(limits, lookEveryMs);
+    this.#deadlines = new Deadlines(limits, timeoutCheckIntervalMs);
     this.#keepAlive = keepAliveLines(limits.idleTimeoutMs);
     socket.on("data", (chunk: Buffer) => this.#onData(chunk));
     socket.on("drain", () => this.#onDrain());
@@ -140,22 +140,22 @@ export class Http1Connection implements RequestParts, BodySource {
    * @param body - absent where the status or the method allows none
    * @throws TypeError for fields that HTTP does not allow, before anything is sent
    */
-  answer(httpStatus: number, fields: readonly HeaderFields[], body: Uint8Array | undefined): void {
+  respond(httpStatus: number, fields: readonly HeaderFields[], body: Uint8Array | undefined): void {
     this.#decideWhetherLast();
     const isHead = this.#head.httpMethod === "HEAD";
     const isLengthInFields = isHead && body === undefined;
-    const framing = isLengthInFields ? framingOfPieces(this.#head, httpStatus, fields) : framingOf(httpStatus, body);
-    const head = answerHead(httpStatus, fields, framing, this.#isLast ? closeLine : this.#keepAlive);
-    this.#writer.answer(head, isHead || framing === "none" || framing === 0 ? undefined : body);
+    const framing = isLengthInFields ? framingOfStream(this.#head, httpStatus, fields) : framingOf(httpStatus, body);
+    const head = formatResponseHead(httpStatus, fields, framing, this.#isLast ? connectionCloseLine : this.#keepAlive);
+    this.#writer.respond(head, isHead || framing === "none" || framing === 0 ? undefined : body);
     this.#finish();
   }
 
-  /** Sends the head of an answer whose body follows in pieces. Throws as {@link answer} does. */
+  /** Sends the head of an answer whose body follows in pieces. Throws as {@link respond} does. */
   begin(httpStatus: number, fields: readonly HeaderFields[]): void {
-    const framing = framingOfPieces(this.#head, httpStatus, fields);
+    const framing = framingOfStream(this.#head, httpStatus, fields);
     if (framing === "close") this.#isLast = true;
     this.#decideWhetherLast();
-    const head = answerHead(httpStatus, fields, framing, this.#isLast ? closeLine : this.#keepAlive);
+    const head = formatResponseHead(httpStatus, fields, framing, this.#isLast ? connectionCloseLine : this.#keepAlive);
     this.#begun = true;
     this.#writer.begin(head, this.#head.httpMethod === "HEAD" ? "none" : framing);
   }
@@ -182,9 +182,9 @@ export class Http1Connection implements RequestParts, BodySource {
   /** Checks the time-outs. Called at regular intervals. @param nowMs - by `performance.now()` */
   checkTimeouts(nowMs: number): void {
     const { stage } = this.#reader;
-    const due = this.#deadlines.look({
+    const due = this.#deadlines.check({
       stage,
-      headBegun: this.#reader.incoming.left > 0,
+      headBegun: this.#reader.incoming.unusedBytes > 0,
       retired: this.#isRetired,
       clientEnded: this.#clientEnded,
       canProbe: this.#head.section.httpVersion === "1.1" && !this.#begun,
@@ -192,13 +192,13 @@ export class Http1Connection implements RequestParts, BodySource {
       congested: this.#writer.congested,
       stalledMs: this.#backlog.stalledMs(nowMs),
     });
-    if (due === "cut") this.destroy();
-    else if (due === "end") this.#linger();
+    if (due === "destroy") this.destroy();
+    else if (due === "close") this.#linger();
     // If the client is gone, its system resets the connection on our first packet, and the next one fails. RFC 9110
     // §15.2: clients take interim answers that they have not asked for, except for those of HTTP/1.0.
     else if (due === "probe") this.#writer.continue();
     else if (due === "refuse" && stage === "head") this.#reader.refuse(timedOut());
-    else if (due === "refuse") this.onBroken(stage === "body" ? timedOut() : clientGone());
+    else if (due === "refuse") this.onRequestError(stage === "body" ? timedOut() : clientGone());
     // While nothing is read, only a write shows that the client has reset the connection: even an empty one fails then.
     else if (this.socket.isPaused() && !this.#writer.congested) this.socket.write("");
   }
@@ -225,22 +225,22 @@ export class Http1Connection implements RequestParts, BodySource {
     else this.receiver.body?.onEnd();
   }
 
-  onBroken(problem: HttpProblem): void {
+  onRequestError(problem: HttpProblem): void {
     const { receiver } = this;
     this.#isLast = true;
-    this.#reader.stage = "answer";
+    this.#reader.stage = "response";
     if (receiver === undefined) this.#linger();
-    else receiver.onBroken(problem);
+    else receiver.onRequestError(problem);
   }
 
   #onData(chunk: Buffer): void {
     const reader = this.#reader;
-    if (reader.stage === "over") return this.#drop(chunk.byteLength);
-    const isFirst = reader.incoming.left === 0;
+    if (reader.stage === "closed") return this.#drop(chunk.byteLength);
+    const isFirst = reader.incoming.unusedBytes === 0;
     const isKept = this.#read(chunk);
     if (!isKept && chunk.byteLength >= freedBytesMin) freeChunk(chunk);
     // The time-out of a head starts with its first byte.
-    if (isFirst && reader.stage === "head" && reader.incoming.left > 0) this.#deadlines.restart();
+    if (isFirst && reader.stage === "head" && reader.incoming.unusedBytes > 0) this.#deadlines.restart();
     this.#pauseOrResume();
   }
 
@@ -270,17 +270,17 @@ export class Http1Connection implements RequestParts, BodySource {
     // No more is read from a client that takes nothing: reading would also postpone its time-out.
     if (this.#writer.congested) return false;
     if (this.#reader.stage === "body") return this.receiver?.body?.isFull !== true;
-    return this.#reader.stage !== "answer" || this.#reader.incoming.left <= aheadBytesMax;
+    return this.#reader.stage !== "response" || this.#reader.incoming.unusedBytes <= aheadBytesMax;
   }
 
   /** Goes on after a complete answer. */
   #finish(): void {
     this.receiver = undefined;
     // It would be kept while the connection is idle.
-    this.#head = noHead;
+    this.#head = emptyHead;
     this.#continued = this.#begun = false;
     if (this.#isLast) return this.#linger();
-    if (this.#reader.stage === "answer") this.#next();
+    if (this.#reader.stage === "response") this.#next();
     // The rest of the body is dropped as it arrives.
     else this.#pauseOrResume();
     this.#deadlines.restart();
@@ -290,7 +290,7 @@ export class Http1Connection implements RequestParts, BodySource {
     this.#reader.stage = "head";
     // The reader is about to tell the receiver that this request has ended, which must come first.
     if (this.#reader.isReading) return;
-    if (this.#reader.incoming.left > 0 || this.#clientEnded || this.socket.isPaused())
+    if (this.#reader.incoming.unusedBytes > 0 || this.#clientEnded || this.socket.isPaused())
       queueMicrotask(() => this.#context.runInAsyncScope(() => this.#goOn()));
   }
 
@@ -298,14 +298,14 @@ export class Http1Connection implements RequestParts, BodySource {
     if (this.#reader.stage === "head") this.#read();
     const { stage } = this.#reader;
     // The rest of the body will not come.
-    if (stage === "body" && this.#clientEnded) this.onBroken(notHttp());
+    if (stage === "body" && this.#clientEnded) this.onRequestError(notHttp());
     else if (stage === "head" && this.#clientEnded && !this.#writer.congested) this.#afterLastRequest();
     else this.#pauseOrResume();
   }
 
   /** Ends the connection of a client that sends no further requests. */
   #afterLastRequest(): void {
-    if (this.#reader.incoming.left > 0) this.#reader.refuse(notHttp());
+    if (this.#reader.incoming.unusedBytes > 0) this.#reader.refuse(notHttp());
     else this.#linger();
   }
 
@@ -338,7 +338,7 @@ export class Http1Connection implements RequestParts, BodySource {
     this.#backlog.close();
     const { receiver } = this;
     this.receiver = undefined;
-    receiver?.onGone();
+    receiver?.onDisconnect();
     this.#options.onClose(this);
   }
 
@@ -352,7 +352,7 @@ export class Http1Connection implements RequestParts, BodySource {
   /** Decides whether the connection ends with the answer that is about to be sent. */
   #decideWhetherLast(): void {
     const { stage, incoming } = this.#reader;
-    const canBeKept = stage === "body" ? this.#restIsSmall() : !this.#isDraining || incoming.left > 0;
+    const canBeKept = stage === "body" ? this.#restIsSmall() : !this.#isDraining || incoming.unusedBytes > 0;
     if (!canBeKept) this.#isLast = true;
   }
 

@@ -4,23 +4,23 @@ export class Incoming {
   /** Where the unused bytes begin. */
   at = 0;
   /** How many bytes are unused. */
-  left = 0;
+  unusedBytes = 0;
   /** Where the search for the end of a section resumes: there is none before this. */
-  #seen = 0;
+  #searchedTo = 0;
   /** The buffer for what is kept, which grows as needed. `bytes` is a part of it, or a chunk. */
-  #room: Buffer = none;
+  #buffer: Buffer = none;
 
   /** Adds a chunk: used as it is if nothing is left, otherwise copied behind the rest. */
   add(chunk: Buffer): void {
-    if (this.left === 0) {
+    if (this.unusedBytes === 0) {
       this.bytes = chunk;
     } else {
       const end = this.bytes.byteLength;
-      const room = this.#reserve(end + chunk.byteLength);
-      room.set(chunk, end);
-      this.bytes = room.subarray(0, end + chunk.byteLength);
+      const buffer = this.#reserve(end + chunk.byteLength);
+      buffer.set(chunk, end);
+      this.bytes = buffer.subarray(0, end + chunk.byteLength);
     }
-    this.left += chunk.byteLength;
+    this.unusedBytes += chunk.byteLength;
   }
 
   /**
@@ -29,58 +29,58 @@ export class Incoming {
    * @returns where the empty line begins; "open" if it has not arrived; "broken" if a line does not end in CR LF, which
    * a recipient might take for an end (§2.2). Nothing is used in the last two cases
    */
-  useSection(): number | "open" | "broken" {
+  consumeSection(): number | "open" | "broken" {
     const end = this.#findSectionEnd();
-    if (typeof end === "number") this.use(end + emptyLineBytes);
+    if (typeof end === "number") this.consume(end + emptyLineBytes);
     return end;
   }
 
   #findSectionEnd(): number | "open" | "broken" {
     const { bytes, at } = this;
     if (bytes[at] === cr && bytes[at + 1] === lf) return at;
-    const end = bytes.indexOf(lineEnds, Math.max(at, this.#seen - 3));
+    const end = bytes.indexOf(lineEnds, Math.max(at, this.#searchedTo - 3));
     if (end >= 0) return end + 2;
-    const from = Math.max(at, bytes[this.#seen - 1] === cr ? this.#seen - 1 : this.#seen);
-    this.#seen = bytes.byteLength;
+    const from = Math.max(at, bytes[this.#searchedTo - 1] === cr ? this.#searchedTo - 1 : this.#searchedTo);
+    this.#searchedTo = bytes.byteLength;
     return loneLineEnd.test(bytes.toString("latin1", from)) ? "broken" : "open";
   }
 
   /** Uses what has arrived of the next `bytes`. */
-  usePiece(bytes: number): Buffer {
+  consumePiece(bytes: number): Buffer {
     const piece = this.bytes.subarray(this.at, this.at + bytes);
-    this.use(this.at + piece.byteLength);
+    this.consume(this.at + piece.byteLength);
     return piece;
   }
 
   /** Marks everything before `end` as used. */
-  use(end: number): void {
+  consume(end: number): void {
     this.at = end;
-    this.left = this.bytes.byteLength - end;
+    this.unusedBytes = this.bytes.byteLength - end;
     // Otherwise the chunk would be kept alive until the next one comes.
-    if (this.left === 0) this.clear();
+    if (this.unusedBytes === 0) this.clear();
   }
 
   /** Copies the unused bytes, so that the rest of their chunk can be freed. */
-  keep(): void {
-    if (this.at === 0 && this.bytes.buffer === this.#room.buffer) return;
-    const room = Buffer.allocUnsafeSlow(this.left);
-    room.set(this.bytes.subarray(this.at));
-    this.#room = this.bytes = room;
-    this.#seen = Math.max(0, this.#seen - this.at);
+  retain(): void {
+    if (this.at === 0 && this.bytes.buffer === this.#buffer.buffer) return;
+    const buffer = Buffer.allocUnsafeSlow(this.unusedBytes);
+    buffer.set(this.bytes.subarray(this.at));
+    this.#buffer = this.bytes = buffer;
+    this.#searchedTo = Math.max(0, this.#searchedTo - this.at);
     this.at = 0;
   }
 
   clear(): void {
-    this.bytes = this.#room = none;
-    this.at = this.left = this.#seen = 0;
+    this.bytes = this.#buffer = none;
+    this.at = this.unusedBytes = this.#searchedTo = 0;
   }
 
-  /** Returns the room, with what is there, for so many bytes. */
+  /** Returns the buffer, with what is there, for so many bytes. */
   #reserve(bytes: number): Buffer {
-    if (bytes <= this.#room.byteLength) return this.#room;
-    const larger = Buffer.allocUnsafeSlow(Math.max(bytes, 2 * this.#room.byteLength));
+    if (bytes <= this.#buffer.byteLength) return this.#buffer;
+    const larger = Buffer.allocUnsafeSlow(Math.max(bytes, 2 * this.#buffer.byteLength));
     larger.set(this.bytes);
-    return (this.#room = larger);
+    return (this.#buffer = larger);
   }
 }
 

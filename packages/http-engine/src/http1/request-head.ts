@@ -58,9 +58,9 @@ export class HeadReader {
   read(incoming: Incoming): Http1RequestHead | undefined {
     // RFC 9112 §2.2: empty lines before a request are ignored.
     for (; incoming.bytes[incoming.at] === cr && incoming.bytes[incoming.at + 1] === lf; this.#emptyLines++) {
-      incoming.use(incoming.at + 2);
+      incoming.consume(incoming.at + 2);
     }
-    if (this.#emptyLines > emptyLinesMax) return unreadable(notHttp());
+    if (this.#emptyLines > emptyLinesMax) return invalidHead(notHttp());
     return this.#readAgain(incoming) ?? this.#readNew(incoming);
   }
 
@@ -77,7 +77,7 @@ export class HeadReader {
     if (end > bytes.byteLength || this.#bytes.compare(bytes, lineEnd, end) !== 0) return undefined;
     const line = readRequestLine(bytes.toString("latin1", start, lineEnd));
     if (line === undefined || line.httpVersion !== before.httpVersion) return undefined;
-    incoming.use(end);
+    incoming.consume(end);
     this.#emptyLines = 0;
     return toHead(line, before);
   }
@@ -85,14 +85,14 @@ export class HeadReader {
   #readNew(incoming: Incoming): Http1RequestHead | undefined {
     const { bytes, at: start } = incoming;
     const lineEnd = bytes.indexOf(lf, start) + 1;
-    const end = incoming.useSection();
+    const end = incoming.consumeSection();
     const problem = this.#problem(bytes, start, lineEnd, end);
-    if (problem !== undefined) return unreadable(problem);
+    if (problem !== undefined) return invalidHead(problem);
     if (typeof end === "string") return undefined;
     this.#emptyLines = 0;
     const requestLine = bytes.toString("latin1", start, lineEnd);
     const line = readRequestLine(requestLine);
-    if (line === undefined) return unreadable(versionPattern.test(requestLine) ? badVersion() : notHttp());
+    if (line === undefined) return invalidHead(versionPattern.test(requestLine) ? badVersion() : notHttp());
     const section = readSection(bytes.toString("latin1", lineEnd, end), line.httpVersion);
     const isSmall = end - lineEnd <= keptLinesMax && section.fields.length <= 2 * keptFieldsMax;
     if (isSmall) this.#keep(section, bytes.subarray(lineEnd, end + emptyLineBytes));
@@ -155,8 +155,8 @@ function toHead({ httpMethod, target }: RequestLine, section: FieldSection): Htt
 const usualMethods: readonly string[] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
 /** Returns a head of which only its problem is known. */
-export function unreadable(problem: HttpProblem): Http1RequestHead {
-  return { ...noHead, problem };
+export function invalidHead(problem: HttpProblem): Http1RequestHead {
+  return { ...emptyHead, problem };
 }
 
 function readSection(lines: string, httpVersion: Http1Version): FieldSection {
@@ -283,7 +283,7 @@ const fieldLinesPattern = /^(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[\t\x20-\x7e\x80-\xf
 const contentLengthPattern = /^[0-9]+$/;
 
 /** A head of which nothing is known. */
-export const noHead: Http1RequestHead = {
+export const emptyHead: Http1RequestHead = {
   httpMethod: "",
   target: "/",
   section: readSection("", "1.1"),

@@ -1,17 +1,17 @@
 import { HttpProblem, type Limits } from "@plantstore/gateway/exchange";
-import type { AnswerWriter } from "./answer-writer.ts";
+import type { ResponseWriter } from "./response-writer.ts";
 import { ChunkedReader } from "./chunked-reader.ts";
 import { Incoming } from "./incoming.ts";
-import { HeadReader, type Http1RequestHead, unreadable } from "./request-head.ts";
+import { HeadReader, type Http1RequestHead, invalidHead } from "./request-head.ts";
 
 /**
  * What comes next on a connection: the head of a request; its body; its answer, while no further request is read; or
  * nothing, because the connection is over.
  */
-export type Stage = "head" | "body" | "answer" | "over";
+export type Stage = "head" | "body" | "response" | "closed";
 
 /** Gets the requests of a connection, part by part. */
-export interface RequestParts {
+export interface RequestCallbacks {
   onHead(head: Http1RequestHead): void;
   /**
    * @param piece - a view of what has arrived, of which no more may be kept than `ownPiece` returns
@@ -21,7 +21,7 @@ export interface RequestParts {
   onPiece(piece: Buffer, last: boolean): boolean;
   onBodyEnd(): void;
   /** Called when the rest of the body cannot be read, nor anything after it. */
-  onBroken(problem: HttpProblem): void;
+  onRequestError(problem: HttpProblem): void;
 }
 
 /** Reads the requests of a connection one at a time: what has arrived, and what comes next. */
@@ -30,8 +30,8 @@ export class RequestReader {
   /** Whether it is reading now, so that it goes on to what comes next by itself. */
   isReading = false;
   readonly #limits: Limits;
-  readonly #parts: RequestParts;
-  readonly #output: Pick<AnswerWriter, "congested">;
+  readonly #parts: RequestCallbacks;
+  readonly #output: Pick<ResponseWriter, "congested">;
   /** What has arrived and is not used yet. */
   readonly incoming: Incoming = new Incoming();
   readonly #heads: HeadReader;
@@ -42,7 +42,7 @@ export class RequestReader {
   #isChunkKept = false;
 
   /** @param output - no further request is read while it is congested */
-  constructor(limits: Limits, parts: RequestParts, output: Pick<AnswerWriter, "congested">) {
+  constructor(limits: Limits, parts: RequestCallbacks, output: Pick<ResponseWriter, "congested">) {
     this.#limits = limits;
     this.#output = output;
     this.#parts = parts;
@@ -66,22 +66,22 @@ export class RequestReader {
     this.#isChunkKept = false;
     this.isReading = true;
     try {
-      while (incoming.left > 0 && this.#readPart());
+      while (incoming.unusedBytes > 0 && this.#readPart());
     } finally {
       this.isReading = false;
     }
-    if (incoming.left > 0) incoming.keep();
+    if (incoming.unusedBytes > 0) incoming.retain();
     return this.#isChunkKept;
   }
 
   /** Begins a request of which nothing but its problem is known. */
   refuse(problem: HttpProblem): void {
-    this.#begin(unreadable(problem));
+    this.#begin(invalidHead(problem));
   }
 
   /** Reads nothing more, and holds nothing for a client that may take its time to go. */
   stop(): void {
-    this.stage = "over";
+    this.stage = "closed";
     this.incoming.clear();
   }
 
@@ -97,17 +97,17 @@ export class RequestReader {
 
   #begin(head: Http1RequestHead): void {
     const { bodyBytes } = head.section;
-    this.stage = bodyBytes === 0 || head.problem !== undefined ? "answer" : "body";
+    this.stage = bodyBytes === 0 || head.problem !== undefined ? "response" : "body";
     this.#bodyBytesLeft = bodyBytes === "chunked" ? 0 : bodyBytes;
     this.#chunks = bodyBytes === "chunked" ? new ChunkedReader(this.#limits.headerBytes) : undefined;
     this.#parts.onHead(head);
   }
 
   #readPiece(): boolean {
-    const piece = this.incoming.usePiece(this.#bodyBytesLeft);
+    const piece = this.incoming.consumePiece(this.#bodyBytesLeft);
     this.#bodyBytesLeft -= piece.byteLength;
     const isLast = this.#bodyBytesLeft === 0;
-    if (isLast) this.stage = "answer";
+    if (isLast) this.stage = "response";
     this.#deliver(piece, isLast);
     return true;
   }
@@ -116,9 +116,9 @@ export class RequestReader {
     const read = chunks.read(this.incoming);
     if (read === "open") return false;
     if (read instanceof Buffer) this.#deliver(read, false);
-    else if (read instanceof HttpProblem) this.#parts.onBroken(read);
+    else if (read instanceof HttpProblem) this.#parts.onRequestError(read);
     else if (read === "end") {
-      this.stage = "answer";
+      this.stage = "response";
       this.#parts.onBodyEnd();
     }
     return true;

@@ -12,7 +12,7 @@ import {
 } from "../http2/index.ts";
 import { ClientDeadlines } from "./client-deadlines.ts";
 import { ClientRules } from "./client-rules.ts";
-import { type AnswerReceiver, ClientStream, connectionLost } from "./client-stream.ts";
+import { type ResponseReceiver, ClientStream, connectionLost } from "./client-stream.ts";
 
 /** Options of {@link ClientConnection}. */
 export interface ClientConnectionOptions extends ConnectionOptions {
@@ -26,7 +26,7 @@ export interface ClientConnectionOptions extends ConnectionOptions {
    */
   readonly onReady: (streamsMax: number) => void;
   /** Called when there may be room for another stream. */
-  readonly onRoom: () => void;
+  readonly onStreamAvailable: () => void;
   /** Called when the connection takes no more streams, with the code of a GOAWAY or of our own error. */
   readonly onRetired: (code: number) => void;
   /** Called when the first stream opens, and when the last one has closed. */
@@ -69,7 +69,7 @@ export class ClientConnection extends FrameConnection<ClientStream, ClientRules,
   }
 
   /** How many more streams may be opened now. Negative after the server has lowered its limit. */
-  get room(): number {
+  get availableStreams(): number {
     return this.#retired ? 0 : this.streamsMax - this.streams.open.size;
   }
 
@@ -84,7 +84,7 @@ export class ClientConnection extends FrameConnection<ClientStream, ClientRules,
   }
 
   /**
-   * Opens a stream and sends its header section. There must be {@link room}.
+   * Opens a stream and sends its header section. There must be {@link availableStreams}.
    *
    * @param stable - how the section begins
    * @param varying - the rest of it, encoded
@@ -93,7 +93,7 @@ export class ClientConnection extends FrameConnection<ClientStream, ClientRules,
   open(
     stable: StableFields,
     varying: Uint8Array,
-    receiver: AnswerReceiver,
+    receiver: ResponseReceiver,
     kind: "call" | "watch" = "call",
   ): ClientStream {
     const id = this.#nextStreamId;
@@ -111,22 +111,22 @@ export class ClientConnection extends FrameConnection<ClientStream, ClientRules,
 
   /** Opens no more streams, and ends the connection once those that are open have ended. */
   drain(): void {
-    this.#goneAway(streamIdMax, ErrorCode.noError);
+    this.#onGoAway(streamIdMax, ErrorCode.noError);
   }
 
   override forget(streamId: number): void {
     super.forget(streamId);
     this.#watches.delete(streamId);
     if (!this.busy) this.#options.onBusy(false);
-    if (this.#retired) this.#endIfDone();
-    else this.#options.onRoom();
+    if (this.#retired) this.#closeIfDone();
+    else this.#options.onStreamAvailable();
   }
 
   protected createRules(parts: ConnectionParts<ClientStream>, streamFailed: (code: ErrorCode) => void): ClientRules {
     return new ClientRules(parts, {
-      settled: () => this.#settle(),
-      goneAway: (lastStreamId, code) => this.#goneAway(lastStreamId, code),
-      ponged: () => undefined,
+      settingsReceived: () => this.#onSettings(),
+      goAwayReceived: (lastStreamId, code) => this.#onGoAway(lastStreamId, code),
+      pingAcknowledged: () => undefined,
       streamFailed,
     });
   }
@@ -141,12 +141,12 @@ export class ClientConnection extends FrameConnection<ClientStream, ClientRules,
   }
 
   /** No answer can be completed any more. */
-  protected peerEnded(): void {
+  protected onPeerEnd(): void {
     this.end(this.#options.limits.lingerMs);
   }
 
   /** Servers open no streams. */
-  protected get lastTakenId(): number {
+  protected get lastAcceptedId(): number {
     return 0;
   }
 
@@ -155,26 +155,26 @@ export class ClientConnection extends FrameConnection<ClientStream, ClientRules,
     super.fail(error);
   }
 
-  protected loseStreams(): void {
+  protected abortOpenStreams(): void {
     this.#retire(ErrorCode.noError);
     for (const stream of this.streams.open.values()) stream.receiveReset(connectionLost);
   }
 
-  #settle(): void {
+  #onSettings(): void {
     this.#encoder.settle(this.rules.peer.headerTableBytes);
     const isFirst = !this.#settled;
     this.#settled = true;
     if (isFirst) this.#options.onReady(this.rules.peer.concurrentStreams);
-    else this.#options.onRoom();
+    else this.#options.onStreamAvailable();
   }
 
   /** §6.8: streams above the last one were not processed, and can be sent again elsewhere. */
-  #goneAway(lastStreamId: number, code: number): void {
+  #onGoAway(lastStreamId: number, code: number): void {
     this.#retire(code);
     for (const stream of this.streams.open.values()) {
       if (stream.id > lastStreamId) stream.receiveReset(ErrorCode.refusedStream);
     }
-    this.#endIfDone();
+    this.#closeIfDone();
   }
 
   #retire(code: number): void {
@@ -183,9 +183,9 @@ export class ClientConnection extends FrameConnection<ClientStream, ClientRules,
     this.#options.onRetired(code);
   }
 
-  #endIfDone(): void {
+  #closeIfDone(): void {
     if (this.busy || this.ended) return;
-    this.goAway(this.lastTakenId, ErrorCode.noError);
+    this.goAway(this.lastAcceptedId, ErrorCode.noError);
     this.end(this.#options.limits.stallTimeoutMs);
   }
 }

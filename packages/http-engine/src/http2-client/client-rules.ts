@@ -7,19 +7,19 @@ import {
   type HeaderBlock,
   PeerSettings,
 } from "../http2/index.ts";
-import { type AnswerSection, readAnswerSection } from "./answer-section.ts";
+import { type ResponseSection, readResponseSection } from "./response-section.ts";
 import type { ClientStream } from "./client-stream.ts";
 
 /** The reports of {@link ClientRules} to a connection. */
 export interface ClientEffects extends FrameEffects {
   /** Called when the server has sent SETTINGS. */
-  settled(): void;
+  settingsReceived(): void;
   /** Called when the server takes no streams above this one (§6.8). */
-  goneAway(lastStreamId: number, code: number): void;
+  goAwayReceived(lastStreamId: number, code: number): void;
 }
 
 /** What frames of a server mean: a header section is an answer, and GOAWAY ends the streams that it does not name. */
-export class ClientRules extends FrameRules<ClientStream, AnswerSection> {
+export class ClientRules extends FrameRules<ClientStream, ResponseSection> {
   readonly #effects: ClientEffects;
 
   constructor(parts: ConnectionParts<ClientStream>, effects: ClientEffects) {
@@ -35,15 +35,15 @@ export class ClientRules extends FrameRules<ClientStream, AnswerSection> {
     guard.openedStreams++;
   }
 
-  protected takeSection(block: HeaderBlock<AnswerSection>): void {
+  protected handleSection(block: HeaderBlock<ResponseSection>): void {
     const { limits, streams } = this.parts;
     const stream = streams.open.get(block.streamId);
-    if (stream === undefined) return this.takeCrossing(block.streamId);
+    if (stream === undefined) return this.onLateStreamFrame(block.streamId);
     const { decoded, flags } = block;
     // A limit of ours, not a mistake of the server's.
     if (decoded.listBytes > limits.headerListBytes) return stream.reset(ErrorCode.enhanceYourCalm);
     // A block that is sent repeatedly is parsed once.
-    const section = (decoded.head ??= readAnswerSection(decoded.fields));
+    const section = (decoded.head ??= readResponseSection(decoded.fields));
     const ended = (flags & FrameFlag.endStream) !== 0;
     if (section === undefined || !isExpected(section, stream, ended)) this.refuse(stream, ErrorCode.protocolError);
     else if (section.httpStatus === 0) stream.receiveEnd(section);
@@ -55,20 +55,20 @@ export class ClientRules extends FrameRules<ClientStream, AnswerSection> {
    * §5.1: what the server sent before it saw our RST_STREAM. It is no flood: a window may be full of small messages, and
    * a thousand calls may be given up at once, more than are remembered. A stream that is open has not ended.
    */
-  protected override takeLate(_stream: ClientStream | undefined, streamId: number): void {
-    this.takeCrossing(streamId);
+  protected override onFrameAfterEnd(_stream: ClientStream | undefined, streamId: number): void {
+    this.onLateStreamFrame(streamId);
   }
 
-  protected takeGoAway(lastStreamId: number, code: number): void {
-    this.#effects.goneAway(lastStreamId, code);
+  protected handleGoAway(lastStreamId: number, code: number): void {
+    this.#effects.goAwayReceived(lastStreamId, code);
   }
 
-  protected takeStreamReset(stream: ClientStream, code: number): void {
+  protected handleStreamReset(stream: ClientStream, code: number): void {
     stream.receiveReset(code);
   }
 
-  protected settingsTaken(): void {
-    this.#effects.settled();
+  protected settingsApplied(): void {
+    this.#effects.settingsReceived();
   }
 }
 
@@ -76,7 +76,7 @@ export class ClientRules extends FrameRules<ClientStream, AnswerSection> {
  * Returns whether a section may come now (§8.1): first the head, then the trailer, which ends the stream. An interim
  * answer does not, and 101 is not allowed (§8.6).
  */
-function isExpected({ httpStatus }: AnswerSection, { headReceived }: ClientStream, ended: boolean): boolean {
+function isExpected({ httpStatus }: ResponseSection, { headReceived }: ClientStream, ended: boolean): boolean {
   if (headReceived) return httpStatus === 0 && ended;
   return httpStatus >= 200 || (httpStatus !== 0 && httpStatus !== 101 && !ended);
 }

@@ -1,34 +1,34 @@
 import { ErrorCode } from "@plantstore/gateway/exchange";
-import { type FlowCarrier, type FlowReceiver, StreamFlow } from "../http2/index.ts";
-import type { AnswerSection } from "./answer-section.ts";
+import { type FlowConnection, type FlowReceiver, StreamFlow } from "../http2/index.ts";
+import type { ResponseSection } from "./response-section.ts";
 
 /**
  * Receives the answer to a request. Nothing comes after {@link onEnd} or `onReset`, nor after `onHead` that ends it. If
  * a method throws, the stream ends with INTERNAL_ERROR; other streams go on.
  */
-export interface AnswerReceiver extends FlowReceiver {
+export interface ResponseReceiver extends FlowReceiver {
   /** Takes the header section, 1xx ones aside; `ended` if it is all of the answer. */
-  onHead(head: AnswerSection, ended: boolean): void;
+  onHead(head: ResponseSection, ended: boolean): void;
   /**
    * Takes a piece of the body, a view of its chunk, of which no more may be kept than `ownPiece` returns. Calls
    * `stream.consumed(bytes)` once it is used.
    */
   onData(piece: Uint8Array): void;
   /** Takes the end of the answer. */
-  onEnd(trailer: AnswerSection | undefined): void;
+  onEnd(trailer: ResponseSection | undefined): void;
 }
 
 /** The code that a receiver is told when its connection is over; not one of HTTP/2, where all are positive. */
 export const connectionLost = -1;
 
 /** One request and its answer: a stream of the client's. */
-export class ClientStream extends StreamFlow<AnswerReceiver> {
-  readonly #carrier: FlowCarrier;
+export class ClientStream extends StreamFlow<ResponseReceiver> {
+  readonly #carrier: FlowConnection;
   #headReceived = false;
   /** Whether what ends our side has been sent. */
   #sideSent = false;
 
-  constructor(carrier: FlowCarrier, id: number, sendWindow: number, receiver: AnswerReceiver) {
+  constructor(carrier: FlowConnection, id: number, sendWindow: number, receiver: ResponseReceiver) {
     super(carrier, id, sendWindow, false);
     this.#carrier = carrier;
     this.receiver = receiver;
@@ -53,10 +53,10 @@ export class ClientStream extends StreamFlow<AnswerReceiver> {
   startBody(): void {}
 
   /** Takes the header section of the answer. */
-  receiveHead(head: AnswerSection, ended: boolean): void {
+  receiveHead(head: ResponseSection, ended: boolean): void {
     this.#headReceived = true;
     this.remoteEnded = ended;
-    this.tell((receiver) => receiver.onHead(head, ended));
+    this.notify((receiver) => receiver.onHead(head, ended));
     if (ended) this.#endOfAnswer();
   }
 
@@ -66,15 +66,15 @@ export class ClientStream extends StreamFlow<AnswerReceiver> {
     // Counted whatever is wrong with it: a stream that is reset gives its part of the connection's window back.
     if (!this.countReceived(bytes, length)) return ErrorCode.flowControlError;
     if (!this.#headReceived) return ErrorCode.protocolError;
-    if (bytes > 0) this.tell((receiver) => receiver.onData(piece));
+    if (bytes > 0) this.notify((receiver) => receiver.onData(piece));
     if (last) this.receiveEnd(undefined);
     return undefined;
   }
 
   /** Takes the end of the answer. */
-  receiveEnd(trailer: AnswerSection | undefined): void {
+  receiveEnd(trailer: ResponseSection | undefined): void {
     this.remoteEnded = true;
-    this.tell((receiver) => receiver.onEnd(trailer));
+    this.notify((receiver) => receiver.onEnd(trailer));
     this.#endOfAnswer();
   }
 

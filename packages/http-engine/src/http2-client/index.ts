@@ -4,7 +4,7 @@
  *
  * All that a client needs of HTTP/2 is exported here: its header lists and limits too.
  */
-export type { AnswerSection } from "./answer-section.ts";
+export type { ResponseSection } from "./response-section.ts";
 export { defaultHttp2Limits, encodeVarying, type Http2Limits, StableFields } from "../http2/index.ts";
 export { ClientConnection } from "./client-connection.ts";
-export { type AnswerReceiver, type ClientStream, connectionLost } from "./client-stream.ts";
+export { type ResponseReceiver, type ClientStream, connectionLost } from "./client-stream.ts";

@@ -19,7 +19,7 @@ import { Output } from "./output.ts";
 import { ReceiveFlow } from "./receive-flow.ts";
 import { SendFlow } from "./send-flow.ts";
 import { StreamTable } from "./stream-table.ts";
-import type { FlowCarrier } from "./stream-flow.ts";
+import type { FlowConnection } from "./stream-flow.ts";
 
 /** Options of a connection of either side. */
 export interface ConnectionOptions {
@@ -62,7 +62,7 @@ export abstract class FrameConnection<
   Stream extends RuledStream,
   Rules extends FrameReceiver & Handshake,
   Clock extends Deadlines<Stream>,
-> implements FlowCarrier {
+> implements FlowConnection {
   readonly output: Output;
   readonly sendFlow: SendFlow;
   readonly receiveFlow: ReceiveFlow;
@@ -87,7 +87,7 @@ export abstract class FrameConnection<
     this.#socket = socket;
     this.#freesChunks = opening.freesChunks && socket instanceof Socket;
     this.#options = options;
-    this.#backlog = budget.open(socket, () => this.#cut());
+    this.#backlog = budget.open(socket, () => this.#evict());
     this.output = new Output(socket, this.#backlog, opening.tableUpdate, () => this.#drained());
     this.sendFlow = new SendFlow(this.output, limits, this.#backlog);
     this.receiveFlow = new ReceiveFlow(limits, this.output);
@@ -103,7 +103,7 @@ export abstract class FrameConnection<
       destroy: () => this.destroy(),
     });
     socket.on("data", (chunk: Buffer) => this.#read(chunk));
-    socket.on("end", () => this.peerEnded());
+    socket.on("end", () => this.onPeerEnd());
     socket.on("close", () => this.#close());
     socket.on("error", ignore);
     if (opening.preface.byteLength > 0) output.preface(opening.preface);
@@ -121,13 +121,13 @@ export abstract class FrameConnection<
   abstract drain(): void;
 
   /** Called when the peer has ended its side. */
-  protected abstract peerEnded(): void;
+  protected abstract onPeerEnd(): void;
 
   /** The highest stream that the peer has opened and we have taken: what our GOAWAY names (§6.8). */
-  protected abstract get lastTakenId(): number;
+  protected abstract get lastAcceptedId(): number;
 
   /** Ends the open streams, because the connection is over. */
-  protected abstract loseStreams(): void;
+  protected abstract abortOpenStreams(): void;
 
   /** Ends the connection at once. */
   destroy(): void {
@@ -148,7 +148,7 @@ export abstract class FrameConnection<
     this.streams.open.delete(streamId);
   }
 
-  faulted(error: unknown): void {
+  reportFault(error: unknown): void {
     this.#options.onFault(error);
   }
 
@@ -159,7 +159,7 @@ export abstract class FrameConnection<
 
   #read(chunk: Buffer): void {
     if (this.ended) return;
-    this.deadlines.heardAtMs = Math.trunc(performance.now());
+    this.deadlines.lastReceivedAtMs = Math.trunc(performance.now());
     this.#chunkKept = !this.#freesChunks;
     try {
       this.#reader.read(chunk);
@@ -180,7 +180,7 @@ export abstract class FrameConnection<
   }
 
   /** Ends the connection to make room for others. */
-  #cut(): void {
+  #evict(): void {
     // A GOAWAY would wait behind everything else and never arrive.
     if (this.output.congested) this.destroy();
     else this.fail(new ConnectionError(ErrorCode.enhanceYourCalm, "too many bytes are buffered because the client does not read them"));
@@ -189,11 +189,11 @@ export abstract class FrameConnection<
   /** §5.4.1: sends the reason and the last stream that was taken, and ends the connection. */
   protected fail(error: unknown): void {
     if (this.ended) return;
-    const isOurs = !(error instanceof ConnectionError);
-    const code = isOurs ? ErrorCode.internalError : error.code;
-    this.goAway(this.lastTakenId, code);
+    const isDefect = !(error instanceof ConnectionError);
+    const code = isDefect ? ErrorCode.internalError : error.code;
+    this.goAway(this.lastAcceptedId, code);
     this.end(this.#options.limits.lingerMs);
-    if (isOurs) this.#options.onFault(error);
+    if (isDefect) this.#options.onFault(error);
     else this.#options.onError?.("connection", code);
   }
 
@@ -213,7 +213,7 @@ export abstract class FrameConnection<
     // longer.
     this.#socket.resume();
     this.#socket.end(() => this.after(this.#options.limits.lingerMs, () => this.#socket.destroy()));
-    this.loseStreams();
+    this.abortOpenStreams();
   }
 
   #close(): void {
@@ -221,7 +221,7 @@ export abstract class FrameConnection<
     this.deadlines.stop();
     this.ended = true;
     this.output.close();
-    this.loseStreams();
+    this.abortOpenStreams();
     this.#backlog.close();
     this.#options.onClose();
   }

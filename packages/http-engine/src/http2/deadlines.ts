@@ -29,7 +29,7 @@ export class Deadlines<Stream> {
   readonly #clock: NodeJS.Timeout;
   readonly #openedAtMs = performance.now();
   /** When the peer last sent anything, by `performance.now()`, in whole milliseconds. */
-  heardAtMs: number = Math.trunc(performance.now());
+  lastReceivedAtMs: number = Math.trunc(performance.now());
   /** When a stream was last seen open, and the highest stream number at that time. */
   #busyAtMs = performance.now();
   #lastStreamId = 0;
@@ -43,7 +43,7 @@ export class Deadlines<Stream> {
     this.#effects = effects;
     // After what has arrived is read: a process that was held up would take it for silence.
     const look = (): void => afterTurn(() => this.#look(), undefined);
-    this.#clock = setInterval(look, lookEveryMs(parts.limits)).unref();
+    this.#clock = setInterval(look, timeoutCheckIntervalMs(parts.limits)).unref();
   }
 
   /** Stops checking; the connection is over. */
@@ -53,7 +53,7 @@ export class Deadlines<Stream> {
   }
 
   /** Looks at the deadlines that only one side has. */
-  protected lookAtSide(_nowMs: number): void {}
+  protected checkSideTimeouts(_nowMs: number): void {}
 
   /** For how many milliseconds the peer may be silent before it is sent a PING. */
   protected get silenceMs(): number {
@@ -74,7 +74,7 @@ export class Deadlines<Stream> {
       guard.restart();
     }
     for (const stream of sendFlow.stalled(nowMs)) stream.reset(ErrorCode.cancel);
-    this.lookAtSide(nowMs);
+    this.checkSideTimeouts(nowMs);
     const problem = this.#handshakeProblem(nowMs);
     if (problem === undefined) this.#lookForLife(nowMs);
     else this.#effects.fail(problem);
@@ -98,7 +98,7 @@ export class Deadlines<Stream> {
     // Idle means without streams, not without frames: a PING now and then does not keep a connection open.
     if (nowMs - this.#busyAtMs >= idleTimeoutMs) this.#effects.drain();
     // A peer that reads what was waiting for it is alive, too.
-    else if (nowMs - Math.max(this.heardAtMs, backlog.movedAtMs) < this.silenceMs) this.#pingedAtMs = undefined;
+    else if (nowMs - Math.max(this.lastReceivedAtMs, backlog.movedAtMs) < this.silenceMs) this.#pingedAtMs = undefined;
     else if (this.#pingedAtMs === undefined) {
       // A dead connection looks like a quiet client; a PING tells them apart.
       this.#pingedAtMs = nowMs;
@@ -107,13 +107,13 @@ export class Deadlines<Stream> {
   }
 }
 
-function lookEveryMs(limits: Http2Limits): number {
+function timeoutCheckIntervalMs(limits: Http2Limits): number {
   const { intervalMs, idleTimeoutMs, stallTimeoutMs, blockedTimeoutMs, requestTimeoutMs } = limits;
   const shortestMs = Math.min(idleTimeoutMs, stallTimeoutMs, blockedTimeoutMs, requestTimeoutMs);
-  return Math.min(intervalMs, quarterOf(shortestMs));
+  return Math.min(intervalMs, checkIntervalFor(shortestMs));
 }
 
 /** Returns how often to look at a deadline: often enough that it is not missed by more than a quarter. */
-export function quarterOf(deadlineMs: number): number {
+export function checkIntervalFor(deadlineMs: number): number {
   return Math.max(10, deadlineMs / 4);
 }

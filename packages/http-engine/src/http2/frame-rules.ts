@@ -39,7 +39,7 @@ export interface ConnectionParts<Stream> {
 /** The reports of {@link FrameRules} to a connection. */
 export interface FrameEffects {
   /** Called when the peer has acknowledged our PING. */
-  ponged(payload: Buffer): void;
+  pingAcknowledged(payload: Buffer): void;
   /** Called when a stream was reset because of a mistake of the peer, or refused (§5.4.2). */
   streamFailed(code: ErrorCode): void;
 }
@@ -66,16 +66,16 @@ export abstract class FrameRules<Stream extends RuledStream, Head> implements Fr
   }
 
   /** §6.2, §8.1: takes a complete header or trailer section. */
-  protected abstract takeSection(block: HeaderBlock<Head>): void;
+  protected abstract handleSection(block: HeaderBlock<Head>): void;
 
   /** §6.8: takes a GOAWAY that is well formed. */
-  protected abstract takeGoAway(lastStreamId: number, code: number): void;
+  protected abstract handleGoAway(lastStreamId: number, code: number): void;
 
   /** Takes a RST_STREAM on an open stream. */
-  protected abstract takeStreamReset(stream: Stream, code: number): void;
+  protected abstract handleStreamReset(stream: Stream, code: number): void;
 
   /** Called after SETTINGS have been taken over and acknowledged. */
-  protected abstract settingsTaken(): void;
+  protected abstract settingsApplied(): void;
 
   /** Whether each side has received the other's settings, and ours are acknowledged. */
   get settingsExchanged(): boolean {
@@ -104,7 +104,7 @@ export abstract class FrameRules<Stream extends RuledStream, Head> implements Fr
       case FrameType.headers:
       case FrameType.continuation: {
         const block = this.#blocks.take(frame);
-        if (block !== undefined) this.takeSection(block);
+        if (block !== undefined) this.handleSection(block);
         return;
       }
       case FrameType.priority:
@@ -141,7 +141,7 @@ export abstract class FrameRules<Stream extends RuledStream, Head> implements Fr
     if (stream === undefined || stream.remoteEnded) {
       receiveFlow.credit(length);
       // A frame counts once, however the network has cut it.
-      return frame.continued ? undefined : this.takeLate(stream, streamId);
+      return frame.continued ? undefined : this.onFrameAfterEnd(stream, streamId);
     }
     const start = (flags & FrameFlag.padded) === 0 ? from : from + 1;
     const error = stream.receive(bytes.subarray(start, start + bodyBytes), length, endStream);
@@ -149,7 +149,7 @@ export abstract class FrameRules<Stream extends RuledStream, Head> implements Fr
   }
 
   /** Handles a frame on a stream that the peer may no longer send on (§5.1). */
-  protected takeLate(stream: Stream | undefined, streamId: number): void {
+  protected onFrameAfterEnd(stream: Stream | undefined, streamId: number): void {
     if (stream !== undefined) return this.refuse(stream, ErrorCode.streamClosed);
     const absence = this.parts.streams.absenceOf(streamId);
     if (absence === "idle") throw protocolError("the stream is idle");
@@ -184,13 +184,13 @@ export abstract class FrameRules<Stream extends RuledStream, Head> implements Fr
     const stream = streams.open.get(streamId);
     if (stream === undefined) {
       guard.count("ignoredFrames");
-      return this.takeCrossing(streamId);
+      return this.onLateStreamFrame(streamId);
     }
-    this.takeStreamReset(stream, bytes.readUInt32BE(from));
+    this.handleStreamReset(stream, bytes.readUInt32BE(from));
   }
 
   /** §5.1: RST_STREAM and WINDOW_UPDATE may cross the frame that closed their stream. */
-  protected takeCrossing(streamId: number): void {
+  protected onLateStreamFrame(streamId: number): void {
     if (this.parts.streams.absenceOf(streamId) === "idle") throw protocolError("the stream is idle");
   }
 
@@ -210,7 +210,7 @@ export abstract class FrameRules<Stream extends RuledStream, Head> implements Fr
     const difference = this.peer.initialWindowSize - before;
     output.frame(FrameType.settings, FrameFlag.ack, 0, noBytes);
     if (difference !== 0) sendFlow.changeInitialWindow(streams.open.values(), difference);
-    this.settingsTaken();
+    this.settingsApplied();
   }
 
   /** §6.7 */
@@ -219,7 +219,7 @@ export abstract class FrameRules<Stream extends RuledStream, Head> implements Fr
     if (length !== 8) throw frameSizeError("PING");
     this.parts.guard.count("pings");
     const payload = bytes.subarray(from, from + 8);
-    if ((flags & FrameFlag.ack) !== 0) this.#effects.ponged(payload);
+    if ((flags & FrameFlag.ack) !== 0) this.#effects.pingAcknowledged(payload);
     else this.parts.output.frame(FrameType.ping, FrameFlag.ack, 0, payload);
   }
 
@@ -228,7 +228,7 @@ export abstract class FrameRules<Stream extends RuledStream, Head> implements Fr
     if (streamId !== 0) throw protocolError("GOAWAY must be on stream 0");
     if (length < 8) throw frameSizeError("GOAWAY");
     this.parts.guard.count("ignoredFrames");
-    this.takeGoAway(bytes.readUInt32BE(from) & 0x7fff_ffff, bytes.readUInt32BE(from + 4));
+    this.handleGoAway(bytes.readUInt32BE(from) & 0x7fff_ffff, bytes.readUInt32BE(from + 4));
   }
 
   /** §6.9 */
@@ -242,7 +242,7 @@ export abstract class FrameRules<Stream extends RuledStream, Head> implements Fr
       return sendFlow.grow(increment);
     }
     const stream = streams.open.get(streamId);
-    if (stream === undefined) return this.takeCrossing(streamId);
+    if (stream === undefined) return this.onLateStreamFrame(streamId);
     if (increment === 0) return this.refuse(stream, ErrorCode.protocolError);
     if (!sendFlow.growStream(stream, increment)) this.refuse(stream, ErrorCode.flowControlError);
   }

@@ -6,7 +6,7 @@ import { connectionPreface, FrameType, windowBytesMax } from "./frame-numbers.ts
 import type { ConnectionParts } from "./frame-rules.ts";
 import { emptyTable } from "./hpack/encoder.ts";
 import { ErrorCode } from "@plantstore/gateway/exchange";
-import { Http2Stream, type ServeStream, type StreamCarrier } from "./http2-stream.ts";
+import { Http2Stream, type ServeStream, type ServerStreamConnection } from "./http2-stream.ts";
 import type { Http2RequestHead } from "./request-head.ts";
 import { ServerDeadlines } from "./server-deadlines.ts";
 import { ServerRules } from "./server-rules.ts";
@@ -26,7 +26,7 @@ export interface Http2ConnectionOptions extends ConnectionOptions {
  */
 export class Http2Connection
   extends FrameConnection<Http2Stream, ServerRules, ServerDeadlines>
-  implements StreamCarrier
+  implements ServerStreamConnection
 {
   readonly #options: Http2ConnectionOptions;
   /**
@@ -75,19 +75,19 @@ export class Http2Connection
     this.drain();
   }
 
-  lingers(): void {
-    this.deadlines.lingers();
+  startLingering(): void {
+    this.deadlines.startLingering();
   }
 
   override forget(streamId: number): void {
     super.forget(streamId);
-    if (this.#drain === "final") this.#endIfDone();
+    if (this.#drain === "final") this.#closeIfDone();
   }
 
   protected createRules(parts: ConnectionParts<Http2Stream>, streamFailed: (code: ErrorCode) => void): ServerRules {
     return new ServerRules(parts, {
       opened: (streamId, head, headTooLarge, ended) => this.#open(streamId, head, headTooLarge, ended),
-      ponged: (payload) => {
+      pingAcknowledged: (payload) => {
         if (payload.equals(drainPing)) this.#finalGoAway();
       },
       streamFailed,
@@ -102,11 +102,11 @@ export class Http2Connection
     return new ServerDeadlines(parts, rules, effects);
   }
 
-  protected get lastTakenId(): number {
+  protected get lastAcceptedId(): number {
     return this.streams.lastStreamId;
   }
 
-  protected loseStreams(): void {
+  protected abortOpenStreams(): void {
     const lose = (): void => {
       for (const stream of this.streams.open.values()) stream.receiveReset(ErrorCode.cancel);
     };
@@ -118,20 +118,20 @@ export class Http2Connection
    * Incomplete requests will never be complete, and answers too large for the
    * peer's windows will never fit: both are reset. The others are answered.
    */
-  protected peerEnded(): void {
+  protected onPeerEnd(): void {
     if (this.ended) return;
     this.#drain = "final";
     this.streams.sealed = true;
     for (const stream of this.streams.open.values()) if (!stream.remoteEnded) stream.reset(ErrorCode.cancel);
     for (const stream of this.sendFlow.finish()) stream.reset(ErrorCode.cancel);
-    this.#endIfDone();
+    this.#closeIfDone();
     this.#probePeer();
   }
 
   #open(streamId: number, head: Http2RequestHead, headTooLarge: boolean, ended: boolean): void {
     const sendWindow = this.rules.peer.initialWindowSize;
     const { contentLength, expectsContinue } = head;
-    const nowMs = this.deadlines.heardAtMs;
+    const nowMs = this.deadlines.lastReceivedAtMs;
     const stream = new Http2Stream(this, streamId, { contentLength, ended, expectsContinue, sendWindow, nowMs });
     this.streams.open.set(streamId, stream);
     const begin = (): void => stream.begin(this.#options.onStream, head, headTooLarge);
@@ -144,7 +144,7 @@ export class Http2Connection
     this.#drain = "final";
     this.streams.sealed = true;
     this.goAway(this.streams.lastStreamId, ErrorCode.noError);
-    this.#endIfDone();
+    this.#closeIfDone();
   }
 
   // A peer that has closed its socket looks the same. Only sending tells: its system resets the connection on our first
@@ -155,7 +155,7 @@ export class Http2Connection
     this.after(probeEveryMs, () => this.#probePeer());
   }
 
-  #endIfDone(): void {
+  #closeIfDone(): void {
     if (this.#drain === "final" && this.streams.open.size === 0) this.end(this.#options.limits.stallTimeoutMs);
   }
 }

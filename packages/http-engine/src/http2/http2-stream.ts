@@ -1,7 +1,7 @@
 import { ErrorCode, freedBytesMin, type IncomingBody, unreadBodyBytesMax } from "@plantstore/gateway/exchange";
 import { encodeStatus } from "./hpack/encoder.ts";
 import type { Http2RequestHead } from "./request-head.ts";
-import { type FlowCarrier, type FlowReceiver, StreamFlow } from "./stream-flow.ts";
+import { type FlowConnection, type FlowReceiver, StreamFlow } from "./stream-flow.ts";
 
 /**
  * Receives what happens on a stream until its answer is complete, or handed over to be sent as the windows allow. If a
@@ -16,11 +16,11 @@ export interface StreamReceiver extends FlowReceiver {
 }
 
 /** The part of a connection that its streams use. */
-export interface StreamCarrier extends FlowCarrier {
+export interface ServerStreamConnection extends FlowConnection {
   /** Notes that a view of the chunk being read is kept. Called only for chunks that may be freed. */
   keepChunk(): void;
   /** Notes that a stream is answered although its peer has not ended its side. */
-  lingers(): void;
+  startLingering(): void;
 }
 
 /**
@@ -50,8 +50,8 @@ export interface StreamInit {
 export class Http2Stream extends StreamFlow<StreamReceiver> {
   readonly openedAtMs: number;
   /** When we ended our side before the peer ended its own; 0 before that. */
-  answeredAtMs = 0;
-  readonly #carrier: StreamCarrier;
+  respondedAtMs = 0;
+  readonly #carrier: ServerStreamConnection;
   readonly #contentLength: number | undefined;
   /** Whether the peer waits for a header section: a 100, or that of the answer. */
   #awaitsContinue: boolean;
@@ -59,7 +59,7 @@ export class Http2Stream extends StreamFlow<StreamReceiver> {
   #receivedBytes = 0;
   #droppedBytes = 0;
 
-  constructor(carrier: StreamCarrier, id: number, init: StreamInit) {
+  constructor(carrier: ServerStreamConnection, id: number, init: StreamInit) {
     const { contentLength, ended, expectsContinue, sendWindow, nowMs } = init;
     super(carrier, id, sendWindow, ended);
     this.openedAtMs = nowMs;
@@ -82,12 +82,12 @@ export class Http2Stream extends StreamFlow<StreamReceiver> {
   }
 
   /** Sends the header section of the answer, then body and trailer section if there are any, and ends our side. */
-  answer(parts: readonly Uint8Array[], body: Uint8Array | undefined, trailer: Uint8Array | undefined): void {
+  respond(parts: readonly Uint8Array[], body: Uint8Array | undefined, trailer: Uint8Array | undefined): void {
     if (this.closed || this.localEnded) return;
     const { output, sendFlow } = this.#carrier;
     // Nearly every answer fits into one frame that may be sent now. No test can tell: the long way sends the same bytes.
     if (body === undefined || sendFlow.takeAll(this, body.byteLength)) {
-      output.answer(this.id, parts, body, trailer);
+      output.respond(this.id, parts, body, trailer);
       return this.sideEnded();
     }
     this.sendHeaders(parts, false);
@@ -141,14 +141,14 @@ export class Http2Stream extends StreamFlow<StreamReceiver> {
   protected sideEnded(): void {
     if (!this.localEnded) this.#endReceiving();
     if (this.remoteEnded) return this.close();
-    this.answeredAtMs = Math.trunc(performance.now());
-    this.#carrier.lingers();
+    this.respondedAtMs = Math.trunc(performance.now());
+    this.#carrier.startLingering();
   }
 
   /** Takes bytes that arrive after our end, until it is sent and they are too many. */
   #drop(bytes: number): void {
     this.consumed(bytes);
-    if (this.answeredAtMs === 0) return;
+    if (this.respondedAtMs === 0) return;
     if (this.remoteEnded) this.close();
     // RFC 9113 §8.1: after a complete answer the server may ask the client to stop sending.
     else if ((this.#droppedBytes += bytes) > unreadBodyBytesMax) this.reset(ErrorCode.noError);

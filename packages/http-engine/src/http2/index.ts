@@ -21,4 +21,4 @@ export { defaultHttp2Limits, type Http2Limits } from "./http2-limits.ts";
 export type { Http2Stream, StreamReceiver } from "./http2-stream.ts";
 export type { Http2RequestHead } from "./request-head.ts";
 export { encodeClientSettings, PeerSettings } from "./settings.ts";
-export { type FlowCarrier, type FlowReceiver, StreamFlow } from "./stream-flow.ts";
+export { type FlowConnection, type FlowReceiver, StreamFlow } from "./stream-flow.ts";

@@ -97,7 +97,7 @@ export class Output {
   }
 
   /** Adds a whole answer: its header block, a frame of its body and its trailer block. The last ends the stream. */
-  answer(
+  respond(
     streamId: number,
     parts: readonly Uint8Array[],
     body: Uint8Array | undefined,

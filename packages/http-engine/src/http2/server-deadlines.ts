@@ -1,4 +1,4 @@
-import { Deadlines, quarterOf } from "./deadlines.ts";
+import { Deadlines, checkIntervalFor } from "./deadlines.ts";
 import { ErrorCode } from "@plantstore/gateway/exchange";
 import type { Http2Stream } from "./http2-stream.ts";
 
@@ -8,10 +8,10 @@ export class ServerDeadlines extends Deadlines<Http2Stream> {
   #lingerClock: NodeJS.Timeout | undefined;
 
   /** Notes that a stream is answered whose peer may go on sending for a while. */
-  lingers(): void {
+  startLingering(): void {
     const { lingerMs } = this.parts.limits;
     // So short a deadline has a clock of its own: with the other one, idle connections would look for it all the time.
-    this.#lingerClock ??= setInterval(() => this.#lookAtLingering(), quarterOf(lingerMs)).unref();
+    this.#lingerClock ??= setInterval(() => this.#lookAtLingering(), checkIntervalFor(lingerMs)).unref();
   }
 
   override stop(): void {
@@ -19,7 +19,7 @@ export class ServerDeadlines extends Deadlines<Http2Stream> {
     clearInterval(this.#lingerClock);
   }
 
-  protected override lookAtSide(nowMs: number): void {
+  protected override checkSideTimeouts(nowMs: number): void {
     const { streams, limits } = this.parts;
     for (const stream of streams.open.values()) {
       if (stream.receiver?.body?.isAwaited !== true) continue;
@@ -32,9 +32,9 @@ export class ServerDeadlines extends Deadlines<Http2Stream> {
     const { streams, limits } = this.parts;
     let lingering = 0;
     for (const stream of streams.open.values()) {
-      if (stream.answeredAtMs === 0) continue;
+      if (stream.respondedAtMs === 0) continue;
       // RFC 9113 §8.1: after a complete answer the server may ask the client to stop sending.
-      if (nowMs - stream.answeredAtMs >= limits.lingerMs) stream.reset(ErrorCode.noError);
+      if (nowMs - stream.respondedAtMs >= limits.lingerMs) stream.reset(ErrorCode.noError);
       else lingering += 1;
     }
     if (lingering > 0) return;

@@ -24,30 +24,30 @@ export class ServerRules extends FrameRules<Http2Stream, Http2RequestHead> {
   }
 
   /** §6.2, §8.1: a request or, on an open stream, its trailer section. */
-  protected takeSection(block: HeaderBlock<Http2RequestHead>): void {
+  protected handleSection(block: HeaderBlock<Http2RequestHead>): void {
     const { streams } = this.parts;
     const stream = streams.open.get(block.streamId);
     if (stream !== undefined) return this.#takeTrailer(stream, block);
     // §5.1.1: a client's streams have odd numbers, each higher than the one before.
     if (block.streamId % 2 === 0) throw protocolError("a client-initiated stream identifier must be odd");
     if (block.streamId > streams.lastStreamId && !streams.sealed) this.#takeRequest(block);
-    else this.takeLate(undefined, block.streamId);
+    else this.onFrameAfterEnd(undefined, block.streamId);
   }
 
   /** The client accepts no more streams, and we open none; its own streams go on. */
-  protected takeGoAway(): void {}
+  protected handleGoAway(): void {}
 
-  protected takeStreamReset(stream: Http2Stream, code: number): void {
+  protected handleStreamReset(stream: Http2Stream, code: number): void {
     const { guard, limits } = this.parts;
     stream.receiveReset(code);
     // A late reset is not a rapid one: there cannot be more late ones at a time than open streams.
-    if (stream.answeredAtMs === 0 && performance.now() - stream.openedAtMs < limits.rapidResetMs) guard.count("resets");
+    if (stream.respondedAtMs === 0 && performance.now() - stream.openedAtMs < limits.rapidResetMs) guard.count("resets");
   }
 
-  protected settingsTaken(): void {}
+  protected settingsApplied(): void {}
 
   #takeTrailer(stream: Http2Stream, { flags, decoded, streamId }: HeaderBlock<Http2RequestHead>): void {
-    if (stream.remoteEnded) return this.takeLate(stream, streamId);
+    if (stream.remoteEnded) return this.onFrameAfterEnd(stream, streamId);
     const endStream = (flags & FrameFlag.endStream) !== 0;
     const wellFormed = endStream && isTrailer(decoded.fields);
     const error = wellFormed ? stream.receive(noBytes, 0, true) : ErrorCode.protocolError;

@@ -13,7 +13,7 @@ export interface FlowReceiver {
 }
 
 /** The part of a connection that its streams use. */
-export interface FlowCarrier {
+export interface FlowConnection {
   readonly output: Output;
   readonly sendFlow: SendFlow;
   readonly receiveFlow: ReceiveFlow;
@@ -22,7 +22,7 @@ export interface FlowCarrier {
   /** Drops a stream that is closed. */
   forget(streamId: number): void;
   /** Reports that a receiver has thrown. */
-  faulted(error: unknown): void;
+  reportFault(error: unknown): void;
 }
 
 /**
@@ -46,7 +46,7 @@ export abstract class StreamFlow<Receiver extends FlowReceiver> implements Sendi
   sendWindow: number;
   /** Bytes received, with padding, that are not used yet. */
   protected heldBytes = 0;
-  readonly #carrier: FlowCarrier;
+  readonly #carrier: FlowConnection;
   #receiveWindow: number;
   /** Bytes used for which the peer has not been given new credit. */
   #uncreditedBytes = 0;
@@ -55,7 +55,7 @@ export abstract class StreamFlow<Receiver extends FlowReceiver> implements Sendi
   /** What ends the stream after the queue: its last DATA frame, or this trailer block; `undefined` as long as it goes on. */
   #ending: "data" | Uint8Array | undefined;
 
-  constructor(carrier: FlowCarrier, id: number, sendWindow: number, remoteEnded: boolean) {
+  constructor(carrier: FlowConnection, id: number, sendWindow: number, remoteEnded: boolean) {
     this.#carrier = carrier;
     this.id = id;
     this.remoteEnded = remoteEnded;
@@ -107,7 +107,7 @@ export abstract class StreamFlow<Receiver extends FlowReceiver> implements Sendi
     if (bytes === piece.byteLength) this.#carrier.output.sent(piece);
     if (this.queuedBytes > 0 || this.closed) return;
     if (this.localEnded) this.#sendEnding();
-    else this.tell((receiver) => receiver.onWritable());
+    else this.notify((receiver) => receiver.onWritable());
   }
 
   /** Ends a stream that the peer has reset: drops its queue and calls the receiver for the last time. */
@@ -159,7 +159,7 @@ export abstract class StreamFlow<Receiver extends FlowReceiver> implements Sendi
   }
 
   /** Calls the receiver, unless it was dropped. If it throws, this stream ends. */
-  protected tell(call: (receiver: Receiver) => void): void {
+  protected notify(call: (receiver: Receiver) => void): void {
     try {
       if (this.receiver !== undefined) call(this.receiver);
     } catch (error) {
@@ -170,7 +170,7 @@ export abstract class StreamFlow<Receiver extends FlowReceiver> implements Sendi
   /** Ends this stream, and nothing else, because its receiver has thrown. */
   protected fault(error: unknown): void {
     this.reset(ErrorCode.internalError);
-    this.#carrier.faulted(error);
+    this.#carrier.reportFault(error);
   }
 
   protected close(): void {

@@ -58,7 +58,7 @@ class Reader implements RequestReceiver, IncomingBody {
     connection.receiver = this;
     this.#connection = connection;
     this.#head = head;
-    if (head.problem !== undefined) this.onBroken(head.problem);
+    if (head.problem !== undefined) this.onRequestError(head.problem);
     else if (head.section.bodyBytes === 0) this.onEnd();
     else connection.startBody();
   }
@@ -82,20 +82,20 @@ class Reader implements RequestReceiver, IncomingBody {
       fields: section.fields,
       body: this.#text,
     });
-    this.#connection.answer(204, [], undefined);
+    this.#connection.respond(204, [], undefined);
   }
 
-  onBroken({ httpStatus }: HttpProblem): void {
-    this.#connection.answer(httpStatus, [], undefined);
+  onRequestError({ httpStatus }: HttpProblem): void {
+    this.#connection.respond(httpStatus, [], undefined);
   }
 
-  onGone(): void {}
+  onDisconnect(): void {}
   onWritable(): void {}
 }
 
 const options: Http1ConnectionOptions = {
   limits: { ...defaultLimits, requestTimeoutMs: 10_000, idleTimeoutMs: 10_000 },
-  lookEveryMs: 1000,
+  timeoutCheckIntervalMs: 1000,
   budget: new BacklogBudget(2 ** 30),
   onRequest: (connection, head) => void new Reader(connection, head),
   onClose: () => {},

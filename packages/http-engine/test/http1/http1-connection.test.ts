@@ -15,7 +15,7 @@ import { listenOnLoopback } from "../../../testing/src/carriers/listen-on-loopba
 import { within } from "../../../testing/src/deadline.ts";
 import { someTurns } from "../../../testing/src/some-turns.ts";
 
-const receiver: RequestReceiver = { body: undefined, onBroken: () => {}, onGone: () => {}, onWritable: () => {} };
+const receiver: RequestReceiver = { body: undefined, onRequestError: () => {}, onDisconnect: () => {}, onWritable: () => {} };
 
 /** Both ends of a connection, of which the server's answers every request with a page. Dispose of it with `using`. */
 interface Ends extends Disposable {
@@ -27,8 +27,8 @@ interface Ends extends Disposable {
 
 async function openEnds(
   page: Uint8Array,
-  lookEveryMs: number,
-  onRequest = (asked: Http1Connection, _head: Http1RequestHead): void => asked.answer(200, [], page),
+  timeoutCheckIntervalMs: number,
+  onRequest = (asked: Http1Connection, _head: Http1RequestHead): void => asked.respond(200, [], page),
   highWaterMark?: number,
 ): Promise<Ends> {
   const accepted = Promise.withResolvers<Pick<Ends, "socket" | "connection">>();
@@ -36,7 +36,7 @@ async function openEnds(
   const server = createServer({ allowHalfOpen: true, ...(highWaterMark && { highWaterMark }) }, (socket) => {
     const connection = new Http1Connection(socket, {
       limits: defaultLimits,
-      lookEveryMs,
+      timeoutCheckIntervalMs,
       budget,
       onRequest: (asked, head) => {
         asked.receiver = receiver;
@@ -109,7 +109,7 @@ test.each([
   { name: "whose bytes were copied", read: (body: RequestBody) => void readWhole(body, 1_000_000) },
   {
     name: "that arrives after its response",
-    read: (_: RequestBody, asked: Http1Connection) => asked.answer(200, [], Buffer.of()),
+    read: (_: RequestBody, asked: Http1Connection) => asked.respond(200, [], Buffer.of()),
   },
 ])("the memory of chunks is freed for a body $name", async ({ read }) => {
   const length = 250_000;
@@ -137,7 +137,7 @@ test("a defect of ours ends the connection before the request that came with it,
   let requests = 0;
   using ends = await openEnds(Buffer.of(), 1000, (asked) => {
     requests += 1;
-    queueMicrotask(() => asked.answer(200, [], Buffer.of()));
+    queueMicrotask(() => asked.respond(200, [], Buffer.of()));
     throw new Error("a defect");
   });
   ends.client.write("GET / HTTP/1.1\r\nhost: x\r\n\r\n".repeat(2));
@@ -150,7 +150,7 @@ test("a client that has reset its connection is noticed behind requests that fil
   let requests = 0;
   using ends = await openEnds(Buffer.of(), 1000, (asked) => {
     requests += 1;
-    asked.receiver = { ...receiver, onGone: gone.resolve };
+    asked.receiver = { ...receiver, onDisconnect: gone.resolve };
   });
   ends.client.write(Buffer.alloc(200_000, "GET / HTTP/1.1\r\nhost: x\r\n\r\n"));
   await expect.poll(() => ends.socket.isPaused()).toBe(true);
@@ -162,7 +162,7 @@ test("a client that has reset its connection is noticed behind requests that fil
   await expect.poll(look).toBe(true);
   await within(gone.promise, "the receiver to be told");
   // However its call ends, none of the others is begun.
-  ends.connection.answer(200, [], Buffer.of());
+  ends.connection.respond(200, [], Buffer.of());
   await new Promise(setImmediate);
   expect(requests).toBe(1);
 });
@@ -192,7 +192,7 @@ test.each(["close", "keep-alive"])(
     let asked: WeakRef<Http1RequestHead> | undefined;
     using ends = await openEnds(Buffer.of(), 1000, (connection, head) => {
       asked = new WeakRef(head);
-      connection.answer(200, [], Buffer.of());
+      connection.respond(200, [], Buffer.of());
     });
     ends.client.write(`GET / HTTP/1.1\r\nhost: x\r\nconnection: ${option}\r\n\r\n`);
     await within(once(ends.client.resume(), "data"), "the answer");
@@ -203,7 +203,7 @@ test.each(["close", "keep-alive"])(
 );
 
 test("an answer without a body has a length of 0", async () => {
-  using ends = await openEnds(Buffer.alloc(1), 1000, (asked) => asked.answer(200, [], undefined));
+  using ends = await openEnds(Buffer.alloc(1), 1000, (asked) => asked.respond(200, [], undefined));
   ends.client.write("GET / HTTP/1.1\r\nhost: x\r\n\r\n");
   const [head] = await within(once(ends.client.resume(), "data"), "the answer");
   expect(String(head)).toContain("content-length: 0\r\n");
@@ -213,7 +213,7 @@ test.each([
   { name: "whose fields say so", fields: [["content-length", "5"]], body: undefined },
   { name: "of which the body is given", fields: [], body: Buffer.from("order") },
 ])("an answer to HEAD has the length that one to GET would have, $name", async ({ fields, body }) => {
-  using ends = await openEnds(Buffer.alloc(1), 1000, (asked) => asked.answer(200, fields, body));
+  using ends = await openEnds(Buffer.alloc(1), 1000, (asked) => asked.respond(200, fields, body));
   ends.client.end("HEAD / HTTP/1.1\r\nhost: x\r\n\r\n".repeat(2));
   const answers = String(await within(buffer(ends.client), "the answers"));
   expect(answers.match(/\r\ncontent-length: 5\r\n/g)).toHaveLength(2);
@@ -246,7 +246,7 @@ test("a request that was read ahead begins once the client has taken the answer 
   const targets: string[] = [];
   using ends = await openEnds(page, 1000, (asked, { target }) => {
     targets.push(target);
-    asked.answer(200, [], target === "/a" ? page : Buffer.of());
+    asked.respond(200, [], target === "/a" ? page : Buffer.of());
   });
   ends.client.write(["/a", "/b"].map((target) => `GET ${target} HTTP/1.1\r\nhost: x\r\n\r\n`).join(""));
   await expect.poll(() => targets).toContain("/a");
@@ -267,7 +267,7 @@ test("a request that was read ahead is answered, though its client has ended its
   ends.client.end(["/a", "/b"].map((target) => `GET ${target} HTTP/1.1\r\nhost: x\r\n\r\n`).join(""));
   const connection = await within(asked.promise, "the request");
   await within(ended, "the end of the client's side");
-  connection.answer(200, [], Buffer.alloc(64 * 1024 * 1024));
+  connection.respond(200, [], Buffer.alloc(64 * 1024 * 1024));
   ends.client.resume();
   await expect.poll(() => targets).toEqual(["/a", "/b"]);
 });
@@ -278,7 +278,7 @@ test("a body that was cut short is refused at once behind the answer to the requ
   let broken = 0;
   using ends = await openEnds(Buffer.of(), 1000, (connection, { target }) => {
     targets.push(target);
-    connection.receiver = { ...receiver, onBroken: () => void (broken += 1) };
+    connection.receiver = { ...receiver, onRequestError: () => void (broken += 1) };
     asked.resolve(connection);
   });
   const ended = once(ends.socket, "end");
@@ -286,7 +286,7 @@ test("a body that was cut short is refused at once behind the answer to the requ
   ends.client.end(`${first}\r\n${second}\r\nord`);
   const connection = await within(asked.promise, "the request");
   await within(ended, "the end of the client's side");
-  connection.answer(200, [], Buffer.of());
+  connection.respond(200, [], Buffer.of());
   await expect.poll(() => ({ targets, broken })).toEqual({ targets: ["/a", "/b"], broken: 1 });
 });
 
@@ -321,7 +321,7 @@ describe("a connection that drains ends with the last request that has come", ()
   ])("$name", async ({ sent, want }) => {
     using ends = await openEnds(Buffer.of(), 1000, (asked) => {
       asked.drain();
-      asked.answer(200, [], Buffer.of());
+      asked.respond(200, [], Buffer.of());
     });
     ends.client.write(sent);
     const answers = await within(buffer(ends.client), "the answers");
@@ -515,7 +515,7 @@ test.each([
 ])("a large answer $name", async ({ mark, bytes, left, highWaterMark }) => {
   const want = Buffer.alloc(bytes, "a");
   const page = mark(new Uint8Array(want));
-  using ends = await openEnds(page, 1000, (asked) => asked.answer(200, [], page), highWaterMark);
+  using ends = await openEnds(page, 1000, (asked) => asked.respond(200, [], page), highWaterMark);
   ends.client.end("GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
   const answer = await within(buffer(ends.client), "the answer");
   expect(answer.subarray(-want.byteLength).equals(want)).toBe(true);
@@ -525,7 +525,7 @@ test.each([
 test("a head that is larger than a write is sent once", async () => {
   const page = Buffer.alloc(1024 * 1024, "p");
   const fields = [["large", "x".repeat(1024 * 1024)]];
-  using ends = await openEnds(page, 1000, (asked) => asked.answer(200, fields, page));
+  using ends = await openEnds(page, 1000, (asked) => asked.respond(200, fields, page));
   const { client } = ends;
   const received: Buffer[] = [];
   const ended = once(client, "end");
@@ -544,7 +544,7 @@ test("a client whose call took long has as much time as any other to ask again",
   client.write("GET / HTTP/1.1\r\nhost: x\r\n\r\n");
   const connection = await within(asked.promise, "the request");
   for (let looks = 0; looks < 4; looks++) connection.checkTimeouts(performance.now());
-  connection.answer(200, [], Buffer.of());
+  connection.respond(200, [], Buffer.of());
   const isLetGo = [1, 2, 3].map(() => {
     connection.checkTimeouts(performance.now());
     return socket.writableEnded;
@@ -555,7 +555,7 @@ test("a client whose call took long has as much time as any other to ask again",
 test("a client that has ended its side is not given up while it is sent more of its answer", async () => {
   let broken = 0;
   using ends = await openEnds(Buffer.of(), defaultLimits.idleTimeoutMs / 4, (asked) => {
-    asked.receiver = { ...receiver, onBroken: () => void (broken += 1) };
+    asked.receiver = { ...receiver, onRequestError: () => void (broken += 1) };
     asked.begin(200, []);
   });
   const { client, socket, connection } = ends;
@@ -597,7 +597,7 @@ test("a body in chunks that trickles is timed out, wherever its chunks are cut, 
   let broken = 0;
   using ends = await openEnds(Buffer.of(), requestTimeoutMs / 4, (asked) => {
     const body = { isAwaited: true, isFull: false, onData: () => false, onEnd: () => {} };
-    asked.receiver = { ...receiver, body, onBroken: () => void (broken += 1) };
+    asked.receiver = { ...receiver, body, onRequestError: () => void (broken += 1) };
     asked.begin(200, []);
   });
   const { client, socket, connection } = ends;
@@ -651,7 +651,7 @@ test("a body has all its time although its head took some", async () => {
   const { requestTimeoutMs, headerTimeoutMs } = defaultLimits;
   let broken = 0;
   using ends = await openEnds(Buffer.of(), Math.min(headerTimeoutMs, requestTimeoutMs) / 4, (asked) => {
-    asked.receiver = { ...receiver, onBroken: () => void (broken += 1) };
+    asked.receiver = { ...receiver, onRequestError: () => void (broken += 1) };
   });
   const { client, socket, connection } = ends;
   const send = async (text: string): Promise<void> => {
@@ -678,7 +678,7 @@ test("a client that waits to send its body is told to with each request, unless 
     const isBegun = requests !== 2;
     if (isBegun) asked.begin(200, [["content-length", "5"]]);
     asked.startBody();
-    if (!isBegun) return asked.answer(200, [], Buffer.of());
+    if (!isBegun) return asked.respond(200, [], Buffer.of());
     asked.write(Buffer.from("order"));
     asked.end(undefined);
   });

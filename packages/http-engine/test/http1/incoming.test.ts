@@ -5,38 +5,38 @@ test("what arrives is held in proportion to what is not used, however long some 
   const incoming = new Incoming();
   for (let i = 0; i < 1_000; i++) {
     incoming.add(Buffer.alloc(100, "x"));
-    incoming.use(incoming.bytes.byteLength - 10);
-    incoming.keep();
+    incoming.consume(incoming.bytes.byteLength - 10);
+    incoming.retain();
   }
-  expect(incoming.left).toBe(10);
+  expect(incoming.unusedBytes).toBe(10);
   expect(incoming.bytes.buffer.byteLength).toBeLessThan(1_000);
 });
 
 test("a chunk that is used up is not held", () => {
   const incoming = new Incoming();
   incoming.add(Buffer.alloc(60_000, "x"));
-  incoming.use(60_000);
+  incoming.consume(60_000);
   expect(incoming.bytes.byteLength).toBe(0);
 });
 
 test("what is cleared is forgotten, and the next section is found", () => {
   const incoming = new Incoming();
   incoming.add(Buffer.from("a: long field"));
-  incoming.useSection();
+  incoming.consumeSection();
   incoming.clear();
-  expect([incoming.at, incoming.left]).toEqual([0, 0]);
+  expect([incoming.at, incoming.unusedBytes]).toEqual([0, 0]);
   incoming.add(Buffer.from("b\r\n\r\n"));
-  expect(incoming.useSection()).toBe(3);
+  expect(incoming.consumeSection()).toBe(3);
 });
 
 test("what is kept is copied once, into room that grows twofold", () => {
   const incoming = new Incoming();
   const chunk = Buffer.alloc(1_000, "x");
   incoming.add(chunk);
-  incoming.keep();
+  incoming.retain();
   const kept = incoming.bytes;
   expect(kept.buffer).not.toBe(chunk.buffer);
-  incoming.keep();
+  incoming.retain();
   expect(incoming.bytes).toBe(kept);
   incoming.add(Buffer.from("a"));
   const { buffer } = incoming.bytes;
@@ -49,7 +49,7 @@ test("room that is too small grows twofold, though not all of it was used", () =
   const used: number[] = [];
   for (const bytes of [1_000, 1, 1_000]) {
     incoming.add(Buffer.alloc(bytes, "x"));
-    incoming.keep();
+    incoming.retain();
     used.push(incoming.bytes.buffer.byteLength);
   }
   expect(used).toEqual([1_000, 2_000, 4_000]);
@@ -58,8 +58,8 @@ test("room that is too small grows twofold, though not all of it was used", () =
 test("what comes in two chunks is read as it came, whatever was kept before", () => {
   const incoming = new Incoming();
   incoming.add(Buffer.from("x".repeat(100)));
-  incoming.keep();
-  incoming.use(100);
+  incoming.retain();
+  incoming.consume(100);
   incoming.add(Buffer.from("ab"));
   incoming.add(Buffer.from("cd"));
   expect(incoming.bytes.toString()).toBe("abcd");
@@ -68,10 +68,10 @@ test("what comes in two chunks is read as it came, whatever was kept before", ()
 test("what is kept is read as it came, whatever room there was before", () => {
   const incoming = new Incoming();
   incoming.add(Buffer.from("a".repeat(100)));
-  incoming.keep();
+  incoming.retain();
   incoming.add(Buffer.from("b".repeat(100)));
-  incoming.use(150);
-  incoming.keep();
+  incoming.consume(150);
+  incoming.retain();
   incoming.add(Buffer.from("c".repeat(10)));
   expect(incoming.bytes.toString()).toBe("b".repeat(50) + "c".repeat(10));
 });
@@ -89,14 +89,14 @@ test("sections are found as in what has come so far, however it was divided, use
 test("what was searched for the end of a section is not searched again", () => {
   const incoming = new Incoming();
   incoming.add(Buffer.from("u".repeat(50) + "x".repeat(50)));
-  incoming.useSection();
-  incoming.use(50);
-  incoming.keep();
+  incoming.consumeSection();
+  incoming.consume(50);
+  incoming.retain();
   using found = vi.spyOn(Buffer.prototype, "indexOf");
   using read = vi.spyOn(Buffer.prototype, "toString");
   for (let at = 0; at < 1_000; at++) {
     incoming.add(Buffer.from("\r\nxxx"[at % 5] ?? ""));
-    expect(incoming.useSection()).toBe("open");
+    expect(incoming.consumeSection()).toBe("open");
   }
   expect(Math.max(...found.mock.calls.map(([, from], at) => sizeAt(at) - Number(from)))).toBeLessThan(6);
   expect(Math.max(...read.mock.calls.map(([, from], at) => sizeAt(at) - Number(from)))).toBeLessThan(6);
@@ -124,20 +124,20 @@ function sectionsOf(chunks: readonly string[], mode: number): (number | string)[
   const found: (number | string)[] = [];
   // What was used before lies in front of it.
   if (mode > 0) incoming.add(Buffer.from("xx"));
-  if (mode > 0) incoming.use(1);
+  if (mode > 0) incoming.consume(1);
   for (const [nth, chunk] of chunks.entries()) {
     incoming.add(Buffer.from(chunk));
-    if (nth === 0) incoming.use(incoming.bytes.byteLength - chunk.length);
+    if (nth === 0) incoming.consume(incoming.bytes.byteLength - chunk.length);
     for (;;) {
       const { at } = incoming;
-      const end = incoming.useSection();
+      const end = incoming.consumeSection();
       if (end === "broken") return [...found, end];
       if (end === "open") break;
       found.push(end - at);
     }
-    if (mode === 2) incoming.keep();
+    if (mode === 2) incoming.retain();
   }
-  return [...found, incoming.usePiece(1).toString(), incoming.usePiece(9).toString(), incoming.left];
+  return [...found, incoming.consumePiece(1).toString(), incoming.consumePiece(9).toString(), incoming.unusedBytes];
 }
 
 function expectedOf(text: string, cuts: number): (number | string)[] {

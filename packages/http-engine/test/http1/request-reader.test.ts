@@ -4,16 +4,16 @@ import type { Http1RequestHead } from "../../src/http1/index.ts";
 import { RequestReader } from "../../src/http1/request-reader.ts";
 
 test("a reader that has stopped holds nothing of what had arrived", () => {
-  const parts = { onHead: () => {}, onPiece: () => false, onBodyEnd: () => {}, onBroken: () => {} };
+  const parts = { onHead: () => {}, onPiece: () => false, onBodyEnd: () => {}, onRequestError: () => {} };
   const reader = new RequestReader(defaultLimits, parts, { congested: false });
   reader.read(Buffer.from("GET / HTTP/1.1\r\n"));
-  expect(reader.incoming.left).toBe(16);
+  expect(reader.incoming.unusedBytes).toBe(16);
   reader.stop();
-  expect(reader.incoming.left).toBe(0);
+  expect(reader.incoming.unusedBytes).toBe(0);
 });
 
 test("what is left of a chunk is kept in a copy, though it be a byte", () => {
-  const parts = { onHead: () => {}, onPiece: () => false, onBodyEnd: () => {}, onBroken: () => {} };
+  const parts = { onHead: () => {}, onPiece: () => false, onBodyEnd: () => {}, onRequestError: () => {} };
   const reader = new RequestReader(defaultLimits, parts, { congested: false });
   const chunk = Buffer.from("G");
   reader.read(chunk);
@@ -24,7 +24,7 @@ test("what is left of a chunk is kept in a copy, though it be a byte", () => {
 test("a shorter head is read once, too, though a longer one was kept before it", () => {
   const sections: unknown[] = [];
   const onHead = ({ section }: Http1RequestHead): void => void sections.push(section);
-  const parts = { onHead, onPiece: () => false, onBodyEnd: () => {}, onBroken: () => {} };
+  const parts = { onHead, onPiece: () => false, onBodyEnd: () => {}, onRequestError: () => {} };
   const reader = new RequestReader(defaultLimits, parts, { congested: false });
   for (const host of ["orders.example", "x", "x"]) {
     reader.read(Buffer.from(`GET / HTTP/1.1\r\nhost: ${host}\r\n\r\n`));
@@ -36,7 +36,7 @@ test("a shorter head is read once, too, though a longer one was kept before it",
 test("a request line that has not ended is refused once no method can be so long that its target is not", () => {
   const refused = [0, 1].map((more) => {
     let heads = 0;
-    const parts = { onHead: () => void heads++, onPiece: () => false, onBodyEnd: () => {}, onBroken: () => {} };
+    const parts = { onHead: () => void heads++, onPiece: () => false, onBodyEnd: () => {}, onRequestError: () => {} };
     const reader = new RequestReader(defaultLimits, parts, { congested: false });
     reader.read(Buffer.from("M".repeat(32) + " /".padEnd(defaultLimits.urlBytes + 32 + more, "7")));
     return heads;
@@ -48,7 +48,7 @@ test("a method begins with any capital letter, and with nothing beside them", ()
   const begins = Array.from("@AZ[", (letter) => {
     const problems: (HttpProblem | undefined)[] = [];
     const onHead = ({ problem }: Http1RequestHead): void => void problems.push(problem);
-    const parts = { onHead, onPiece: () => false, onBodyEnd: () => {}, onBroken: () => {} };
+    const parts = { onHead, onPiece: () => false, onBodyEnd: () => {}, onRequestError: () => {} };
     const reader = new RequestReader(defaultLimits, parts, { congested: false });
     reader.read(Buffer.from(letter));
     const isRefused = problems.length > 0;
@@ -67,7 +67,7 @@ test("extensions of a chunk are counted once, however often something of them co
       return false;
     },
     onBodyEnd: () => void seen.push("end"),
-    onBroken: () => reader.stop(),
+    onRequestError: () => reader.stop(),
   };
   const reader = new RequestReader(defaultLimits, parts, { congested: false });
   reader.read(Buffer.from("POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n"));
@@ -76,7 +76,7 @@ test("extensions of a chunk are counted once, however often something of them co
 });
 
 test("a body whose memory is transferred as it comes takes nothing of the next request along", () => {
-  const parts = { onHead: () => {}, onPiece: transfer, onBodyEnd: () => {}, onBroken: () => {} };
+  const parts = { onHead: () => {}, onPiece: transfer, onBodyEnd: () => {}, onRequestError: () => {} };
   const reader = new RequestReader(defaultLimits, parts, { congested: false });
   reader.read(Buffer.from("POST / HTTP/1.1\r\nhost: x\r\n"));
   reader.read(Buffer.from("content-length: 3\r\n\r\nabcGET / HT"));
@@ -84,7 +84,7 @@ test("a body whose memory is transferred as it comes takes nothing of the next r
 });
 
 test("a reader reports of each chunk by itself whether a view of it was kept", () => {
-  const parts = { onHead: () => {}, onPiece: isKept, onBodyEnd: () => {}, onBroken: () => {} };
+  const parts = { onHead: () => {}, onPiece: isKept, onBodyEnd: () => {}, onRequestError: () => {} };
   const reader = new RequestReader(defaultLimits, parts, { congested: false });
   const chunks = ["POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n"];
   chunks.push("1\r\nk\r\n1\r\nd\r\n", "1\r\nd\r\n");
@@ -92,7 +92,7 @@ test("a reader reports of each chunk by itself whether a view of it was kept", (
 });
 
 test("heads of 4 KiB and 64 fields are kept for the next, all in the same memory, and larger ones are not", () => {
-  const parts = { onHead: () => {}, onPiece: () => false, onBodyEnd: () => {}, onBroken: () => {} };
+  const parts = { onHead: () => {}, onPiece: () => false, onBodyEnd: () => {}, onRequestError: () => {} };
   const reader = new RequestReader(defaultLimits, parts, { congested: false });
   using made = vi.spyOn(Buffer, "allocUnsafeSlow");
   const read = (lines: string): void => {

@@ -225,7 +225,7 @@ describe("the engine", () => {
         end(stream);
         stream.sendHeaders([statusBlock(200)], false);
         stream.sendData(text("more"));
-        stream.answer([statusBlock(200)], text("another"), undefined);
+        stream.respond([statusBlock(200)], text("another"), undefined);
         stream.end(text("last"), undefined);
         if (stream.closed) stream.reset(ErrorCode.noError);
       },

@@ -1,7 +1,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
 import { readHeaderField } from "@plantstore/gateway/exchange";
-import type { AnswerSection } from "@plantstore/http-engine/client";
+import type { ResponseSection } from "@plantstore/http-engine/client";
 import { codeOfHttpStatus } from "./call-status.ts";
 
 /** How the messages of an answer are compressed; `undefined` if they are not. */
@@ -13,7 +13,7 @@ export type AnswerCoding = Compression | undefined;
  * @returns how its messages are compressed, or why it is no answer of gRPC. What it says instead is never shown
  */
 export function readAnswerHead(
-  { fields, httpStatus }: AnswerSection,
+  { fields, httpStatus }: ResponseSection,
   accepted: readonly Compression[],
 ): AnswerCoding | ConnectError {
   const contentType = readHeaderField(fields, "content-type") ?? "";

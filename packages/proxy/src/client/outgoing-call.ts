@@ -1,6 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { ErrorCode, type HeaderFields, readHeaderField, startDeadline } from "@plantstore/gateway/exchange";
-import type { AnswerReceiver, AnswerSection, ClientConnection, ClientStream } from "@plantstore/http-engine/client";
+import type { ResponseReceiver, ResponseSection, ClientConnection, ClientStream } from "@plantstore/http-engine/client";
 import type { Caller, Upstream } from "../upstreams/index.ts";
 import { type AnswerCoding, readAnswerHead } from "./answer-head.ts";
 import { readStatus, resetError } from "./call-status.ts";
@@ -29,7 +29,7 @@ export interface CallInit {
 }
 
 /** A call on its way: it waits for a stream, is sent, and ends once, by its answer, its deadline, its caller or a loss. */
-export abstract class OutgoingCall implements Caller, AnswerReceiver {
+export abstract class OutgoingCall implements Caller, ResponseReceiver {
   protected readonly method: ClientMethod;
   protected stream: ClientStream | undefined;
   protected coding: AnswerCoding;
@@ -122,7 +122,7 @@ export abstract class OutgoingCall implements Caller, AnswerReceiver {
     this.failed(error, undefined);
   }
 
-  onHead(section: AnswerSection, ended: boolean): void {
+  onHead(section: ResponseSection, ended: boolean): void {
     const coding = readAnswerHead(section, this.method.settings.acceptCompression);
     if (coding instanceof ConnectError) return this.#attemptFailed(coding, undefined);
     if (ended) return this.#end(section.fields, noFields);
@@ -131,7 +131,7 @@ export abstract class OutgoingCall implements Caller, AnswerReceiver {
     this.begun(section.fields);
   }
 
-  onEnd(trailer: AnswerSection | undefined): void {
+  onEnd(trailer: ResponseSection | undefined): void {
     this.#end(trailer?.fields ?? noFields, this.head ?? noFields);
   }
 

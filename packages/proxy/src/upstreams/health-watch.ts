@@ -6,8 +6,8 @@ import {
   HealthCheckResponseSchema,
 } from "@plantstore/gateway/internal/gen/grpc/health/v1/health_pb.js";
 import {
-  type AnswerReceiver,
-  type AnswerSection,
+  type ResponseReceiver,
+  type ResponseSection,
   type ClientConnection,
   type ClientStream,
   StableFields,
@@ -28,7 +28,7 @@ const unimplemented = "12";
  * Asks a server how a service is, for as long as its connection takes calls (gRFC A17). Until it has said SERVING, it is
  * not healthy; a server without `grpc.health.v1` is. If the answer ends, the question is repeated, with a back-off.
  */
-export class HealthWatch implements AnswerReceiver {
+export class HealthWatch implements ResponseReceiver {
   readonly #connection: ClientConnection;
   readonly #onHealth: (healthy: boolean) => void;
   readonly #fields: StableFields;
@@ -69,7 +69,7 @@ export class HealthWatch implements AnswerReceiver {
     this.#stopped = true;
   }
 
-  onHead({ fields, httpStatus }: AnswerSection, ended: boolean): void {
+  onHead({ fields, httpStatus }: ResponseSection, ended: boolean): void {
     if (ended) this.#ended(fields);
     else if (httpStatus !== 200) this.#refuse();
   }
@@ -89,7 +89,7 @@ export class HealthWatch implements AnswerReceiver {
     this.#rest = bytes.subarray(at);
   }
 
-  onEnd(trailer: AnswerSection | undefined): void {
+  onEnd(trailer: ResponseSection | undefined): void {
     this.#ended(trailer?.fields ?? []);
   }
 
@@ -124,7 +124,7 @@ export class HealthWatch implements AnswerReceiver {
   }
 
   #again(): void {
-    if (this.#connection.room > 0) this.start();
+    if (this.#connection.availableStreams > 0) this.start();
     else this.onReset();
   }
 }

@@ -71,7 +71,7 @@ export class UpstreamConnection {
       keepaliveMs,
       streamsBeforeSettings,
       onReady: (streamsMax) => this.#ready(streamsMax),
-      onRoom: () => this.#events.onRoom(this),
+      onStreamAvailable: () => this.#events.onRoom(this),
       // So that a program whose calls are all answered can end.
       onBusy: (busy) => (busy ? socket.ref() : socket.unref()),
       onRetired: (code) => this.#retired(code),
@@ -90,7 +90,7 @@ export class UpstreamConnection {
 
   /** How many more calls it may be given now. */
   get room(): number {
-    return this.#isHealthy ? this.carrier.room : 0;
+    return this.#isHealthy ? this.carrier.availableStreams : 0;
   }
 
   /** Whether calls are given to it, as long as there is room. */

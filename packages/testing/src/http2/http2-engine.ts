@@ -96,7 +96,7 @@ export function statusBlock(httpStatus: number): Uint8Array {
 
 /** Answers with status 200 and a body. */
 export function answer(stream: Http2Stream, body: Uint8Array = new Uint8Array(0)): void {
-  stream.answer([statusBlock(200)], body.byteLength === 0 ? undefined : body, undefined);
+  stream.respond([statusBlock(200)], body.byteLength === 0 ? undefined : body, undefined);
 }
 
 /** Reads the body, and then sends it back. */

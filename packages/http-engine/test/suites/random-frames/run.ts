@@ -2,7 +2,7 @@ import { writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { heldBytes } from "../../../../testing/src/carriers/held-bytes.ts";
 import { testSeed } from "../../../../testing/src/test-seed.ts";
-import { clientEndsWell } from "./answer-sequence.ts";
+import { clientEndsWell } from "./response-sequence.ts";
 import { endsWell } from "./sequence.ts";
 
 // `npm run suite -- random-frames`: random sequences of frames against the gateway's own HTTP/2 engine, against its server's

@@ -1,7 +1,7 @@
 import { type Duplex, duplexPair } from "node:stream";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { BacklogBudget, ErrorCode } from "../../../../gateway/src/exchange/index.ts";
-import { type AnswerReceiver, ClientConnection, type ClientStream } from "../../../src/http2-client/index.ts";
+import { type ResponseReceiver, ClientConnection, type ClientStream } from "../../../src/http2-client/index.ts";
 import { defaultHttp2Limits, StableFields } from "../../../src/http2/index.ts";
 import { Dice } from "../../../../testing/src/dice.ts";
 import { clientPreface, frame, frameBytes, frameType } from "../../../../testing/src/carriers/http2-frames.ts";
@@ -26,7 +26,7 @@ export async function clientEndsWell(seed: number): Promise<string | undefined> 
     keepaliveMs: 60_000,
     streamsBeforeSettings: 2,
     onReady: () => undefined,
-    onRoom: () => undefined,
+    onStreamAvailable: () => undefined,
     onRetired: () => undefined,
     onBusy: () => undefined,
     onClose: () => (closed = true),
@@ -37,7 +37,7 @@ export async function clientEndsWell(seed: number): Promise<string | undefined> 
   if (dice.roll(16) > 0) server.write(frameBytes(frame(frameType.settings, 0, 0)));
   for (let writes = 1 + dice.roll(4); writes > 0; writes--) {
     for (let i = dice.roll(3); i > 0; i--) {
-      if (connection.room > 0) calls.push(new RandomCall(dice, connection));
+      if (connection.availableStreams > 0) calls.push(new RandomCall(dice, connection));
     }
     server.write(Buffer.concat(Array.from({ length: 1 + dice.roll(8) }, () => randomAnswerFrame(dice))));
     if (dice.roll(8) === 0) connection.drain();
@@ -52,7 +52,7 @@ export async function clientEndsWell(seed: number): Promise<string | undefined> 
   server.destroy();
   if (faults > 0) return "a receiver of the test's has thrown";
   if (!closed) return "the connection is not over";
-  if (connection.room > 0) return "a connection that is over has room";
+  if (connection.availableStreams > 0) return "a connection that is over has room";
   if (connection.calls > 0) return "a connection that is over has calls";
   if (budget.bytes !== 0) return `${String(budget.bytes)} bytes are still held to be sent`;
   const problem = calls.map((call) => call.problem).find((found) => found !== undefined);
@@ -63,7 +63,7 @@ export async function clientEndsWell(seed: number): Promise<string | undefined> 
 }
 
 /** A call that checks in which order it is told of its answer. */
-class RandomCall implements AnswerReceiver {
+class RandomCall implements ResponseReceiver {
   readonly #stream: ClientStream;
   readonly #keeps: boolean;
   #told: "nothing" | "head" | "end" = "nothing";

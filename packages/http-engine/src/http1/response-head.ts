@@ -25,7 +25,7 @@ export function framingOf(httpStatus: number, body: Uint8Array | undefined): Fra
 }
 
 /** Returns the framing of an answer whose body follows in pieces. */
-export function framingOfPieces(
+export function framingOfStream(
   request: Http1RequestHead,
   httpStatus: number,
   fields: readonly HeaderFields[],
@@ -55,17 +55,17 @@ export function keepAliveLines(idleTimeoutMs: number): string {
 }
 
 /** The field line that says that the connection will be closed. */
-export const closeLine = "connection: close\r\n";
+export const connectionCloseLine = "connection: close\r\n";
 
 /**
  * Returns the head of an answer.
  *
  * @param httpStatus - an integer between 200 and 599
  * @param fields - several lists, of which some may be prepared; those that describe connection or framing are left out
- * @param connectionLines - those of {@link keepAliveLines}, or {@link closeLine}
+ * @param connectionLines - those of {@link keepAliveLines}, or {@link connectionCloseLine}
  * @throws TypeError for a field that HTTP forbids (RFC 9110 §5.1, §5.5)
  */
-export function answerHead(
+export function formatResponseHead(
   httpStatus: number,
   fields: readonly HeaderFields[],
   framing: Framing,
@@ -80,7 +80,7 @@ export function answerHead(
   return `${head}${connectionLines}\r\n`;
 }
 
-/** Returns fields as lines, without those of the connection and of the framing. Throws as {@link answerHead} does. */
+/** Returns fields as lines, without those of the connection and of the framing. Throws as {@link formatResponseHead} does. */
 export function fieldLines(fields: HeaderFields): string {
   return fields instanceof PreparedHeaderFields ? (fields.lines ??= toLines(fields)) : toLines(fields);
 }

@@ -1,7 +1,7 @@
 import { colon, isRegularField } from "../http2/index.ts";
 
 /** A header or trailer section of an answer. One object may stand for many, so it must not be changed. */
-export interface AnswerSection {
+export interface ResponseSection {
   /** All fields, `:status` among them: name, value, name, value, … */
   readonly fields: readonly string[];
   /** 0 in a trailer section, which has no `:status`. */
@@ -13,7 +13,7 @@ export interface AnswerSection {
  *
  * @returns `undefined` for one that is malformed
  */
-export function readAnswerSection(fields: readonly string[]): AnswerSection | undefined {
+export function readResponseSection(fields: readonly string[]): ResponseSection | undefined {
   let httpStatus = 0;
   for (let i = 0; i < fields.length; i += 2) {
     const name = fields[i] ?? "";

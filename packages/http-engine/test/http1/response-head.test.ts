@@ -1,7 +1,7 @@
 import { STATUS_CODES } from "node:http";
 import { expect, test } from "vitest";
 import { prepareHeaderFields, timerMsMax } from "../../../gateway/src/exchange/index.ts";
-import { answerHead, keepAliveLines } from "../../src/http1/answer-head.ts";
+import { formatResponseHead, keepAliveLines } from "../../src/http1/response-head.ts";
 
 // RFC 9110 has newer names for two of node's, and 499 is nginx's.
 const renamed: Readonly<Record<number, string>> = {
@@ -16,23 +16,23 @@ const unnamed = new Set([207, 208, 226, 305, 407, 418, 423, 424, 425, 451, 506, 
 test("every status of a server in RFC 9110 has its reason phrase, and all others an empty one", () => {
   for (let httpStatus = 200; httpStatus < 600; httpStatus++) {
     const phrase = unnamed.has(httpStatus) ? "" : (renamed[httpStatus] ?? STATUS_CODES[httpStatus] ?? "");
-    expect(answerHead(httpStatus, [], "none", "")).toBe(`HTTP/1.1 ${httpStatus} ${phrase}\r\n\r\n`);
+    expect(formatResponseHead(httpStatus, [], "none", "")).toBe(`HTTP/1.1 ${httpStatus} ${phrase}\r\n\r\n`);
   }
 });
 
 test("fields of the connection are left out by their whole name, in any case", () => {
   const fields = ["Connection", "a", "x-connection", "b", "UPGRADE", "c", "upgrade-x", "d", "keep-alive", "e"];
-  expect(answerHead(200, [[], fields], 3, "")).toBe(
+  expect(formatResponseHead(200, [[], fields], 3, "")).toBe(
     "HTTP/1.1 200 OK\r\nx-connection: b\r\nupgrade-x: d\r\ncontent-length: 3\r\n\r\n",
   );
 });
 
 test("the lines of prepared fields are made once", () => {
   const prepared = prepareHeaderFields("a", "b");
-  const head = answerHead(200, [prepared], "none", "");
+  const head = formatResponseHead(200, [prepared], "none", "");
   prepared[1] = "c";
   expect(head).toBe("HTTP/1.1 200 OK\r\na: b\r\n\r\n");
-  expect(answerHead(200, [prepared], "none", "")).toBe(head);
+  expect(formatResponseHead(200, [prepared], "none", "")).toBe(head);
 });
 
 test.each([

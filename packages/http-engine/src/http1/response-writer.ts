@@ -1,13 +1,13 @@
 import type { Socket } from "node:net";
 import { type Backlog, freeChunk, type HeaderFields, isSingleUse, unpooled } from "@plantstore/gateway/exchange";
-import { fieldLines, type Framing } from "./answer-head.ts";
+import { fieldLines, type Framing } from "./response-head.ts";
 
 /**
  * Writes answers to a socket, each in as few writes as it needs, and counts the bytes that the client does not take.
  *
  * Large bodies are handed to the socket in slices, because a socket reports only that a whole write was taken.
  */
-export class AnswerWriter {
+export class ResponseWriter {
   /** Whether the socket's buffer is full, so whatever can wait should wait. */
   congested = false;
   readonly #socket: Socket;
@@ -34,7 +34,7 @@ export class AnswerWriter {
     this.#send("HTTP/1.1 100 Continue\r\n\r\n");
   }
 
-  answer(head: string, body: Uint8Array | undefined): void {
+  respond(head: string, body: Uint8Array | undefined): void {
     if (body === undefined) this.#send(head);
     else this.#sendAll([head, body]);
   }
