@@ -11,7 +11,7 @@ import {
 } from "@plantstore/gateway/exchange";
 import { AwaitedBody, dateFields, peerOf } from "@plantstore/gateway/listen";
 
-/** An exchange carried by a connection of the gateway's own HTTP/1.1. */
+/** An exchange on a connection of the engine's HTTP/1.1. */
 export class SocketHttp1Exchange extends CarriedExchange implements RequestReceiver {
   readonly httpVersion: "1.0" | "1.1";
   readonly connection: object;
@@ -29,7 +29,7 @@ export class SocketHttp1Exchange extends CarriedExchange implements RequestRecei
     const { httpMethod, section } = head;
     const { fields, common, httpVersion } = section;
     const scheme = "encrypted" in connection.socket ? "https://" : "http://";
-    // A target in absolute form, which differs from the target in origin form, names an authority of its own.
+    // A target in absolute form, which differs from the target in origin form, contains the authority.
     const authority = head.target === target ? (common.host ?? "") : authorityOf(head.target, common.host);
     super({ httpMethod, target, url: scheme + authority + target, fields, common });
     this.httpVersion = httpVersion;
@@ -51,7 +51,7 @@ export class SocketHttp1Exchange extends CarriedExchange implements RequestRecei
 
   onRequestError(problem: HttpProblem): void {
     if (this.httpStatus === 0) this.#refuse(this, problem);
-    // An answer that has begun cannot be completed any more; a call that is still being admitted need not run.
+    // A response that has started cannot be completed any more, and a call that is still being admitted need not run.
     else this.#connection.destroy();
     this.abort(problem);
   }

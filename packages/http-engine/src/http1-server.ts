@@ -17,8 +17,8 @@ import {
 import { SocketHttp1Exchange } from "./http1-exchange.ts";
 
 /**
- * Creates a server for HTTP/1.0 and HTTP/1.1 on the gateway's own implementation. Bytes that are not HTTP are answered
- * with an error record, too. A drain ends each connection with its next answer.
+ * Creates a server for HTTP/1.0 and HTTP/1.1 on the engine's own implementation. Bytes that are not HTTP also get a response
+ * with an error record. A drain closes each connection after its next response.
  */
 export function createHttp1Server({ limits, budget, serve, refuse, report }: HttpServerOptions): HttpServer {
   const connections = new Set<Http1Connection>();
@@ -35,7 +35,7 @@ export function createHttp1Server({ limits, budget, serve, refuse, report }: Htt
       serve(new SocketHttp1Exchange(head, target, connection, refuse), connection.socket);
     },
     onClose: (connection: Http1Connection) => void connections.delete(connection),
-    // A defect of ours that belongs to no call.
+    // A defect of the engine that belongs to no call.
     onFault: (error: unknown) =>
       report(error, { errorCode: "ERR_CONNECTION_FAILED", what: "HTTP/1.1 could not be served" }),
   };
@@ -51,7 +51,7 @@ export function createHttp1Server({ limits, budget, serve, refuse, report }: Htt
 function readTarget({ problem, httpMethod, target, section }: Http1RequestHead, limits: Limits): string | HttpProblem {
   if (problem !== undefined) return problem;
   const { common, httpVersion } = section;
-  // The connection has bounded the bytes as sent, but many small fields cost more than their text.
+  // The connection limits the bytes as sent, but many small fields take more memory than their bytes.
   if (common.listBytes > limits.headerBytes) return headerTooLarge(limits);
   return readRequestTarget(httpMethod, target, common.host, httpVersion === "1.1", limits);
 }

@@ -16,7 +16,7 @@ import {
 } from "@plantstore/gateway/exchange";
 import { AwaitedBody, dateFields, resetProblem } from "@plantstore/gateway/listen";
 
-/** An exchange carried by a stream of the gateway's own HTTP/2. */
+/** An exchange on a stream of the engine's HTTP/2. */
 export class SocketHttp2Exchange extends CarriedExchange implements StreamReceiver {
   readonly connection: object;
   readonly peer: Peer;
@@ -84,7 +84,7 @@ export class SocketHttp2Exchange extends CarriedExchange implements StreamReceiv
 const none: HeaderFields = [];
 
 function blockOf(fields: HeaderFields): Uint8Array {
-  // No test can tell: it saves the making of an empty one.
+  // No test can tell: it saves encoding an empty block.
   if (fields.length === 0) return noBytes;
   return fields instanceof PreparedHeaderFields ? (fields.block ??= encodeBlock(fields)) : encodeBlock(fields);
 }

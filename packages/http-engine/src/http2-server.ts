@@ -4,7 +4,7 @@ import { SocketHttp2Exchange } from "./http2-exchange.ts";
 import { type HttpServer, type HttpServerOptions, peerOf, TrackedHttpServer } from "@plantstore/gateway/listen";
 import { errorName, headerTooLarge, type Limits, readRequestTarget } from "@plantstore/gateway/exchange";
 
-/** Creates a server on the gateway's own HTTP/2. A drain loses no stream that crosses its GOAWAY. */
+/** Creates an HTTP/2 server. A drain loses no stream that the client opens before it receives the GOAWAY. */
 export function createHttp2Server({
   limits,
   budget,
@@ -17,7 +17,7 @@ export function createHttp2Server({
   const http2Limits = toHttp2Limits(limits);
   const connect = (socket: Socket): Http2Connection => {
     const peer = peerOf(socket);
-    // What stands for the connection to programs, which could also end a socket.
+    // The identity of the connection for applications, which must not get the socket.
     const key = {};
     const connection = new Http2Connection(socket, {
       limits: http2Limits,
@@ -35,7 +35,7 @@ export function createHttp2Server({
       },
       onError: (scope, code) => countError(scope, errorName(code)),
       onClose: () => connections.delete(connection),
-      // A defect of ours that belongs to no call.
+      // A defect of the engine that belongs to no call.
       onFault: (error) => report(error, { errorCode: "ERR_CONNECTION_FAILED", what: "HTTP/2 could not be served" }),
     });
     connections.add(connection);

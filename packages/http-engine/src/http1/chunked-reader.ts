@@ -8,10 +8,10 @@ import {
 import type { Incoming } from "./incoming.ts";
 import { readFieldLines } from "./request-head.ts";
 
-/** Reads a body in chunks (RFC 9112 §7.1), however it is split. */
+/** Reads a chunked body (RFC 9112 §7.1), however the socket has split it. */
 export class ChunkedReader {
   #part: "size" | "data" | "data end" | "trailer" = "size";
-  /** Bytes that are left of the chunk. */
+  /** Remaining bytes of the current chunk. */
   #chunkBytes = 0;
   #extensionBytes = 0;
   readonly #trailerBytesMax: number;
@@ -21,10 +21,10 @@ export class ChunkedReader {
   }
 
   /**
-   * Uses what comes next of the body.
+   * Consumes the next part of the body.
    *
-   * @returns a piece of it; "more" after what frames the pieces; "open" if it has not arrived, in which case nothing is
-   * used; "end" behind the trailer section; or a problem, after which nothing can be read
+   * @returns a piece of the body; "more" after framing; "open" if the part has not arrived completely, in which case
+   * nothing is consumed; "end" after the trailer section; or a problem, after which nothing can be read
    */
   read(incoming: Incoming): Buffer | HttpProblem | "more" | "open" | "end" {
     switch (this.#part) {
@@ -51,7 +51,7 @@ export class ChunkedReader {
     if (bytes[end] === semicolon) end = endOfExtensions(bytes, end);
     const extensionBytes = this.#extensionBytes + end - extensionsAt;
     if (extensionBytes > extensionBytesMax) return chunkExtensionsTooLarge();
-    const read = useLineEnd(incoming, end);
+    const read = consumeLineEnd(incoming, end);
     if (read !== "more") return read;
     this.#extensionBytes = extensionBytes;
     this.#chunkBytes = size;
@@ -67,12 +67,12 @@ export class ChunkedReader {
   }
 
   #readDataEnd(incoming: Incoming): HttpProblem | "more" | "open" {
-    const read = useLineEnd(incoming, incoming.at);
+    const read = consumeLineEnd(incoming, incoming.at);
     if (read === "more") this.#part = "size";
     return read;
   }
 
-  /** Drops the trailer fields (§7.1.2), but checks them first: the next request begins where they end. */
+  /** Checks the trailer fields and drops them (§7.1.2): the next request starts after them. */
   #readTrailer(incoming: Incoming): HttpProblem | "open" | "end" {
     const { bytes, at } = incoming;
     const end = incoming.consumeSection();
@@ -80,28 +80,28 @@ export class ChunkedReader {
     if (end === "broken" || length > this.#trailerBytesMax) return notHttp();
     if (end === "open") return "open";
     const fields = readFieldLines(bytes.toString("latin1", at, end));
-    return fields === undefined || saysLength(fields) ? notHttp() : "end";
+    return fields === undefined || hasFramingField(fields) ? notHttp() : "end";
   }
 }
 
-/** RFC 9110 §6.5.1: how a body is framed cannot be said behind it. */
-function saysLength(trailer: HeaderFields): boolean {
+/** RFC 9110 §6.5.1: framing fields are not allowed in a trailer section. */
+function hasFramingField(trailer: HeaderFields): boolean {
   const { contentLength, transferEncoding } = new CommonHeaderFields(trailer);
   return contentLength !== null || transferEncoding !== null;
 }
 
-/** Returns where the extensions end: at a CR, or with what has arrived. No more than {@link extensionBytesMax} come. */
+/** Returns the end of the extensions: a CR, or the end of what has arrived. */
 function endOfExtensions(bytes: Buffer, from: number): number {
   const end = bytes.indexOf(cr, from);
   return end < 0 ? bytes.byteLength : end;
 }
 
-/** Uses what comes up to a CR LF, which must be at `end`. */
-function useLineEnd(incoming: Incoming, end: number): HttpProblem | "more" | "open" {
+/** Consumes everything up to and including a CR LF, which must be at `end`. */
+function consumeLineEnd(incoming: Incoming, end: number): HttpProblem | "more" | "open" {
   const { bytes } = incoming;
-  const left = bytes.byteLength - end;
-  if ((left > 0 && bytes[end] !== cr) || (left > 1 && bytes[end + 1] !== lf)) return notHttp();
-  if (left < 2) return "open";
+  const available = bytes.byteLength - end;
+  if ((available > 0 && bytes[end] !== cr) || (available > 1 && bytes[end + 1] !== lf)) return notHttp();
+  if (available < 2) return "open";
   incoming.consume(end + 2);
   return "more";
 }
@@ -113,17 +113,17 @@ function hexDigit(octet = 0): number {
   return lower >= 0x61 && lower <= 0x66 ? lower - 0x57 : -1;
 }
 
-// RFC 9112 §7.1.1, without the white space that recipients need not take: each is ";" and a token, perhaps "=" and a
-// token or a quoted string.
+// RFC 9112 §7.1.1, without the white space that recipients need not accept: each is ";" and a token, optionally "=" and
+// a token or a quoted-string.
 const chunkExtensions =
   /^(?:;[!#$%&'*+\-.^_`|~0-9A-Za-z]+(?:=(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+|"(?:[\t !#-[\]-~\x80-\xff]|\\[\t -~\x80-\xff])*"))?)*$/;
 
 const lf = 0x0a;
 const cr = 0x0d;
 const semicolon = 0x3b;
-/** The most digits of a chunk's size, with leading zeros: 13 hexadecimal digits are 52 bits, still exact. */
+/** The most digits of a chunk size, including leading zeros: 13 hexadecimal digits are 52 bits, which are exact. */
 const digitsMax = 13;
 
-/** Bytes of all chunk extensions of a body, which nobody reads (RFC 9112 §7.1.1). */
-// As in node: enough for signatures of chunks, and far below what would cost anything.
+/** The most bytes of all chunk extensions of a body, which are ignored (RFC 9112 §7.1.1). */
+// As in node: enough for signatures of chunks.
 const extensionBytesMax = 16 * 1024;

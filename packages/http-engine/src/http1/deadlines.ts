@@ -1,33 +1,33 @@
 import { type Limits, lingerMsMax, retiredIdleMs } from "@plantstore/gateway/exchange";
 import type { Stage } from "./request-reader.ts";
 
-/** What {@link Deadlines} look at. */
+/** The state of a connection that {@link Deadlines} check. */
 export interface ConnectionState {
   readonly stage: Stage;
-  /** Whether some of the next head has arrived. */
+  /** Whether a part of the next head has arrived. */
   readonly headBegun: boolean;
-  /** Whether the connection is to end when it is idle for a moment. */
+  /** Whether the connection is closed after a short idle time. */
   readonly retired: boolean;
-  /** Whether the client has ended its side. */
+  /** Whether the client has closed its side. */
   readonly clientEnded: boolean;
-  /** Whether the client may be sent interim answers. */
+  /** Whether the client accepts interim responses. */
   readonly canProbe: boolean;
-  /** Whether the head of the answer has been sent. */
+  /** Whether the head of the response has been sent. */
   readonly begun: boolean;
-  /** Whether the socket takes no more. */
+  /** Whether the socket's buffer is full. */
   readonly congested: boolean;
-  /** For how long the client has taken none of what the socket holds. */
+  /** For how long the client has read nothing of what the socket buffers. */
   readonly stalledMs: number;
 }
 
 /**
- * How long the client of a connection has kept us waiting, in calls of {@link check}. That is cheaper than a timer for
- * each wait, and late by a quarter of the shortest time-out at most.
+ * Measures how long a connection has waited for its client, in calls of {@link check}. That is cheaper than a timer for
+ * each wait, and at most a quarter of the shortest timeout late.
  */
 export class Deadlines {
   readonly #limits: Limits;
   readonly #timeoutCheckIntervalMs: number;
-  /** Looks since the current wait began. */
+  /** Checks since the current wait started. */
   #checks = 0;
 
   constructor(limits: Limits, timeoutCheckIntervalMs: number) {
@@ -35,12 +35,12 @@ export class Deadlines {
     this.#timeoutCheckIntervalMs = timeoutCheckIntervalMs;
   }
 
-  /** Notes that a wait begins, or that the client has given a sign of life. */
+  /** Starts a new wait, or restarts it after activity of the client. */
   restart(): void {
     this.#checks = 0;
   }
 
-  /** Returns what to do because of the time that has passed. */
+  /** Returns the action that is due. Called at regular intervals. */
   check({ stage, headBegun, retired, clientEnded, canProbe, begun, congested, stalledMs }: ConnectionState): DueAction {
     const { headerTimeoutMs, requestTimeoutMs, idleTimeoutMs } = this.#limits;
     const waitedMs = this.#checks++ * this.#timeoutCheckIntervalMs;
@@ -48,7 +48,7 @@ export class Deadlines {
     if (stalledMs >= idleTimeoutMs) return "destroy";
     if (stage === "body" && waitedMs >= requestTimeoutMs) return "refuse";
     if (congested) {
-      // An answer that is not taken has a time-out of its own, and nothing is read meanwhile.
+      // `stalledMs` is the timeout of a response that is not read, and no request is read meanwhile.
       this.restart();
     } else if (stage === "head") {
       const idleMs = retired ? Math.min(retiredIdleMs, idleTimeoutMs) : idleTimeoutMs;
@@ -57,16 +57,16 @@ export class Deadlines {
     } else if (stage === "closed") {
       return waitedMs >= lingerMs ? "destroy" : "nothing";
     } else if (clientEnded && waitedMs > 0) {
-      // A handler may take its time, but this client may be gone. These are 25 bytes a second for as long as its call
-      // lasts, so they need no bound of their own.
+      // A handler may take long, but this client may have disconnected. A probe is 25 bytes per second, so it needs no
+      // limit.
       if (canProbe) return "probe";
-      // Only more of an answer that has begun could show that somebody reads it. A client that has left a stream, as most
-      // that end their side have, must not keep its handler for longer.
+      // Once the response has started, only more of it could show whether the client reads. Most clients that close their
+      // side have cancelled a stream, which must not keep its handler running.
       if (begun || waitedMs >= lingerMs) return "refuse";
     }
     return "nothing";
   }
 }
 
-/** What is to be done: cut the connection, refuse the request, end an idle connection, or ask for a sign of life. */
+/** Destroys the connection, refuses the request, closes an idle connection, or probes whether the client is alive. */
 export type DueAction = "destroy" | "refuse" | "close" | "probe" | "nothing";

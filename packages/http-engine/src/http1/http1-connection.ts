@@ -22,29 +22,29 @@ import { Deadlines } from "./deadlines.ts";
 import { type Http1RequestHead, emptyHead } from "./request-head.ts";
 import { type RequestCallbacks, RequestReader } from "./request-reader.ts";
 
-/** Receives the body of one request, and what happens to its connection. */
+/** Receives the body of one request and the events of its connection. */
 export interface RequestReceiver {
-  /** Gets the pieces of the body. Calls {@link Http1Connection.consumed} when they are used. */
+  /** Gets the pieces of the body. Calls {@link Http1Connection.consumed} after using them. */
   readonly body: IncomingBody | undefined;
-  /** Called when the rest of the request cannot be read. Must refuse the request if it has not been answered. */
+  /** Called when the rest of the request cannot be read. Must refuse the request unless the response has started. */
   onRequestError(problem: HttpProblem): void;
-  /** Called when the client goes away before the answer is complete. */
+  /** Called when the client disconnects before the response is complete. */
   onDisconnect(): void;
-  /** Called when the client takes more of the answer. */
+  /** Called when more of the response can be written. */
   onWritable(): void;
 }
 
-/** Options of an {@link Http1Connection}, which all connections of a server share. */
+/** Options of an {@link Http1Connection}, shared by all connections of a server. */
 export interface Http1ConnectionOptions {
   readonly limits: Limits;
   /** Milliseconds between two calls of {@link Http1Connection.checkTimeouts}. */
   readonly timeoutCheckIntervalMs: number;
-  /** Counts what clients do not take. */
+  /** Counts the bytes that clients have not read. */
   readonly budget: BacklogBudget;
-  /** Called with each request, one after the other. Must set the connection's receiver before it returns. */
+  /** Called for each request, one after the other. Must set the connection's receiver before it returns. */
   readonly onRequest: (connection: Http1Connection, head: Http1RequestHead) => void;
   readonly onClose: (connection: Http1Connection) => void;
-  /** Called with a defect of ours, which ends the connection. */
+  /** Called with a defect of the engine, which closes the connection. */
   readonly onFault: (error: unknown) => void;
 }
 
@@ -52,35 +52,33 @@ export interface Http1ConnectionOptions {
  * The server's side of an HTTP/1.1 connection (RFC 9112) on a socket.
  *
  * Requests are served one at a time, even if the client pipelines them: they may depend on each other, and only safe
- * ones may be processed at the same time (§9.3.2). Knows nothing of RPC.
+ * ones may be processed concurrently (§9.3.2). Independent of RPC.
  */
 export class Http1Connection implements RequestCallbacks, BodySource {
   readonly socket: Socket;
-  /** Stands for the connection where nothing may be done to it: the socket could also be closed. */
+  /** The identity of the connection for applications, which must not get the socket. */
   readonly key: object = {};
   receiver: RequestReceiver | undefined;
   readonly #options: Http1ConnectionOptions;
   /**
-   * Where each request begins: one that follows another in its packet, or because of its answer, must not find what the
-   * other's handler has entered (`AsyncLocalStorage`).
+   * The async context in which each request starts: a request that follows another in its packet, or because of its
+   * response, must not inherit the `AsyncLocalStorage` of the other's handler.
    */
   readonly #context = new AsyncResource("Http1Connection");
   readonly #backlog: Backlog;
-  /** What comes next. */
   readonly #reader: RequestReader;
   readonly #writer: ResponseWriter;
-  /** How long it may take. */
   readonly #deadlines: Deadlines;
   readonly #keepAlive: string;
   /** The head of the current request. */
   #head: Http1RequestHead = emptyHead;
   #continued = false;
-  /** Whether the head of the answer has been sent, but not all of its body. */
+  /** Whether the head of the response has been sent, but not its complete body. */
   #begun = false;
-  /** Whether the answer to the current request, or to the next, is the last of the connection. */
+  /** Whether the response to the current or next request is the last of the connection. */
   #isLast = false;
   #isDraining = false;
-  /** Whether it is so old that it ends when it is idle for a moment. */
+  /** Whether it is so old that it is closed after a short idle time. */
   #isRetired = false;
   #clientEnded = false;
   #droppedBytes = 0;
@@ -97,12 +95,12 @@ export class Http1Connection implements RequestCallbacks, BodySource {
     socket.on("data", (chunk: Buffer) => this.#onData(chunk));
     socket.on("drain", () => this.#onDrain());
     socket.on("end", () => this.#onEnd());
-    // Another connection's answer may close this one, to free its memory.
+    // Another connection's response may close this one, to free memory.
     socket.on("close", () => this.#context.runInAsyncScope(() => this.#onClose()));
     socket.on("error", ignore);
   }
 
-  /** Whether a request has not been answered yet, or its answer has not been sent. */
+  /** Whether a response is pending or not sent completely. */
   get busy(): boolean {
     return this.receiver !== undefined || this.socket.writableLength > 0;
   }
@@ -112,32 +110,32 @@ export class Http1Connection implements RequestCallbacks, BodySource {
     return this.busy ? 1 : 0;
   }
 
-  /** Ends the connection with the next answer after which no pipelined request is waiting. */
+  /** Closes the connection after the next response that no pipelined request follows. */
   drain(): void {
     this.#isDraining = true;
   }
 
-  /** Ends the connection as {@link drain} does, or once it has no request for a second. */
+  /** Closes the connection as {@link drain} does, or after it was idle for a second. */
   retire(): void {
     this.#isDraining = this.#isRetired = true;
   }
 
-  /** RFC 9110 §10.1.1: tells the client to send the body, of which nothing has arrived, if it waits for that. */
+  /** Sends 100 Continue if the client waits for it (RFC 9110 §10.1.1). Nothing of the body has arrived. */
   startBody(): void {
     this.#continued = this.#head.section.expectsContinue && !this.#begun;
     if (this.#continued) this.#writer.continue();
   }
 
-  /** Notes that some of the body was used, so that more may be read. */
+  /** Called when a part of the body was used, so that more may be read. */
   consumed(): void {
     if (this.#reader.stage === "body") this.#pauseOrResume();
   }
 
   /**
-   * Sends a whole answer.
+   * Sends a complete response.
    *
-   * @param fields - in several lists, some of which may have been prepared
-   * @param body - absent where the status or the method allows none
+   * @param fields - in several lists, some of which may be prepared
+   * @param body - `undefined` if the status or the method allows none
    * @throws TypeError for fields that HTTP does not allow, before anything is sent
    */
   respond(httpStatus: number, fields: readonly HeaderFields[], body: Uint8Array | undefined): void {
@@ -150,7 +148,7 @@ export class Http1Connection implements RequestCallbacks, BodySource {
     this.#finish();
   }
 
-  /** Sends the head of an answer whose body follows in pieces. Throws as {@link respond} does. */
+  /** Sends the head of a response whose body is streamed. Throws like {@link respond}. */
   begin(httpStatus: number, fields: readonly HeaderFields[]): void {
     const framing = framingOfStream(this.#head, httpStatus, fields);
     if (framing === "close") this.#isLast = true;
@@ -160,26 +158,26 @@ export class Http1Connection implements RequestCallbacks, BodySource {
     this.#writer.begin(head, this.#head.httpMethod === "HEAD" ? "none" : framing);
   }
 
-  /** Sends a piece of the body. Returns whether the client has to take some of it before more is sent. */
+  /** Sends a piece of the body. Returns whether the caller should wait for `onWritable` before it sends more. */
   write(piece: Uint8Array): boolean {
     this.#writer.write(piece);
-    // A client that is gone would reset the connection.
+    // If the client has disconnected, this write makes its system reset the connection.
     if (this.#clientEnded) this.#deadlines.restart();
     return this.#writer.congested;
   }
 
-  /** Ends the answer that {@link begin} began. */
+  /** Ends the response that {@link begin} has started. */
   end(trailer: HeaderFields | undefined): void {
     if (this.#writer.end(trailer)) this.#finish();
     else this.destroy();
   }
 
-  /** Ends the connection at once, the only way to tell that an answer is incomplete (RFC 9112 §8). */
+  /** Destroys the connection immediately, the only way to signal an incomplete response (RFC 9112 §8). */
   destroy(): void {
     this.socket.destroy();
   }
 
-  /** Checks the time-outs. Called at regular intervals. @param nowMs - by `performance.now()` */
+  /** Checks the timeouts. Called at regular intervals. @param nowMs - the time of `performance.now()` */
   checkTimeouts(nowMs: number): void {
     const { stage } = this.#reader;
     const due = this.#deadlines.check({
@@ -194,12 +192,12 @@ export class Http1Connection implements RequestCallbacks, BodySource {
     });
     if (due === "destroy") this.destroy();
     else if (due === "close") this.#linger();
-    // If the client is gone, its system resets the connection on our first packet, and the next one fails. RFC 9110
-    // §15.2: clients take interim answers that they have not asked for, except for those of HTTP/1.0.
+    // If the client has disconnected, its system resets the connection on our first packet, and the next write fails. All
+    // clients except those of HTTP/1.0 accept unexpected interim responses (RFC 9110 §15.2).
     else if (due === "probe") this.#writer.continue();
     else if (due === "refuse" && stage === "head") this.#reader.refuse(timedOut());
     else if (due === "refuse") this.onRequestError(stage === "body" ? timedOut() : clientGone());
-    // While nothing is read, only a write shows that the client has reset the connection: even an empty one fails then.
+    // While nothing is read, only a write, even an empty one, shows that the client has reset the connection.
     else if (this.socket.isPaused() && !this.#writer.congested) this.socket.write("");
   }
 
@@ -207,7 +205,7 @@ export class Http1Connection implements RequestCallbacks, BodySource {
     this.#head = head;
     this.#deadlines.restart();
     if (!head.section.persistent || head.problem !== undefined) this.#isLast = true;
-    // A resource for each: on Node 22, what a handler enters stays in the one that it is called in.
+    // A resource for each request: on Node 22, what a handler enters stays in the resource in which it is called.
     this.#context.runInAsyncScope(() =>
       new AsyncResource("Http1Request").runInAsyncScope(this.#options.onRequest, undefined, this, head),
     );
@@ -215,7 +213,7 @@ export class Http1Connection implements RequestCallbacks, BodySource {
 
   onPiece(piece: Buffer, last: boolean): boolean {
     if (this.receiver !== undefined) return this.receiver.body?.onData(piece, last) === true;
-    // The rest of a body behind its answer.
+    // The rest of a body after its response.
     if (last) this.#next();
     return false;
   }
@@ -239,12 +237,12 @@ export class Http1Connection implements RequestCallbacks, BodySource {
     const isFirst = reader.incoming.unusedBytes === 0;
     const isKept = this.#read(chunk);
     if (!isKept && chunk.byteLength >= freedBytesMin) freeChunk(chunk);
-    // The time-out of a head starts with its first byte.
+    // The timeout of a head starts with its first byte.
     if (isFirst && reader.stage === "head" && reader.incoming.unusedBytes > 0) this.#deadlines.restart();
     this.#pauseOrResume();
   }
 
-  /** Reads on, and returns whether a view of the chunk was kept. An internal error closes the connection. */
+  /** Continues to read, and returns whether a view of the chunk was kept. A defect closes the connection. */
   #read(chunk?: Buffer): boolean {
     try {
       return this.#reader.read(chunk);
@@ -257,26 +255,26 @@ export class Http1Connection implements RequestCallbacks, BodySource {
     }
   }
 
-  /** Keeps reading while there is room: only reading shows that a client has gone. */
+  /** Keeps reading while the buffers have capacity: only reading shows that a client has disconnected. */
   #pauseOrResume(): void {
     const { socket } = this;
-    const hasRoom = this.#hasRoom();
-    if (hasRoom !== socket.isPaused()) return;
-    if (hasRoom) socket.resume();
+    const hasCapacity = this.#hasCapacity();
+    if (hasCapacity !== socket.isPaused()) return;
+    if (hasCapacity) socket.resume();
     else socket.pause();
   }
 
-  #hasRoom(): boolean {
-    // No more is read from a client that takes nothing: reading would also postpone its time-out.
+  #hasCapacity(): boolean {
+    // Nothing is read from a client that does not read: reading would also postpone its timeout.
     if (this.#writer.congested) return false;
     if (this.#reader.stage === "body") return this.receiver?.body?.isFull !== true;
     return this.#reader.stage !== "response" || this.#reader.incoming.unusedBytes <= aheadBytesMax;
   }
 
-  /** Goes on after a complete answer. */
+  /** Continues after a complete response. */
   #finish(): void {
     this.receiver = undefined;
-    // It would be kept while the connection is idle.
+    // Otherwise it would stay in memory while the connection is idle.
     this.#head = emptyHead;
     this.#continued = this.#begun = false;
     if (this.#isLast) return this.#linger();
@@ -288,30 +286,30 @@ export class Http1Connection implements RequestCallbacks, BodySource {
 
   #next(): void {
     this.#reader.stage = "head";
-    // The reader is about to tell the receiver that this request has ended, which must come first.
+    // The reader is about to report the end of this request to the receiver, which must come first.
     if (this.#reader.isReading) return;
     if (this.#reader.incoming.unusedBytes > 0 || this.#clientEnded || this.socket.isPaused())
-      queueMicrotask(() => this.#context.runInAsyncScope(() => this.#goOn()));
+      queueMicrotask(() => this.#context.runInAsyncScope(() => this.#continueReading()));
   }
 
-  #goOn(): void {
+  #continueReading(): void {
     if (this.#reader.stage === "head") this.#read();
     const { stage } = this.#reader;
-    // The rest of the body will not come.
+    // The rest of the body will not arrive.
     if (stage === "body" && this.#clientEnded) this.onRequestError(notHttp());
     else if (stage === "head" && this.#clientEnded && !this.#writer.congested) this.#afterLastRequest();
     else this.#pauseOrResume();
   }
 
-  /** Ends the connection of a client that sends no further requests. */
+  /** Closes the connection of a client that sends no more requests. */
   #afterLastRequest(): void {
     if (this.#reader.incoming.unusedBytes > 0) this.#reader.refuse(notHttp());
     else this.#linger();
   }
 
   /**
-   * Ends our side, and reads on for a while. Closing a socket with unread bytes resets the connection, and many clients
-   * read their answer only after sending everything: they would lose it (RFC 9112 §9.6).
+   * Closes our side, and continues to read for a while. Closing a socket with unread bytes resets the connection, and
+   * clients that read their response only after sending everything would lose it (RFC 9112 §9.6).
    */
   #linger(): void {
     this.#reader.stop();
@@ -325,11 +323,11 @@ export class Http1Connection implements RequestCallbacks, BodySource {
     if (this.#droppedBytes > lingerBytesMax) this.destroy();
   }
 
-  /** Called when the client has ended its side. It may still be reading, or be gone, which {@link checkTimeouts} finds out. */
+  /** Called when the client has closed its side. {@link checkTimeouts} detects whether it still reads. */
   #onEnd(): void {
     this.#clientEnded = true;
     this.#deadlines.restart();
-    this.#goOn();
+    this.#continueReading();
   }
 
   #onClose(): void {
@@ -346,27 +344,27 @@ export class Http1Connection implements RequestCallbacks, BodySource {
     this.#writer.drained();
     if (this.#writer.congested) return;
     this.receiver?.onWritable();
-    this.#context.runInAsyncScope(() => this.#goOn());
+    this.#context.runInAsyncScope(() => this.#continueReading());
   }
 
-  /** Decides whether the connection ends with the answer that is about to be sent. */
+  /** Decides whether the response that is about to be sent is the last of the connection. */
   #decideWhetherLast(): void {
     const { stage, incoming } = this.#reader;
-    const canBeKept = stage === "body" ? this.#restIsSmall() : !this.#isDraining || incoming.unusedBytes > 0;
-    if (!canBeKept) this.#isLast = true;
+    const canPersist = stage === "body" ? this.#restIsSmall() : !this.#isDraining || incoming.unusedBytes > 0;
+    if (!canPersist) this.#isLast = true;
   }
 
-  /** Returns whether the rest of the body is small enough to read, so that the next request can be found after it. */
+  /** Returns whether the rest of the body is small enough to be read, so that the next request can follow. */
   #restIsSmall(): boolean {
-    // A client that was not told to continue may or may not send its body.
+    // Without 100 Continue, a client may or may not send its body.
     if (this.#isDraining || (this.#head.section.expectsContinue && !this.#continued)) return false;
-    return this.#reader.bodyBytesLeft <= unreadBodyBytesMax;
+    return this.#reader.remainingBodyBytes <= unreadBodyBytesMax;
   }
 }
 
-/** Bytes that are read ahead of requests behind one that is not answered. */
-// As much as is read from a socket at once.
+/** The most bytes that are read ahead while a response is pending. */
+// As much as node reads from a socket at a time.
 const aheadBytesMax = 64 * 1024;
 
-// A socket's error is followed by its close, which is handled.
+// The close event, which follows, is handled.
 function ignore(): void {}

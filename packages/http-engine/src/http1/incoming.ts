@@ -1,16 +1,16 @@
-/** The bytes that have arrived and are not used yet: a chunk of the socket, or what was kept of earlier chunks. */
+/** The bytes that have arrived and are not consumed yet: a chunk of the socket, or what was retained of earlier chunks. */
 export class Incoming {
   bytes: Buffer = none;
-  /** Where the unused bytes begin. */
+  /** The start of the unconsumed bytes. */
   at = 0;
-  /** How many bytes are unused. */
+  /** The number of unconsumed bytes. */
   unusedBytes = 0;
-  /** Where the search for the end of a section resumes: there is none before this. */
+  /** Where the search for the end of a section resumes. */
   #searchedTo = 0;
-  /** The buffer for what is kept, which grows as needed. `bytes` is a part of it, or a chunk. */
+  /** The buffer for retained bytes, which grows as needed. `bytes` is a part of it, or a chunk. */
   #buffer: Buffer = none;
 
-  /** Adds a chunk: used as it is if nothing is left, otherwise copied behind the rest. */
+  /** Adds a chunk: without a copy if there are no unconsumed bytes, otherwise copied after them. */
   add(chunk: Buffer): void {
     if (this.unusedBytes === 0) {
       this.bytes = chunk;
@@ -24,10 +24,10 @@ export class Incoming {
   }
 
   /**
-   * Uses a section of lines, a head or a trailer section, up to the empty line that ends it (RFC 9112 §2.1).
+   * Consumes a section of lines, a head or a trailer section, up to the empty line that ends it (RFC 9112 §2.1).
    *
-   * @returns where the empty line begins; "open" if it has not arrived; "broken" if a line does not end in CR LF, which
-   * a recipient might take for an end (§2.2). Nothing is used in the last two cases
+   * @returns the position of the empty line; "open" if it has not arrived; "broken" if a line ends in a lone CR or LF,
+   * which other recipients might accept (§2.2). Nothing is consumed in the last two cases
    */
   consumeSection(): number | "open" | "broken" {
     const end = this.#findSectionEnd();
@@ -45,22 +45,22 @@ export class Incoming {
     return loneLineEnd.test(bytes.toString("latin1", from)) ? "broken" : "open";
   }
 
-  /** Uses what has arrived of the next `bytes`. */
+  /** Consumes what has arrived of the next `bytes`. */
   consumePiece(bytes: number): Buffer {
     const piece = this.bytes.subarray(this.at, this.at + bytes);
     this.consume(this.at + piece.byteLength);
     return piece;
   }
 
-  /** Marks everything before `end` as used. */
+  /** Marks everything before `end` as consumed. */
   consume(end: number): void {
     this.at = end;
     this.unusedBytes = this.bytes.byteLength - end;
-    // Otherwise the chunk would be kept alive until the next one comes.
+    // Otherwise the chunk would stay in memory until the next one arrives.
     if (this.unusedBytes === 0) this.clear();
   }
 
-  /** Copies the unused bytes, so that the rest of their chunk can be freed. */
+  /** Copies the unconsumed bytes, so that their chunk can be freed. */
   retain(): void {
     if (this.at === 0 && this.bytes.buffer === this.#buffer.buffer) return;
     const buffer = Buffer.allocUnsafeSlow(this.unusedBytes);
@@ -75,7 +75,7 @@ export class Incoming {
     this.at = this.unusedBytes = this.#searchedTo = 0;
   }
 
-  /** Returns the buffer, with what is there, for so many bytes. */
+  /** Returns the buffer, grown to this size if needed, with its content. */
   #reserve(bytes: number): Buffer {
     if (bytes <= this.#buffer.byteLength) return this.#buffer;
     const larger = Buffer.allocUnsafeSlow(Math.max(bytes, 2 * this.#buffer.byteLength));
@@ -89,5 +89,5 @@ const cr = 0x0d;
 const lf = 0x0a;
 const emptyLineBytes = 2;
 const lineEnds = Buffer.from("\r\n\r\n");
-// A carriage return at the very end does not match: its line feed may still be on the way.
+// A CR at the very end does not match: its LF may still arrive.
 const loneLineEnd = /(?:^|[^\r])\n|\r[^\n]/;

@@ -1,7 +1,7 @@
 /**
- * HTTP/1.1 for servers on plain sockets: RFC 9112. Knows nothing of RPC.
+ * HTTP/1.1 servers on plain sockets (RFC 9112), independent of RPC.
  *
- * chunk → Http1Connection → its receiver, and back as one write for an answer. It exists because node:http makes two
+ * chunk → Http1Connection → its receiver, and back as one write per response. It exists because node:http creates two
  * streams and their events for each request, which cost more than the rest of a call.
  */
 export { Http1Connection, type Http1ConnectionOptions, type RequestReceiver } from "./http1-connection.ts";

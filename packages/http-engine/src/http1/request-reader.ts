@@ -5,16 +5,16 @@ import { Incoming } from "./incoming.ts";
 import { HeadReader, type Http1RequestHead, invalidHead } from "./request-head.ts";
 
 /**
- * What comes next on a connection: the head of a request; its body; its answer, while no further request is read; or
- * nothing, because the connection is over.
+ * What a connection processes next: the head of a request; its body; its response, while no further request is read; or
+ * nothing, because the connection is closed.
  */
 export type Stage = "head" | "body" | "response" | "closed";
 
-/** Gets the requests of a connection, part by part. */
+/** Gets the parts of the requests of a connection. */
 export interface RequestCallbacks {
   onHead(head: Http1RequestHead): void;
   /**
-   * @param piece - a view of what has arrived, of which no more may be kept than `ownPiece` returns
+   * @param piece - a view of what has arrived; only what `ownPiece` returns may be kept
    * @param last - whether the body is known to end with the piece; {@link onBodyEnd} is then not called
    * @returns whether the piece is kept; otherwise its memory may be freed
    */
@@ -24,19 +24,19 @@ export interface RequestCallbacks {
   onRequestError(problem: HttpProblem): void;
 }
 
-/** Reads the requests of a connection one at a time: what has arrived, and what comes next. */
+/** Reads the requests of a connection one at a time. */
 export class RequestReader {
   stage: Stage = "head";
-  /** Whether it is reading now, so that it goes on to what comes next by itself. */
+  /** Whether `read` is running, which continues with the next part by itself. */
   isReading = false;
   readonly #limits: Limits;
   readonly #parts: RequestCallbacks;
   readonly #output: Pick<ResponseWriter, "congested">;
-  /** What has arrived and is not used yet. */
+  /** The bytes that have arrived and are not consumed yet. */
   readonly incoming: Incoming = new Incoming();
   readonly #heads: HeadReader;
-  /** Bytes of the body that are still to come, if its length is known. */
-  #bodyBytesLeft = 0;
+  /** Remaining bytes of the body, if its length is known. */
+  #remainingBodyBytes = 0;
   #chunks: ChunkedReader | undefined;
   /** Whether a view of the chunk that is being read was kept. */
   #isChunkKept = false;
@@ -49,15 +49,15 @@ export class RequestReader {
     this.#heads = new HeadReader(limits);
   }
 
-  /** Bytes of the body that are still to come; infinite if nobody knows how many. */
-  get bodyBytesLeft(): number {
-    return this.#chunks === undefined ? this.#bodyBytesLeft : Number.POSITIVE_INFINITY;
+  /** Remaining bytes of the body; infinite if its length is unknown. */
+  get remainingBodyBytes(): number {
+    return this.#chunks === undefined ? this.#remainingBodyBytes : Number.POSITIVE_INFINITY;
   }
 
   /**
-   * Uses as much of what has arrived as it can, and copies the rest.
+   * Processes as much of what has arrived as possible, and copies the rest.
    *
-   * @param chunk - comes behind what was left of earlier ones
+   * @param chunk - follows the rest of earlier chunks
    * @returns whether a view of the chunk was kept
    */
   read(chunk?: Buffer): boolean {
@@ -74,18 +74,18 @@ export class RequestReader {
     return this.#isChunkKept;
   }
 
-  /** Begins a request of which nothing but its problem is known. */
+  /** Starts a request that has only a problem. */
   refuse(problem: HttpProblem): void {
     this.#begin(invalidHead(problem));
   }
 
-  /** Reads nothing more, and holds nothing for a client that may take its time to go. */
+  /** Stops reading, and frees the buffer while the connection closes. */
   stop(): void {
     this.stage = "closed";
     this.incoming.clear();
   }
 
-  /** Reads the next part, and returns whether it had arrived. */
+  /** Reads the next part; returns whether it had arrived. */
   #readPart(): boolean {
     if (this.stage === "body") return this.#chunks === undefined ? this.#readPiece() : this.#readChunk(this.#chunks);
     if (this.stage !== "head" || this.#output.congested) return false;
@@ -98,15 +98,15 @@ export class RequestReader {
   #begin(head: Http1RequestHead): void {
     const { bodyBytes } = head.section;
     this.stage = bodyBytes === 0 || head.problem !== undefined ? "response" : "body";
-    this.#bodyBytesLeft = bodyBytes === "chunked" ? 0 : bodyBytes;
+    this.#remainingBodyBytes = bodyBytes === "chunked" ? 0 : bodyBytes;
     this.#chunks = bodyBytes === "chunked" ? new ChunkedReader(this.#limits.headerBytes) : undefined;
     this.#parts.onHead(head);
   }
 
   #readPiece(): boolean {
-    const piece = this.incoming.consumePiece(this.#bodyBytesLeft);
-    this.#bodyBytesLeft -= piece.byteLength;
-    const isLast = this.#bodyBytesLeft === 0;
+    const piece = this.incoming.consumePiece(this.#remainingBodyBytes);
+    this.#remainingBodyBytes -= piece.byteLength;
+    const isLast = this.#remainingBodyBytes === 0;
     if (isLast) this.stage = "response";
     this.#deliver(piece, isLast);
     return true;

@@ -9,22 +9,22 @@ import {
 } from "@plantstore/gateway/exchange";
 import type { Http1RequestHead } from "./request-head.ts";
 
-/** How a client finds the end of an answer (RFC 9112 §6.3). */
+/** How a client determines the end of a response (RFC 9112 §6.3). */
 export type Framing =
   /** By its `Content-Length`. */
   | number
   | "chunked"
-  /** By the end of the connection, which is how clients of HTTP/1.0 find it. */
+  /** By the close of the connection, as in HTTP/1.0. */
   | "close"
   /** The status or the method allows no body. */
   | "none";
 
-/** Returns the framing of an answer whose body, if there is one, is sent in one piece. */
+/** Returns the framing of a response whose body, if any, is sent in one piece. */
 export function framingOf(httpStatus: number, body: Uint8Array | undefined): Framing {
   return statusesWithoutBody.has(httpStatus) ? framingOfNone(httpStatus) : (body?.byteLength ?? 0);
 }
 
-/** Returns the framing of an answer whose body follows in pieces. */
+/** Returns the framing of a response whose body is streamed. */
 export function framingOfStream(
   request: Http1RequestHead,
   httpStatus: number,
@@ -38,7 +38,7 @@ export function framingOfStream(
 }
 
 /**
- * Returns the framing without a body: 204 and 304 end with their header section (RFC 9112 §6.3), 205 has a length of 0
+ * Returns the framing of a response without a body: 204 and 304 end after their header section (RFC 9112 §6.3), 205 has a length of 0
  * (RFC 9110 §15.3.6).
  */
 function framingOfNone(httpStatus: number): Framing {
@@ -47,21 +47,21 @@ function framingOfNone(httpStatus: number): Framing {
 
 const resetContent = 205;
 
-/** Returns the field lines that say for how many seconds an idle connection is kept (RFC 9112 §9.3). */
+/** Returns the field lines that announce the idle timeout of the connection (RFC 9112 §9.3). */
 export function keepAliveLines(idleTimeoutMs: number): string {
-  // The time may be infinite, which the field cannot say.
+  // The timeout may be infinite, which the field cannot express.
   const seconds = Math.floor(Math.min(idleTimeoutMs, timerMsMax) / 1000);
   return `connection: keep-alive\r\nkeep-alive: timeout=${seconds}\r\n`;
 }
 
-/** The field line that says that the connection will be closed. */
+/** The field line that announces that the connection will be closed. */
 export const connectionCloseLine = "connection: close\r\n";
 
 /**
- * Returns the head of an answer.
+ * Formats the head of a response.
  *
  * @param httpStatus - an integer between 200 and 599
- * @param fields - several lists, of which some may be prepared; those that describe connection or framing are left out
+ * @param fields - several lists, of which some may be prepared; connection and framing fields are omitted
  * @param connectionLines - those of {@link keepAliveLines}, or {@link connectionCloseLine}
  * @throws TypeError for a field that HTTP forbids (RFC 9110 §5.1, §5.5)
  */
@@ -71,16 +71,16 @@ export function formatResponseHead(
   framing: Framing,
   connectionLines: string,
 ): string {
-  // No test can tell whether a line is kept: it is the same each time it is made.
+  // No test can tell whether a line is cached: it is the same each time.
   let head = (statusLines[httpStatus] ??= toStatusLine(httpStatus));
-  // No test can tell: an empty list has no lines, but to ask whether it is prepared takes as long as a short head.
+  // No test can tell: an empty list has no lines, but checking whether it is prepared takes as long as a short head.
   for (const list of fields) if (list.length > 0) head += fieldLines(list);
   if (typeof framing === "number") head += `content-length: ${framing}\r\n`;
   else if (framing === "chunked") head += "transfer-encoding: chunked\r\n";
   return `${head}${connectionLines}\r\n`;
 }
 
-/** Returns fields as lines, without those of the connection and of the framing. Throws as {@link formatResponseHead} does. */
+/** Formats fields as lines, without connection and framing fields. Throws like {@link formatResponseHead}. */
 export function fieldLines(fields: HeaderFields): string {
   return fields instanceof PreparedHeaderFields ? (fields.lines ??= toLines(fields)) : toLines(fields);
 }
@@ -96,15 +96,15 @@ function toLines(fields: HeaderFields): string {
   return lines;
 }
 
-/** The status lines that were needed so far, by status: at most 400 of some 30 characters, for 200 to 599. */
+/** Cached status lines by status: at most 400 of some 30 characters, for 200 to 599. */
 const statusLines: Record<number, string> = {};
 
-/** Returns a status line. Its reason phrase is for human readers alone (RFC 9112 §4). */
+/** Formats a status line. Its reason phrase is only for people (RFC 9112 §4). */
 function toStatusLine(httpStatus: number): string {
   return `HTTP/1.1 ${httpStatus} ${reasonPhrases[httpStatus] ?? ""}\r\n`;
 }
 
-// From RFC 9110 §15 and RFC 6585, and nginx's 499, which REST answers for Canceled. Loading node's list takes 10 ms.
+// From RFC 9110 §15 and RFC 6585, and nginx's 499, which REST sends for Canceled. Loading node's list takes 10 ms.
 const reasonPhrases: Readonly<Record<number, string>> = {
   200: "OK",
   201: "Created",

@@ -3,33 +3,33 @@ import { type Backlog, freeChunk, type HeaderFields, isSingleUse, unpooled } fro
 import { fieldLines, type Framing } from "./response-head.ts";
 
 /**
- * Writes answers to a socket, each in as few writes as it needs, and counts the bytes that the client does not take.
+ * Writes responses to a socket, each in as few writes as possible, and counts the bytes that the client has not read.
  *
- * Large bodies are handed to the socket in slices, because a socket reports only that a whole write was taken.
+ * Large bodies are written in slices, because a socket only reports when a write is complete.
  */
 export class ResponseWriter {
-  /** Whether the socket's buffer is full, so whatever can wait should wait. */
+  /** Whether the socket's buffer is full, so that no more should be written. */
   congested = false;
   readonly #socket: Socket;
   readonly #backlog: Backlog;
   #framing: Framing = "none";
-  /** Bytes still to be sent of a body whose length was announced. */
-  #bytesLeft = 0;
-  /** Entries that the socket was not given in full. Each counts as a whole: an unsent part keeps its buffer alive. */
+  /** Bytes of the body that remain to be sent, if its length was announced. */
+  #remainingBytes = 0;
+  /** Entries that were not written completely. Each counts in full, because an unsent part keeps its buffer alive. */
   readonly #queue: (string | Uint8Array)[] = [];
-  /** Bytes of the first entry that the socket has been given. */
+  /** Bytes of the first entry that were written to the socket. */
   #firstAt = 0;
-  /** Bytes given to the socket since it was last counted what it holds. */
+  /** Bytes written to the socket since the backlog was last counted. */
   #writtenBytes = 0;
   #isLast = false;
 
-  /** @param backlog - counts what the client does not take */
+  /** @param backlog - counts what the client has not read */
   constructor(socket: Socket, backlog: Backlog) {
     this.#socket = socket;
     this.#backlog = backlog;
   }
 
-  /** Sends an interim answer. */
+  /** Sends an interim response. */
   continue(): void {
     this.#send("HTTP/1.1 100 Continue\r\n\r\n");
   }
@@ -39,10 +39,10 @@ export class ResponseWriter {
     else this.#sendAll([head, body]);
   }
 
-  /** Sends the head of an answer whose body follows in pieces. */
+  /** Sends the head of a response whose body is streamed. */
   begin(head: string, framing: Framing): void {
     this.#framing = framing;
-    this.#bytesLeft = typeof framing === "number" ? framing : 0;
+    this.#remainingBytes = typeof framing === "number" ? framing : 0;
     this.#send(head);
   }
 
@@ -50,29 +50,29 @@ export class ResponseWriter {
     const { byteLength } = piece;
     if (byteLength === 0 || this.#framing === "none") return;
     if (this.#framing === "chunked") this.#sendAll([`${byteLength.toString(16)}\r\n`, piece, "\r\n"]);
-    // The client would take the excess for its next answer.
-    else if (typeof this.#framing === "number" && (this.#bytesLeft -= byteLength) < 0) this.#socket.destroy();
+    // The client would parse the excess as the next response.
+    else if (typeof this.#framing === "number" && (this.#remainingBytes -= byteLength) < 0) this.#socket.destroy();
     else this.#send(this.#socket.writableLength > 0 ? unpooled(piece) : piece);
   }
 
-  /** Ends the body, and returns whether as much was sent as was announced. */
+  /** Ends the body, and returns whether the announced length was sent. */
   end(trailer: HeaderFields | undefined): boolean {
     if (this.#framing === "chunked") this.#send(`0\r\n${trailer === undefined ? "" : fieldLines(trailer)}\r\n`);
-    return this.#bytesLeft === 0;
+    return this.#remainingBytes === 0;
   }
 
-  /** Ends our side once everything is sent. */
+  /** Ends our side of the connection once everything is sent. */
   close(): void {
     this.#isLast = true;
     this.#pump();
   }
 
-  /** Drops what waits, because the socket has closed. */
+  /** Drops the queue, because the socket has closed. */
   drop(): void {
     this.#queue.length = 0;
   }
 
-  /** Continues to send, because the socket takes more again. */
+  /** Continues to send, because the socket has drained. */
   drained(): void {
     this.congested = false;
     this.#pump();
@@ -83,7 +83,7 @@ export class ResponseWriter {
   #sendAll(parts: readonly (string | Uint8Array)[]): void {
     let length = 0;
     for (const part of parts) length += part.length;
-    // What has to wait is not taken from node's pool, 64 KiB of which it would keep alive.
+    // Data that must be buffered is not allocated from node's pool, 64 KiB of which it would keep alive.
     const mustWait = this.#socket.writableLength > 0;
     if (length <= joinedBytesMax) {
       return this.#send(joined(parts, mustWait ? Buffer.allocUnsafeSlow(length) : Buffer.allocUnsafe(length)));
@@ -107,7 +107,7 @@ export class ResponseWriter {
     if (!this.congested) this.#pump();
   }
 
-  /** Gives the socket as much as it takes, and ends our side behind what is the last. */
+  /** Writes as much as the socket accepts, and ends our side after the last entry. */
   #pump(): void {
     for (let [first] = this.#queue; first !== undefined && !this.congested; [first] = this.#queue) {
       const isLast = typeof first === "string" || first.length - this.#firstAt <= sliceBytes;
@@ -121,14 +121,14 @@ export class ResponseWriter {
   }
 
   /**
-   * Writes the last slice of an entry. A slice keeps the whole buffer alive while it waits in the socket. So the last one
-   * is copied, and the rest of the buffer, which has been taken, can be freed: at once if nothing else reads it.
+   * Writes the last slice of an entry. A slice in the socket's buffer keeps its whole buffer alive. So the last slice is
+   * copied, and the buffer can be freed: immediately if nothing else reads it.
    */
   #writeLast(entry: Uint8Array, slice: string | Uint8Array): void {
-    // Not where the program has raised node's high-water mark: there a socket takes slices that it has yet to send.
-    const isTaken = this.#socket.writableLength === 0;
+    // Not if the application has raised node's high-water mark: then the socket may still hold earlier slices.
+    const isSent = this.#socket.writableLength === 0;
     this.#write(typeof slice === "string" ? slice : new Uint8Array(slice));
-    if (isTaken && isSingleUse(entry)) freeChunk(entry);
+    if (isSent && isSingleUse(entry)) freeChunk(entry);
   }
 
   #shift(bytes: number): void {
@@ -143,14 +143,14 @@ export class ResponseWriter {
     if (!more) this.congested = true;
   }
 
-  /** Counts what the socket holds, once all that can be written was written. */
+  /** Counts what the socket buffers, once everything possible was written. */
   #count(): void {
     this.#backlog.count(this.#writtenBytes);
     this.#writtenBytes = 0;
   }
 }
 
-/** Returns parts joined, in memory that has just the length of all. */
+/** Copies parts into a buffer of exactly their total length. */
 function joined(parts: readonly (string | Uint8Array)[], all: Buffer): Buffer {
   let at = 0;
   for (const part of parts) {
@@ -161,8 +161,8 @@ function joined(parts: readonly (string | Uint8Array)[], all: Buffer): Buffer {
   return all;
 }
 
-/** The most bytes of one write. A client has 75 s to take them: 3.5 KB/s. A megabyte takes four system calls. */
+/** The most bytes of one write. A client has 75 s to read them: 3.5 KB/s. A megabyte takes four system calls. */
 const sliceBytes = 256 * 1024;
 
-/** The most bytes that are joined into one write; above, the copy costs more than another part of the write. */
+/** The most bytes that are copied into one buffer; above, the copy costs more than another entry of a writev. */
 const joinedBytesMax = 4096;

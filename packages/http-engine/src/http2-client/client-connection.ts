@@ -16,32 +16,32 @@ import { type ResponseReceiver, ClientStream, connectionLost } from "./client-st
 
 /** Options of {@link ClientConnection}. */
 export interface ClientConnectionOptions extends ConnectionOptions {
-  /** Milliseconds of silence after which a server with open streams is sent a PING. */
+  /** Milliseconds without a frame after which a server with open streams is sent a PING. */
   readonly keepaliveMs: number;
-  /** Streams that are opened before the server has said how many it takes. */
+  /** The limit of streams before the server has sent SETTINGS. */
   readonly streamsBeforeSettings: number;
   /**
-   * Called when the server has sent its first SETTINGS, with how many streams it takes: it does speak HTTP/2, and there
-   * may be room for other streams.
+   * Called when the server has sent its first SETTINGS, with its limit of streams: it supports HTTP/2, and more streams
+   * may be available.
    */
   readonly onReady: (streamsMax: number) => void;
-  /** Called when there may be room for another stream. */
+  /** Called when another stream may be available. */
   readonly onStreamAvailable: () => void;
-  /** Called when the connection takes no more streams, with the code of a GOAWAY or of our own error. */
+  /** Called when the connection opens no more streams, with the code of a GOAWAY or of our own error. */
   readonly onRetired: (code: number) => void;
-  /** Called when the first stream opens, and when the last one has closed. */
+  /** Called with `true` when the first call starts, and with `false` when the last one has ended. */
   readonly onBusy: (busy: boolean) => void;
 }
 
 /**
- * The client's side of an HTTP/2 connection (RFC 9113), on a socket that is connected.
+ * The client's side of an HTTP/2 connection (RFC 9113) on a connected socket.
  *
- * Never pushed to, and never reconnects: when it is over, its streams are told so.
+ * It does not allow server push, and never reconnects: when it closes, its streams are reset.
  */
 export class ClientConnection extends FrameConnection<ClientStream, ClientRules, ClientDeadlines> {
   readonly #options: ClientConnectionOptions;
   readonly #encoder = new BlockEncoder();
-  /** Streams that are open for as long as the connection is, and no calls. */
+  /** Streams that stay open as long as the connection, and are not calls. */
   readonly #watches = new Set<number>();
   #nextStreamId = 1;
   #settled = false;
@@ -52,43 +52,43 @@ export class ClientConnection extends FrameConnection<ClientStream, ClientRules,
     super(socket, options, {
       peerPreface: Buffer.alloc(0),
       preface: connectionPreface,
-      // The encoder begins blocks with its own.
+      // The encoder starts blocks with its own size updates.
       tableUpdate: Buffer.alloc(0),
       settings: encodeClientSettings(options.limits),
-      // Sockets to servers read into the same memory again and again.
+      // Sockets to servers reuse their read buffer.
       freesChunks: false,
     });
     this.#options = options;
   }
 
-  /** How many streams may be open at the same time, by the server's last SETTINGS and our own limit. */
+  /** The limit of concurrent streams, by the server's last SETTINGS and our own limit. */
   get streamsMax(): number {
     const { limits, streamsBeforeSettings } = this.#options;
     const peerMax = this.#settled ? this.rules.peer.concurrentStreams : streamsBeforeSettings;
     return Math.min(limits.concurrentStreams, peerMax);
   }
 
-  /** How many more streams may be opened now. Negative after the server has lowered its limit. */
+  /** The number of streams that may be opened now. Negative after the server has lowered its limit. */
   get availableStreams(): number {
     return this.#retired ? 0 : this.streamsMax - this.streams.open.size;
   }
 
-  /** How many requests wait for their answers, watches aside. */
+  /** The number of open calls, without watches. */
   get calls(): number {
     return this.streams.open.size - this.#watches.size;
   }
 
-  /** Whether a call waits for its answer. */
+  /** Whether a call is open. */
   get busy(): boolean {
     return this.calls > 0;
   }
 
   /**
-   * Opens a stream and sends its header section. There must be {@link availableStreams}.
+   * Opens a stream and sends its header section. {@link availableStreams} must be above 0.
    *
-   * @param stable - how the section begins
-   * @param varying - the rest of it, encoded
-   * @param kind - a `watch` keeps neither the connection nor the process
+   * @param stable - the first part of the section
+   * @param varying - the second part, encoded
+   * @param kind - a `watch` keeps neither the connection open nor the process alive
    */
   open(
     stable: StableFields,
@@ -104,12 +104,12 @@ export class ClientConnection extends FrameConnection<ClientStream, ClientRules,
     else if (!this.busy) this.#options.onBusy(true);
     this.rules.opened(stream);
     stream.begin([this.#encoder.encode(stable), varying]);
-    // §5.1.1: the numbers of a connection are used up.
+    // §5.1.1: the stream identifiers are exhausted.
     if (this.#nextStreamId > streamIdMax) this.drain();
     return stream;
   }
 
-  /** Opens no more streams, and ends the connection once those that are open have ended. */
+  /** Opens no more streams, and closes the connection after the open ones have closed. */
   drain(): void {
     this.#onGoAway(streamIdMax, ErrorCode.noError);
   }
@@ -140,12 +140,12 @@ export class ClientConnection extends FrameConnection<ClientStream, ClientRules,
     return new ClientDeadlines(parts, rules, effects, keepaliveMs, () => this.busy);
   }
 
-  /** No answer can be completed any more. */
+  /** The server has closed its side, so no response can be completed any more. */
   protected onPeerEnd(): void {
     this.end(this.#options.limits.lingerMs);
   }
 
-  /** Servers open no streams. */
+  /** Servers do not open streams. */
   protected get lastAcceptedId(): number {
     return 0;
   }
@@ -161,7 +161,7 @@ export class ClientConnection extends FrameConnection<ClientStream, ClientRules,
   }
 
   #onSettings(): void {
-    this.#encoder.settle(this.rules.peer.headerTableBytes);
+    this.#encoder.applyTableSize(this.rules.peer.headerTableBytes);
     const isFirst = !this.#settled;
     this.#settled = true;
     if (isFirst) this.#options.onReady(this.rules.peer.concurrentStreams);

@@ -1,7 +1,7 @@
 import { type ConnectionParts, type DeadlineEffects, Deadlines, type Handshake } from "../http2/index.ts";
 import type { ClientStream } from "./client-stream.ts";
 
-/** The deadlines of a client's connection, whose server is sent a PING only while calls wait for it (gRFC A8). */
+/** The deadlines of a client's connection. Keepalive PINGs are sent only while streams are open (gRFC A8). */
 export class ClientDeadlines extends Deadlines<ClientStream> {
   readonly #keepaliveMs: () => number;
   readonly #hasCalls: () => boolean;
@@ -18,7 +18,7 @@ export class ClientDeadlines extends Deadlines<ClientStream> {
     this.#hasCalls = hasCalls;
   }
 
-  /** A watch keeps no connection. */
+  /** A watch does not keep the connection open. */
   protected override get isBusy(): boolean {
     return this.#hasCalls();
   }

@@ -10,15 +10,15 @@ import {
 import { type ResponseSection, readResponseSection } from "./response-section.ts";
 import type { ClientStream } from "./client-stream.ts";
 
-/** The reports of {@link ClientRules} to a connection. */
+/** The events of {@link ClientRules} for a connection. */
 export interface ClientEffects extends FrameEffects {
   /** Called when the server has sent SETTINGS. */
   settingsReceived(): void;
-  /** Called when the server takes no streams above this one (§6.8). */
+  /** Called when the server accepts no streams above this one (§6.8). */
   goAwayReceived(lastStreamId: number, code: number): void;
 }
 
-/** What frames of a server mean: a header section is an answer, and GOAWAY ends the streams that it does not name. */
+/** Handles frames of a server: a header section is a response, and GOAWAY refuses the streams above its last one. */
 export class ClientRules extends FrameRules<ClientStream, ResponseSection> {
   readonly #effects: ClientEffects;
 
@@ -27,7 +27,7 @@ export class ClientRules extends FrameRules<ClientStream, ResponseSection> {
     this.#effects = effects;
   }
 
-  /** Adds a stream that we open. */
+  /** Adds a stream that we have opened. */
   opened(stream: ClientStream): void {
     const { guard, streams } = this.parts;
     streams.open.set(stream.id, stream);
@@ -40,7 +40,7 @@ export class ClientRules extends FrameRules<ClientStream, ResponseSection> {
     const stream = streams.open.get(block.streamId);
     if (stream === undefined) return this.onLateStreamFrame(block.streamId);
     const { decoded, flags } = block;
-    // A limit of ours, not a mistake of the server's.
+    // Our own limit, not a protocol error of the server.
     if (decoded.listBytes > limits.headerListBytes) return stream.reset(ErrorCode.enhanceYourCalm);
     // A block that is sent repeatedly is parsed once.
     const section = (decoded.head ??= readResponseSection(decoded.fields));
@@ -52,8 +52,8 @@ export class ClientRules extends FrameRules<ClientStream, ResponseSection> {
   }
 
   /**
-   * §5.1: what the server sent before it saw our RST_STREAM. It is no flood: a window may be full of small messages, and
-   * a thousand calls may be given up at once, more than are remembered. A stream that is open has not ended.
+   * §5.1: frames that the server sent before it received our RST_STREAM. They are not counted as a flood: a window may
+   * contain many small messages, and more calls may be cancelled at the same time than resets are remembered.
    */
   protected override onFrameAfterEnd(_stream: ClientStream | undefined, streamId: number): void {
     this.onLateStreamFrame(streamId);
@@ -73,8 +73,8 @@ export class ClientRules extends FrameRules<ClientStream, ResponseSection> {
 }
 
 /**
- * Returns whether a section may come now (§8.1): first the head, then the trailer, which ends the stream. An interim
- * answer does not, and 101 is not allowed (§8.6).
+ * Returns whether a section is allowed now (§8.1): first the head, then the trailer, which ends the stream. An interim
+ * response must not end it, and 101 is not allowed (§8.6).
  */
 function isExpected({ httpStatus }: ResponseSection, { headReceived }: ClientStream, ended: boolean): boolean {
   if (headReceived) return httpStatus === 0 && ended;

@@ -3,34 +3,34 @@ import { type FlowConnection, type FlowReceiver, StreamFlow } from "../http2/ind
 import type { ResponseSection } from "./response-section.ts";
 
 /**
- * Receives the answer to a request. Nothing comes after {@link onEnd} or `onReset`, nor after `onHead` that ends it. If
- * a method throws, the stream ends with INTERNAL_ERROR; other streams go on.
+ * Receives the response to a request. No method is called after {@link onEnd}, `onReset`, or an `onHead` with `ended`. If
+ * a method throws, the stream is reset with INTERNAL_ERROR; other streams continue.
  */
 export interface ResponseReceiver extends FlowReceiver {
-  /** Takes the header section, 1xx ones aside; `ended` if it is all of the answer. */
+  /** Called with the final header section; `ended` if the response has no body and no trailer. */
   onHead(head: ResponseSection, ended: boolean): void;
   /**
-   * Takes a piece of the body, a view of its chunk, of which no more may be kept than `ownPiece` returns. Calls
-   * `stream.consumed(bytes)` once it is used.
+   * Called with a piece of the body, a view of its chunk; only what `ownPiece` returns may be kept. Must call
+   * `stream.consumed(bytes)` after using it.
    */
   onData(piece: Uint8Array): void;
-  /** Takes the end of the answer. */
+  /** Called at the end of the response. */
   onEnd(trailer: ResponseSection | undefined): void;
 }
 
-/** The code that a receiver is told when its connection is over; not one of HTTP/2, where all are positive. */
+/** The code with which a receiver is reset when its connection closes; not one of HTTP/2, whose codes are not negative. */
 export const connectionLost = -1;
 
-/** One request and its answer: a stream of the client's. */
+/** One request and its response: a client's stream. */
 export class ClientStream extends StreamFlow<ResponseReceiver> {
-  readonly #carrier: FlowConnection;
+  readonly #connection: FlowConnection;
   #headReceived = false;
-  /** Whether what ends our side has been sent. */
-  #sideSent = false;
+  /** Whether END_STREAM has been sent. */
+  #endStreamSent = false;
 
-  constructor(carrier: FlowConnection, id: number, sendWindow: number, receiver: ResponseReceiver) {
-    super(carrier, id, sendWindow, false);
-    this.#carrier = carrier;
+  constructor(connection: FlowConnection, id: number, sendWindow: number, receiver: ResponseReceiver) {
+    super(connection, id, sendWindow, false);
+    this.#connection = connection;
     this.receiver = receiver;
   }
 
@@ -41,29 +41,29 @@ export class ClientStream extends StreamFlow<ResponseReceiver> {
 
   /** Sends the header section of the request, made of parts. */
   begin(parts: readonly Uint8Array[]): void {
-    this.#carrier.output.headerBlock(this.id, false, parts);
+    this.#connection.output.headerBlock(this.id, false, parts);
   }
 
-  /** Ends our side, after everything that is queued and this last piece. */
+  /** Ends our side of the stream after the queue and this last piece. */
   end(piece: Uint8Array | undefined): void {
     if (!this.closed) this.endSide(piece, undefined);
   }
 
-  /** The whole body is always wanted. */
+  /** Does nothing: the body of a response is always read. */
   startBody(): void {}
 
-  /** Takes the header section of the answer. */
+  /** Handles the header section of the response. */
   receiveHead(head: ResponseSection, ended: boolean): void {
     this.#headReceived = true;
     this.remoteEnded = ended;
     this.notify((receiver) => receiver.onHead(head, ended));
-    if (ended) this.#endOfAnswer();
+    if (ended) this.#endResponse();
   }
 
-  /** Takes a DATA frame, of `length` bytes with its padding. @returns the error in it; nothing is passed on then */
+  /** Handles a DATA frame of `length` bytes with padding. @returns its error, in which case nothing is passed on */
   receive(piece: Uint8Array, length: number, last: boolean): ErrorCode | undefined {
     const bytes = piece.byteLength;
-    // Counted whatever is wrong with it: a stream that is reset gives its part of the connection's window back.
+    // Counted even if it is invalid: a reset stream returns its bytes to the connection's window.
     if (!this.countReceived(bytes, length)) return ErrorCode.flowControlError;
     if (!this.#headReceived) return ErrorCode.protocolError;
     if (bytes > 0) this.notify((receiver) => receiver.onData(piece));
@@ -71,21 +71,21 @@ export class ClientStream extends StreamFlow<ResponseReceiver> {
     return undefined;
   }
 
-  /** Takes the end of the answer. */
+  /** Handles the end of the response. */
   receiveEnd(trailer: ResponseSection | undefined): void {
     this.remoteEnded = true;
     this.notify((receiver) => receiver.onEnd(trailer));
-    this.#endOfAnswer();
+    this.#endResponse();
   }
 
   protected sideEnded(): void {
-    this.#sideSent = true;
+    this.#endStreamSent = true;
   }
 
-  /** RFC 9113 §8.1: a request that is answered before it is complete need not be completed. */
-  #endOfAnswer(): void {
+  /** RFC 9113 §8.1: a request need not be completed after its complete response. */
+  #endResponse(): void {
     this.receiver = undefined;
-    if (this.#sideSent) this.close();
+    if (this.#endStreamSent) this.close();
     else this.reset(ErrorCode.noError);
   }
 }

@@ -1,8 +1,7 @@
 /**
- * Which answer belongs to this request? The client's side of HTTP/2, on what both sides share. Knows nothing of RPC, nor
- * of addresses: it is given sockets that are connected.
+ * The client's side of HTTP/2, on connected sockets. Independent of RPC and of addresses.
  *
- * All that a client needs of HTTP/2 is exported here: its header lists and limits too.
+ * Exports everything that a client needs of HTTP/2, including header lists and limits.
  */
 export type { ResponseSection } from "./response-section.ts";
 export { defaultHttp2Limits, encodeVarying, type Http2Limits, StableFields } from "../http2/index.ts";

@@ -1,17 +1,17 @@
 import { colon, isRegularField } from "../http2/index.ts";
 
-/** A header or trailer section of an answer. One object may stand for many, so it must not be changed. */
+/** A header or trailer section of a response. Responses may share one object, so it must not be changed. */
 export interface ResponseSection {
-  /** All fields, `:status` among them: name, value, name, value, … */
+  /** All fields, including `:status`: name, value, name, value, … */
   readonly fields: readonly string[];
   /** 0 in a trailer section, which has no `:status`. */
   readonly httpStatus: number;
 }
 
 /**
- * Parses a section of an answer (RFC 9113 §8.2, §8.3.2).
+ * Parses a section of a response (RFC 9113 §8.2, §8.3.2).
  *
- * @returns `undefined` for one that is malformed
+ * @returns `undefined` if it is malformed
  */
 export function readResponseSection(fields: readonly string[]): ResponseSection | undefined {
   let httpStatus = 0;
@@ -19,7 +19,7 @@ export function readResponseSection(fields: readonly string[]): ResponseSection 
     const name = fields[i] ?? "";
     const value = fields[i + 1] ?? "";
     if (name.charCodeAt(0) === colon) {
-      // §8.3: the only one that answers have, once, before the regular fields.
+      // §8.3: the only pseudo-header field of responses, once, before the regular fields.
       if (i > 0 || name !== ":status" || !statusSyntax.test(value)) return undefined;
       httpStatus = Number(value);
     } else if (!isRegularField(name, value)) return undefined;
@@ -27,5 +27,5 @@ export function readResponseSection(fields: readonly string[]): ResponseSection 
   return { fields, httpStatus };
 }
 
-// RFC 9110 §15: three digits. Those above 599 are none, but are to be taken for a server's error.
+// RFC 9110 §15: three digits. Statuses above 599 are invalid, but are handled as server errors.
 const statusSyntax = /^[1-9][0-9]{2}$/;

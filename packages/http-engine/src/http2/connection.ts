@@ -21,42 +21,42 @@ import { SendFlow } from "./send-flow.ts";
 import { StreamTable } from "./stream-table.ts";
 import type { FlowConnection } from "./stream-flow.ts";
 
-/** Options of a connection of either side. */
+/** Options of a client's or a server's connection. */
 export interface ConnectionOptions {
   readonly limits: Http2Limits;
-  /** Counts what peers do not read; shared by all connections of a server, or of a client. */
+  /** Counts the bytes that peers have not read; shared by all connections of a server or a client. */
   readonly budget: BacklogBudget;
   /**
-   * Called for each stream that is refused or reset because of its frames, and for each connection that is ended with
-   * an error (RFC 9113 §5.4); not for a defect of ours, nor for streams that are reset because the peer is late.
+   * Called for each stream that is refused or reset because of its frames, and for each connection that is closed with an
+   * error (RFC 9113 §5.4); not for our own defects, and not for streams that are reset because of a timeout.
    */
   readonly onError?: (scope: ErrorScope, code: ErrorCode) => void;
-  /** Called when the connection is over. */
+  /** Called when the connection is closed. */
   readonly onClose: () => void;
   /**
-   * Called with a defect: a stream's receiver has thrown, which resets the stream, or our own code has, which ends the
+   * Called with a defect: a stream's receiver has thrown, which resets the stream, or our own code has, which closes the
    * connection.
    */
   readonly onFault: (error: unknown) => void;
 }
 
-/** What one side of a connection begins with (RFC 9113 §3.4). */
+/** The start of a connection on one side (RFC 9113 §3.4). */
 export interface Opening {
-  /** What the peer sends before its first frame. */
+  /** The bytes that the peer sends before its first frame. */
   readonly peerPreface: Buffer;
-  /** What we send before our first frame. */
+  /** The bytes that we send before our first frame. */
   readonly preface: Uint8Array;
-  /** What precedes our first header block (RFC 7541 §4.2). */
+  /** A dynamic table size update before our first field block (RFC 7541 §4.2). */
   readonly tableUpdate: Uint8Array;
   /** The payload of our SETTINGS. */
   readonly settings: Uint8Array;
-  /** Whether chunks of which nothing is kept are freed once they are read. */
+  /** Whether chunks are freed after reading if no view of them was kept. */
   readonly freesChunks: boolean;
 }
 
 /**
- * What both sides of an HTTP/2 connection have in common (RFC 9113): a socket, what is read from it and written to it,
- * and its end. What frames and deadlines mean is the side's. Knows nothing of RPC.
+ * The common part of a client's and a server's HTTP/2 connection (RFC 9113): the socket, reading, writing and closing.
+ * Subclasses handle frames and deadlines. Independent of RPC.
  */
 export abstract class FrameConnection<
   Stream extends RuledStream,
@@ -75,11 +75,11 @@ export abstract class FrameConnection<
   readonly #options: ConnectionOptions;
   readonly #backlog: Backlog;
   readonly #reader: FrameReader;
-  /** Whether chunks are freed once they are read. A socket makes a buffer for each; other streams may share theirs. */
+  /** Whether chunks are freed after reading. A socket allocates a buffer for each; other streams may share theirs. */
   readonly #freesChunks: boolean;
-  /** Whether something has kept a view of the chunk that is being read. */
+  /** Whether a view of the current chunk was kept. */
   #chunkKept = false;
-  /** Runs the next step of ending the connection. */
+  /** Runs the next step of closing the connection. */
   #timer: NodeJS.Timeout | undefined;
 
   constructor(socket: Duplex, options: ConnectionOptions, opening: Opening) {
@@ -111,25 +111,25 @@ export abstract class FrameConnection<
     this.receiveFlow.open();
   }
 
-  /** Creates what acts on frames. Called by the constructor, before the fields of the side are set. */
+  /** Creates the handler of frames. Called by the constructor, before the fields of the subclass are set. */
   protected abstract createRules(parts: ConnectionParts<Stream>, streamFailed: (code: ErrorCode) => void): Rules;
 
-  /** Creates what looks at deadlines. Called by the constructor, before the fields of the side are set. */
+  /** Creates the deadlines. Called by the constructor, before the fields of the subclass are set. */
   protected abstract createDeadlines(parts: ConnectionParts<Stream>, rules: Rules, effects: DeadlineEffects): Clock;
 
-  /** Ends the connection without losing a request. */
+  /** Closes the connection gracefully, without losing a request. */
   abstract drain(): void;
 
-  /** Called when the peer has ended its side. */
+  /** Called when the peer has closed its side. */
   protected abstract onPeerEnd(): void;
 
-  /** The highest stream that the peer has opened and we have taken: what our GOAWAY names (§6.8). */
+  /** The highest stream of the peer that we have accepted, for our GOAWAY (§6.8). */
   protected abstract get lastAcceptedId(): number;
 
-  /** Ends the open streams, because the connection is over. */
+  /** Resets the open streams, because the connection is closed. */
   protected abstract abortOpenStreams(): void;
 
-  /** Ends the connection at once. */
+  /** Destroys the connection immediately. */
   destroy(): void {
     this.#socket.destroy();
   }
@@ -139,7 +139,7 @@ export abstract class FrameConnection<
     this.streams.rememberReset(streamId);
   }
 
-  /** Notes that a view of the chunk being read is kept. */
+  /** Records that a view of the current chunk is kept. */
   keepChunk(): void {
     this.#chunkKept = true;
   }
@@ -152,7 +152,7 @@ export abstract class FrameConnection<
     this.#options.onFault(error);
   }
 
-  /** Sends a PING whose answer only shows that the peer is alive. */
+  /** Sends a PING, whose acknowledgement shows that the peer is alive. */
   protected ping(): void {
     this.output.frame(FrameType.ping, 0, 0, alivePing);
   }
@@ -164,29 +164,29 @@ export abstract class FrameConnection<
     try {
       this.#reader.read(chunk);
       if (!this.#chunkKept && chunk.byteLength >= freedBytesMin) freeChunk(chunk);
-      // Anything else that the peer asks for would have to wait, too. A peer that only reads after it has written
-      // everything never gets here, because what the windows allow stays below this limit.
+      // Responses would have to wait anyway. A peer that reads only after it has written everything never gets here,
+      // because the windows allow less than this limit.
       const { output } = this;
-      if (output.congested && output.waitingBytes > this.#options.limits.unreadBytes) this.#socket.pause();
+      if (output.congested && output.bufferedBytes > this.#options.limits.unreadBytes) this.#socket.pause();
     } catch (error) {
       this.fail(error);
     }
   }
 
-  /** Goes on sending, because the peer has read what the socket held. */
+  /** Continues to send, because the peer has read what the socket buffered. */
   #drained(): void {
     this.#socket.resume();
     this.sendFlow.pump();
   }
 
-  /** Ends the connection to make room for others. */
+  /** Closes the connection to free memory for others. */
   #evict(): void {
-    // A GOAWAY would wait behind everything else and never arrive.
+    // A GOAWAY would be queued after everything else and never arrive.
     if (this.output.congested) this.destroy();
     else this.fail(new ConnectionError(ErrorCode.enhanceYourCalm, "too many bytes are buffered because the client does not read them"));
   }
 
-  /** §5.4.1: sends the reason and the last stream that was taken, and ends the connection. */
+  /** §5.4.1: sends GOAWAY with the error and the last accepted stream, and closes the connection. */
   protected fail(error: unknown): void {
     if (this.ended) return;
     const isDefect = !(error instanceof ConnectionError);
@@ -198,9 +198,9 @@ export abstract class FrameConnection<
   }
 
   /**
-   * Stops sending, once what was written is out.
+   * Closes our side after everything written is sent.
    *
-   * @param patienceMs - milliseconds after which a peer that has not read the rest, or is still sending, is cut off
+   * @param patienceMs - milliseconds after which the connection is destroyed if the peer has not read the rest
    */
   protected end(patienceMs: number): void {
     if (this.ended) return;
@@ -209,8 +209,8 @@ export abstract class FrameConnection<
     this.deadlines.stop();
     this.output.close();
     this.after(patienceMs, () => this.#socket.destroy());
-    // Closing a socket with unread bytes resets it, and the peer may lose our last frames. So the peer may send a while
-    // longer.
+    // Closing a socket with unread bytes resets it, and the peer may lose our last frames. So we continue to read for a
+    // while.
     this.#socket.resume();
     this.#socket.end(() => this.after(this.#options.limits.lingerMs, () => this.#socket.destroy()));
     this.abortOpenStreams();
@@ -230,7 +230,7 @@ export abstract class FrameConnection<
     this.output.numbers(FrameType.goAway, 0, lastStreamId, code);
   }
 
-  /** Runs the next step of ending the connection, instead of the one that waits. */
+  /** Schedules the next step of closing the connection, instead of the scheduled one. */
   protected after(ms: number, then: () => void): void {
     clearTimeout(this.#timer);
     if (this.#socket.destroyed) return;
@@ -240,5 +240,5 @@ export abstract class FrameConnection<
 
 const alivePing = Buffer.from("alive? \n");
 
-// A socket's error is followed by its close, which is handled.
+// The close event, which follows, is handled.
 function ignore(): void {}

@@ -5,32 +5,32 @@ import type { Http2Limits } from "./http2-limits.ts";
 
 /** The effects of {@link Deadlines} on a connection. */
 export interface DeadlineEffects {
-  /** Sends a PING, to see whether the peer still answers. */
+  /** Sends a PING to check whether the peer still responds. */
   ping(): void;
   fail(error: ConnectionError): void;
-  /** Ends the connection without losing a request. */
+  /** Closes the connection gracefully, without losing a request. */
   drain(): void;
   destroy(): void;
 }
 
-/** What {@link Deadlines} ask of the rules of a connection. */
+/** The state of the handshake and of field blocks, for {@link Deadlines}. */
 export interface Handshake {
-  /** Whether each side has received the other's settings, and ours are acknowledged. */
+  /** Whether both sides have sent SETTINGS, and ours are acknowledged. */
   readonly settingsExchanged: boolean;
-  /** When the header block began that is not complete; `undefined` if there is none. */
-  readonly blockBegunAtMs: number | undefined;
+  /** When the incomplete field block started; `undefined` if there is none. */
+  readonly blockStartedAtMs: number | undefined;
 }
 
-/** The deadlines of either side. They are checked at intervals, which is cheaper than a timer for each. */
+/** The deadlines of both sides. They are checked at intervals, which is cheaper than a timer for each. */
 export class Deadlines<Stream> {
   protected readonly parts: ConnectionParts<Stream>;
   readonly #handshake: Handshake;
   readonly #effects: DeadlineEffects;
   readonly #clock: NodeJS.Timeout;
   readonly #openedAtMs = performance.now();
-  /** When the peer last sent anything, by `performance.now()`, in whole milliseconds. */
+  /** When the peer last sent anything, in integer milliseconds of `performance.now()`. */
   lastReceivedAtMs: number = Math.trunc(performance.now());
-  /** When a stream was last seen open, and the highest stream number at that time. */
+  /** When a stream was last open, and the highest stream identifier at that time. */
   #busyAtMs = performance.now();
   #lastStreamId = 0;
   #restartedAtMs = performance.now();
@@ -41,31 +41,31 @@ export class Deadlines<Stream> {
     this.parts = parts;
     this.#handshake = handshake;
     this.#effects = effects;
-    // After what has arrived is read: a process that was held up would take it for silence.
-    const look = (): void => afterTurn(() => this.#look(), undefined);
-    this.#clock = setInterval(look, timeoutCheckIntervalMs(parts.limits)).unref();
+    // After everything that has arrived is read: a process that was blocked would mistake it for silence.
+    const check = (): void => afterTurn(() => this.#check(), undefined);
+    this.#clock = setInterval(check, timeoutCheckIntervalMs(parts.limits)).unref();
   }
 
-  /** Stops checking; the connection is over. */
+  /** Stops checking, because the connection is closed. */
   stop(): void {
     this.#isStopped = true;
     clearInterval(this.#clock);
   }
 
-  /** Looks at the deadlines that only one side has. */
+  /** Checks the deadlines of one side. */
   protected checkSideTimeouts(_nowMs: number): void {}
 
-  /** For how many milliseconds the peer may be silent before it is sent a PING. */
+  /** Milliseconds without a frame after which the peer is sent a PING. */
   protected get silenceMs(): number {
     return this.parts.limits.idleTimeoutMs;
   }
 
-  /** Whether a stream is open that keeps the connection. */
+  /** Whether an open stream keeps the connection open. */
   protected get isBusy(): boolean {
     return this.parts.streams.open.size > 0;
   }
 
-  #look(): void {
+  #check(): void {
     if (this.#isStopped) return;
     const nowMs = performance.now();
     const { limits, guard, sendFlow } = this.parts;
@@ -76,7 +76,7 @@ export class Deadlines<Stream> {
     for (const stream of sendFlow.stalled(nowMs)) stream.reset(ErrorCode.cancel);
     this.checkSideTimeouts(nowMs);
     const problem = this.#handshakeProblem(nowMs);
-    if (problem === undefined) this.#lookForLife(nowMs);
+    if (problem === undefined) this.#checkLiveness(nowMs);
     else this.#effects.fail(problem);
   }
 
@@ -85,11 +85,11 @@ export class Deadlines<Stream> {
     if (!this.#handshake.settingsExchanged && nowMs - this.#openedAtMs > stallTimeoutMs) {
       return new ConnectionError(ErrorCode.settingsTimeout, "timed out waiting for SETTINGS or its acknowledgement");
     }
-    const { blockBegunAtMs = nowMs } = this.#handshake;
-    return nowMs - blockBegunAtMs > stallTimeoutMs ? protocolError("timed out waiting for CONTINUATION") : undefined;
+    const { blockStartedAtMs = nowMs } = this.#handshake;
+    return nowMs - blockStartedAtMs > stallTimeoutMs ? protocolError("timed out waiting for CONTINUATION") : undefined;
   }
 
-  #lookForLife(nowMs: number): void {
+  #checkLiveness(nowMs: number): void {
     const { backlog, streams, limits } = this.parts;
     const { idleTimeoutMs, stallTimeoutMs, blockedTimeoutMs } = limits;
     if (backlog.stalledMs(nowMs) > blockedTimeoutMs) return this.#effects.destroy();
@@ -97,10 +97,10 @@ export class Deadlines<Stream> {
     this.#lastStreamId = streams.lastStreamId;
     // Idle means without streams, not without frames: a PING now and then does not keep a connection open.
     if (nowMs - this.#busyAtMs >= idleTimeoutMs) this.#effects.drain();
-    // A peer that reads what was waiting for it is alive, too.
+    // A peer that reads what was buffered for it is alive, too.
     else if (nowMs - Math.max(this.lastReceivedAtMs, backlog.movedAtMs) < this.silenceMs) this.#pingedAtMs = undefined;
     else if (this.#pingedAtMs === undefined) {
-      // A dead connection looks like a quiet client; a PING tells them apart.
+      // A PING distinguishes a dead connection from an idle client.
       this.#pingedAtMs = nowMs;
       this.#effects.ping();
     } else if (nowMs - this.#pingedAtMs > stallTimeoutMs) this.#effects.destroy();
@@ -113,7 +113,7 @@ function timeoutCheckIntervalMs(limits: Http2Limits): number {
   return Math.min(intervalMs, checkIntervalFor(shortestMs));
 }
 
-/** Returns how often to look at a deadline: often enough that it is not missed by more than a quarter. */
+/** Returns the check interval for a deadline: it is exceeded by at most a quarter. */
 export function checkIntervalFor(deadlineMs: number): number {
   return Math.max(10, deadlineMs / 4);
 }

@@ -12,7 +12,7 @@ export function isTrailer(fields: readonly string[]): boolean {
 /** The first character of the names of pseudo-header fields (§8.3). */
 export const colon = 0x3a;
 
-/** Returns whether a field may be in a header or trailer section, pseudo-header fields aside (RFC 9113 §8.2). */
+/** Returns whether a regular field is valid in a header or trailer section (RFC 9113 §8.2). */
 export function isRegularField(name: string, value: string): boolean {
   if (!isLowerCaseToken(name) || notInHttp2.has(name) || !isFieldValue(value)) return false;
   return name !== "te" || value.toLowerCase() === "trailers";
@@ -23,7 +23,7 @@ function isLowerCaseToken(text: string): boolean {
   return /^[!#$%&'*+\-.^_`|~0-9a-z]+$/.test(text);
 }
 
-/** §8.2.1: no NUL, CR or LF, and no white space at either end. RFC 9110 §5.5 lets us refuse the other controls. */
+/** §8.2.1: no NUL, CR or LF, and no white space at either end. RFC 9110 §5.5 allows rejecting the other control characters. */
 function isFieldValue(value: string): boolean {
   for (let at = 0; at < value.length; at++) {
     const octet = value.charCodeAt(at);

@@ -3,21 +3,21 @@ import { ConnectionError } from "./http2-error.ts";
 import type { Http2Limits } from "./http2-limits.ts";
 import type { Output } from "./output.ts";
 
-/** The events that are counted: cheap for a peer to cause, and costly to handle. */
-export type Counted = "resets" | "settings" | "pings" | "emptyData" | "ignoredFrames" | "windowUpdates";
+/** The counted events, which are cheap for a peer to cause and expensive to handle. */
+export type CountedEvent = "resets" | "settings" | "pings" | "emptyData" | "ignoredFrames" | "windowUpdates";
 
 // More frames than are ever in flight: a gigabyte of the largest ones.
 const allowanceMax = 65_536;
 
-// Browsers send PRIORITY_UPDATE with each request, and some clients send RST_STREAM after each answer. Clients built on
-// gRPC's C core open the windows of the stream and of the connection with every call.
+// Browsers send PRIORITY_UPDATE with each request, and some clients send RST_STREAM after each response. Clients built on
+// gRPC's C core enlarge the windows of the stream and of the connection with every call.
 const allowedPerStream = 2;
 
-/** Counts, per interval, the events that a peer may not cause too often. */
+/** Limits how often a peer may cause events per interval. */
 export class FloodGuard {
   readonly #limits: Http2Limits;
   readonly #output: Pick<Output, "headerBlocks" | "dataFrames">;
-  readonly #counts: Record<Counted, number> = {
+  readonly #counts: Record<CountedEvent, number> = {
     resets: 0,
     settings: 0,
     pings: 0,
@@ -25,11 +25,11 @@ export class FloodGuard {
     ignoredFrames: 0,
     windowUpdates: 0,
   };
-  /** The credit that the peer had earned when it was last added. */
-  readonly #granted: Record<Counted, number> = { ...this.#counts };
-  /** Streams that the client has opened, be it the peer or us; incremented by the rules of the side. */
+  /** The credit that the peer had earned at the last update. */
+  readonly #granted: Record<CountedEvent, number> = { ...this.#counts };
+  /** Streams that the client, which may be the peer or us, has opened; incremented by the frame rules. */
   openedStreams = 0;
-  #openedBefore = 0;
+  #openedAtRestart = 0;
 
   constructor(limits: Http2Limits, output: Pick<Output, "headerBlocks" | "dataFrames">) {
     this.#limits = limits;
@@ -37,37 +37,36 @@ export class FloodGuard {
   }
 
   /** @throws ConnectionError ENHANCE_YOUR_CALM above the limit */
-  count(what: Counted): void {
+  count(what: CountedEvent): void {
     this.#grant(what);
     const limit = this.#limits[what];
     if (++this.#counts[what] <= limit) return;
-    // A proxy sends the resets of many clients, but most of its streams are answered.
-    const opened = this.openedStreams - this.#openedBefore;
+    // A proxy forwards the resets of many clients, but most of its streams complete.
+    const opened = this.openedStreams - this.#openedAtRestart;
     if (what === "resets" && this.#counts.resets <= opened * this.#limits.resetShare) return;
     throw new ConnectionError(ErrorCode.enhanceYourCalm, `too many ${what}`);
   }
 
-  /** Starts a new interval. Credit that is not used up stays, because answers take their time. */
+  /** Starts a new interval. Unused credit is kept, because responses take time. */
   restart(): void {
-    for (const what of Object.keys(this.#counts) as Counted[]) {
+    for (const what of Object.keys(this.#counts) as CountedEvent[]) {
       this.#grant(what);
       this.#counts[what] = Math.min(0, this.#counts[what]);
     }
-    this.#openedBefore = this.openedStreams;
+    this.#openedAtRestart = this.openedStreams;
   }
 
   /**
-   * Subtracts from the count the credit that the peer has earned since the last time. Unused credit adds up, but not
-   * without bound.
+   * Subtracts the credit that the peer has earned since the last update. Unused credit accumulates up to a limit.
    */
-  #grant(what: Counted): void {
+  #grant(what: CountedEvent): void {
     const earned = this.#earned(what);
     this.#counts[what] = Math.max(this.#counts[what] - (earned - this.#granted[what]), -allowanceMax);
     this.#granted[what] = earned;
   }
 
-  /** Returns how many of these the peer may have sent for a good reason. */
-  #earned(what: Counted): number {
+  /** Returns how many of these events the peer may have caused for a legitimate reason. */
+  #earned(what: CountedEvent): number {
     const { headerBlocks, dataFrames } = this.#output;
     switch (what) {
       // Clients that measure the bandwidth send a PING for each DATA frame that they receive, or for any frame.

@@ -40,11 +40,11 @@ export const frameBytesMax = 16_384;
 /** The largest flow-control window (§6.9.1). */
 export const windowBytesMax: number = 2 ** 31 - 1;
 
-/** The window of a connection, and of a stream until a setting says otherwise (§6.9.2). */
+/** The initial window of a connection, and of a stream without a setting (§6.9.2). */
 export const windowBytesInitial = 65_535;
 
-/** The size of a dynamic table until a setting says otherwise (§6.5.2). */
+/** The size of a dynamic table without a setting (§6.5.2). */
 export const headerTableBytesInitial = 4096;
 
-/** The first bytes that a client sends (§3.4). */
+/** The client connection preface (§3.4). */
 export const connectionPreface: Buffer = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");

@@ -10,33 +10,33 @@ export interface Frame {
   readonly bytes: Buffer;
   readonly from: number;
   readonly length: number;
-  /** Whether it is a later part of a DATA frame that came in several chunks, rather than a frame as sent. */
+  /** Whether it is a later part of a DATA frame that has arrived in several chunks. */
   readonly continued: boolean;
 }
 
 /** Receives the frames of a connection. */
 export interface FrameReceiver {
-  /** Receives a frame, which is valid only until this returns: the reader reuses one object for all frames. */
-  take(frame: Frame): void;
+  /** Called with each frame, which is valid only until this returns: the reader reuses one object for all frames. */
+  onFrame(frame: Frame): void;
 }
 
 /**
- * Cuts the bytes of a peer into frames (RFC 9113 §4.1). Frames are read in place. One that is split between chunks is
- * copied, once, into memory that grows with what has arrived of it; but how a body is cut into frames has no meaning
- * (§6.1), so large parts of a DATA frame are passed on in place, each as a frame of its own.
+ * Splits the bytes of a peer into frames (RFC 9113 §4.1). Frames are read in place. A frame that is split between chunks
+ * is copied once, into a buffer that grows with what has arrived; but frame boundaries have no meaning within a body
+ * (§6.1), so large parts of a DATA frame are passed on in place, each as a separate frame.
  */
 export class FrameReader {
   /** Set after a connection error: no more frames are passed on, not even from the same chunk. */
   stopped = false;
   readonly #receiver: FrameReceiver;
   readonly #preface: Buffer;
-  /** An incomplete frame, and how many of its bytes have arrived and were not passed on. */
+  /** An incomplete frame, and the number of its bytes that have arrived and were not passed on. */
   #partial: Buffer = nothing;
   #partialBytes = 0;
   readonly #frame = { type: 0, flags: 0, streamId: 0, bytes: this.#partial, from: 0, length: 0, continued: false };
   #prefaceRead = 0;
 
-  /** @param preface - what the peer sends before its first frame (RFC 9113 §3.4); servers send nothing */
+  /** @param preface - the bytes of the peer before its first frame (RFC 9113 §3.4); empty for servers */
   constructor(receiver: FrameReceiver, preface: Buffer) {
     this.#receiver = receiver;
     this.#preface = preface;
@@ -45,24 +45,24 @@ export class FrameReader {
   /**
    * Reads the next chunk.
    *
-   * @throws ConnectionError for a wrong preface or a frame that is too large; whatever the receiver throws
+   * @throws ConnectionError for an invalid preface or a frame that is too large; anything that the receiver throws
    */
   read(chunk: Buffer): void {
     const end = chunk.byteLength;
     let at = this.#prefaceRead < this.#preface.byteLength ? this.#readPreface(chunk) : 0;
-    if (this.#partialBytes > 0) at = this.#readOn(chunk, at);
+    if (this.#partialBytes > 0) at = this.#continuePartial(chunk, at);
     while (end - at >= frameHeaderBytes) {
       const length = payloadLength(chunk, at);
       const from = at + frameHeaderBytes;
       if (from + length > end) break;
-      this.#takeFrame(chunk, at, chunk, from, length);
+      this.#deliverFrame(chunk, at, chunk, from, length);
       at = from + length;
     }
-    if (at < end) this.#readOn(chunk, at);
+    if (at < end) this.#continuePartial(chunk, at);
   }
 
-  /** Begins or continues the incomplete frame, as far as the chunk reaches. @returns where the next frame begins */
-  #readOn(chunk: Buffer, start: number): number {
+  /** Starts or continues the incomplete frame with the chunk. @returns where the next frame starts */
+  #continuePartial(chunk: Buffer, start: number): number {
     const end = chunk.byteLength;
     const headerEnd = start + Math.max(0, frameHeaderBytes - this.#partialBytes);
     const from = this.#keep(chunk, start, Math.min(end, headerEnd));
@@ -71,7 +71,7 @@ export class FrameReader {
     const isInPlace = this.#partialBytes === frameHeaderBytes;
     const next = from + frameHeaderBytes + length - this.#partialBytes;
     if (next > end) {
-      if (isInPlace && end - from >= partBytesMin && isDivisible(this.#partial)) this.#takePart(chunk, from, length);
+      if (isInPlace && end - from >= partBytesMin && isDivisible(this.#partial)) this.#deliverPart(chunk, from, length);
       else this.#keep(chunk, from, end);
       return end;
     }
@@ -80,19 +80,19 @@ export class FrameReader {
     // Not reused: body pieces are views of it.
     this.#partial = nothing;
     this.#partialBytes = 0;
-    if (isInPlace) this.#takeFrame(partial, 0, chunk, from, length);
-    else this.#takeFrame(partial, 0, partial, frameHeaderBytes, length);
+    if (isInPlace) this.#deliverFrame(partial, 0, chunk, from, length);
+    else this.#deliverFrame(partial, 0, partial, frameHeaderBytes, length);
     this.#frame.continued = false;
     return next;
   }
 
   /** Passes on the part of a DATA frame that is in the chunk. The rest becomes the incomplete frame. */
-  #takePart(chunk: Buffer, from: number, length: number): void {
+  #deliverPart(chunk: Buffer, from: number, length: number): void {
     const header = this.#partial;
     const flags = header.readUInt8(flagsAt);
     const partBytes = chunk.byteLength - from;
     header[flagsAt] = flags & ~FrameFlag.endStream;
-    this.#takeFrame(header, 0, chunk, from, partBytes);
+    this.#deliverFrame(header, 0, chunk, from, partBytes);
     this.#frame.continued = true;
     header[flagsAt] = flags;
     header.writeUIntBE(length - partBytes, 0, 3);
@@ -102,7 +102,7 @@ export class FrameReader {
     const before = this.#partial;
     const bytes = this.#partialBytes + to - from;
     if (bytes > before.byteLength) {
-      // Outside node's pool: the rest of the frame may be long in coming.
+      // Not from node's pool, which would be kept alive until the rest of the frame arrives.
       this.#partial = Buffer.allocUnsafeSlow(Math.max(bytes, 2 * before.byteLength));
       before.copy(this.#partial, 0, 0, this.#partialBytes);
     }
@@ -112,7 +112,7 @@ export class FrameReader {
   }
 
   /** Passes on a frame, whose payload need not follow its header in memory. */
-  #takeFrame(header: Buffer, at: number, bytes: Buffer, from: number, length: number): void {
+  #deliverFrame(header: Buffer, at: number, bytes: Buffer, from: number, length: number): void {
     if (this.stopped) return;
     const frame = this.#frame;
     frame.type = header[at + typeAt] ?? 0;
@@ -122,8 +122,8 @@ export class FrameReader {
     frame.bytes = bytes;
     frame.from = from;
     frame.length = length;
-    this.#receiver.take(frame);
-    // Otherwise its whole chunk would be kept alive until the next frame comes.
+    this.#receiver.onFrame(frame);
+    // Otherwise its chunk would be kept alive until the next frame arrives.
     frame.bytes = nothing;
   }
 
@@ -144,7 +144,7 @@ const nothing = Buffer.alloc(0);
 // Where the type and the flags of a frame are (RFC 9113 §4.1).
 const typeAt = 3;
 const flagsAt = 4;
-// To pass on a part costs as much as to copy this many bytes. Bytes that trickle in do not become more frames.
+// Passing on a part costs as much as copying this many bytes. Smaller parts do not become separate frames.
 const partBytesMin = 4096;
 
 /** Returns whether parts of a frame can be passed on: only of DATA, and not if it has padding, which is at the end. */
@@ -163,7 +163,7 @@ function payloadLength(bytes: Buffer, at: number): number {
   return length;
 }
 
-/** Reads a number of three bytes that are there. node's methods look at their arguments, which takes more than that. */
+/** Reads a 24-bit number within bounds. node's methods validate their arguments, which costs more than reading. */
 function readUint24(bytes: Buffer, at: number): number {
   return ((bytes[at] ?? 0) << 16) | ((bytes[at + 1] ?? 0) << 8) | (bytes[at + 2] ?? 0);
 }

@@ -11,17 +11,17 @@ import type { SendFlow, SendingStream } from "./send-flow.ts";
 import type { PeerSettings } from "./settings.ts";
 import type { StreamTable } from "./stream-table.ts";
 
-/** A stream, as far as frames act on it. */
+/** The part of a stream that frames act on. */
 export interface RuledStream extends SendingStream {
   /** Whether the peer has ended its side. */
   readonly remoteEnded: boolean;
   /**
-   * Takes a DATA frame, of `length` bytes with its padding.
+   * Handles a DATA frame of `length` bytes with padding.
    *
-   * @returns the error in it, in which case nothing is passed on
+   * @returns its error, in which case nothing is passed on
    */
   receive(piece: Uint8Array, length: number, last: boolean): ErrorCode | undefined;
-  /** Ends the stream: drops what waits and tells the receiver. */
+  /** Closes the stream, drops its queue and notifies the receiver. */
   receiveReset(code: number): void;
 }
 
@@ -36,17 +36,17 @@ export interface ConnectionParts<Stream> {
   readonly receiveFlow: ReceiveFlow;
 }
 
-/** The reports of {@link FrameRules} to a connection. */
+/** The events of {@link FrameRules} for a connection. */
 export interface FrameEffects {
   /** Called when the peer has acknowledged our PING. */
   pingAcknowledged(payload: Buffer): void;
-  /** Called when a stream was reset because of a mistake of the peer, or refused (§5.4.2). */
+  /** Called when a stream was refused, or reset because of an error of the peer (§5.4.2). */
   streamFailed(code: ErrorCode): void;
 }
 
 /**
- * Acts on each frame by the rules of RFC 9113 §6 that hold for both sides, and on frames that are not allowed. What a
- * header section and GOAWAY mean is the side's.
+ * Handles frames by the rules of RFC 9113 §6 that apply to both sides, and rejects frames that are not allowed. Subclasses
+ * handle header sections and GOAWAY.
  *
  * A stream error resets the stream and is counted; a connection error is thrown (§5.4).
  */
@@ -65,63 +65,63 @@ export abstract class FrameRules<Stream extends RuledStream, Head> implements Fr
     this.#blocks = new HeaderBlocks(parts.limits);
   }
 
-  /** §6.2, §8.1: takes a complete header or trailer section. */
+  /** §6.2, §8.1: handles a complete header or trailer section. */
   protected abstract handleSection(block: HeaderBlock<Head>): void;
 
-  /** §6.8: takes a GOAWAY that is well formed. */
+  /** §6.8: handles a well-formed GOAWAY. */
   protected abstract handleGoAway(lastStreamId: number, code: number): void;
 
-  /** Takes a RST_STREAM on an open stream. */
+  /** Handles RST_STREAM on an open stream. */
   protected abstract handleStreamReset(stream: Stream, code: number): void;
 
-  /** Called after SETTINGS have been taken over and acknowledged. */
+  /** Called after SETTINGS were applied and acknowledged. */
   protected abstract settingsApplied(): void;
 
-  /** Whether each side has received the other's settings, and ours are acknowledged. */
+  /** Whether both sides have sent SETTINGS, and ours are acknowledged. */
   get settingsExchanged(): boolean {
-    // An acknowledgment is refused before the peer's own settings.
+    // An acknowledgement is rejected before the peer's own SETTINGS.
     return this.settingsAcknowledged;
   }
 
-  /** When the header block began that is not complete; `undefined` if there is none. */
-  get blockBegunAtMs(): number | undefined {
-    return this.#blocks.streamId === 0 ? undefined : this.#blocks.begunAtMs;
+  /** When the incomplete field block started; `undefined` if there is none. */
+  get blockStartedAtMs(): number | undefined {
+    return this.#blocks.streamId === 0 ? undefined : this.#blocks.startedAtMs;
   }
 
   /** @throws ConnectionError */
-  take(frame: Frame): void {
+  onFrame(frame: Frame): void {
     const { type, flags } = frame;
     if (!this.#settingsReceived && (type !== FrameType.settings || (flags & FrameFlag.ack) !== 0)) {
       throw protocolError("the first frame must be SETTINGS");
     }
-    // §4.3: no other frame may come between the frames of a header block.
+    // §4.3: no other frame is allowed between the frames of a field block.
     if (this.#blocks.streamId !== 0 && type !== FrameType.continuation) {
       throw protocolError("only CONTINUATION may follow an incomplete field block");
     }
     switch (type) {
       case FrameType.data:
-        return this.#takeData(frame);
+        return this.#handleData(frame);
       case FrameType.headers:
       case FrameType.continuation: {
-        const block = this.#blocks.take(frame);
+        const block = this.#blocks.addFrame(frame);
         if (block !== undefined) this.handleSection(block);
         return;
       }
       case FrameType.priority:
-        return this.#takePriority(frame);
+        return this.#handlePriority(frame);
       case FrameType.rstStream:
-        return this.#takeReset(frame);
+        return this.#handleReset(frame);
       case FrameType.settings:
-        return this.#takeSettings(frame);
+        return this.#handleSettings(frame);
       case FrameType.pushPromise:
-        // §8.4: clients never push, and we allow no server to.
+        // §8.4: clients cannot push, and our SETTINGS do not allow it to servers.
         throw protocolError("PUSH_PROMISE is not allowed");
       case FrameType.ping:
-        return this.#takePing(frame);
+        return this.#handlePing(frame);
       case FrameType.goAway:
-        return this.#readGoAway(frame);
+        return this.#parseGoAway(frame);
       case FrameType.windowUpdate:
-        return this.#takeWindowUpdate(frame);
+        return this.#handleWindowUpdate(frame);
       default:
         // §4.1: frames of unknown types are ignored.
         this.parts.guard.count("ignoredFrames");
@@ -129,7 +129,7 @@ export abstract class FrameRules<Stream extends RuledStream, Head> implements Fr
   }
 
   /** §6.1 */
-  #takeData(frame: Frame): void {
+  #handleData(frame: Frame): void {
     const { guard, streams, receiveFlow } = this.parts;
     const { flags, streamId, bytes, from, length } = frame;
     if (streamId === 0) throw protocolError("DATA must be on a stream");
@@ -140,7 +140,7 @@ export abstract class FrameRules<Stream extends RuledStream, Head> implements Fr
     const stream = streams.open.get(streamId);
     if (stream === undefined || stream.remoteEnded) {
       receiveFlow.credit(length);
-      // A frame counts once, however the network has cut it.
+      // A frame counts once, even if it has arrived in several chunks.
       return frame.continued ? undefined : this.onFrameAfterEnd(stream, streamId);
     }
     const start = (flags & FrameFlag.padded) === 0 ? from : from + 1;
@@ -148,7 +148,7 @@ export abstract class FrameRules<Stream extends RuledStream, Head> implements Fr
     if (error !== undefined) this.refuse(stream, error);
   }
 
-  /** Handles a frame on a stream that the peer may no longer send on (§5.1). */
+  /** Handles a frame on a stream on which the peer must not send any more (§5.1). */
   protected onFrameAfterEnd(stream: Stream | undefined, streamId: number): void {
     if (stream !== undefined) return this.refuse(stream, ErrorCode.streamClosed);
     const absence = this.parts.streams.absenceOf(streamId);
@@ -157,7 +157,7 @@ export abstract class FrameRules<Stream extends RuledStream, Head> implements Fr
     this.parts.guard.count("ignoredFrames");
   }
 
-  /** Resets a stream because of a mistake of the peer. */
+  /** Resets a stream because of an error of the peer. */
   protected refuse(stream: Stream, code: ErrorCode): void {
     stream.reset(code);
     this.#effects.streamFailed(code);
@@ -165,7 +165,7 @@ export abstract class FrameRules<Stream extends RuledStream, Head> implements Fr
   }
 
   /** §6.3: has no effect, but must be well formed. */
-  #takePriority({ streamId, bytes, from, length }: Frame): void {
+  #handlePriority({ streamId, bytes, from, length }: Frame): void {
     const { guard, streams } = this.parts;
     if (streamId === 0) throw protocolError("PRIORITY must be on a stream");
     guard.count("ignoredFrames");
@@ -178,7 +178,7 @@ export abstract class FrameRules<Stream extends RuledStream, Head> implements Fr
   }
 
   /** §6.4 */
-  #takeReset({ streamId, bytes, from, length }: Frame): void {
+  #handleReset({ streamId, bytes, from, length }: Frame): void {
     const { guard, streams } = this.parts;
     if (length !== 4) throw frameSizeError("RST_STREAM");
     const stream = streams.open.get(streamId);
@@ -189,13 +189,13 @@ export abstract class FrameRules<Stream extends RuledStream, Head> implements Fr
     this.handleStreamReset(stream, bytes.readUInt32BE(from));
   }
 
-  /** §5.1: RST_STREAM and WINDOW_UPDATE may cross the frame that closed their stream. */
+  /** §5.1: RST_STREAM and WINDOW_UPDATE may arrive after the stream was closed, but not on an idle stream. */
   protected onLateStreamFrame(streamId: number): void {
     if (this.parts.streams.absenceOf(streamId) === "idle") throw protocolError("the stream is idle");
   }
 
   /** §6.5 */
-  #takeSettings({ flags, streamId, bytes, from, length }: Frame): void {
+  #handleSettings({ flags, streamId, bytes, from, length }: Frame): void {
     const { guard, output, sendFlow, streams } = this.parts;
     if (streamId !== 0) throw protocolError("SETTINGS must be on stream 0");
     guard.count("settings");
@@ -205,16 +205,16 @@ export abstract class FrameRules<Stream extends RuledStream, Head> implements Fr
       return;
     }
     this.#settingsReceived = true;
-    const before = this.peer.initialWindowSize;
-    this.peer.take(bytes, from, length);
-    const difference = this.peer.initialWindowSize - before;
+    const previous = this.peer.initialWindowSize;
+    this.peer.apply(bytes, from, length);
+    const difference = this.peer.initialWindowSize - previous;
     output.frame(FrameType.settings, FrameFlag.ack, 0, noBytes);
     if (difference !== 0) sendFlow.changeInitialWindow(streams.open.values(), difference);
     this.settingsApplied();
   }
 
   /** §6.7 */
-  #takePing({ flags, streamId, bytes, from, length }: Frame): void {
+  #handlePing({ flags, streamId, bytes, from, length }: Frame): void {
     if (streamId !== 0) throw protocolError("PING must be on stream 0");
     if (length !== 8) throw frameSizeError("PING");
     this.parts.guard.count("pings");
@@ -224,7 +224,7 @@ export abstract class FrameRules<Stream extends RuledStream, Head> implements Fr
   }
 
   /** §6.8 */
-  #readGoAway({ streamId, bytes, from, length }: Frame): void {
+  #parseGoAway({ streamId, bytes, from, length }: Frame): void {
     if (streamId !== 0) throw protocolError("GOAWAY must be on stream 0");
     if (length < 8) throw frameSizeError("GOAWAY");
     this.parts.guard.count("ignoredFrames");
@@ -232,7 +232,7 @@ export abstract class FrameRules<Stream extends RuledStream, Head> implements Fr
   }
 
   /** §6.9 */
-  #takeWindowUpdate({ streamId, bytes, from, length }: Frame): void {
+  #handleWindowUpdate({ streamId, bytes, from, length }: Frame): void {
     const { guard, sendFlow, streams } = this.parts;
     if (length !== 4) throw frameSizeError("WINDOW_UPDATE");
     const increment = bytes.readUInt32BE(from) & 0x7fff_ffff;
@@ -248,7 +248,7 @@ export abstract class FrameRules<Stream extends RuledStream, Head> implements Fr
   }
 }
 
-/** Returns how many bytes of a frame are padding, its length byte included (§6.1). */
+/** Returns the number of padding bytes of a frame, including the length byte (§6.1). */
 function paddingOf({ flags, bytes, from, length }: Frame): number {
   if ((flags & FrameFlag.padded) === 0) return 0;
   if (length === 0) throw frameSizeError("DATA");

@@ -5,22 +5,22 @@ import { ErrorCode } from "@plantstore/gateway/exchange";
 import { ConnectionError, frameSizeError, protocolError } from "./http2-error.ts";
 import type { Http2Limits } from "./http2-limits.ts";
 
-/** A complete header block. */
+/** A complete field block. */
 export interface HeaderBlock<Head> {
   readonly streamId: number;
   /** The flags of its HEADERS frame. */
   readonly flags: number;
   readonly decoded: DecodedBlock<Head>;
-  /** The stream named in its priority fields, which are otherwise ignored (RFC 9113 §5.3.2). */
+  /** The stream dependency in its priority fields, which are otherwise ignored (RFC 9113 §5.3.2). */
   readonly dependsOn: number | undefined;
 }
 
-/** Assembles the header blocks of a connection from their frames and decodes them (RFC 9113 §4.3, §6.2, §6.10). */
+/** Assembles field blocks from their frames and decodes them (RFC 9113 §4.3, §6.2, §6.10). */
 export class HeaderBlocks<Head> {
-  /** The stream of an incomplete block, during which only its next frame is allowed; 0 when there is none. */
+  /** The stream of the incomplete block, during which only CONTINUATION is allowed; 0 if there is none. */
   streamId = 0;
-  /** When that block began, by `performance.now()`. */
-  begunAtMs = 0;
+  /** When that block started, in milliseconds of `performance.now()`. */
+  startedAtMs = 0;
   readonly #limits: Http2Limits;
   readonly #decoder: HpackDecoder<Head>;
   #parts: Uint8Array[] = [];
@@ -34,13 +34,13 @@ export class HeaderBlocks<Head> {
   }
 
   /**
-   * Takes a HEADERS or CONTINUATION frame.
+   * Handles a HEADERS or CONTINUATION frame.
    *
-   * @returns the block that this frame completes. It is decoded whatever happens to its stream, because the tables of
-   * both ends must stay in step
+   * @returns the block that this frame completes. It is decoded even if its stream is refused, because the dynamic tables
+   * of both ends must stay synchronised
    * @throws ConnectionError
    */
-  take({ type, flags, streamId, bytes, from, length }: Frame): HeaderBlock<Head> | undefined {
+  addFrame({ type, flags, streamId, bytes, from, length }: Frame): HeaderBlock<Head> | undefined {
     let start = from;
     let end = from + length;
     if (type === FrameType.headers) {
@@ -58,10 +58,10 @@ export class HeaderBlocks<Head> {
         start += 5;
       }
       if (start > end) throw protocolError("the padding is longer than the frame payload");
-      // Nearly all blocks are one frame, and are decoded in place.
+      // Nearly all blocks consist of one frame, and are decoded in place.
       if ((flags & FrameFlag.endHeaders) !== 0) return this.#decoded(streamId, bytes, start, end);
       this.streamId = streamId;
-      this.begunAtMs = performance.now();
+      this.startedAtMs = performance.now();
     } else if (streamId === 0 || streamId !== this.streamId) throw protocolError("CONTINUATION must follow HEADERS of the same stream");
     this.#collect(bytes, start, end);
     if ((flags & FrameFlag.endHeaders) === 0) return undefined;
@@ -78,7 +78,7 @@ export class HeaderBlocks<Head> {
   }
 
   #collect(bytes: Buffer, start: number, end: number): void {
-    // Outside node's pool: the rest of the block may be long in coming.
+    // Not from node's pool, which would be kept alive until the rest of the block arrives.
     this.#parts.push(new Uint8Array(bytes.subarray(start, end)));
     this.#bytes += end - start;
     if (this.#bytes > this.#limits.headerBlockBytes || this.#parts.length > this.#limits.continuations + 1) {

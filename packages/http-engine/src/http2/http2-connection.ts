@@ -14,15 +14,14 @@ import { encodeServerSettings } from "./settings.ts";
 
 /** Options of {@link Http2Connection}. */
 export interface Http2ConnectionOptions extends ConnectionOptions {
-  /** Called when a request has begun, with its header. Must set the stream's receiver before it returns. */
+  /** Called with the header of each request. Must set the stream's receiver before it returns. */
   readonly onStream: ServeStream;
 }
 
 /**
  * The server's side of an HTTP/2 connection (RFC 9113), on a socket whose first bytes should be the preface.
  *
- * This class is the life of a connection, from our SETTINGS to the last GOAWAY; {@link ServerRules} know what frames
- * mean. Knows nothing of RPC.
+ * This class opens, drains and closes the connection; {@link ServerRules} handle its frames. Independent of RPC.
  */
 export class Http2Connection
   extends FrameConnection<Http2Stream, ServerRules, ServerDeadlines>
@@ -30,8 +29,8 @@ export class Http2Connection
 {
   readonly #options: Http2ConnectionOptions;
   /**
-   * Where each request begins: one whose frames follow those of another must not find what the other's handler has
-   * entered (`AsyncLocalStorage`).
+   * The async context in which each request starts: a request whose frames follow those of another must not inherit the
+   * `AsyncLocalStorage` of the other's handler.
    */
   readonly #context = new AsyncResource("Http2Connection");
   #drain: "no" | "announced" | "final" = "no";
@@ -40,7 +39,7 @@ export class Http2Connection
     super(socket, options, {
       peerPreface: connectionPreface,
       preface: noPreface,
-      // Tells the peer that we use no dynamic table.
+      // Signals that we do not use a dynamic table.
       tableUpdate: emptyTable,
       settings: encodeServerSettings(options.limits),
       freesChunks: true,
@@ -48,9 +47,9 @@ export class Http2Connection
     this.#options = options;
   }
 
-  /** Whether a stream is open, or the end of one has not been sent yet. */
+  /** Whether a stream is open, or output is not sent yet. */
   get busy(): boolean {
-    return this.streams.open.size > 0 || this.output.waitingBytes > 0;
+    return this.streams.open.size > 0 || this.output.bufferedBytes > 0;
   }
 
   /** The number of open streams: each is a request. */
@@ -59,8 +58,8 @@ export class Http2Connection
   }
 
   /**
-   * Ends the connection without losing a request that is on its way: announces the end, waits for the round trip of a
-   * PING, names the last stream, and closes once all streams have ended (RFC 9113 §6.8).
+   * Closes the connection gracefully (RFC 9113 §6.8): sends a first GOAWAY, waits for the round trip of a PING so that
+   * requests in flight are not lost, sends GOAWAY with the last stream, and closes after all streams have closed.
    */
   drain(): void {
     if (this.#drain !== "no" || this.ended) return;
@@ -70,7 +69,7 @@ export class Http2Connection
     this.after(drainPingTimeoutMs, () => this.#finalGoAway());
   }
 
-  /** The same, for a connection that is old. */
+  /** Drains a connection that has reached its maximum age. */
   retire(): void {
     this.drain();
   }
@@ -107,16 +106,16 @@ export class Http2Connection
   }
 
   protected abortOpenStreams(): void {
-    const lose = (): void => {
+    const abort = (): void => {
       for (const stream of this.streams.open.values()) stream.receiveReset(ErrorCode.cancel);
     };
-    // Another connection's answer may close this one, to free its memory.
-    this.#context.runInAsyncScope(lose);
+    // Another connection's response may close this one, to free memory.
+    this.#context.runInAsyncScope(abort);
   }
 
   /**
-   * Incomplete requests will never be complete, and answers too large for the
-   * peer's windows will never fit: both are reset. The others are answered.
+   * Resets incomplete requests, and responses that do not fit into the peer's windows, because neither can be completed.
+   * The other responses are still sent.
    */
   protected onPeerEnd(): void {
     if (this.ended) return;
@@ -135,7 +134,7 @@ export class Http2Connection
     const stream = new Http2Stream(this, streamId, { contentLength, ended, expectsContinue, sendWindow, nowMs });
     this.streams.open.set(streamId, stream);
     const begin = (): void => stream.begin(this.#options.onStream, head, headTooLarge);
-    // A resource for each: on Node 22, what a handler enters stays in the one that it is called in.
+    // A resource for each request: on Node 22, what a handler enters stays in the resource in which it is called.
     this.#context.runInAsyncScope(() => new AsyncResource("Http2Request").runInAsyncScope(begin));
   }
 
@@ -147,12 +146,12 @@ export class Http2Connection
     this.#closeIfDone();
   }
 
-  // A peer that has closed its socket looks the same. Only sending tells: its system resets the connection on our first
-  // packet, and the next one fails.
+  // The peer may also have closed its socket. Only sending shows it: its system then resets the connection on our first
+  // packet, and the next write fails.
   #probePeer(): void {
     if (this.ended) return;
     this.ping();
-    this.after(probeEveryMs, () => this.#probePeer());
+    this.after(probeIntervalMs, () => this.#probePeer());
   }
 
   #closeIfDone(): void {
@@ -162,7 +161,7 @@ export class Http2Connection
 
 const noPreface = Buffer.alloc(0);
 const drainPing = Buffer.from("draining");
-// Soon enough for calls that nobody waits for any more, and far above a round trip.
-const probeEveryMs = 1000;
-// As long as the slowest round trip worth waiting for.
+// Short enough to cancel calls of a disconnected peer early, and far above a round trip.
+const probeIntervalMs = 1000;
+// Longer than the round trip of any usable connection.
 const drainPingTimeoutMs = 2000;

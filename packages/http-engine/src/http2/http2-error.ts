@@ -1,6 +1,6 @@
 import { ErrorCode } from "@plantstore/gateway/exchange";
 
-/** An error that ends the connection: GOAWAY with this code (RFC 9113 §5.4.1). */
+/** An error that closes the connection: GOAWAY with this code (RFC 9113 §5.4.1). */
 export class ConnectionError extends Error {
   readonly code: ErrorCode;
 

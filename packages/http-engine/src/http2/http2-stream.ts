@@ -4,88 +4,88 @@ import type { Http2RequestHead } from "./request-head.ts";
 import { type FlowConnection, type FlowReceiver, StreamFlow } from "./stream-flow.ts";
 
 /**
- * Receives what happens on a stream until its answer is complete, or handed over to be sent as the windows allow. If a
- * method throws, the stream ends with INTERNAL_ERROR; other streams go on.
+ * Receives the events of a stream until its response is complete or queued completely. If a method throws, the stream is
+ * reset with INTERNAL_ERROR; other streams continue.
  */
 export interface StreamReceiver extends FlowReceiver {
   /**
-   * Gets the pieces of the body: views of their chunks, which may be kept, but keep the whole chunk alive. Calls
-   * `stream.consumed(bytes)` once they are used.
+   * Gets the pieces of the body: views of their chunks, which may be kept, but keep their chunk alive. Must call
+   * `stream.consumed(bytes)` after using them.
    */
   readonly body: IncomingBody | undefined;
 }
 
 /** The part of a connection that its streams use. */
 export interface ServerStreamConnection extends FlowConnection {
-  /** Notes that a view of the chunk being read is kept. Called only for chunks that may be freed. */
+  /** Records that a view of the current chunk is kept. Called only for chunks that may be freed. */
   keepChunk(): void;
-  /** Notes that a stream is answered although its peer has not ended its side. */
+  /** Called when a response is complete although the peer has not ended its side. */
   startLingering(): void;
 }
 
 /**
  * Serves a stream whose header has arrived.
  *
- * @param head - not kept by the stream, because an answer may wait for a window long after its call is over
- * @param headTooLarge - whether the header list exceeds the limit; the head then has only the fields that fit
+ * @param head - not kept by the stream, because a response may wait for a window long after its call has ended
+ * @param headTooLarge - whether the field list exceeds the limit; the head then has only the fields that fit
  */
 export type ServeStream = (stream: Http2Stream, head: Http2RequestHead, headTooLarge: boolean) => void;
 
 /** Options of a new {@link Http2Stream}. */
 export interface StreamInit {
-  /** The length that the header announces; `undefined` if it announces none. */
+  /** The value of Content-Length; `undefined` without the field. */
   readonly contentLength: number | undefined;
   /** Whether the request has no body. */
   readonly ended: boolean;
-  /** Whether the peer waits for a 100 before it sends the body (RFC 9110 §10.1.1). */
+  /** Whether the peer waits for 100 Continue (RFC 9110 §10.1.1). */
   readonly expectsContinue: boolean;
   readonly sendWindow: number;
   readonly nowMs: number;
 }
 
 /**
- * One request and its answer: a stream of the server's. Its receiver, set by the code that serves it, is dropped when
- * our side ends. Times are whole milliseconds of `performance.now()`: V8 keeps each fraction in an object of its own.
+ * One request and its response: a server's stream. Its receiver, set by the code that serves it, is dropped when our side
+ * ends. Times are integer milliseconds of `performance.now()`: V8 allocates a heap number for each fraction.
  */
 export class Http2Stream extends StreamFlow<StreamReceiver> {
   readonly openedAtMs: number;
-  /** When we ended our side before the peer ended its own; 0 before that. */
+  /** When we ended our side before the peer ended its own; otherwise 0. */
   respondedAtMs = 0;
-  readonly #carrier: ServerStreamConnection;
+  readonly #connection: ServerStreamConnection;
   readonly #contentLength: number | undefined;
-  /** Whether the peer waits for a header section: a 100, or that of the answer. */
+  /** Whether the peer waits for a header section: 100 Continue, or that of the response. */
   #awaitsContinue: boolean;
-  /** Bytes of body received, and how many of them were dropped behind a complete answer. */
+  /** Bytes of the body that were received, and that were dropped after a complete response. */
   #receivedBytes = 0;
   #droppedBytes = 0;
 
-  constructor(carrier: ServerStreamConnection, id: number, init: StreamInit) {
+  constructor(connection: ServerStreamConnection, id: number, init: StreamInit) {
     const { contentLength, ended, expectsContinue, sendWindow, nowMs } = init;
-    super(carrier, id, sendWindow, ended);
+    super(connection, id, sendWindow, ended);
     this.openedAtMs = nowMs;
-    this.#carrier = carrier;
+    this.#connection = connection;
     this.#contentLength = contentLength;
     this.#awaitsContinue = expectsContinue;
   }
 
-  /** RFC 9110 §10.1.1: tells the peer to send the body, of which nothing has arrived, if it waits for that. */
+  /** Sends 100 Continue if the peer waits for it (RFC 9110 §10.1.1). Nothing of the body has arrived. */
   startBody(): void {
     if (this.#awaitsContinue) this.sendHeaders(continued, false);
   }
 
-  /** Sends a header section: an informational one, or that of the answer. */
+  /** Sends a header section: an informational one, or that of the response. */
   sendHeaders(parts: readonly Uint8Array[], endStream: boolean): void {
     if (this.closed || this.localEnded) return;
     this.#awaitsContinue = false;
-    this.#carrier.output.headerBlock(this.id, endStream, parts);
+    this.#connection.output.headerBlock(this.id, endStream, parts);
     if (endStream) this.sideEnded();
   }
 
-  /** Sends the header section of the answer, then body and trailer section if there are any, and ends our side. */
+  /** Sends a complete response: its header section, its body and trailer section if any. Ends our side. */
   respond(parts: readonly Uint8Array[], body: Uint8Array | undefined, trailer: Uint8Array | undefined): void {
     if (this.closed || this.localEnded) return;
-    const { output, sendFlow } = this.#carrier;
-    // Nearly every answer fits into one frame that may be sent now. No test can tell: the long way sends the same bytes.
+    const { output, sendFlow } = this.#connection;
+    // Nearly every response fits into one frame that may be sent now. No test can tell: the other way sends the same bytes.
     if (body === undefined || sendFlow.takeAll(this, body.byteLength)) {
       output.respond(this.id, parts, body, trailer);
       return this.sideEnded();
@@ -94,14 +94,14 @@ export class Http2Stream extends StreamFlow<StreamReceiver> {
     this.end(body, trailer);
   }
 
-  /** Ends our side, after everything that is queued, as {@link endSide} says. */
+  /** Ends our side after the queue. See {@link endSide}. */
   end(piece: Uint8Array | undefined, trailer: Uint8Array | undefined): void {
     if (this.closed || this.localEnded) return;
     this.#endReceiving();
     this.endSide(piece, trailer);
   }
 
-  /** Hands the stream to the code that serves it. */
+  /** Passes the stream to the code that serves it. */
   begin(serve: ServeStream, head: Http2RequestHead, headTooLarge: boolean): void {
     try {
       serve(this, head, headTooLarge);
@@ -111,9 +111,9 @@ export class Http2Stream extends StreamFlow<StreamReceiver> {
   }
 
   /**
-   * Takes a DATA frame, of `length` bytes with its padding, or the trailer section.
+   * Handles a DATA frame of `length` bytes with padding, or the trailer section.
    *
-   * @returns the error in it, in which case nothing is passed on
+   * @returns its error, in which case nothing is passed on
    */
   receive(piece: Uint8Array, length: number, last: boolean): ErrorCode | undefined {
     const bytes = piece.byteLength;
@@ -129,10 +129,10 @@ export class Http2Stream extends StreamFlow<StreamReceiver> {
       if (bytes === 0) {
         if (last) this.receiver?.body?.onEnd();
       } else if (this.receiver?.body?.onData(piece, last) === true && piece.buffer.byteLength >= freedBytesMin)
-        this.#carrier.keepChunk();
+        this.#connection.keepChunk();
     } catch (error) {
       // The receiver may have kept the piece before it threw.
-      this.#carrier.keepChunk();
+      this.#connection.keepChunk();
       this.fault(error);
     }
     return undefined;
@@ -142,26 +142,26 @@ export class Http2Stream extends StreamFlow<StreamReceiver> {
     if (!this.localEnded) this.#endReceiving();
     if (this.remoteEnded) return this.close();
     this.respondedAtMs = Math.trunc(performance.now());
-    this.#carrier.startLingering();
+    this.#connection.startLingering();
   }
 
-  /** Takes bytes that arrive after our end, until it is sent and they are too many. */
+  /** Drops bytes that arrive after our end. Resets the stream if they are too many after END_STREAM was sent. */
   #drop(bytes: number): void {
     this.consumed(bytes);
     if (this.respondedAtMs === 0) return;
     if (this.remoteEnded) this.close();
-    // RFC 9113 §8.1: after a complete answer the server may ask the client to stop sending.
+    // RFC 9113 §8.1: after a complete response, the server may reset the stream with NO_ERROR.
     else if ((this.#droppedBytes += bytes) > unreadBodyBytesMax) this.reset(ErrorCode.noError);
   }
 
-  /** Forgets the receiver, and with it the request, and drops what has arrived of the body and was not used. */
+  /** Drops the receiver, and with it the request, and the part of the body that was not used. */
   #endReceiving(): void {
     this.localEnded = true;
     this.receiver = undefined;
     if (this.heldBytes > 0) this.consumed(this.heldBytes);
   }
 
-  /** Returns whether the body can have the announced length. Otherwise the request is malformed (§8.1.1). */
+  /** Returns whether the body can have the announced length; otherwise the request is malformed (§8.1.1). */
   #isLengthPossible(last: boolean): boolean {
     if (this.#contentLength === undefined) return true;
     return last ? this.#receivedBytes === this.#contentLength : this.#receivedBytes <= this.#contentLength;

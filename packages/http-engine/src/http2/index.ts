@@ -1,11 +1,11 @@
 /**
- * HTTP/2 on plain sockets: RFC 9113 and RFC 7541. Knows nothing of RPC.
+ * HTTP/2 on plain sockets (RFC 9113, RFC 7541), independent of RPC.
  *
  * chunk → FrameReader → FrameRules → Http2Stream → its receiver, and back through Output: one write per turn of the
- * event loop for all streams that answered. It exists because node:http2 makes objects and crosses into C++ for each
+ * event loop for the responses of all streams. It exists because node:http2 creates objects and calls C++ for each
  * stream, which costs more than the rest of a call.
  *
- * The server's side is here, and what both sides share; the client's is a room of its own, `client/`.
+ * Contains the server's side and the common parts; the client's side is in `../http2-client/`.
  */
 export { type ConnectionOptions, FrameConnection } from "./connection.ts";
 export { type DeadlineEffects, Deadlines, type Handshake } from "./deadlines.ts";

@@ -2,35 +2,35 @@ import type { Duplex } from "node:stream";
 import { type Backlog, freeBuffer, isSingleUse } from "@plantstore/gateway/exchange";
 import { FrameFlag, frameBytesMax, frameHeaderBytes, FrameType } from "./frame-numbers.ts";
 
-// Frames are first collected in a buffer of this size, which grows in a turn that sends more.
+// Frames are first collected in a buffer of this size, which grows if a turn sends more.
 const scratchBytes = 4096;
-// Larger pieces of a body are passed on instead of copied.
+// Larger pieces of a body are passed on without a copy.
 const copyBytesMax = 4096;
-// Above this a turn's output is written early. A handler that never waits, or a chunk full of requests, would otherwise
-// let it grow without bound; at this size a write is not expensive any more.
+// Above this size, the output of a turn is written early. Otherwise a handler that never awaits, or a chunk of many
+// requests, would let it grow without limit; at this size, the cost of another write is negligible.
 const collectedBytesMax = 64 * 1024;
 
 /**
  * The output of a connection, which sends all frames of a turn of the event loop in one write.
  *
- * A write costs as much as a dozen calls. So the answers to all requests of one chunk, or to all calls that one message
- * from a worker or a database completes, leave together.
+ * A write costs as much as a dozen calls. So the responses to all requests of one chunk, or to all calls that one message
+ * from a worker or a database completes, are sent together.
  */
 export class Output {
-  /** Whether the socket's buffer is full, so whatever can wait should wait. */
+  /** Whether the socket's buffer is full, so that no more should be written. */
   congested = false;
-  /** Header blocks and DATA frames sent. */
+  /** The numbers of field blocks and DATA frames sent. */
   headerBlocks = 0;
   dataFrames = 0;
   readonly #socket: Duplex;
   readonly #backlog: Backlog;
   readonly #drained: () => void;
-  /** What precedes the first header block. */
+  /** The dynamic table size update before the first field block. */
   readonly #tableUpdate: Uint8Array;
   #scratch: Buffer = Buffer.allocUnsafeSlow(scratchBytes);
   #used = 0;
   #sealed: Uint8Array[] = [];
-  /** Pieces added since the last flush whose buffers can be freed once they are sent. */
+  /** Pieces added since the last flush whose buffers can be freed after sending. */
   #spent: Uint8Array[] | undefined;
   #scheduled = false;
   #closed = false;
@@ -38,8 +38,8 @@ export class Output {
   #queuedBytes = 0;
 
   /**
-   * @param tableUpdate - what precedes the first header block, such as a dynamic table size update (RFC 7541 §4.2)
-   * @param drained - called when the socket takes more again
+   * @param tableUpdate - precedes the first field block: a dynamic table size update (RFC 7541 §4.2), or empty
+   * @param drained - called when the socket has drained
    */
   constructor(socket: Duplex, backlog: Backlog, tableUpdate: Uint8Array, drained: () => void) {
     this.#socket = socket;
@@ -53,34 +53,34 @@ export class Output {
     });
   }
 
-  /** Bytes that wait here and in the socket. */
-  get waitingBytes(): number {
+  /** Bytes buffered here and in the socket. */
+  get bufferedBytes(): number {
     return this.#queuedBytes + this.#socket.writableLength;
   }
 
-  /** Sends bytes that are no frame, before all frames: the preface of a client (RFC 9113 §3.4). */
+  /** Sends a client's connection preface, before all frames (RFC 9113 §3.4). */
   preface(bytes: Uint8Array): void {
-    this.#hold(bytes);
+    this.#append(bytes);
   }
 
-  /** Adds a frame. The payload is copied or, if it is large, kept until it is sent. */
+  /** Adds a frame. A small payload is copied; a large one must not change until it is sent. */
   frame(type: number, flags: number, streamId: number, payload: Uint8Array): void {
     if (type === FrameType.data) this.dataFrames++;
     const length = payload.byteLength;
     const isLarge = length > copyBytesMax;
     const at = this.#reserve(isLarge ? frameHeaderBytes : frameHeaderBytes + length);
     writeFrameHeader(this.#scratch, at, length, type, flags, streamId);
-    if (isLarge) this.#hold(payload);
+    if (isLarge) this.#append(payload);
     else this.#scratch.set(payload, at + frameHeaderBytes);
   }
 
-  /** Notes that all frames of a piece were added. Once they are sent, its buffer is freed if it is for single use. */
+  /** Called after all frames of a piece were added. Its buffer is freed after sending if it is for single use. */
   sent(piece: Uint8Array): void {
     if (!isSingleUse(piece)) return;
     (this.#spent ??= []).push(piece);
   }
 
-  /** Adds a header block made of parts, in as many frames as it needs (RFC 9113 §4.3). */
+  /** Adds a field block that consists of parts, in as many frames as required (RFC 9113 §4.3). */
   headerBlock(streamId: number, endStream: boolean, sections: readonly Uint8Array[]): void {
     const parts = this.headerBlocks++ === 0 ? [this.#tableUpdate, ...sections] : sections;
     let length = 0;
@@ -96,7 +96,7 @@ export class Output {
     }
   }
 
-  /** Adds a whole answer: its header block, a frame of its body and its trailer block. The last ends the stream. */
+  /** Adds a complete response: its header block, a frame of its body and its trailer block. The last ends the stream. */
   respond(
     streamId: number,
     parts: readonly Uint8Array[],
@@ -108,14 +108,14 @@ export class Output {
     if (trailer !== undefined) this.headerBlock(streamId, true, [trailer]);
   }
 
-  /** Adds a frame whose payload is 32-bit numbers. */
+  /** Adds a frame whose payload consists of 32-bit numbers. */
   numbers(type: number, streamId: number, ...values: readonly number[]): void {
     const at = this.#reserve(frameHeaderBytes + values.length * 4);
     writeFrameHeader(this.#scratch, at, values.length * 4, type, 0, streamId);
     for (const [i, value] of values.entries()) this.#scratch.writeUInt32BE(value, at + frameHeaderBytes + i * 4);
   }
 
-  /** Sends what has been collected, and ignores everything after that. */
+  /** Sends what was collected, and ignores everything added later. */
   close(): void {
     this.#write();
     this.#closed = true;
@@ -136,9 +136,9 @@ export class Output {
     this.#sealed = [];
     this.#spent = undefined;
     this.#queuedBytes = 0;
-    // After our own end, or when the peer has gone, nobody would read it.
+    // After our own end, or a disconnect of the peer, nothing can be sent.
     if (this.#closed || !this.#socket.writable) return;
-    // No test can tell: a single piece needs no cork, which costs more than the check.
+    // No test can tell: a single piece requires no cork, which costs more than this check.
     if (pieces.length > 1) this.#socket.cork();
     let more = true;
     const last = pieces.at(-1);
@@ -156,7 +156,7 @@ export class Output {
     }
   }
 
-  #hold(piece: Uint8Array): void {
+  #append(piece: Uint8Array): void {
     this.#seal();
     this.#sealed.push(piece);
     this.#queuedBytes += piece.byteLength;
@@ -165,8 +165,8 @@ export class Output {
   /** Moves the contents of the scratch buffer out, so that it can be reused. */
   #seal(): void {
     if (this.#used === 0) return;
-    // An exact copy, because the socket may keep it. If the socket is sure to, the copy is not taken from node's pool,
-    // 64 KiB of which it would keep alive.
+    // A copy of the exact size, because the socket may buffer it. If the socket will, the copy is not allocated from node's
+    // pool, 64 KiB of which it would keep alive.
     const allocate = this.#socket.writableLength > 0 ? Buffer.allocUnsafeSlow : Buffer.allocUnsafe;
     const copy = allocate(this.#used);
     this.#scratch.copy(copy, 0, 0, this.#used);
@@ -193,7 +193,7 @@ export class Output {
   }
 }
 
-/** Returns a function that frees pieces once the system has taken them. Any others are left to garbage collection. */
+/** Returns a write callback that frees the pieces. After an error, they are left to garbage collection. */
 function freeing(pieces: readonly Uint8Array[]): (error: Error | null | undefined) => void {
   return (error) => {
     if (error === null || error === undefined) for (const { buffer } of pieces) freeBuffer(buffer);

@@ -5,15 +5,15 @@ import type { Http2Limits } from "./http2-limits.ts";
 import type { Output } from "./output.ts";
 
 /**
- * The window for what the peer may send on the connection (RFC 9113 §5.2, §6.9).
+ * The receive window of the connection (RFC 9113 §5.2, §6.9).
  *
- * Invariant: bytes taken out of the window are held by a stream, wait to be credited, or have been credited. A stream
- * that ends gives back what nobody used; otherwise each reset would narrow the connection for good.
+ * Invariant: bytes taken from the window are held by a stream, pending to be credited, or credited. A stream that closes
+ * returns its unused bytes; otherwise each reset would permanently shrink the window.
  */
 export class ReceiveFlow {
   readonly #output: Output;
   readonly #connectionWindowBytes: number;
-  /** Bytes that a stream may send before its reader uses them. */
+  /** The receive window of a stream, in bytes. */
   readonly streamWindowBytes: number;
   #window: number;
   #uncreditedBytes = 0;
@@ -25,20 +25,20 @@ export class ReceiveFlow {
     this.#window = this.#connectionWindowBytes;
   }
 
-  /** Widens the connection's window to its limit, which only a frame can do (§6.9.2). */
+  /** Enlarges the connection's window to its limit, which requires WINDOW_UPDATE (§6.9.2). */
   open(): void {
     const extra = this.#connectionWindowBytes - windowBytesInitial;
     if (extra > 0) this.#output.numbers(FrameType.windowUpdate, 0, extra);
   }
 
-  /** Takes bytes of DATA out of the window. @throws ConnectionError FLOW_CONTROL_ERROR */
+  /** Takes bytes of DATA from the window. @throws ConnectionError FLOW_CONTROL_ERROR */
   take(bytes: number): void {
     this.#window -= bytes;
     if (this.#window >= 0) return;
     throw new ConnectionError(ErrorCode.flowControlError, "the connection flow-control window is exceeded");
   }
 
-  /** Gives back bytes that {@link take} took. */
+  /** Returns bytes that {@link take} has taken. */
   credit(bytes: number): void {
     this.#uncreditedBytes += bytes;
     if (this.#uncreditedBytes < this.#connectionWindowBytes / 2) return;

@@ -1,27 +1,27 @@
 import { CommonHeaderFields, isToken } from "@plantstore/gateway/exchange";
 import { colon, isRegularField } from "./field-rules.ts";
 
-/** The parsed header of a request. One object may stand for many requests, so it must not be changed. */
+/** The parsed header of a request. Requests may share one object, so it must not be changed. */
 export interface Http2RequestHead {
-  /** All fields, pseudo-header fields among them: name, value, name, value, … */
+  /** All fields, including pseudo-header fields: name, value, name, value, … */
   readonly fields: readonly string[];
   readonly common: CommonHeaderFields;
   readonly method: string;
   readonly path: string;
-  /** Scheme, authority and path; the authority from the `host` field if there is no :authority. */
+  /** Scheme, authority and path; the authority is that of `host` if there is no :authority. */
   readonly url: string;
-  /** `undefined` when it was not sent; there is a `host` field then. */
+  /** `undefined` if it was not sent; then there is a `host` field. */
   readonly authority: string | undefined;
-  /** `undefined` when it was not sent. */
+  /** `undefined` if it was not sent. */
   readonly contentLength: number | undefined;
-  /** Whether the client waits for a 100 before it sends the body (RFC 9110 §10.1.1). */
+  /** Whether the client waits for 100 Continue (RFC 9110 §10.1.1). */
   readonly expectsContinue: boolean;
 }
 
 /**
  * Parses the header of a request (RFC 9113 §8.2, §8.3.1).
  *
- * @returns `undefined` for a malformed header, which is refused, never repaired
+ * @returns `undefined` if it is malformed
  */
 export function readRequestHead(fields: readonly string[]): Http2RequestHead | undefined {
   const found: Found = { host: undefined, contentLength: undefined, expectsContinue: false };
@@ -42,7 +42,7 @@ export function readRequestHead(fields: readonly string[]): Http2RequestHead | u
   return toHead(fields, pseudo, found);
 }
 
-/** The values of the regular fields. Those that may be sent only once are `undefined` until they are found. */
+/** The values of the regular fields. Those that are allowed only once are `undefined` until found. */
 interface Found {
   host: string | undefined;
   contentLength: number | undefined;
@@ -51,17 +51,17 @@ interface Found {
 
 function isConsistent(name: string, value: string, found: Found): boolean {
   if (name === "content-length") {
-    // RFC 9110 §8.6: digits. A second one may be refused even if its value is the same; request smuggling hides there.
-    const before = found.contentLength;
+    // RFC 9110 §8.6: digits. A second field is rejected even if its value is the same, against request smuggling.
+    const previous = found.contentLength;
     found.contentLength = Number(value);
-    return before === undefined && /^[0-9]{1,15}$/.test(value);
+    return previous === undefined && /^[0-9]{1,15}$/.test(value);
   }
   if (name === "expect") found.expectsContinue ||= value.toLowerCase() === "100-continue";
   if (name === "host") {
-    const before = found.host;
+    const previous = found.host;
     found.host = value;
     // RFC 9110 §7.2: a second one is an error.
-    return before === undefined && authoritySyntax.test(value);
+    return previous === undefined && authoritySyntax.test(value);
   }
   return true;
 }
@@ -73,14 +73,14 @@ function toHead(fields: readonly string[], pseudo: Record<string, string>, found
   if (method === undefined || !isToken(method)) return undefined;
   if (authority !== undefined && !authoritySyntax.test(authority)) return undefined;
   if (method === "CONNECT") {
-    // §8.5: no scheme and no path. We are not a proxy: the request will be answered with 400.
+    // §8.5: no scheme and no path. CONNECT is not supported: the response will be 400.
     if (path !== undefined || scheme !== undefined || authority === undefined) return undefined;
     return { fields, common, method, path: "", url: `://${authority}`, authority, contentLength, expectsContinue };
   }
-  // §8.3.1: "*" stands for no path at all, which only OPTIONS has.
+  // §8.3.1: "*" means no path, which is allowed only for OPTIONS.
   if (path === undefined || !pathSyntax.test(path) || (path === "*" && method !== "OPTIONS")) return undefined;
   if (scheme === undefined || !schemeSyntax.test(scheme)) return undefined;
-  // §8.3.1: at least one of the two is there, and they must agree.
+  // §8.3.1: at least one of the two is required, and they must agree.
   if (authority === undefined && host === undefined) return undefined;
   const differs = authority !== undefined && host !== undefined && authority.toLowerCase() !== host.toLowerCase();
   if (differs) return undefined;
@@ -90,7 +90,7 @@ function toHead(fields: readonly string[], pseudo: Record<string, string>, found
 
 const requestPseudoFields: ReadonlySet<string> = new Set([":method", ":scheme", ":authority", ":path"]);
 
-// §8.3.1: a path begins with a slash, except in "OPTIONS *". Bytes above ASCII are for the router to judge.
+// §8.3.1: a path starts with a slash, except in "OPTIONS *". The router validates non-ASCII bytes.
 const pathSyntax = /^(?:\/[\x21-\x7e\x80-\xff]*|\*)$/;
 // RFC 3986 §3.1.
 const schemeSyntax = /^[A-Za-z][A-Za-z0-9+\-.]*$/;

@@ -4,31 +4,31 @@ import { ConnectionError } from "./http2-error.ts";
 import type { Http2Limits } from "./http2-limits.ts";
 import type { Output } from "./output.ts";
 
-/** A stream, as far as it sends. */
+/** The sending part of a stream. */
 export interface SendingStream {
-  /** Bytes that may be sent, kept by {@link SendFlow}; negative after the peer narrowed it (RFC 9113 §6.9.2). */
+  /** The send window, updated by {@link SendFlow}; may be negative after SETTINGS (RFC 9113 §6.9.2). */
   sendWindow: number;
-  /** Bytes that wait to be sent. */
+  /** Queued bytes. */
   readonly queuedBytes: number;
-  /** Sends one frame of what waits; the windows must have room. Other streams get their turn in between. */
+  /** Sends one frame of the queue; the windows must allow it. Other streams are served in between. */
   sendNext(): void;
-  /** Ends both sides at once, with RST_STREAM. */
+  /** Closes the stream immediately, with RST_STREAM. */
   reset(code: ErrorCode): void;
 }
 
 /**
- * What we may send: the windows that the peer grants us (RFC 9113 §5.2, §6.9), and the streams that wait for them or
- * for the socket.
+ * Flow control for sending: the windows of the peer (RFC 9113 §5.2, §6.9), and the streams that wait for them or for the
+ * socket.
  */
 export class SendFlow {
-  /** Bytes that wait to be sent, on all streams. */
+  /** Queued bytes of all streams. */
   queuedBytes = 0;
   readonly #output: Output;
   readonly #limits: Http2Limits;
   readonly #backlog: Backlog;
-  /** Streams with bytes that wait, and when the peer last took some of each, in milliseconds of `performance.now()`. */
+  /** Streams with queued bytes, and when bytes of each were last sent, in milliseconds of `performance.now()`. */
   readonly #waiting = new Map<SendingStream, number>();
-  /** Those of them whose own window may have room. The others are not visited, however many they are. */
+  /** Those of them whose own window may be open. The others are not visited, however many they are. */
   readonly #candidates = new Set<SendingStream>();
   #window: number = windowBytesInitial;
   #final = false;
@@ -39,7 +39,7 @@ export class SendFlow {
     this.#backlog = backlog;
   }
 
-  /** Takes room for a frame out of the windows. @returns how many of the bytes may be sent now; 0 for none */
+  /** Takes bytes for a frame from the windows. @returns how many of the bytes may be sent now */
   take(stream: SendingStream, bytes: number): number {
     if (this.#output.congested) return 0;
     const taken = Math.max(0, Math.min(bytes, this.#window, stream.sendWindow, frameBytesMax));
@@ -48,7 +48,7 @@ export class SendFlow {
     return taken;
   }
 
-  /** Takes room for one frame of this size out of the windows, or nothing. @returns whether it may be sent now */
+  /** Takes all bytes of a frame from the windows, or none. @returns whether the frame may be sent now */
   takeAll(stream: SendingStream, bytes: number): boolean {
     if (this.#output.congested || bytes > Math.min(this.#window, stream.sendWindow, frameBytesMax)) return false;
     this.#window -= bytes;
@@ -57,7 +57,7 @@ export class SendFlow {
   }
 
   /**
-   * Widens the window of the connection after WINDOW_UPDATE.
+   * Enlarges the window of the connection after WINDOW_UPDATE.
    *
    * @throws ConnectionError FLOW_CONTROL_ERROR above 2^31-1 (§6.9.1)
    */
@@ -67,7 +67,7 @@ export class SendFlow {
     this.pump();
   }
 
-  /** Widens the window of a stream after WINDOW_UPDATE. @returns `false` above 2^31-1, a stream error (§6.9.1) */
+  /** Enlarges the window of a stream after WINDOW_UPDATE. @returns `false` above 2^31-1, a stream error (§6.9.1) */
   growStream(stream: SendingStream, increment: number): boolean {
     stream.sendWindow += increment;
     if (stream.sendWindow > windowBytesMax) return false;
@@ -91,28 +91,28 @@ export class SendFlow {
     this.pump();
   }
 
-  /** Notes that a stream has bytes that it cannot send now. @returns `false` if it never will */
-  wait(stream: SendingStream, bytes: number): boolean {
+  /** Called when a stream has queued bytes. @returns `false` if they can never be sent */
+  enqueue(stream: SendingStream, bytes: number): boolean {
     this.queuedBytes += bytes;
     if (!this.#waiting.has(stream)) {
       this.#waiting.set(stream, performance.now());
       this.#candidates.add(stream);
     }
     this.#backlog.add(bytes);
-    return !this.#isHopeless(stream);
+    return !this.#cannotBeSent(stream);
   }
 
   /**
-   * Notes that the peer has ended its side, so the windows will never grow.
+   * Called when the peer has closed its side, so that the windows will not grow any more.
    *
-   * @returns the streams whose bytes will never fit
+   * @returns the streams whose bytes can never be sent
    */
   finish(): readonly SendingStream[] {
     this.#final = true;
-    return [...this.#waiting.keys()].filter((stream) => this.#isHopeless(stream));
+    return [...this.#waiting.keys()].filter((stream) => this.#cannotBeSent(stream));
   }
 
-  /** Notes that bytes of a stream no longer wait; `last` when none do. */
+  /** Called when bytes of a stream were sent or dropped; `last` if its queue is empty. */
   release(stream: SendingStream, bytes: number, last: boolean): void {
     this.queuedBytes -= bytes;
     this.#backlog.remove(bytes);
@@ -125,24 +125,25 @@ export class SendFlow {
   }
 
   /**
-   * Serves the waiting streams in turn, a frame each, until windows or socket are full. The next call resumes there.
+   * Serves the waiting streams round-robin, one frame each, until the window is used up or the socket is full. The next
+   * call resumes there.
    */
   pump(): void {
     for (const stream of this.#candidates) {
       if (this.#window <= 0 || this.#output.congested) return;
       this.#candidates.delete(stream);
       if (stream.sendWindow <= 0) continue;
-      // Added at the end, where this same loop will find it again.
+      // Added at the end, where this loop visits it again.
       this.#candidates.add(stream);
       stream.sendNext();
     }
   }
 
-  #isHopeless(stream: SendingStream): boolean {
+  #cannotBeSent(stream: SendingStream): boolean {
     return this.#final && (stream.queuedBytes > stream.sendWindow || this.queuedBytes > this.#window);
   }
 
-  /** Returns the streams of which the peer has taken nothing for too long. */
+  /** Returns the streams of which the peer has read nothing for too long. */
   stalled(nowMs: number): readonly SendingStream[] {
     const { blockedTimeoutMs } = this.#limits;
     const stalled = [...this.#waiting].filter(([, progressAtMs]) => nowMs - progressAtMs > blockedTimeoutMs);

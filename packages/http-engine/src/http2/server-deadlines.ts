@@ -2,21 +2,21 @@ import { Deadlines, checkIntervalFor } from "./deadlines.ts";
 import { ErrorCode } from "@plantstore/gateway/exchange";
 import type { Http2Stream } from "./http2-stream.ts";
 
-/** The deadlines of a server's connection: also those of bodies that calls wait for, and of clients that go on sending. */
+/** The deadlines of a server's connection, including those of request bodies and of clients that send after a response. */
 export class ServerDeadlines extends Deadlines<Http2Stream> {
-  /** Runs while a stream is answered whose peer is still sending. */
-  #lingerClock: NodeJS.Timeout | undefined;
+  /** Runs while a peer is still sending on a stream whose response is complete. */
+  #lingerTimer: NodeJS.Timeout | undefined;
 
-  /** Notes that a stream is answered whose peer may go on sending for a while. */
+  /** Called when a response is complete and the peer may still send for a while. */
   startLingering(): void {
     const { lingerMs } = this.parts.limits;
-    // So short a deadline has a clock of its own: with the other one, idle connections would look for it all the time.
-    this.#lingerClock ??= setInterval(() => this.#lookAtLingering(), checkIntervalFor(lingerMs)).unref();
+    // This short deadline has a separate timer: otherwise idle connections would be checked too often.
+    this.#lingerTimer ??= setInterval(() => this.#checkLingering(), checkIntervalFor(lingerMs)).unref();
   }
 
   override stop(): void {
     super.stop();
-    clearInterval(this.#lingerClock);
+    clearInterval(this.#lingerTimer);
   }
 
   protected override checkSideTimeouts(nowMs: number): void {
@@ -27,18 +27,18 @@ export class ServerDeadlines extends Deadlines<Http2Stream> {
     }
   }
 
-  #lookAtLingering(): void {
+  #checkLingering(): void {
     const nowMs = performance.now();
     const { streams, limits } = this.parts;
     let lingering = 0;
     for (const stream of streams.open.values()) {
       if (stream.respondedAtMs === 0) continue;
-      // RFC 9113 §8.1: after a complete answer the server may ask the client to stop sending.
+      // RFC 9113 §8.1: after a complete response, the server may reset the stream with NO_ERROR.
       if (nowMs - stream.respondedAtMs >= limits.lingerMs) stream.reset(ErrorCode.noError);
       else lingering += 1;
     }
     if (lingering > 0) return;
-    clearInterval(this.#lingerClock);
-    this.#lingerClock = undefined;
+    clearInterval(this.#lingerTimer);
+    this.#lingerTimer = undefined;
   }
 }

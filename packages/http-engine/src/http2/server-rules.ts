@@ -8,13 +8,13 @@ import type { Http2Stream } from "./http2-stream.ts";
 import { type Http2RequestHead, readRequestHead } from "./request-head.ts";
 import { PeerSettings } from "./settings.ts";
 
-/** The reports of {@link ServerRules} to a connection. */
+/** The events of {@link ServerRules} for a connection. */
 export interface ServerEffects extends FrameEffects {
-  /** Called when a request has begun; with `ended` it is complete. */
+  /** Called with the header of each request; `ended` if it has no body. */
   opened(streamId: number, head: Http2RequestHead, headTooLarge: boolean, ended: boolean): void;
 }
 
-/** What frames of a client mean: a header section is a request, and GOAWAY ends nothing. */
+/** Handles frames of a client: a header section is a request, and GOAWAY has no effect. */
 export class ServerRules extends FrameRules<Http2Stream, Http2RequestHead> {
   readonly #effects: ServerEffects;
 
@@ -27,26 +27,26 @@ export class ServerRules extends FrameRules<Http2Stream, Http2RequestHead> {
   protected handleSection(block: HeaderBlock<Http2RequestHead>): void {
     const { streams } = this.parts;
     const stream = streams.open.get(block.streamId);
-    if (stream !== undefined) return this.#takeTrailer(stream, block);
-    // §5.1.1: a client's streams have odd numbers, each higher than the one before.
+    if (stream !== undefined) return this.#handleTrailer(stream, block);
+    // §5.1.1: client-initiated streams have odd identifiers, each higher than the previous one.
     if (block.streamId % 2 === 0) throw protocolError("a client-initiated stream identifier must be odd");
-    if (block.streamId > streams.lastStreamId && !streams.sealed) this.#takeRequest(block);
+    if (block.streamId > streams.lastStreamId && !streams.sealed) this.#handleRequest(block);
     else this.onFrameAfterEnd(undefined, block.streamId);
   }
 
-  /** The client accepts no more streams, and we open none; its own streams go on. */
+  /** Does nothing: the client accepts no more streams, but we open none, and its own streams continue. */
   protected handleGoAway(): void {}
 
   protected handleStreamReset(stream: Http2Stream, code: number): void {
     const { guard, limits } = this.parts;
     stream.receiveReset(code);
-    // A late reset is not a rapid one: there cannot be more late ones at a time than open streams.
+    // A late reset is not counted: there cannot be more of them at a time than open streams.
     if (stream.respondedAtMs === 0 && performance.now() - stream.openedAtMs < limits.rapidResetMs) guard.count("resets");
   }
 
   protected settingsApplied(): void {}
 
-  #takeTrailer(stream: Http2Stream, { flags, decoded, streamId }: HeaderBlock<Http2RequestHead>): void {
+  #handleTrailer(stream: Http2Stream, { flags, decoded, streamId }: HeaderBlock<Http2RequestHead>): void {
     if (stream.remoteEnded) return this.onFrameAfterEnd(stream, streamId);
     const endStream = (flags & FrameFlag.endStream) !== 0;
     const wellFormed = endStream && isTrailer(decoded.fields);
@@ -54,27 +54,27 @@ export class ServerRules extends FrameRules<Http2Stream, Http2RequestHead> {
     if (error !== undefined) this.refuse(stream, error);
   }
 
-  #takeRequest({ streamId, flags, decoded, dependsOn }: HeaderBlock<Http2RequestHead>): void {
+  #handleRequest({ streamId, flags, decoded, dependsOn }: HeaderBlock<Http2RequestHead>): void {
     const { guard, limits, streams, sendFlow } = this.parts;
     streams.lastStreamId = streamId;
     guard.openedStreams++;
     // A block that is sent repeatedly is parsed once.
     const head = (decoded.head ??= readRequestHead(decoded.fields));
     const ended = (flags & FrameFlag.endStream) !== 0;
-    // §8.1.1: an announced length must be that of the body, and this request has no body.
-    const contradicts = ended && head?.contentLength !== undefined && head.contentLength > 0;
-    if (head === undefined || contradicts || dependsOn === streamId) {
+    // §8.1.1: Content-Length must match the body, and this request has none.
+    const hasWrongLength = ended && head?.contentLength !== undefined && head.contentLength > 0;
+    if (head === undefined || hasWrongLength || dependsOn === streamId) {
       this.#rejectNew(streamId, ErrorCode.protocolError);
       guard.count("resets");
     } else if (streams.open.size >= limits.concurrentStreams) {
       this.#rejectNew(streamId, ErrorCode.refusedStream);
-      // §5.1.2: a peer that does not know our limit yet cannot respect it.
+      // §5.1.2: a peer that has not received our limit yet cannot respect it.
       if (this.settingsAcknowledged) guard.count("resets");
     } else if (sendFlow.queuedBytes >= limits.queuedBytes) this.#rejectNew(streamId, ErrorCode.refusedStream);
     else this.#effects.opened(streamId, head, decoded.listBytes > limits.headerListBytes, ended);
   }
 
-  /** Resets a stream for which no work has been done. */
+  /** Resets a stream that was not opened. */
   #rejectNew(streamId: number, code: ErrorCode): void {
     this.parts.output.numbers(FrameType.rstStream, streamId, code);
     this.parts.streams.rememberReset(streamId);

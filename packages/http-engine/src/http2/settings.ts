@@ -9,7 +9,7 @@ import { ErrorCode } from "@plantstore/gateway/exchange";
 import { ConnectionError } from "./http2-error.ts";
 import type { Http2Limits } from "./http2-limits.ts";
 
-/** Returns the SETTINGS of a server: what differs from the initial values of RFC 9113 §6.5.2. */
+/** Encodes the SETTINGS of a server that differ from the initial values of RFC 9113 §6.5.2. */
 export function encodeServerSettings(limits: Http2Limits): Buffer {
   return encodeSettings([
     [SettingId.maxConcurrentStreams, limits.concurrentStreams],
@@ -18,7 +18,7 @@ export function encodeServerSettings(limits: Http2Limits): Buffer {
   ]);
 }
 
-/** Returns the SETTINGS of a client, which refuses to be pushed to (§8.4). */
+/** Encodes the SETTINGS of a client, which disable server push (§8.4). */
 export function encodeClientSettings(limits: Http2Limits): Buffer {
   return encodeSettings([
     [SettingId.enablePush, 0],
@@ -36,12 +36,12 @@ function encodeSettings(settings: readonly (readonly [id: number, value: number]
   return bytes;
 }
 
-/** The settings of the peer that affect what we send. Not its largest frame, because ours fit the smallest limit. */
+/** The settings of the peer that affect what we send. Not its frame size, because our frames fit the smallest limit. */
 export class PeerSettings {
   initialWindowSize: number = windowBytesInitial;
-  /** Bytes that the peer keeps of fields for us. A server of ours uses no table. */
+  /** The size of the peer's dynamic table for our fields. Our server does not use it. */
   headerTableBytes: number = headerTableBytesInitial;
-  /** Streams that we may have open at once; only clients open any. */
+  /** The limit of concurrent streams that we open; only clients open streams. */
   concurrentStreams: number = Number.POSITIVE_INFINITY;
   readonly #pushMax: number;
 
@@ -50,8 +50,8 @@ export class PeerSettings {
     this.#pushMax = pushMax;
   }
 
-  /** Takes over the settings of a frame. @throws ConnectionError for a wrong size or value (RFC 9113 §6.5, §6.5.2) */
-  take(bytes: Buffer, from: number, length: number): void {
+  /** Applies the settings of a frame. @throws ConnectionError for a wrong length or value (RFC 9113 §6.5, §6.5.2) */
+  apply(bytes: Buffer, from: number, length: number): void {
     if (length % 6 !== 0) throw new ConnectionError(ErrorCode.frameSizeError, "the SETTINGS frame has a wrong length");
     for (let at = from; at < from + length; at += 6) {
       const id = bytes.readUInt16BE(at);

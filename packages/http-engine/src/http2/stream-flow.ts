@@ -4,11 +4,11 @@ import type { Output } from "./output.ts";
 import type { ReceiveFlow } from "./receive-flow.ts";
 import type { SendFlow, SendingStream } from "./send-flow.ts";
 
-/** Receives what happens on a stream. If a method throws, the stream ends with INTERNAL_ERROR; other streams go on. */
+/** Receives the events of a stream. If a method throws, the stream is reset with INTERNAL_ERROR; others continue. */
 export interface FlowReceiver {
-  /** Called when the stream was reset with this code, by the peer or else by us. */
+  /** Called when the stream was reset with this code, by the peer or by us. */
   onReset(code: number, byPeer: boolean): void;
-  /** Called when nothing is queued any more, as far as flow control is concerned. */
+  /** Called when the queue is empty. */
   onWritable(): void;
 }
 
@@ -19,17 +19,17 @@ export interface FlowConnection {
   readonly receiveFlow: ReceiveFlow;
   /** Sends RST_STREAM. */
   sendReset(streamId: number, code: ErrorCode): void;
-  /** Drops a stream that is closed. */
+  /** Removes a closed stream. */
   forget(streamId: number): void;
   /** Reports that a receiver has thrown. */
   reportFault(error: unknown): void;
 }
 
 /**
- * What both sides' streams have in common: the state (RFC 9113 §5.1), the windows, and what waits to be sent.
+ * The common part of client and server streams: the state (RFC 9113 §5.1), the windows and the queue.
  *
- * A small record, not a Duplex. Bodies are pieces of the chunks that arrived, and are sent as given. The fields are
- * plain because getters would cost their callers more; only this class and its side's write them, unless a comment says
+ * A small object, not a Duplex. Bodies are pieces of the chunks that have arrived, and are sent without copying. The fields
+ * are public because getters would be slower; only this class and its subclasses write them, unless a comment states
  * otherwise.
  */
 export abstract class StreamFlow<Receiver extends FlowReceiver> implements SendingStream, BodySource {
@@ -38,52 +38,52 @@ export abstract class StreamFlow<Receiver extends FlowReceiver> implements Sendi
   receiver: Receiver | undefined;
   /** Whether the peer has ended its side. */
   remoteEnded: boolean;
-  /** Whether we have ended our side, or queued everything that ends it. */
+  /** Whether we have ended our side, or queued its end. */
   localEnded = false;
   /** Whether neither side may send any more. */
   closed = false;
   queuedBytes = 0;
   sendWindow: number;
-  /** Bytes received, with padding, that are not used yet. */
+  /** Bytes received, including padding, that are not consumed yet. */
   protected heldBytes = 0;
-  readonly #carrier: FlowConnection;
+  readonly #connection: FlowConnection;
   #receiveWindow: number;
-  /** Bytes used for which the peer has not been given new credit. */
+  /** Consumed bytes for which no WINDOW_UPDATE was sent. */
   #uncreditedBytes = 0;
-  /** Pieces of body that wait to be sent; not made for the many streams whose body is sent at once. */
+  /** Queued pieces of the body; not allocated for the many streams whose body is sent immediately. */
   #queue: Uint8Array[] | undefined;
-  /** What ends the stream after the queue: its last DATA frame, or this trailer block; `undefined` as long as it goes on. */
+  /** The end of the stream after the queue: its last DATA frame, or this trailer block; `undefined` while it is open. */
   #ending: "data" | Uint8Array | undefined;
 
-  constructor(carrier: FlowConnection, id: number, sendWindow: number, remoteEnded: boolean) {
-    this.#carrier = carrier;
+  constructor(connection: FlowConnection, id: number, sendWindow: number, remoteEnded: boolean) {
+    this.#connection = connection;
     this.id = id;
     this.remoteEnded = remoteEnded;
     this.sendWindow = sendWindow;
-    // Until our settings are acknowledged, the peer may assume the initial value.
-    this.#receiveWindow = Math.max(carrier.receiveFlow.streamWindowBytes, windowBytesInitial);
+    // Until it has applied our SETTINGS, the peer may assume the initial value.
+    this.#receiveWindow = Math.max(connection.receiveFlow.streamWindowBytes, windowBytesInitial);
   }
 
   abstract startBody(): void;
 
-  /** Called when what ends our side is on its way. */
+  /** Called when END_STREAM was passed to the output. */
   protected abstract sideEnded(): void;
 
-  /** Sends a piece of the body; what the windows do not admit is queued. */
+  /** Sends a piece of the body; what the windows do not allow is queued. */
   sendData(piece: Uint8Array): void {
     if (!this.closed && !this.localEnded && piece.byteLength > 0) this.#enqueue(piece);
   }
 
   reset(code: ErrorCode): void {
     if (this.closed) return;
-    this.#carrier.sendReset(this.id, code);
+    this.#connection.sendReset(this.id, code);
     this.#end(code, false);
   }
 
-  /** Notes that the receiver has used `bytes` of the body, so that the peer may send as many more. */
+  /** Called when the receiver has used `bytes` of the body, so that the peer may send as many more. */
   consumed(bytes: number): void {
-    const { receiveFlow, output } = this.#carrier;
-    // What was held when the stream closed has been given back already.
+    const { receiveFlow, output } = this.#connection;
+    // What was held when the stream was closed has already been credited.
     const used = Math.min(bytes, this.heldBytes);
     this.heldBytes -= used;
     receiveFlow.credit(used);
@@ -98,19 +98,19 @@ export abstract class StreamFlow<Receiver extends FlowReceiver> implements Sendi
     const queue = this.#queue ?? [];
     const [piece] = queue;
     if (piece === undefined) return;
-    const bytes = this.#carrier.sendFlow.take(this, piece.byteLength);
+    const bytes = this.#connection.sendFlow.take(this, piece.byteLength);
     if (bytes === piece.byteLength) queue.shift();
     else queue[0] = piece.subarray(bytes);
     this.queuedBytes -= bytes;
-    this.#carrier.sendFlow.release(this, bytes, this.queuedBytes === 0);
+    this.#connection.sendFlow.release(this, bytes, this.queuedBytes === 0);
     this.#sendPart(piece.subarray(0, bytes), this.queuedBytes === 0);
-    if (bytes === piece.byteLength) this.#carrier.output.sent(piece);
+    if (bytes === piece.byteLength) this.#connection.output.sent(piece);
     if (this.queuedBytes > 0 || this.closed) return;
     if (this.localEnded) this.#sendEnding();
     else this.notify((receiver) => receiver.onWritable());
   }
 
-  /** Ends a stream that the peer has reset: drops its queue and calls the receiver for the last time. */
+  /** Closes a stream that the peer has reset: drops its queue and calls the receiver for the last time. */
   receiveReset(code: number): void {
     this.#end(code, true);
   }
@@ -119,7 +119,7 @@ export abstract class StreamFlow<Receiver extends FlowReceiver> implements Sendi
     const { receiver } = this;
     this.receiver = undefined;
     this.close();
-    if (this.queuedBytes > 0) this.#carrier.sendFlow.release(this, this.queuedBytes, true);
+    if (this.queuedBytes > 0) this.#connection.sendFlow.release(this, this.queuedBytes, true);
     this.#queue = undefined;
     this.queuedBytes = 0;
     this.#ending = undefined;
@@ -131,7 +131,7 @@ export abstract class StreamFlow<Receiver extends FlowReceiver> implements Sendi
   }
 
   /**
-   * Ends our side, after everything that is queued.
+   * Ends our side after the queue.
    *
    * @param piece - the last piece of the body
    * @param trailer - the header block of the trailer section; without one the last DATA frame ends the stream
@@ -145,7 +145,7 @@ export abstract class StreamFlow<Receiver extends FlowReceiver> implements Sendi
   }
 
   /**
-   * Counts a DATA frame, of `length` bytes with its padding and `bytes` without it.
+   * Counts a DATA frame of `length` bytes with padding and `bytes` without it.
    *
    * @returns whether the peer was allowed to send it
    */
@@ -153,12 +153,12 @@ export abstract class StreamFlow<Receiver extends FlowReceiver> implements Sendi
     this.heldBytes += length;
     this.#receiveWindow -= length;
     if (this.#receiveWindow < 0) return false;
-    // Padding counts for flow control, and is used as soon as it arrives.
+    // Padding counts for flow control, and is consumed immediately.
     if (bytes < length) this.consumed(length - bytes);
     return true;
   }
 
-  /** Calls the receiver, unless it was dropped. If it throws, this stream ends. */
+  /** Calls the receiver, unless it was dropped. If it throws, the stream is reset. */
   protected notify(call: (receiver: Receiver) => void): void {
     try {
       if (this.receiver !== undefined) call(this.receiver);
@@ -167,18 +167,18 @@ export abstract class StreamFlow<Receiver extends FlowReceiver> implements Sendi
     }
   }
 
-  /** Ends this stream, and nothing else, because its receiver has thrown. */
+  /** Resets this stream, and no other, because its receiver has thrown. */
   protected fault(error: unknown): void {
     this.reset(ErrorCode.internalError);
-    this.#carrier.reportFault(error);
+    this.#connection.reportFault(error);
   }
 
   protected close(): void {
     if (this.closed) return;
     this.closed = true;
-    if (this.heldBytes > 0) this.#carrier.receiveFlow.credit(this.heldBytes);
+    if (this.heldBytes > 0) this.#connection.receiveFlow.credit(this.heldBytes);
     this.heldBytes = 0;
-    this.#carrier.forget(this.id);
+    this.#connection.forget(this.id);
   }
 
   #enqueue(piece: Uint8Array): void {
@@ -187,18 +187,18 @@ export abstract class StreamFlow<Receiver extends FlowReceiver> implements Sendi
     if (bytes === 0) return;
     (this.#queue ??= []).push(unpooled(rest));
     this.queuedBytes += bytes;
-    if (!this.#carrier.sendFlow.wait(this, bytes)) this.reset(ErrorCode.enhanceYourCalm);
+    if (!this.#connection.sendFlow.enqueue(this, bytes)) this.reset(ErrorCode.enhanceYourCalm);
   }
 
-  /** Sends what the windows and the socket take now, which is nearly always everything. @returns what is left */
+  /** Sends what the windows and the socket allow, which is nearly always everything. @returns the rest */
   #sendNow(piece: Uint8Array): Uint8Array {
     let rest = piece;
     while (rest.byteLength > 0) {
-      const bytes = this.#carrier.sendFlow.take(this, rest.byteLength);
+      const bytes = this.#connection.sendFlow.take(this, rest.byteLength);
       if (bytes === 0) return rest;
       if (bytes === rest.byteLength) {
         this.#sendPart(rest, true);
-        this.#carrier.output.sent(rest);
+        this.#connection.output.sent(rest);
         return noBytes;
       }
       this.#sendPart(rest.subarray(0, bytes), false);
@@ -209,7 +209,7 @@ export abstract class StreamFlow<Receiver extends FlowReceiver> implements Sendi
 
   #sendPart(part: Uint8Array, emptiesQueue: boolean): void {
     const last = emptiesQueue && this.#ending === "data";
-    this.#carrier.output.frame(FrameType.data, last ? FrameFlag.endStream : 0, this.id, part);
+    this.#connection.output.frame(FrameType.data, last ? FrameFlag.endStream : 0, this.id, part);
     if (!last) return;
     this.#ending = undefined;
     this.sideEnded();
@@ -219,8 +219,8 @@ export abstract class StreamFlow<Receiver extends FlowReceiver> implements Sendi
     const ending = this.#ending;
     this.#ending = undefined;
     if (ending === undefined || this.closed) return;
-    if (ending === "data") this.#carrier.output.frame(FrameType.data, FrameFlag.endStream, this.id, noBytes);
-    else this.#carrier.output.headerBlock(this.id, true, [ending]);
+    if (ending === "data") this.#connection.output.frame(FrameType.data, FrameFlag.endStream, this.id, noBytes);
+    else this.#connection.output.headerBlock(this.id, true, [ending]);
     this.sideEnded();
   }
 }

@@ -1,18 +1,18 @@
-/** Why a stream is not open, judged by its number (RFC 9113 §5.1). */
+/** Why a stream is not open (RFC 9113 §5.1). */
 export type Absence = "idle" | "closed" | "reset-by-us" | "beyond-go-away";
 
-// Frames of a reset stream arrive for about a round trip; this covers many of them.
+// Frames of a reset stream may arrive for about a round trip; this covers many streams.
 const rememberedResets = 1024;
 
-/** The streams of a connection, and what became of the closed ones (RFC 9113 §5.1, §5.1.1). */
+/** The streams of a connection, and why others are not open (RFC 9113 §5.1, §5.1.1). */
 export class StreamTable<Stream> {
-  /** The open streams, by their number. */
+  /** The open streams by their identifier. */
   readonly open: Map<number, Stream> = new Map();
-  /** The highest number of a stream that the client has opened. §5.1.1: it closes all idle streams below it. */
+  /** The highest stream that the client has opened. §5.1.1: it closes all idle streams below it. */
   lastStreamId = 0;
-  /** Streams that we have reset, whose last frames may still arrive. The oldest are forgotten. */
+  /** Streams that we have reset, whose last frames may still arrive. The oldest are removed. */
   readonly #resetByUs = new Set<number>();
-  /** Whether our GOAWAY has named the last stream; higher ones do not exist. */
+  /** Whether our final GOAWAY was sent; higher streams are ignored. */
   sealed = false;
 
   rememberReset(streamId: number): void {
@@ -24,7 +24,7 @@ export class StreamTable<Stream> {
     }
   }
 
-  /** Returns why a stream is not open. Even numbers are the server's to open, and neither side has any. */
+  /** Returns why a stream is not open. Even identifiers belong to the server, which opens none. */
   absenceOf(streamId: number): Absence {
     if (streamId % 2 === 0) return "idle";
     if (streamId > this.lastStreamId) return this.sealed ? "beyond-go-away" : "idle";

@@ -13,10 +13,10 @@ import {
 } from "./encoder.ts";
 import { staticTable } from "./static-table.ts";
 
-/** Fields that many requests share, in the order in which they are sent: name, value, … Each object is encoded once. */
+/** Fields that many requests share, in order: name, value, … Each object is encoded once per connection. */
 export class StableFields {
   readonly fields: readonly string[];
-  /** The fields as literals, which leave every table alone. */
+  /** The fields as literals, which do not change the dynamic table. */
   readonly literal: Buffer;
 
   /** @throws TypeError for a field that HTTP/2 does not allow (RFC 9113 §8.2) */
@@ -27,25 +27,25 @@ export class StableFields {
 }
 
 /**
- * Encodes what the requests of a connection begin with, by the dynamic table of the peer (RFC 7541 §2.3.2).
+ * Encodes the first part of request header sections with the dynamic table of the peer (RFC 7541 §2.3.2).
  *
- * A field enters the table once, and only if it fits: nothing is ever evicted, so an index stays what it is until
- * another field enters. The whole of a head that repeats is then a few bytes, which are kept. Before the peer's SETTINGS
- * have come, everything is literal, because its table may be smaller than HTTP/2's initial value.
+ * A field is inserted once, and only if it fits: nothing is ever evicted, so an index is stable until another field is
+ * inserted. A repeated head is then a few bytes, which are cached. Before the peer's SETTINGS, everything is literal,
+ * because its table may be smaller than HTTP/2's initial value.
  */
 export class BlockEncoder {
-  /** For each field in the table, how many had entered before it. */
+  /** For each field in the table, how many were inserted before it. */
   readonly #entries = new Map<string, number>();
-  /** Blocks that leave the table as it is, until another field enters, or their fields are forgotten. */
+  /** Cached blocks that do not change the table; invalid after another insertion. */
   #blocks = new WeakMap<StableFields, Buffer>();
   #sizeBytes = 0;
   #limitBytes = headerTableBytesInitial;
   #settled = false;
-  /** Size updates for the beginning of the next block (§4.2). */
+  /** Size updates for the start of the next block (§4.2). */
   #updates = "";
 
-  /** Takes over how many bytes the peer keeps for us: when its first SETTINGS come, and whenever they change. */
-  settle(tableBytes: number): void {
+  /** Applies SETTINGS_HEADER_TABLE_SIZE of the peer: after its first SETTINGS, and after each change. */
+  applyTableSize(tableBytes: number): void {
     this.#settled = true;
     const limitBytes = Math.min(tableBytes, headerTableBytesInitial);
     if (limitBytes === this.#limitBytes) return;
@@ -57,19 +57,19 @@ export class BlockEncoder {
     this.#sizeBytes = 0;
   }
 
-  /** Returns the beginning of the next block. It must be sent before another is asked for. */
+  /** Encodes the first part of the next block, which must be sent before `encode` is called again. */
   encode(stable: StableFields): Uint8Array {
     if (!this.#settled) return stable.literal;
     const known = this.#blocks.get(stable);
     if (known !== undefined) return known;
-    const before = this.#entries.size;
+    const sizeBefore = this.#entries.size;
     let encoded = this.#updates;
     const isPlain = encoded === "";
     this.#updates = "";
     const { fields } = stable;
     for (let i = 0; i < fields.length; i += 2) encoded += this.#encodeField(fields[i] ?? "", fields[i + 1] ?? "");
     const block = toBytes(encoded);
-    if (this.#entries.size > before) this.#blocks = new WeakMap();
+    if (this.#entries.size > sizeBefore) this.#blocks = new WeakMap();
     else if (isPlain) this.#blocks.set(stable, block);
     return block;
   }
@@ -79,7 +79,7 @@ export class BlockEncoder {
     if (exact !== 0) return encodeIndex(exact);
     const key = `${name}\0${value}`;
     const ordinal = this.#entries.get(key);
-    // §2.3.3: the latest entry comes first.
+    // §2.3.3: the latest entry has the lowest index.
     if (ordinal !== undefined) return encodeIndex(staticTable.length + this.#entries.size - ordinal);
     const sizeBytes = name.length + value.length + entryOverheadBytes;
     if (this.#sizeBytes + sizeBytes > this.#limitBytes) return encodeLiteral(name, value, Literal.plain);
@@ -90,7 +90,7 @@ export class BlockEncoder {
 }
 
 /**
- * Encodes the fields of one request, in lower case: without indexing, and credentials as never to be indexed.
+ * Encodes the fields of one request, in lower case, without indexing; credentials as never indexed.
  *
  * @throws TypeError for a field that HTTP/2 does not allow (RFC 9113 §8.2)
  */
@@ -105,7 +105,7 @@ function encodeStable(fields: readonly string[]): Buffer {
   for (let i = 0; i < fields.length; i += 2) {
     const [name = "", value = ""] = fields.slice(i, i + 2);
     if (name.startsWith(":")) {
-      // The names of pseudo-header fields are no tokens.
+      // The names of pseudo-header fields are not tokens.
       requireField(name.slice(1), value);
       block += encodeField(name, value);
     } else block += encodeChecked(name, value);

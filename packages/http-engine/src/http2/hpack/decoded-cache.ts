@@ -1,47 +1,44 @@
-/**
- * What an entry counts in addition to its bytes and value: a key, a few objects and their slots, so that many small
- * entries are bounded as well.
- */
+/** The size of an entry in addition to its bytes and value: the key and a few objects. */
 const entryBytes = 256;
 
-/** After this many misses in a row, lookups become rare: more than the blocks of any mix of calls. */
+/** After this many consecutive misses, most lookups are skipped: more than the blocks of any mix of calls. */
 const missesMax = 64;
 
 /**
- * Remembers what bytes were decoded to, so that the same bytes need not be decoded again.
+ * Caches decoded values by their encoded bytes.
  *
- * Lookups compare all of the bytes: as the text of a map key, or in place when the last ones repeat. So no client can
- * have one text taken for another, and none can aim at the hash, which is seeded anew in each process. The size is
- * bounded; when it is exceeded, everything is forgotten.
+ * Lookups compare all of the bytes: as a map key, or in place if they equal one of the last two. So clients cannot cause
+ * false hits, nor hash collisions, because the hash is seeded in each process. The size is bounded; when it is exceeded,
+ * the cache is cleared.
  */
 export class DecodedCache<Value> {
   readonly #sizeBytesMax: number;
   readonly #entries = new Map<string, Entry<Value>>();
   #sizeBytes = 0;
-  /** The two entries that repeated last: of the sections of answers, every other one is a trailer. */
+  /** The last two entries that were hit: header and trailer sections of responses alternate. */
   #last: Entry<Value> | undefined;
   #secondLast: Entry<Value> | undefined;
-  /** Misses in a row. */
+  /** Consecutive misses. */
   #misses = 0;
 
-  /** @param sizeBytesMax - how much is kept: the bytes, what they were decoded to, and 256 for each entry */
+  /** @param sizeBytesMax - the maximum size: encoded bytes, decoded values, and 256 for each entry */
   constructor(sizeBytesMax: number) {
     this.#sizeBytesMax = sizeBytesMax;
   }
 
-  /** Returns what the bytes from `from` to `to` were decoded to; `undefined` when that is not known. */
+  /** Returns the cached value of the bytes from `from` to `to`; `undefined` on a miss. */
   get(bytes: Buffer, from: number, to: number): Value | undefined {
     const last = this.#last;
-    // This takes 0.1 µs for 750 bytes; building the key and asking the map take 0.25 µs.
-    if (last !== undefined && isOf(last, bytes, from, to)) return last.value;
+    // This takes 0.1 µs for 750 bytes; building the key and the map lookup take 0.25 µs.
+    if (last !== undefined && hasBytes(last, bytes, from, to)) return last.value;
     const secondLast = this.#secondLast;
-    if (secondLast !== undefined && isOf(secondLast, bytes, from, to)) return secondLast.value;
+    if (secondLast !== undefined && hasBytes(secondLast, bytes, from, to)) return secondLast.value;
     this.#misses++;
-    if (to - from > this.#sizeBytesMax || this.#rests) return undefined;
+    if (to - from > this.#sizeBytesMax || this.#isSkipping) return undefined;
     const entry = this.#entries.get(bytes.toString("latin1", from, to));
     if (entry === undefined) return undefined;
     this.#misses = 0;
-    // Copied only when they repeat, because most bytes never do.
+    // Copied on the first hit, because most bytes are never repeated.
     entry.bytes ??= copyOf(bytes, from, to);
     this.#secondLast = last;
     this.#last = entry;
@@ -49,23 +46,23 @@ export class DecodedCache<Value> {
   }
 
   /**
-   * Keeps what bytes were decoded to, unless it is too much.
+   * Caches the decoded value of bytes, unless it is too large.
    *
-   * @param valueBytes - what the value counts in addition to the bytes
+   * @param valueBytes - the size of the value in addition to the bytes
    */
   set(bytes: Buffer, from: number, to: number, value: Value, valueBytes: number): void {
     const sizeBytes = to - from + valueBytes + entryBytes;
-    if (sizeBytes > this.#sizeBytesMax || this.#rests) return;
+    if (sizeBytes > this.#sizeBytesMax || this.#isSkipping) return;
     if (this.#sizeBytes + sizeBytes > this.#sizeBytesMax) this.clear();
     this.#entries.set(bytes.toString("latin1", from, to), { value, bytes: undefined });
     this.#sizeBytes += sizeBytes;
   }
 
   /**
-   * Whether the cache rests this time. A client that never repeats itself, such as one that names another order each
-   * time, pays for one try in sixteen.
+   * Whether this lookup is skipped. A client that never repeats a block, for example because each path differs, pays for
+   * one lookup in sixteen.
    */
-  get #rests(): boolean {
+  get #isSkipping(): boolean {
     return this.#misses > missesMax && this.#misses % 16 !== 0;
   }
 
@@ -79,12 +76,12 @@ export class DecodedCache<Value> {
 
 interface Entry<Value> {
   readonly value: Value;
-  /** A copy of the bytes, once they have repeated. */
+  /** A copy of the bytes, after the first hit. */
   bytes: Buffer | undefined;
 }
 
-/** Returns whether an entry was decoded from these bytes; `false` as long as it has no copy of its bytes. */
-function isOf({ bytes: own }: Entry<unknown>, bytes: Buffer, from: number, to: number): boolean {
+/** Returns whether an entry was decoded from these bytes; `false` if it has no copy of its bytes. */
+function hasBytes({ bytes: own }: Entry<unknown>, bytes: Buffer, from: number, to: number): boolean {
   const length = to - from;
   if (own?.byteLength !== length) return false;
   if (length > loopBytesMax) return bytes.compare(own, 0, length, from, to) === 0;
@@ -92,10 +89,10 @@ function isOf({ bytes: own }: Entry<unknown>, bytes: Buffer, from: number, to: n
   return true;
 }
 
-/** Bytes up to which a loop is faster than the call of native code. */
+/** Up to this many bytes, a loop is faster than a native call. */
 const loopBytesMax = 64;
 
-// In its own memory: a slice of node's pool would keep the whole pool alive.
+// Not from node's pool: a slice would keep the pool alive.
 function copyOf(bytes: Buffer, from: number, to: number): Buffer {
   const copy = Buffer.allocUnsafeSlow(to - from);
   bytes.copy(copy, 0, from, to);

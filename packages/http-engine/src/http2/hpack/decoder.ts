@@ -5,62 +5,62 @@ import { DynamicTable } from "./dynamic-table.ts";
 import { decodeHuffman } from "./huffman.ts";
 import { DecodedCache } from "./decoded-cache.ts";
 
-/** A decoded header block. */
+/** A decoded field block. */
 export interface DecodedBlock<Head> {
-  /** Name, value, … Above the limit only pseudo-header fields are kept, so that a request can still be answered. */
+  /** Name, value, … Above the limit, only pseudo-header fields are kept, so that the request can still get a response. */
   readonly fields: RememberedFields;
-  /** The size of the whole list by RFC 9113 §6.5.2: 32 bytes for each field in addition to its text. */
+  /** The size of the field list (RFC 9113 §6.5.2): name, value and 32 bytes per field. */
   readonly listBytes: number;
-  /** The fields as a header, kept here by the code that first parses them. */
+  /** The parsed fields, cached by the first code that parses them. */
   head?: Head | undefined;
 }
 
 /**
- * Bytes of header blocks that a connection caches, as sent and as their fields count (RFC 9113 §6.5.2).
+ * The size of the cache of field blocks per connection: their bytes and their field list (RFC 9113 §6.5.2).
  *
- * Once a client's table is warm, most blocks that it repeats are short. A client that never indexes its credential, as
- * RFC 7541 §7.1.3 advises (curl, Envoy and everything on node:http2), repeats a token of a kilobyte in each. 32 KiB
- * hold thirty of the former or a dozen of the latter.
+ * Once a client's dynamic table is filled, most repeated blocks are short. A client that never indexes its credential, as
+ * RFC 7541 §7.1.3 advises (curl, Envoy and node:http2), repeats a token of a kilobyte in each. 32 KiB hold thirty of the
+ * former or a dozen of the latter.
  */
 const blocksBytesMax = 32 * 1024;
 
 /**
- * Bytes of long encoded strings that a connection caches as well: a few tokens, for blocks in which something else
- * differs from call to call, such as a deadline or a trace context.
+ * The size of the cache of long strings per connection: a few tokens, for blocks in which other fields differ from call to
+ * call, such as a deadline or a trace context.
  */
 const stringsBytesMax = 8 * 1024;
 
-/** A shorter encoded string is decoded faster than it is looked up. */
+/** Decoding a shorter string is faster than a lookup. */
 const stringBytesMin = 128;
 
 /**
- * Decodes the header blocks of a connection (RFC 7541 §3).
+ * Decodes the field blocks of a connection (RFC 7541 §3).
  *
- * A block seen before means the same fields, as long as the dynamic table has not changed since. So blocks are looked
- * up by their bytes: clients that call one RPC over and over send the same block for every call but the first.
+ * A repeated block has the same fields as long as the dynamic table has not changed. So decoded blocks are cached by their
+ * bytes: a client that repeats an RPC sends the same block for every call but the first.
  */
 export class HpackDecoder<Head = unknown> {
   readonly #table = new DynamicTable(headerTableBytesInitial);
   readonly #listBytesMax: number;
   readonly #blocks = new DecodedCache<DecodedBlock<Head>>(blocksBytesMax);
   readonly #strings = new DecodedCache<string>(stringsBytesMax);
-  // The block being decoded.
+  // State of the current block.
   #bytes: Buffer = none;
   #at = 0;
   #end = 0;
   #changed = false;
 
-  /** @param listBytesMax - fields above this list size are counted, but not kept */
+  /** @param listBytesMax - fields above this list size are counted, but not returned */
   constructor(listBytesMax: number) {
     this.#listBytesMax = listBytesMax;
   }
 
-  /** Decodes one block. @throws ConnectionError COMPRESSION_ERROR: the tables of both ends may be out of step */
+  /** Decodes a block. @throws ConnectionError COMPRESSION_ERROR: the tables of both ends may be out of sync */
   decode(bytes: Buffer, from: number, to: number): DecodedBlock<Head> {
     const known = this.#blocks.get(bytes, from, to);
     if (known !== undefined) return known;
     const block = this.#decode(bytes, from, to);
-    // After a change of the table, the same bytes mean other fields. A block that changes it must do so again.
+    // After a change of the table, cached bytes may have other fields. A block that changes the table is never cached.
     if (this.#changed) this.#blocks.clear();
     else this.#blocks.set(bytes, from, to, block, block.listBytes);
     return block;
@@ -103,7 +103,7 @@ export class HpackDecoder<Head = unknown> {
     return { fields, listBytes };
   }
 
-  /** §6.3 Dynamic Table Size Update: only at the beginning of a block (§4.2). */
+  /** §6.3 Dynamic Table Size Update: only at the start of a block (§4.2). */
   #readSizeUpdates(): void {
     while (this.#at < this.#end && (this.#bytes.readUInt8(this.#at) & 0xe0) === 0x20) {
       this.#table.resize(this.#readTableBytes());
@@ -133,7 +133,7 @@ export class HpackDecoder<Head = unknown> {
     const mask = (1 << prefixBits) - 1;
     let value = this.#nextByte() & mask;
     if (value < mask) return value;
-    // Four more octets hold 28 bits; nothing in a header block can be larger than that.
+    // Four more octets hold 28 bits; no valid value in a field block is larger.
     for (let shift = 0; shift < 28; shift += 7) {
       const byte = this.#nextByte();
       value += (byte & 0x7f) << shift;

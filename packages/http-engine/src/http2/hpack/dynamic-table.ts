@@ -1,6 +1,6 @@
 import { staticTable } from "./static-table.ts";
 
-/** What an entry counts in addition to its text (RFC 7541 §4.1). */
+/** The size of an entry in addition to name and value (RFC 7541 §4.1). */
 export const entryOverheadBytes = 32;
 
 /** The dynamic table of one direction of a connection (RFC 7541 §2.3.2, §4). */
@@ -14,7 +14,7 @@ export class DynamicTable {
     this.#limitBytes = limitBytes;
   }
 
-  /** Returns the name at an index of both tables (RFC 7541 §2.3.3); `undefined` where there is no entry. */
+  /** Returns the name at an index of both tables (RFC 7541 §2.3.3); `undefined` if there is no entry. */
   nameAt(index: number): string | undefined {
     if (index <= staticTable.length) return staticTable[index - 1]?.[0];
     return this.#names[this.#names.length - (index - staticTable.length)];

@@ -3,8 +3,8 @@ import { notInHttp2, requireField } from "@plantstore/gateway/exchange";
 import { staticIndexOfName, staticTable } from "./static-table.ts";
 
 /**
- * Encodes a header block with nothing but static entries and literals without indexing (RFC 7541 §6.1, §6.2.2), which
- * leave the peer's table alone. So a block is the same on every connection, and can be prepared once.
+ * Encodes a field block with only static entries and literals without indexing (RFC 7541 §6.1, §6.2.2), which do not
+ * change the peer's table. So a block is the same on every connection, and can be prepared once.
  *
  * @param fields - name, value, name, value, …; one character for each byte of a value
  * @throws TypeError for a field that HTTP/2 does not allow (RFC 9113 §8.2)
@@ -15,7 +15,7 @@ export function encodeBlock(fields: readonly string[]): Buffer {
   return toBytes(block);
 }
 
-/** Encodes a field of a message, a credential as never to be indexed if that is asked for. Throws as {@link encodeBlock}. */
+/** Encodes a field; with `hidesCredentials`, credentials as never indexed. Throws like {@link encodeBlock}. */
 export function encodeChecked(field: string, value: string, hidesCredentials: boolean = false): string {
   requireField(field, value);
   // §8.2.1: names are sent in lower case.
@@ -29,38 +29,38 @@ export function encodeChecked(field: string, value: string, hidesCredentials: bo
 
 const credentialFields: ReadonlySet<string> = new Set(["authorization", "cookie", "proxy-authorization"]);
 
-/** Returns the bytes of what was encoded: of parts, of which many are short, texts are made at a fraction of the cost. */
+/** Converts an encoded string to bytes: concatenating many short strings is much faster than buffers. */
 export function toBytes(encoded: string): Buffer {
   return Buffer.from(encoded, "latin1");
 }
 
-/** Encodes the status, the only pseudo-header field that an answer has (RFC 9113 §8.3.2), as {@link encodeBlock} does. */
+/** Encodes the status, the only pseudo-header field of a response (RFC 9113 §8.3.2), like {@link encodeBlock}. */
 export function encodeStatus(httpStatus: number): Buffer {
   return toBytes(encodeField(":status", String(httpStatus)));
 }
 
 /**
- * Sets the size of our dynamic table to 0 (RFC 7541 §6.3), whatever the peer allows. Belongs at the start of the first
- * block of a connection.
+ * A dynamic table size update to 0 (RFC 7541 §6.3), whatever size the peer allows, for the start of the first block of a
+ * connection.
  */
 export const emptyTable: Buffer = Buffer.from([0x20]);
 
-/** Encodes a field as an entry of the static table if it is one, otherwise as a literal without indexing. */
+/** Encodes a field as an index of the static table if possible, otherwise as a literal without indexing. */
 export function encodeField(name: string, value: string): string {
   const exact = staticIndex(name, value);
   return exact === 0 ? encodeLiteral(name, value, Literal.plain) : encodeIndex(exact);
 }
 
-/** How a literal is marked, and the bits of its first byte that hold the index of its name (RFC 7541 §6.2). */
+/** The kinds of literals: their pattern, and the bits of the first byte for the index of the name (RFC 7541 §6.2). */
 export const Literal = {
-  /** Enters the dynamic table. */
+  /** Is inserted into the dynamic table. */
   indexed: { prefixBits: 6, pattern: 0x40 },
   plain: { prefixBits: 4, pattern: 0x00 },
-  /** Must not enter a table on its way either: a credential (§7.1.3). */
+  /** Must not be indexed by intermediaries either: a credential (§7.1.3). */
   never: { prefixBits: 4, pattern: 0x10 },
 } as const;
 
-/** Encodes a field as a literal: a character for each byte, as all that {@link toBytes} takes. */
+/** Encodes a field as a literal: one character per byte, for {@link toBytes}. */
 export function encodeLiteral(
   name: string,
   value: string,
@@ -81,7 +81,7 @@ export function encodeTableSize(bytes: number): string {
   return encodeInteger(bytes, 5, 0x20);
 }
 
-/** Returns the index of a field in the static table; 0 if it is not there with this value. */
+/** Returns the index of a field in the static table; 0 if the table has no entry with this value. */
 export function staticIndex(name: string, value: string): number {
   const index = staticIndexOfName.get(name) ?? 0;
   for (let at = index; at > 0 && staticTable[at - 1]?.[0] === name; at++) {

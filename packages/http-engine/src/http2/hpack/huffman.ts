@@ -15,7 +15,7 @@ export const huffmanCodeLengths: readonly number[] = [
   30,
 ];
 
-/** The symbol that no string may contain (RFC 7541 §5.2). */
+/** The symbol that strings must not contain (RFC 7541 §5.2). */
 const endOfString = 256;
 
 /** Returns the code of each symbol: codes of one length ascend with their symbols, and shorter codes come first. */
@@ -34,17 +34,17 @@ export function canonicalCodes(): readonly number[] {
 }
 
 /**
- * The decoder: a state machine that takes four bits at a time. A state is an inner node of the code tree. As no code is
- * shorter than five bits, a step completes at most one symbol.
+ * The decoder: a state machine that processes four bits per step. A state is an inner node of the code tree. No code is
+ * shorter than five bits, so that a step completes at most one symbol.
  */
 interface Machine {
-  /** For each state and four bits: the next state in the upper half, the completed symbol in the lower. */
+  /** For each state and four bits: the next state in the upper bits, the completed symbol in the lower nine. */
   readonly steps: Int32Array;
-  /** How many one-bits lead from the root to a state; -1 for states off that path. */
+  /** The number of 1 bits from the root to a state; -1 for states that are not on that path. */
   readonly paddingBits: Int8Array;
 }
 
-/** The machine, which is built for the first string: it takes 5 ms, which a server need not spend before it listens. */
+/** Builds the machine for the first string: it takes 5 ms, which would delay the start of a server. */
 class LazyMachine {
   #machine: Machine | undefined;
 
@@ -57,7 +57,7 @@ const machine = new LazyMachine();
 
 const symbolNone = 0x1ff;
 
-// Shared by all strings, each of which is done with it before the next begins. Longer strings get their own buffer.
+// Shared by all strings, because decoding is synchronous. Longer strings get a separate buffer.
 const scratch = Buffer.allocUnsafeSlow(4096);
 
 /**
@@ -70,7 +70,7 @@ export function decodeHuffman(bytes: Uint8Array, from: number, to: number): stri
   const { steps, paddingBits } = machine.built;
   // No code is shorter than five bits.
   const lengthMax = Math.floor(((to - from) * 8) / 5);
-  // Bytes first and then one string: a string that grows by characters costs three times as much.
+  // Collects bytes and converts them once: appending characters to a string costs three times as much.
   const octets = lengthMax <= scratch.byteLength ? scratch : Buffer.allocUnsafeSlow(lengthMax);
   let length = 0;
   let state = 0;
