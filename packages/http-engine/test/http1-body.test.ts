@@ -12,7 +12,7 @@ import { type Http1Connection, openHttp1 } from "../../testing/src/carriers/http
 import { listenOnLoopback } from "../../testing/src/carriers/listen-on-loopback.ts";
 import { within } from "../../testing/src/deadline.ts";
 
-// The body of a request as those see it whom an exchange of our HTTP/1.1 is handed to.
+// The body of a request, as the code that serves an exchange of the engine's HTTP/1.1 sees it.
 
 let exchanges: Exchange[];
 let served: PromiseWithResolvers<Exchange>;
@@ -69,20 +69,20 @@ const head = "POST / HTTP/1.1\r\nhost: x\r\n";
 const inLength = (bytes: number): string => `${head}content-length: ${String(bytes)}\r\n\r\n`;
 const clientGone = { httpStatus: 499 };
 
-describe("a body of which nothing is taken", () => {
+describe("a body that is not read", () => {
   test.each([
     { name: "with a length", start: inLength(2 ** 30), piece: Buffer.alloc(64 * 1024) },
     {
-      name: "in chunks",
+      name: "chunked",
       start: `${head}transfer-encoding: chunked\r\n\r\n`,
       piece: Buffer.concat([Buffer.from("10000\r\n"), Buffer.alloc(64 * 1024), Buffer.from("\r\n")]),
     },
-  ])("is not read beyond some 192 KiB, and then it is, $name", async ({ start, piece }) => {
+  ])("$name is buffered up to about 192 KiB, and read to its end later", async ({ start, piece }) => {
     client.write(start);
     const exchange = await within(served.promise, "the request");
     const connection = await accepted.promise;
     const paused = new Promise((resolve) => connection.once("pause", resolve));
-    // More than the system takes.
+    // More than the kernel buffers.
     for (let i = 0; i < 256; i++) client.write(piece);
     await within(paused, "the server to read no more");
     await new Promise(setImmediate);
@@ -96,7 +96,7 @@ describe("a body of which nothing is taken", () => {
   });
 });
 
-test("a body of which nothing was taken is read to its end once it is refused", async () => {
+test("an unread body is read to its end after the request was refused", async () => {
   client.write(inLength(2 ** 30));
   const exchange = await within(served.promise, "the request");
   const connection = await accepted.promise;
@@ -108,14 +108,14 @@ test("a body of which nothing was taken is read to its end once it is refused", 
   expect((await client.readAnswer()).httpStatus).toBe(413);
 });
 
-test("a trailer section that begins in a large chunk of the socket, and ends in another, is read whole", async () => {
+test("a trailer section that spans two large chunks of the socket is read completely", async () => {
   client.write(`${head}transfer-encoding: chunked\r\n\r\n`);
   const exchange = await within(served.promise, "the request");
   const received = new Promise<Uint8Array | undefined>((resolve) => {
     bodyOf(exchange).read(planBody(100_000), { received: resolve });
   });
   const connection = await accepted.promise;
-  // Large chunks are freed once they are read.
+  // Large chunks are freed after reading.
   client.write(`7530\r\n${"x".repeat(30_000)}\r\n0\r\nx-order`);
   await expect.poll(() => connection.bytesRead).toBeGreaterThan(30_000);
   client.write(`: y\r\n\r\n${inLength(0)}`);
@@ -125,8 +125,8 @@ test("a trailer section that begins in a large chunk of the socket, and ends in 
   await expect.poll(() => exchanges.length).toBe(2);
 });
 
-describe("a body of which some is still to come when the answer is there", () => {
-  test("fails for a reader that waits for it, and for one that asks later", async () => {
+describe("a body that is incomplete when the response is sent", () => {
+  test("rejects a pending read and a later one", async () => {
     client.write(`${inLength(10)}order`);
     const exchange = await within(served.promise, "the request");
     expect(String((await nextPiece(exchange)).value)).toBe("order");
@@ -134,25 +134,25 @@ describe("a body of which some is still to come when the answer is there", () =>
     exchange.answer(200, [], Buffer.of());
     await waiting;
     await expect(nextPiece(exchange)).rejects.toMatchObject(clientGone);
-    // The rest is dropped, and what comes behind it is the next request.
+    // The rest is dropped, and the next request follows it.
     client.write(`store${inLength(0)}`);
     await expect.poll(() => exchanges.length).toBe(2);
     await expect(nextPiece(exchange)).rejects.toMatchObject(clientGone);
   });
 
-  test("fails although it has arrived, because it was dropped", async () => {
+  test("rejects a later read although it has arrived, because it was dropped", async () => {
     client.write(`${inLength(5)}order`);
     const exchange = await within(served.promise, "the request");
     exchange.answer(200, [], Buffer.of());
     await expect(nextPiece(exchange)).rejects.toMatchObject(clientGone);
   });
 
-  test("holds up no request behind it that waits to be told to send its own", async () => {
+  test("does not block the next request, which waits for 100 Continue", async () => {
     client.write(`${inLength(5)}order${head}expect: 100-continue\r\ncontent-length: 1\r\n\r\n`);
     const first = await within(served.promise, "the request");
     first.answer(200, [], Buffer.of());
     await expect.poll(() => exchanges.length).toBe(2);
-    // An exchange that is over asks for nothing on behalf of the next.
+    // A completed exchange sends no 100 Continue for the next one.
     bodyOf(first).pieces();
     exchanges[1]?.answer(417, [], Buffer.of());
     expect(await client.readAnswer()).toMatchObject({ httpStatus: 200, interim: [] });
@@ -160,26 +160,26 @@ describe("a body of which some is still to come when the answer is there", () =>
   });
 });
 
-describe("an exchange that is over leaves the next one alone", () => {
-  test.each<{ name: string; meddle: (exchange: Exchange) => unknown }>([
-    { name: "when it is answered again", meddle: (exchange) => exchange.answer(500, [], Buffer.from("again")) },
-    { name: "when it is begun", meddle: (exchange) => exchange.begin(500, []) },
-    { name: "when it is written to", meddle: (exchange) => exchange.write(Buffer.from("more")) },
-    { name: "when it is ended", meddle: (exchange) => exchange.end() },
-    { name: "when it is reset", meddle: (exchange) => exchange.reset() },
-  ])("$name", async ({ meddle }) => {
+describe("a completed exchange does not affect the next one", () => {
+  test.each<{ name: string; misuse: (exchange: Exchange) => unknown }>([
+    { name: "when it responds again", misuse: (exchange) => exchange.answer(500, [], Buffer.from("again")) },
+    { name: "when it starts a response", misuse: (exchange) => exchange.begin(500, []) },
+    { name: "when it writes", misuse: (exchange) => exchange.write(Buffer.from("more")) },
+    { name: "when it ends the response", misuse: (exchange) => exchange.end() },
+    { name: "when it is reset", misuse: (exchange) => exchange.reset() },
+  ])("$name", async ({ misuse }) => {
     client.write(inLength(0) + inLength(0));
     const first = await within(served.promise, "the request");
     first.answer(200, [], Buffer.from("first"));
     await expect.poll(() => exchanges.length).toBe(2);
-    void meddle(first);
+    void misuse(first);
     exchanges[1]?.answer(200, [], Buffer.from("second"));
     expect(String((await client.readAnswer()).body)).toBe("first");
     expect(String((await client.readAnswer()).body)).toBe("second");
   });
 });
 
-test("an exchange whose client is gone tells everybody who waits for its body, or writes, or asks later", async () => {
+test("an exchange whose client disconnected rejects pending and later reads and writes", async () => {
   client.write(`${inLength(10)}order`);
   const exchange = await within(served.promise, "the request");
   await nextPiece(exchange);
@@ -194,7 +194,7 @@ test("an exchange whose client is gone tells everybody who waits for its body, o
   expect(exchange.write(Buffer.of(1))).toBeUndefined();
 });
 
-test("an answer whose trailer HTTP does not allow leaves nothing on the wire, and another can follow", async () => {
+test("a response with an invalid trailer sends nothing, and another response can follow", async () => {
   client.write(inLength(0));
   const exchange = await within(served.promise, "the request");
   expect(() => exchange.answer(200, [], Buffer.from("first"), ["x", "\u0001"])).toThrow(TypeError);

@@ -7,17 +7,17 @@ import { leastOf } from "../../testing/src/least-of.ts";
 import { openHttp1 } from "../../testing/src/carriers/http1-connection.ts";
 import { acceptedSocket, startGreenhouse } from "../../testing/src/gateway/greenhouse.ts";
 
-// What connections hold whose clients send ahead and take nothing of what they are answered.
+// The memory of connections whose clients send requests ahead and do not read responses.
 
-/** As short as a request can be, so that a read of the socket brings thousands. */
+/** The shortest request, so that one read of the socket contains thousands. */
 const shortest = "GET / HTTP/1.1\r\nHost:x\r\n\r\n";
 
-test("all connections together hold no more than the limit, and nothing once they have closed", async () => {
+test("all connections together buffer at most the limit, and nothing after they have closed", async () => {
   const backlogBytes = 16 * 1024 * 1024;
   const pageBytes = 6 * 1024 * 1024;
   const heldBytesMax = 1.5 * backlogBytes;
   const stayBytesMax = 1024 * 1024;
-  // Not the sockets themselves: a closed one still holds what it was given.
+  // Not the sockets: a closed one still holds what was written to it.
   let taken = 0;
   let closed = 0;
   const admit: Admit = () => {
@@ -62,7 +62,7 @@ const refuseAtLength: Admit = () => {
   throw new ConnectError("who are you? ".repeat(1000), Code.Unauthenticated);
 };
 
-test("a connection holds little of what its client sends ahead, and of answers that it does not take", async () => {
+test("a connection buffers little of requests sent ahead and of responses that are not read", async () => {
   const connectionsCount = 8;
   const aheadBytesMax = 512 * 1024;
   const ahead = Buffer.from(shortest.repeat(20_000));
@@ -76,7 +76,7 @@ test("a connection holds little of what its client sends ahead, and of answers t
       connection.socket.pause();
       connection.write(ahead);
     }
-    // Another one is answered behind all that was read of them.
+    // Another one gets its response after everything that was read of them.
     using other = await openHttp1(greenhouse.address);
     other.write(shortest);
     await other.readAnswer();
@@ -88,7 +88,7 @@ test("a connection holds little of what its client sends ahead, and of answers t
   expect(await leastOf(crowd, most)).toBeLessThan(most);
 });
 
-test("answers are made as far as they are taken, and in the end all of them", async () => {
+test("responses are created as fast as they are read, and finally all of them", async () => {
   const bytes = 100_000;
   const count = 300;
   const page: Endpoint = { path: "/", open: true, answer: () => ({ httpStatus: 200, body: Buffer.alloc(bytes) }) };
@@ -97,11 +97,11 @@ test("answers are made as far as they are taken, and in the end all of them", as
   connection.socket.pause();
   connection.write(shortest.repeat(count));
   await greenhouse.answered(1);
-  // Another connection is answered behind all that the first one was read of.
+  // Another connection gets its response after everything that was read of the first one.
   using other = await openHttp1(greenhouse.address);
   other.request({ httpMethod: "GET", path: "/", header: [] });
   await other.readAnswer();
-  // What the system takes, and 1 MiB.
+  // What the kernel buffers, and 1 MiB.
   expect(greenhouse.answers.length * bytes).toBeLessThan(20_000_000);
   connection.socket.resume();
   for (let i = 0; i < count; i++) expect((await connection.readAnswer()).body.byteLength).toBe(bytes);
@@ -109,20 +109,20 @@ test("answers are made as far as they are taken, and in the end all of them", as
 
 const ask = (pageKib: number): string => `GET / HTTP/1.1\r\nhost: x\r\nx-kib: ${String(pageKib)}\r\n\r\n`;
 
-describe("what waits of an answer is counted", () => {
+describe("the buffered part of a response is counted", () => {
   const kib = 1024;
   const certificate = createCertificate("localhost");
   const tls = { ca: certificate.cert, servername: "localhost" };
-  // The clocks of a connection are looked at four times in the shortest of its time-outs.
+  // The deadlines of a connection are checked four times in its shortest timeout.
   const limits = { headerTimeoutMs: 1000 };
-  /** A page of as many KiB as a field says. */
+  /** A page whose size in KiB is in a header field. */
   const page: Endpoint = {
     path: "/",
     open: true,
     answer: ({ header }) => ({ httpStatus: 200, body: Buffer.alloc(Number(header.get("x-kib")) * kib) }),
   };
 
-  test.each([1, 4, 5, 20, 60, 63, 64, 65, 200, 1000])("not once it is read: %i KiB", async (pageKib) => {
+  test.each([1, 4, 5, 20, 60, 63, 64, 65, 200, 1000])("until it is read, %i KiB", async (pageKib) => {
     await using greenhouse = await startGreenhouse({}, { endpoints: [page], limits });
     using connection = await openHttp1(greenhouse.address);
     connection.write(ask(pageKib));
@@ -130,22 +130,22 @@ describe("what waits of an answer is counted", () => {
     await expect.poll(() => greenhouse.gateway.load.backlogBytes).toBe(0);
   });
 
-  test.each([60, 200, 5000])("until it is read late, and then not: %i KiB", async (pageKib) => {
+  test.each([60, 200, 5000])("until it is read late, %i KiB", async (pageKib) => {
     await using greenhouse = await startGreenhouse({}, { endpoints: [page], limits });
     using connection = await openHttp1(greenhouse.address);
     connection.socket.pause();
-    let asked = 0;
-    // Until the system takes no more.
+    let requests = 0;
+    // Until the kernel buffers no more.
     while (greenhouse.gateway.load.backlogBytes === 0) {
       connection.write(ask(pageKib));
-      await greenhouse.answered(++asked);
+      await greenhouse.answered(++requests);
     }
     connection.socket.resume();
-    for (; asked > 0; asked--) expect((await connection.readAnswer()).body.byteLength).toBe(pageKib * kib);
+    for (; requests > 0; requests--) expect((await connection.readAnswer()).body.byteLength).toBe(pageKib * kib);
     await expect.poll(() => greenhouse.gateway.load.backlogBytes).toBe(0);
   });
 
-  test("until the client closes the connection without reading it, and then not", async () => {
+  test("until the client closes the connection without reading it", async () => {
     await using greenhouse = await startGreenhouse({}, { endpoints: [page] });
     using connection = await openHttp1(greenhouse.address);
     connection.socket.pause();
@@ -158,7 +158,7 @@ describe("what waits of an answer is counted", () => {
   test.each([
     { name: "", tls: undefined },
     { name: " over TLS", tls },
-  ])("not so long that connections are cut off that have read theirs$name", async ({ tls: options }) => {
+  ])("only until it is read, so that no such connection is closed$name", async ({ tls: options }) => {
     const slow = Promise.withResolvers<void>();
     await using greenhouse = await startGreenhouse(
       {
@@ -167,7 +167,7 @@ describe("what waits of an answer is counted", () => {
           return { note: "n" };
         },
       },
-      // Their clocks are not looked at meanwhile.
+      // Their deadlines are not checked meanwhile.
       { endpoints: [page], limits: { backlogBytes: 256 * kib } },
       { ...(options && { tls: certificate }) },
     );

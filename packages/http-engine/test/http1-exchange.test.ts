@@ -12,18 +12,18 @@ function water(header: readonly Field[], body: string): HttpRequest {
 }
 
 describe("a client that does not read", () => {
-  // More than the kernel takes for a client that does not read.
+  // More than the kernel buffers for a client that does not read.
   const bigText = "orders".repeat(3_000_000);
 
   test.each([
-    { name: "an answer", target: waterBedProcedure, type: "application/json", body: "{}" },
+    { name: "a response", target: waterBedProcedure, type: "application/json", body: "{}" },
     {
       name: "a stream of messages",
       target: "/greenhouse.v1.GreenhouseService/WatchReadings",
       type: "application/connect+json",
       body: "\0\0\0\0\x02{}",
     },
-  ])("$name is cut off", async ({ target, type, body }) => {
+  ])("is disconnected: $name", async ({ target, type, body }) => {
     const closed = Promise.withResolvers<unknown>();
     await using greenhouse = await startGreenhouse(
       {
@@ -43,12 +43,12 @@ describe("a client that does not read", () => {
     await greenhouse.answered(1);
   });
 
-  test("the second of two answers is cut off", async () => {
+  test("the second of two responses is disconnected", async () => {
     const closed = Promise.withResolvers<unknown>();
     await using greenhouse = await startGreenhouse(
       { waterBed: () => ({ note: bigText }) },
       {
-        // As long as a busy machine may need for some of the first.
+        // Long enough for a busy machine to send some of the first.
         limits: { idleTimeoutMs: 1000 },
         admit: () => closed.resolve(nextEvent("close")),
       },
@@ -61,7 +61,7 @@ describe("a client that does not read", () => {
     await within(closed.promise, "the connection to be closed");
   });
 
-  test("an answer until it has asked once more and ended its side gets that answer too, and the end", async () => {
+  test("until it has sent another request and closed its side gets both responses, and the close", async () => {
     const paused = Promise.withResolvers<unknown>();
     await using greenhouse = await startGreenhouse(
       { waterBed: async ({ note }) => ({ note: note || bigText }) },
@@ -80,7 +80,7 @@ describe("a client that does not read", () => {
     expect(await connection.atEnd()).toBe(true);
   });
 
-  test("its answer for a while, and then all of it, is not cut off in the quiet stream that follows", async () => {
+  test("for a while, and then reads everything, is not disconnected in the idle stream that follows", async () => {
     const timedOut = Promise.withResolvers<void>();
     await using greenhouse = await startGreenhouse(
       {
@@ -101,7 +101,7 @@ describe("a client that does not read", () => {
       body: Buffer.from("\0\0\0\0\u0002{}"),
     });
     expect(await connection.readAnswer()).toMatchObject({ httpStatus: 200 });
-    // Another one is idle for as long, and is cut off.
+    // Another one is idle for as long, and is disconnected.
     using silent = await openHttp1(greenhouse.address);
     silent.request(water([], '{"note":"n"}'));
     await silent.readAnswer();
@@ -110,7 +110,7 @@ describe("a client that does not read", () => {
     expect(String((await connection.readAnswer()).body)).toContain("quiet");
   });
 
-  test.each(["keep-alive", "close"])("and sends something now and then is cut off all the same (%s)", async (wish) => {
+  test.each(["keep-alive", "close"])("but sends something now and then is disconnected (%s)", async (wish) => {
     const closed = Promise.withResolvers<unknown>();
     await using greenhouse = await startGreenhouse(
       {},
@@ -128,7 +128,7 @@ describe("a client that does not read", () => {
     clearInterval(trickle);
   });
 
-  test("and goes on with its request is cut off, with no warning of the process", async () => {
+  test("but continues to send its request is disconnected without a process warning", async () => {
     const warnings: Error[] = [];
     const onWarning = (warning: Error): void => void warnings.push(warning);
     const closed = Promise.withResolvers<unknown>();
@@ -152,8 +152,8 @@ describe("a client that does not read", () => {
   });
 });
 
-describe("a client that sends ahead", () => {
-  test("more than it may is not read from until it is answered", async () => {
+describe("a client that sends requests ahead", () => {
+  test("above the limit is not read from until it gets its response", async () => {
     const requests = 100;
     const unread = Promise.withResolvers<unknown>();
     let running = 0;
@@ -186,7 +186,7 @@ describe("a client that sends ahead", () => {
       what: "many requests",
       count: 2000,
       paddingBytes: 30,
-      name: "of a length",
+      name: "with a length",
       framing: "content-length: 2",
       body: "{}",
     },
@@ -194,11 +194,11 @@ describe("a client that sends ahead", () => {
       what: "large requests",
       count: 100,
       paddingBytes: 4000,
-      name: "in chunks",
+      name: "chunked",
       framing: "transfer-encoding: chunked",
       body: "2\r\n{}\r\n0\r\n\r\n",
     },
-  ])("$what, and then a body $name, is read on behind its head", async ({ count, paddingBytes, framing, body }) => {
+  ])("of $what, and then a body $name, is read after its head", async ({ count, paddingBytes, framing, body }) => {
     const slow = Promise.withResolvers<void>();
     const paused = Promise.withResolvers<unknown>();
     const endpoint = { path: "/page", open: true, answer: () => ({ httpStatus: 200, body: "" }) };
@@ -225,7 +225,7 @@ describe("a client that sends ahead", () => {
     expect(await connection.readAnswer()).toMatchObject({ httpStatus: 200 });
   });
 
-  test("is answered before what it sends next turns out not to be HTTP", async () => {
+  test("gets its response before bytes that are not HTTP are rejected", async () => {
     await using greenhouse = await startGreenhouse(
       { waterBed: () => Promise.resolve({ note: "first" }) },
       { endpoints: [{ path: "/page", open: true, answer: () => ({ httpStatus: 200, body: "second" }) }] },
@@ -239,8 +239,8 @@ describe("a client that sends ahead", () => {
     expect(await connection.atEnd()).toBe(true);
   });
 
-  // RFC 9112 §9.3.2: only requests with safe methods may be served at once.
-  test("is served one request after the other", async () => {
+  // RFC 9112 §9.3.2: only requests with safe methods may be served concurrently.
+  test("is served one request at a time", async () => {
     const first = Promise.withResolvers<{ note: string }>();
     const begun: bigint[] = [];
     await using greenhouse = await startGreenhouse(
@@ -258,7 +258,7 @@ describe("a client that sends ahead", () => {
         `POST /beds/${String(bed)}:water HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}`,
     );
     connection.write(requests.join(""));
-    // Another connection is answered once both have been read.
+    // Another connection gets its response after both have been read.
     using other = await openHttp1(greenhouse.address);
     other.request({ httpMethod: "GET", path: "/page", header: [] });
     await other.readAnswer();
@@ -270,11 +270,11 @@ describe("a client that sends ahead", () => {
   });
 });
 
-describe("a body that nothing reads", () => {
+describe("an unread body", () => {
   test.each([
     { name: "an unknown path", target: "/nothing", header: [], httpStatus: 404 },
-    { name: "its content type", target: waterBedProcedure, header: ["content-type: text/plain"], httpStatus: 415 },
-  ])("because of $name holds up no answer, though its chunks are malformed", async ({ target, header, httpStatus }) => {
+    { name: "an unsupported content type", target: waterBedProcedure, header: ["content-type: text/plain"], httpStatus: 415 },
+  ])("of a request with $name does not delay the response, although its chunks are malformed", async ({ target, header, httpStatus }) => {
     await using greenhouse = await startGreenhouse({});
     using connection = await openHttp1(greenhouse.address);
     const head = [`POST ${target} HTTP/1.1`, "host: x", "transfer-encoding: chunked", ...header, "", ""].join("\r\n");
@@ -287,7 +287,7 @@ describe("a body that nothing reads", () => {
 
   const largest = 256 * 1024;
 
-  test("is taken in when it is small, and the connection is kept", async () => {
+  test("is dropped when it is small, and the connection is kept", async () => {
     await using greenhouse = await startGreenhouse({ waterBed: () => ({}) });
     using connection = await openHttp1(greenhouse.address);
     connection.request({ httpMethod: "POST", path: "/nothing", header: [], body: Buffer.alloc(largest) });
@@ -300,7 +300,7 @@ describe("a body that nothing reads", () => {
 
   test.each<{ name: string; bytes: number; header: readonly Field[] }>([
     { name: "is larger", bytes: largest + 1, header: [] },
-    { name: "may or may not come", bytes: largest, header: [["expect", "100-continue"]] },
+    { name: "may not be sent", bytes: largest, header: [["expect", "100-continue"]] },
   ])("is read to its end when it $name, and then the connection is closed", async ({ bytes, header }) => {
     await using greenhouse = await startGreenhouse({});
     using connection = await openHttp1(greenhouse.address);
@@ -309,7 +309,7 @@ describe("a body that nothing reads", () => {
     expect(answer.httpStatus).toBe(404);
     expect(fieldValue(answer.header, "connection")).toBe("close");
     expect(String(await connection.readToEnd())).toBe("");
-    // A reset would tell of bytes that were not read, and may overtake the answer.
+    // Unread bytes would cause a reset, which may overtake the response.
     expect(connection.socket.errored).toBeNull();
   });
 });

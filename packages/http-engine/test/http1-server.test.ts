@@ -26,7 +26,7 @@ const needsKey: Admit = ({ header }) => {
   if (header.get("x-key") !== "k") throw new ConnectError("no key", Code.Unauthenticated);
 };
 
-describe("a client that waits to be told to send its body", () => {
+describe("a client that waits for 100 Continue", () => {
   let greenhouse: TestGreenhouse;
   beforeAll(async () => {
     greenhouse = await startGreenhouse(
@@ -36,7 +36,7 @@ describe("a client that waits to be told to send its body", () => {
   });
   afterAll(() => greenhouse[Symbol.asyncDispose]());
 
-  test("is told so once it is admitted", async () => {
+  test("gets it after it was admitted", async () => {
     using connection = await openHttp1(greenhouse.address);
     const head = `POST ${path} HTTP/1.1\r\nhost: x\r\nx-key: k\r\ncontent-type: application/json\r\ncontent-length: 12\r\n`;
     connection.write(`${head}expect: 100-continue\r\n\r\n`);
@@ -46,7 +46,7 @@ describe("a client that waits to be told to send its body", () => {
     expect(await connection.readAnswer()).toMatchObject({ httpStatus: 200, interim: [100] });
   });
 
-  test("and is answered after that, but before it has sent it, keeps its connection", async () => {
+  test("and gets the response before it has sent its body keeps its connection", async () => {
     using connection = await openHttp1(greenhouse.address);
     const head = `POST ${path} HTTP/1.1\r\nhost: x\r\nx-key: k\r\ncontent-type: application/json\r\ncontent-length: 12\r\n`;
     connection.write(`${head}connect-timeout-ms: 10\r\nexpect: 100-continue\r\n\r\n`);
@@ -58,37 +58,37 @@ describe("a client that waits to be told to send its body", () => {
 
   test.each([
     { name: "not admitted", target: path, header: [], httpStatus: 401 },
-    { name: "at a path that is not there", target: "/nothing", header: ["x-key: k"], httpStatus: 404 },
-    { name: "not admitted at a path that is not there", target: "/nothing", header: [], httpStatus: 401 },
-    { name: "about to send too much", target: path, header: ["x-key: k"], length: 101, httpStatus: 413 },
+    { name: "at an unknown path", target: "/nothing", header: ["x-key: k"], httpStatus: 404 },
+    { name: "not admitted at an unknown path", target: "/nothing", header: [], httpStatus: 401 },
+    { name: "about to send a body that is too large", target: path, header: ["x-key: k"], length: 101, httpStatus: 413 },
     {
-      name: "about to send what cannot be decoded",
+      name: "about to send an unsupported encoding",
       target: path,
       header: ["x-key: k", "content-encoding: x"],
       httpStatus: 415,
     },
-    { name: "about to send what is no JSON", target: path, type: "text/plain", header: ["x-key: k"], httpStatus: 415 },
+    { name: "about to send an unsupported content type", target: path, type: "text/plain", header: ["x-key: k"], httpStatus: 415 },
     {
-      name: "about to send a body that the rule has not",
+      name: "about to send a body that the rule does not have",
       httpMethod: "GET",
       target: "/sensors/s/reading",
       header: ["x-key: k"],
       httpStatus: 400,
     },
   ])(
-    "is answered $httpStatus without being told so when it is $name",
+    "gets $httpStatus without 100 Continue when it is $name",
     async ({ httpMethod = "POST", target, type = "application/json", header, length = 12, httpStatus }) => {
       using connection = await openHttp1(greenhouse.address);
       const head = [`${httpMethod} ${target} HTTP/1.1`, "host: x", `content-type: ${type}`, "expect: 100-continue"];
       connection.write([...head, ...header, `content-length: ${String(length)}`, "", ""].join("\r\n"));
       const answer = await connection.readAnswer();
       expect(answer).toMatchObject({ httpStatus, interim: [] });
-      // The body may follow all the same, and the server cannot know: the connection ends here.
+      // The body may follow anyway, which the server cannot know, so the connection is closed.
       expect(fieldValue(answer.header, "connection")).toBe("close");
     },
   );
 
-  test("is answered 417 when it expects something else", async () => {
+  test("gets 417 when it expects something else", async () => {
     using connection = await openHttp1(greenhouse.address);
     connection.request(
       water(
@@ -102,7 +102,7 @@ describe("a client that waits to be told to send its body", () => {
     expect(await connection.readAnswer()).toMatchObject({ httpStatus: 417, interim: [] });
   });
 
-  test("of HTTP/1.0, which has no interim answers, is answered all the same", async () => {
+  test("of HTTP/1.0, which has no interim responses, gets only the final response", async () => {
     using connection = await openHttp1(greenhouse.address);
     connection.write(
       `POST ${path} HTTP/1.0\r\nx-key: k\r\ncontent-type: application/json\r\nexpect: 100-continue\r\ncontent-length: 2\r\n\r\n{}`,
@@ -111,7 +111,7 @@ describe("a client that waits to be told to send its body", () => {
   });
 });
 
-test("the authority of a target in absolute form counts, whatever the Host", async () => {
+test("the authority of a target in absolute form takes precedence over Host", async () => {
   const urls: string[] = [];
   const waterBed = (_: unknown, { url }: { readonly url: string }): object => {
     urls.push(url);
@@ -127,7 +127,7 @@ test("the authority of a target in absolute form counts, whatever the Host", asy
   expect(urls).toEqual([`http://orders.example${path}`, `http://${address}:${String(port)}${path}`]);
 });
 
-describe("over its limit,", () => {
+describe("a request over a limit", () => {
   let greenhouse: TestGreenhouse;
   beforeAll(async () => {
     greenhouse = await startGreenhouse(
@@ -138,16 +138,16 @@ describe("over its limit,", () => {
   afterAll(() => greenhouse[Symbol.asyncDispose]());
 
   test.each([
-    { name: "a URL", target: `/${"x".repeat(100)}`, header: [], httpStatus: 414 },
-    { name: "a URL that no header would have room for", target: `/${"x".repeat(3000)}`, header: [], httpStatus: 414 },
-    { name: "one header field", target: path, header: [`x: ${"x".repeat(2000)}`], httpStatus: 431 },
+    { name: "with a long URL", target: `/${"x".repeat(100)}`, header: [], httpStatus: 414 },
+    { name: "with a URL longer than the header limit", target: `/${"x".repeat(3000)}`, header: [], httpStatus: 414 },
+    { name: "with a long header field", target: path, header: [`x: ${"x".repeat(2000)}`], httpStatus: 431 },
     {
-      name: "many header fields",
+      name: "with many header fields",
       target: path,
       header: Array.from({ length: 600 }, (_, at) => `x${String(at)}: y`),
       httpStatus: 431,
     },
-  ])("$name is answered $httpStatus with a record", async ({ target, header, httpStatus }) => {
+  ])("$name gets $httpStatus with an error record", async ({ target, header, httpStatus }) => {
     using connection = await openHttp1(greenhouse.address);
     connection.write([`POST ${target} HTTP/1.1`, "host: x", ...header, "", ""].join("\r\n"));
     const answer = await connection.readAnswer();
@@ -157,10 +157,10 @@ describe("over its limit,", () => {
   });
 
   test.each([
-    { name: "as large as may be", bytes: 2000, httpStatus: 200 },
-    { name: "a byte larger", bytes: 2001, httpStatus: 431 },
+    { name: "as large as the limit", bytes: 2000, httpStatus: 200 },
+    { name: "one byte larger", bytes: 2001, httpStatus: 431 },
   ])(
-    "or just at it, a header of many small fields that is $name is answered $httpStatus",
+    "with a header of many small fields, $name, gets $httpStatus",
     async ({ bytes, httpStatus }) => {
       using connection = await openHttp1(greenhouse.address);
       const header = headerOfListBytes([["host", "x"], ["content-length", "2"], json], bytes);
@@ -170,13 +170,13 @@ describe("over its limit,", () => {
   );
 
   test.each([
-    { name: "announced", header: [], body: Buffer.from(`{"note":"${"x".repeat(100)}"}`) },
+    { name: "with a length", header: [], body: Buffer.from(`{"note":"${"x".repeat(100)}"}`) },
     {
-      name: "in chunks",
+      name: "chunked",
       header: ["transfer-encoding", "chunked"],
       body: Buffer.from(`6f\r\n{"note":"${"x".repeat(100)}"}\r\n0\r\n\r\n`),
     },
-  ])("a body $name is answered 413 and leaves the connection usable or closed", async ({ header, body }) => {
+  ])("with a body $name gets 413, and the connection stays usable or is closed", async ({ header, body }) => {
     using connection = await openHttp1(greenhouse.address);
     const fields: Field[] = header.length === 0 ? [] : [["transfer-encoding", "chunked"]];
     connection.request({ httpMethod: "POST", path, header: [json, ...fields], body });
@@ -191,8 +191,8 @@ describe("over its limit,", () => {
   });
 });
 
-// Half a second each, which a busy machine needs to take a request in time, and all of it waiting: they wait together.
-describe.concurrent("a client that takes too long", () => {
+// Half a second each, which a busy machine needs to read a request in time. They are concurrent, because they only wait.
+describe.concurrent("a client that times out", () => {
   let greenhouse: TestGreenhouse;
   beforeAll(async () => {
     greenhouse = await startGreenhouse(
@@ -202,22 +202,22 @@ describe.concurrent("a client that takes too long", () => {
   });
   afterAll(() => greenhouse[Symbol.asyncDispose]());
 
-  test("to say anything is cut off", async () => {
+  test("before its first byte is disconnected", async () => {
     using connection = await openHttp1(greenhouse.address);
     expect(await connection.atEnd()).toBe(true);
   });
 
   test.for([
-    { name: "with its first header", sent: `POST ${path} HTTP/1.1\r\nhost: x\r\n` },
+    { name: "in its first header", sent: `POST ${path} HTTP/1.1\r\nhost: x\r\n` },
     {
-      name: "with its body",
+      name: "in its body",
       sent: `POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{`,
     },
     {
-      name: "with its chunks",
+      name: "in its chunks",
       sent: `POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n1\r\n{`,
     },
-  ])("$name is answered 408 with a record, and cut off", async ({ sent }) => {
+  ])("$name gets 408 with an error record, and is disconnected", async ({ sent }) => {
     using connection = await openHttp1(greenhouse.address);
     connection.write(sent);
     const answer = await connection.readAnswer();
@@ -226,7 +226,7 @@ describe.concurrent("a client that takes too long", () => {
     expect(await connection.atEnd()).toBe(true);
   });
 
-  test("with its second header is answered 408, and cut off", async () => {
+  test("in its second header gets 408, and is disconnected", async () => {
     using connection = await openHttp1(greenhouse.address);
     connection.request(water([], "{}"));
     expect(await connection.readAnswer()).toMatchObject({ httpStatus: 200 });
@@ -235,7 +235,7 @@ describe.concurrent("a client that takes too long", () => {
     expect(await connection.atEnd()).toBe(true);
   });
 
-  test("to ask again is cut off", async () => {
+  test("between two requests is disconnected", async () => {
     using connection = await openHttp1(greenhouse.address);
     connection.request(water([], "{}"));
     expect(await connection.readAnswer()).toMatchObject({ httpStatus: 200 });
@@ -243,12 +243,12 @@ describe.concurrent("a client that takes too long", () => {
   });
 
   test.for([
-    { name: "with its header", sent: "G" },
+    { name: "in its header", sent: "G" },
     {
-      name: "with its body",
+      name: "in its body",
       sent: `POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{`,
     },
-  ])("$name has as long after a wait as without one", async ({ sent }) => {
+  ])("$name has the full timeout after an idle time", async ({ sent }) => {
     const timeoutMs = 600;
     const limits = { headerTimeoutMs: timeoutMs, requestTimeoutMs: timeoutMs, idleTimeoutMs: 60_000 };
     await using own = await startGreenhouse({}, { limits });
@@ -260,7 +260,7 @@ describe.concurrent("a client that takes too long", () => {
       const sentMs = performance.now();
       connection.write(sent);
       expect(await connection.readAnswer()).toMatchObject({ httpStatus: 408 });
-      // It is looked at a few times in that time, and may be late by as much.
+      // It is checked a few times in that time, and may be late by as much.
       expect(performance.now() - sentMs).toBeGreaterThan(timeoutMs / 2);
     }
   });
@@ -273,7 +273,7 @@ describe.concurrent("a client that takes too long", () => {
     );
     using connection = await openHttp1(own.address);
     connection.request(water([], "{}"));
-    // Another connection is cut off meanwhile, so the clocks do run.
+    // Another connection is disconnected meanwhile, so deadlines are checked.
     using silent = await openHttp1(own.address);
     expect(await silent.atEnd()).toBe(true);
     slow.resolve({ bed: 7n });
@@ -281,7 +281,7 @@ describe.concurrent("a client that takes too long", () => {
   });
 });
 
-test("a request that has arrived is answered, however late a process that was held up looks at the clock", async () => {
+test("a request that has arrived gets its response, even if a blocked process checks deadlines late", async () => {
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
   onTestFinished(() => void vi.useRealTimers());
   await using greenhouse = await startGreenhouse(
@@ -294,23 +294,23 @@ test("a request that has arrived is answered, however late a process that was he
   vi.advanceTimersByTime(400);
   await nextTurn();
   connection.request(water([], "{}"));
-  // The look that finds it idle for too long.
+  // The check that finds it idle for too long.
   vi.advanceTimersByTime(100);
   expect(await connection.readAnswer()).toMatchObject({ httpStatus: 200 });
 });
 
-describe("the lengths of an answer", () => {
+describe("the content length of a response", () => {
   test.each<{ name: string; header: Record<string, string>; httpStatus: number; body: string; want: string | null }>([
     {
-      name: "another length than its body",
+      name: "a length that differs from its body",
       header: { "content-length": "2" },
       httpStatus: 200,
       body: "hello",
       want: "5",
     },
-    { name: "a body where the status has none", header: {}, httpStatus: 204, body: "hello", want: null },
-    { name: "a body where it is empty", header: {}, httpStatus: 205, body: "hello", want: "0" },
-  ])("are as it is sent when an endpoint gives $name", async ({ header, httpStatus, body, want }) => {
+    { name: "a body with a status that allows none", header: {}, httpStatus: 204, body: "hello", want: null },
+    { name: "a body with status 205", header: {}, httpStatus: 205, body: "hello", want: "0" },
+  ])("is that of the sent body when an endpoint returns $name", async ({ header, httpStatus, body, want }) => {
     await using greenhouse = await startGreenhouse(
       {},
       { endpoints: [{ path: "/page", open: true, answer: () => ({ httpStatus, header, body }) }] },
@@ -327,7 +327,7 @@ describe("the lengths of an answer", () => {
   });
 });
 
-test("a status that a gateway may have is answered with its phrase", async () => {
+test("a status line has the reason phrase of its status", async () => {
   const endpoint: Endpoint = {
     path: "/status",
     open: true,
@@ -344,15 +344,15 @@ test("a status that a gateway may have is answered with its phrase", async () =>
     if (line === `HTTP/1.1 ${status} `) without.push(status);
     else expect(line).toBe(`HTTP/1.1 ${status} ${phrase}`);
   }
-  // Those of proxies and of WebDAV, and others that no gateway answers.
+  // Statuses of proxies and WebDAV, and others that the gateway never sends.
   expect(without.join(" ")).toBe("207 208 226 305 407 418 423 424 425 451 506 507 508 509 510 511");
 });
 
 describe("HEAD", () => {
   test.each([
     { name: "an endpoint", target: "/page", want: "6" },
-    { name: "an RPC by GET", target: "/sensors/s/reading", want: "14" },
-  ])("of $name has the header of GET and no body", async ({ target, want }) => {
+    { name: "an RPC with GET", target: "/sensors/s/reading", want: "14" },
+  ])("of $name gets the header of GET and no body", async ({ target, want }) => {
     await using greenhouse = await startGreenhouse(
       { getReading: ({ sensor }) => ({ sensor }) },
       { endpoints: [{ path: "/page", open: true, answer: () => ({ httpStatus: 200, body: "orders" }) }] },
@@ -367,11 +367,11 @@ describe("HEAD", () => {
   });
 });
 
-test("what is sent behind a request is served once the request has been told of", async () => {
+test("a pipelined request is served after onAnswer of the previous one", async () => {
   const reported: string[] = [];
   await using greenhouse = await startGreenhouse(
     { waterBed: () => Promise.resolve({}) },
-    { onAnswer: ({ path: asked }) => void reported.push(asked) },
+    { onAnswer: ({ path: requested }) => void reported.push(requested) },
   );
   using connection = await openHttp1(greenhouse.address);
   const requests = [1, 2, 3].map(
@@ -383,7 +383,7 @@ test("what is sent behind a request is served once the request has been told of"
   expect(reported).toEqual(["/beds/1:water", "/beds/2:water", "/beds/3:water"]);
 });
 
-test("empty lines are counted anew before each request", async () => {
+test("empty lines are counted separately before each request", async () => {
   await using greenhouse = await startGreenhouse({});
   using connection = await openHttp1(greenhouse.address);
   for (let i = 0; i < 3; i++) {
@@ -392,7 +392,7 @@ test("empty lines are counted anew before each request", async () => {
   }
 });
 
-test("a client that sends nothing but empty lines is refused", async () => {
+test("a client that sends only empty lines is refused", async () => {
   await using greenhouse = await startGreenhouse({});
   using connection = await openHttp1(greenhouse.address);
   connection.write("\r\n".repeat(100));
@@ -401,7 +401,7 @@ test("a client that sends nothing but empty lines is refused", async () => {
 });
 
 describe("a call whose client closes the connection", () => {
-  test("is cancelled, and told of with status 0", async () => {
+  test("is cancelled, and reported with status 0", async () => {
     const started = Promise.withResolvers<void>();
     const ended = Promise.withResolvers<unknown>();
     await using greenhouse = await startGreenhouse({
@@ -422,11 +422,11 @@ describe("a call whose client closes the connection", () => {
   test("while it is being admitted never reaches an interceptor", async () => {
     const admitting = Promise.withResolvers<EventEmitter>();
     const gate = Promise.withResolvers<void>();
-    const seen: string[] = [];
+    const calls: string[] = [];
     await using greenhouse = await startGreenhouse(
       {
         waterBed: () => {
-          seen.push("handler");
+          calls.push("handler");
           return {};
         },
       },
@@ -437,7 +437,7 @@ describe("a call whose client closes the connection", () => {
         },
         interceptors: [
           (next) => (request) => {
-            seen.push("interceptor");
+            calls.push("interceptor");
             return next(request);
           },
         ],
@@ -446,16 +446,16 @@ describe("a call whose client closes the connection", () => {
     using connection = await openHttp1(greenhouse.address);
     connection.request(water([], "{}"));
     const serverSide = await within(admitting.promise, "the admission");
-    // Not `once` of node:events, which would fail by the reset.
+    // Not `once` of node:events, which rejects on the reset.
     const closed = new Promise((resolve) => serverSide.once("close", resolve));
     connection.socket.resetAndDestroy();
     await within(closed, "the connection to close");
     gate.resolve();
     expect(await greenhouse.answered(1)).toMatchObject({ httpStatus: 0, error: { code: Code.Canceled } });
-    expect(seen).toEqual([]);
+    expect(calls).toEqual([]);
   });
 
-  test("before its body is complete is told so", async () => {
+  test("before its body is complete rejects the read of the body", async () => {
     await using greenhouse = await startGreenhouse({});
     using connection = await openHttp1(greenhouse.address);
     connection.write(
@@ -467,13 +467,13 @@ describe("a call whose client closes the connection", () => {
   });
 });
 
-test("no field of a request is hidden behind others, however many", async () => {
-  let seen: string | null = null;
+test("a header field is found among any number of others", async () => {
+  let last: string | null = null;
   await using greenhouse = await startGreenhouse(
     { waterBed: () => ({}) },
     {
       admit: ({ header }) => {
-        seen = header.get("x-last");
+        last = header.get("x-last");
       },
       limits: { headerBytes: 100_000 },
     },
@@ -482,14 +482,14 @@ test("no field of a request is hidden behind others, however many", async () => 
   const many = Array.from({ length: 2500 }, (_, at): Field => [`a${String(at % 10)}`, "b"]);
   connection.request(water([...many, ["x-last", "here"]], "{}"));
   expect((await connection.readAnswer()).httpStatus).toBe(200);
-  expect(seen).toBe("here");
+  expect(last).toBe("here");
 });
 
-test("the connection that admit sees is the same object for all requests of a connection, and for no other", async () => {
-  const seen: object[] = [];
+test("admit gets the same connection object for all requests of a connection, and another one for others", async () => {
+  const connections: object[] = [];
   await using greenhouse = await startGreenhouse(
     { waterBed: () => ({}) },
-    { admit: ({ connection }) => void seen.push(connection) },
+    { admit: ({ connection }) => void connections.push(connection) },
   );
   using first = await openHttp1(greenhouse.address);
   using second = await openHttp1(greenhouse.address);
@@ -497,20 +497,20 @@ test("the connection that admit sees is the same object for all requests of a co
     connection.request(water([], "{}"));
     expect(await connection.readAnswer()).toMatchObject({ httpStatus: 200 });
   }
-  expect(seen[2]).toBe(seen[0]);
-  expect(seen[1]).not.toBe(seen[0]);
+  expect(connections[2]).toBe(connections[0]);
+  expect(connections[1]).not.toBe(connections[0]);
 });
 
-describe("a request that turns out malformed while it is admitted is refused once, and does not run as a call", () => {
+describe("a request that becomes malformed while it is admitted is refused once and never called", () => {
   const expects: Field = ["expect", "100-continue"];
   const connectStream: Field = ["content-type", "application/connect+proto"];
   const watchReadings = "/greenhouse.v1.GreenhouseService/WatchReadings";
   test.each<{ name: string; target: string; fields: readonly Field[] }>([
-    { name: "of one message", target: path, fields: [json] },
-    { name: "of one message whose client waits to be told to send it", target: path, fields: [json, expects] },
-    { name: "of a stream", target: watchReadings, fields: [connectStream] },
+    { name: "of a unary call", target: path, fields: [json] },
+    { name: "of a unary call whose client waits for 100 Continue", target: path, fields: [json, expects] },
+    { name: "of a streaming call", target: watchReadings, fields: [connectStream] },
     {
-      name: "of a stream whose client waits to be told to send it",
+      name: "of a streaming call whose client waits for 100 Continue",
       target: watchReadings,
       fields: [connectStream, expects],
     },

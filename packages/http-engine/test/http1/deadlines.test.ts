@@ -4,7 +4,7 @@ import { lingerMsMax, retiredIdleMs } from "../../../gateway/src/exchange/index.
 import { Deadlines, type DueAction, type ConnectionState } from "../../src/http1/deadlines.ts";
 
 const timeoutCheckIntervalMs = 1_000;
-const waited: ConnectionState = {
+const idle: ConnectionState = {
   stage: "response",
   headBegun: false,
   retired: false,
@@ -15,11 +15,11 @@ const waited: ConnectionState = {
   stalledMs: 0,
 };
 
-/** Looks at a wait until something is to be done, and returns what, and after how many milliseconds. */
-function firstDue(wait: Partial<ConnectionState>, ms: number, limits: Partial<Limits> = {}): readonly [DueAction, number] {
+/** Checks a state until an action is due. @returns the action, and after how many milliseconds */
+function firstAction(wait: Partial<ConnectionState>, ms: number, limits: Partial<Limits> = {}): readonly [DueAction, number] {
   const deadlines = new Deadlines({ ...defaultLimits, ...limits }, timeoutCheckIntervalMs);
   for (let waitedMs = 0; waitedMs <= ms; waitedMs += timeoutCheckIntervalMs) {
-    const due = deadlines.check({ ...waited, ...wait });
+    const due = deadlines.check({ ...idle, ...wait });
     if (due !== "nothing") return [due, waitedMs];
   }
   return ["nothing", ms];
@@ -27,78 +27,78 @@ function firstDue(wait: Partial<ConnectionState>, ms: number, limits: Partial<Li
 
 const { headerTimeoutMs, requestTimeoutMs, idleTimeoutMs } = defaultLimits;
 
-describe("a connection of HTTP/1.1 that waits", () => {
+describe("an HTTP/1.1 connection that waits", () => {
   test.each<[name: string, wait: Partial<ConnectionState>, want: readonly [DueAction, number]]>([
-    ["for a request is ended when it is idle", { stage: "head" }, ["close", idleTimeoutMs]],
-    ["for a request, and is old, is ended soon", { stage: "head", retired: true }, ["close", retiredIdleMs]],
-    ["for a head, and is old, goes on", { stage: "head", headBegun: true, retired: true }, ["refuse", headerTimeoutMs]],
-    ["for a head", { stage: "head", headBegun: true }, ["refuse", headerTimeoutMs]],
-    ["for a body", { stage: "body" }, ["refuse", requestTimeoutMs]],
-    ["for a client to end its side", { stage: "closed" }, ["destroy", lingerMsMax]],
-    ["for a client to take its answer cuts it off", { congested: true, stalledMs: idleTimeoutMs }, ["destroy", 0]],
+    ["for a request is closed after the idle timeout", { stage: "head" }, ["close", idleTimeoutMs]],
+    ["for a request and is retired is closed after a short time", { stage: "head", retired: true }, ["close", retiredIdleMs]],
+    ["for a head and is retired is refused after the header timeout", { stage: "head", headBegun: true, retired: true }, ["refuse", headerTimeoutMs]],
+    ["for a head is refused after the header timeout", { stage: "head", headBegun: true }, ["refuse", headerTimeoutMs]],
+    ["for a body is refused after the request timeout", { stage: "body" }, ["refuse", requestTimeoutMs]],
+    ["for the client to close its side is destroyed after the linger time", { stage: "closed" }, ["destroy", lingerMsMax]],
+    ["for the client to read its response is destroyed after the idle timeout", { congested: true, stalledMs: idleTimeoutMs }, ["destroy", 0]],
     [
-      "for a client to take its answer goes on while it takes some",
+      "for the client to read its response is kept while it reads some",
       { congested: true, stalledMs: idleTimeoutMs - 1 },
       ["nothing", 3_600_000],
     ],
-    ["for a slow handler goes on", {}, ["nothing", 3_600_000]],
+    ["for a slow handler is kept", {}, ["nothing", 3_600_000]],
     [
-      "for a handler asks a client that has ended its side",
+      "for a handler probes a client that has closed its side",
       { clientEnded: true, canProbe: true },
       ["probe", timeoutCheckIntervalMs],
     ],
     [
-      "for a handler gives a client of HTTP/1.0 that has ended its side a while",
+      "for a handler refuses a client of HTTP/1.0 that has closed its side after the linger time",
       { clientEnded: true },
       ["refuse", lingerMsMax],
     ],
     [
-      "for more of an answer gives up a client that has ended its side",
+      "for more of a response refuses a client that has closed its side",
       { clientEnded: true, begun: true },
       ["refuse", timeoutCheckIntervalMs],
     ],
   ])("%s", (_, wait, want) => {
-    expect(firstDue(wait, want[1])).toEqual(want);
+    expect(firstAction(wait, want[1])).toEqual(want);
   });
 
-  // Milliseconds of which a look is late by none.
+  // Multiples of the check interval, so that a check is never late.
   const [brief, long] = [2 * timeoutCheckIntervalMs, 8 * timeoutCheckIntervalMs];
   test.each<[name: string, limits: Partial<Limits>, wait: Partial<ConnectionState>, want: readonly [DueAction, number]]>([
     [
-      "for the end of a client has no longer than a request",
+      "for the client to close its side waits no longer than the request timeout",
       { requestTimeoutMs: brief },
       { stage: "closed" },
       ["destroy", brief],
     ],
     [
-      "for a head has no longer than a request",
+      "for a head waits no longer than the request timeout",
       { requestTimeoutMs: brief, headerTimeoutMs: long },
       { stage: "head", headBegun: true },
       ["refuse", brief],
     ],
     [
-      "for a request, and is old, has no longer than any other",
+      "for a request and is retired waits no longer than the idle timeout",
       { idleTimeoutMs: 0 },
       { stage: "head", retired: true, stalledMs: -1 },
       ["close", 0],
     ],
   ])("%s", (_, limits, wait, want) => {
-    expect(firstDue(wait, long, limits)).toEqual(want);
+    expect(firstAction(wait, long, limits)).toEqual(want);
   });
 
-  test("for a request has all its time behind an answer that was taken late", () => {
+  test("for a request has the full timeout after a response that was read late", () => {
     const deadlines = new Deadlines(defaultLimits, timeoutCheckIntervalMs);
     for (let waitedMs = 0; waitedMs <= idleTimeoutMs; waitedMs += timeoutCheckIntervalMs) {
-      expect(deadlines.check({ ...waited, stage: "head", congested: true })).toBe("nothing");
+      expect(deadlines.check({ ...idle, stage: "head", congested: true })).toBe("nothing");
     }
-    expect(deadlines.check({ ...waited, stage: "head" })).toBe("nothing");
+    expect(deadlines.check({ ...idle, stage: "head" })).toBe("nothing");
   });
 
-  test("begins anew with each sign of life", () => {
+  test("restarts its wait with each activity of the client", () => {
     const deadlines = new Deadlines(defaultLimits, timeoutCheckIntervalMs);
-    for (let looks = 0; looks < 100; looks += 1) {
-      expect(deadlines.check({ ...waited, clientEnded: true })).toBe("nothing");
-      if (looks % 10 === 9) deadlines.restart();
+    for (let checks = 0; checks < 100; checks += 1) {
+      expect(deadlines.check({ ...idle, clientEnded: true })).toBe("nothing");
+      if (checks % 10 === 9) deadlines.restart();
     }
   });
 });

@@ -1,7 +1,7 @@
 import { expect, test, vi } from "vitest";
 import { Incoming } from "../../src/http1/incoming.ts";
 
-test("what arrives is held in proportion to what is not used, however long some of it never is", () => {
+test("memory is proportional to the unconsumed bytes", () => {
   const incoming = new Incoming();
   for (let i = 0; i < 1_000; i++) {
     incoming.add(Buffer.alloc(100, "x"));
@@ -12,14 +12,14 @@ test("what arrives is held in proportion to what is not used, however long some 
   expect(incoming.bytes.buffer.byteLength).toBeLessThan(1_000);
 });
 
-test("a chunk that is used up is not held", () => {
+test("a completely consumed chunk is not kept", () => {
   const incoming = new Incoming();
   incoming.add(Buffer.alloc(60_000, "x"));
   incoming.consume(60_000);
   expect(incoming.bytes.byteLength).toBe(0);
 });
 
-test("what is cleared is forgotten, and the next section is found", () => {
+test("clear drops all bytes, and the next section is found", () => {
   const incoming = new Incoming();
   incoming.add(Buffer.from("a: long field"));
   incoming.consumeSection();
@@ -29,33 +29,33 @@ test("what is cleared is forgotten, and the next section is found", () => {
   expect(incoming.consumeSection()).toBe(3);
 });
 
-test("what is kept is copied once, into room that grows twofold", () => {
+test("retained bytes are copied once, into a buffer that doubles", () => {
   const incoming = new Incoming();
   const chunk = Buffer.alloc(1_000, "x");
   incoming.add(chunk);
   incoming.retain();
-  const kept = incoming.bytes;
-  expect(kept.buffer).not.toBe(chunk.buffer);
+  const retained = incoming.bytes;
+  expect(retained.buffer).not.toBe(chunk.buffer);
   incoming.retain();
-  expect(incoming.bytes).toBe(kept);
+  expect(incoming.bytes).toBe(retained);
   incoming.add(Buffer.from("a"));
   const { buffer } = incoming.bytes;
   incoming.add(Buffer.alloc(999, "b"));
   expect(incoming.bytes.buffer).toBe(buffer);
 });
 
-test("room that is too small grows twofold, though not all of it was used", () => {
+test("a buffer that is too small doubles, even if it was not full", () => {
   const incoming = new Incoming();
-  const used: number[] = [];
+  const sizes: number[] = [];
   for (const bytes of [1_000, 1, 1_000]) {
     incoming.add(Buffer.alloc(bytes, "x"));
     incoming.retain();
-    used.push(incoming.bytes.buffer.byteLength);
+    sizes.push(incoming.bytes.buffer.byteLength);
   }
-  expect(used).toEqual([1_000, 2_000, 4_000]);
+  expect(sizes).toEqual([1_000, 2_000, 4_000]);
 });
 
-test("what comes in two chunks is read as it came, whatever was kept before", () => {
+test("bytes of two chunks are joined, whatever was retained before", () => {
   const incoming = new Incoming();
   incoming.add(Buffer.from("x".repeat(100)));
   incoming.retain();
@@ -65,7 +65,7 @@ test("what comes in two chunks is read as it came, whatever was kept before", ()
   expect(incoming.bytes.toString()).toBe("abcd");
 });
 
-test("what is kept is read as it came, whatever room there was before", () => {
+test("retained bytes are unchanged, whatever buffer there was before", () => {
   const incoming = new Incoming();
   incoming.add(Buffer.from("a".repeat(100)));
   incoming.retain();
@@ -76,7 +76,7 @@ test("what is kept is read as it came, whatever room there was before", () => {
   expect(incoming.bytes.toString()).toBe("b".repeat(50) + "c".repeat(10));
 });
 
-test("sections are found as in what has come so far, however it was divided, used and kept", () => {
+test("sections are found however the bytes are split, consumed and retained", () => {
   const wrong = textsOf(6).flatMap((text) =>
     [0, 5, 6, 11, 19, 24, 29, 31].flatMap((cuts) => {
       const expected = expectedOf(text, cuts).join();
@@ -86,43 +86,43 @@ test("sections are found as in what has come so far, however it was divided, use
   expect(wrong).toEqual([]);
 });
 
-test("what was searched for the end of a section is not searched again", () => {
+test("bytes that were searched for the end of a section are not searched again", () => {
   const incoming = new Incoming();
   incoming.add(Buffer.from("u".repeat(50) + "x".repeat(50)));
   incoming.consumeSection();
   incoming.consume(50);
   incoming.retain();
-  using found = vi.spyOn(Buffer.prototype, "indexOf");
-  using read = vi.spyOn(Buffer.prototype, "toString");
+  using searches = vi.spyOn(Buffer.prototype, "indexOf");
+  using reads = vi.spyOn(Buffer.prototype, "toString");
   for (let at = 0; at < 1_000; at++) {
     incoming.add(Buffer.from("\r\nxxx"[at % 5] ?? ""));
     expect(incoming.consumeSection()).toBe("open");
   }
-  expect(Math.max(...found.mock.calls.map(([, from], at) => sizeAt(at) - Number(from)))).toBeLessThan(6);
-  expect(Math.max(...read.mock.calls.map(([, from], at) => sizeAt(at) - Number(from)))).toBeLessThan(6);
+  expect(Math.max(...searches.mock.calls.map(([, from], at) => sizeAt(at) - Number(from)))).toBeLessThan(6);
+  expect(Math.max(...reads.mock.calls.map(([, from], at) => sizeAt(at) - Number(from)))).toBeLessThan(6);
 });
 
-/** The bytes that were there at a search of the row above. */
+/** Returns the number of bytes at a search of the test above. */
 function sizeAt(search: number): number {
   return 51 + search;
 }
 
-/** Every text of this length of an ordinary character and the two of a line end. */
+/** Returns every string of this length that consists of a, CR and LF. */
 function textsOf(length: number): string[] {
   return length === 0 ? [""] : textsOf(length - 1).flatMap((text) => ["a", "\r", "\n"].map((char) => text + char));
 }
 
-/** Divides a text behind each character whose bit is set. */
+/** Splits a string after each character whose bit is set. */
 function chunksOf(text: string, cuts: number): string[] {
   const ends = Array.from(text, (_, at) => at + 1).filter((end) => end === text.length || (cuts >> (end - 1)) & 1);
   return ends.map((end, at) => text.slice(ends[at - 1] ?? 0, end));
 }
 
-/** Returns how many characters each section has, then what is left, or that it is broken; keeps in some modes. */
+/** Returns the length of each section, then the rest, or "broken". Retains bytes in mode 2. */
 function sectionsOf(chunks: readonly string[], mode: number): (number | string)[] {
   const incoming = new Incoming();
   const found: (number | string)[] = [];
-  // What was used before lies in front of it.
+  // Consumed bytes precede it.
   if (mode > 0) incoming.add(Buffer.from("xx"));
   if (mode > 0) incoming.consume(1);
   for (const [nth, chunk] of chunks.entries()) {

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { prepareHeaderFields, timerMsMax } from "../../../gateway/src/exchange/index.ts";
 import { formatResponseHead, keepAliveLines } from "../../src/http1/response-head.ts";
 
-// RFC 9110 has newer names for two of node's, and 499 is nginx's.
+// RFC 9110 has newer phrases for two of node's, and 499 is nginx's.
 const renamed: Readonly<Record<number, string>> = {
   413: "Content Too Large",
   422: "Unprocessable Content",
@@ -13,21 +13,21 @@ const renamed: Readonly<Record<number, string>> = {
 // Statuses of proxies, of WebDAV and of other extensions: they have no phrase, which is allowed (RFC 9112 §4).
 const unnamed = new Set([207, 208, 226, 305, 407, 418, 423, 424, 425, 451, 506, 507, 508, 509, 510, 511]);
 
-test("every status of a server in RFC 9110 has its reason phrase, and all others an empty one", () => {
+test("every status of RFC 9110 that a server sends has its reason phrase, and all others an empty one", () => {
   for (let httpStatus = 200; httpStatus < 600; httpStatus++) {
     const phrase = unnamed.has(httpStatus) ? "" : (renamed[httpStatus] ?? STATUS_CODES[httpStatus] ?? "");
     expect(formatResponseHead(httpStatus, [], "none", "")).toBe(`HTTP/1.1 ${httpStatus} ${phrase}\r\n\r\n`);
   }
 });
 
-test("fields of the connection are left out by their whole name, in any case", () => {
+test("connection fields are omitted by their complete name, in any case", () => {
   const fields = ["Connection", "a", "x-connection", "b", "UPGRADE", "c", "upgrade-x", "d", "keep-alive", "e"];
   expect(formatResponseHead(200, [[], fields], 3, "")).toBe(
     "HTTP/1.1 200 OK\r\nx-connection: b\r\nupgrade-x: d\r\ncontent-length: 3\r\n\r\n",
   );
 });
 
-test("the lines of prepared fields are made once", () => {
+test("the lines of prepared fields are formatted once", () => {
   const prepared = prepareHeaderFields("a", "b");
   const head = formatResponseHead(200, [prepared], "none", "");
   prepared[1] = "c";
@@ -38,6 +38,6 @@ test("the lines of prepared fields are made once", () => {
 test.each([
   { idleTimeoutMs: 1999, seconds: 1 },
   { idleTimeoutMs: Number.POSITIVE_INFINITY, seconds: Math.floor(timerMsMax / 1000) },
-])("a client is told of whole seconds for which it may be idle, if $idleTimeoutMs ms", ({ idleTimeoutMs, seconds }) => {
+])("keepAliveLines rounds $idleTimeoutMs ms down to seconds", ({ idleTimeoutMs, seconds }) => {
   expect(keepAliveLines(idleTimeoutMs)).toBe(`connection: keep-alive\r\nkeep-alive: timeout=${seconds}\r\n`);
 });
