@@ -36,7 +36,7 @@ const json: Field = ["content-type", "application/json"];
 const ping = frame(frameType.ping, 0, 0, Buffer.alloc(8));
 const never: Promise<never> = new Promise(() => {});
 
-/** The status that a header block begins with. */
+/** Returns the status at the start of a header block. */
 function statusOf(hpack: HpackDecoder, { payload }: Frame): string | undefined {
   return hpack.decode(payload, 0, payload.byteLength).fields[1];
 }
@@ -45,7 +45,7 @@ const admitKey: Admit = ({ header }) => {
   if (header.get("x-key") !== "k") throw new ConnectError("no key", Code.Unauthenticated);
 };
 
-/** Waits until the server has dealt with all that was sent. */
+/** Waits until the server has processed everything that was sent. */
 async function settle(connection: FrameConnection): Promise<void> {
   connection.send(ping);
   await connection.readUntil(({ type }) => type === frameType.ping);
@@ -56,11 +56,11 @@ describe.each(http2Servers)("an HTTP/2 stream, %s,", (http2) => {
     test("while it is being admitted never reaches an interceptor", async () => {
       const admitting = Promise.withResolvers<void>();
       const gate = Promise.withResolvers<void>();
-      const seen: string[] = [];
+      const calls: string[] = [];
       await using greenhouse = await startGreenhouse(
         {
           waterBed: () => {
-            seen.push("handler");
+            calls.push("handler");
             return {};
           },
         },
@@ -71,7 +71,7 @@ describe.each(http2Servers)("an HTTP/2 stream, %s,", (http2) => {
           },
           interceptors: [
             (next) => (request) => {
-              seen.push("interceptor");
+              calls.push("interceptor");
               return next(request);
             },
           ],
@@ -85,17 +85,17 @@ describe.each(http2Servers)("an HTTP/2 stream, %s,", (http2) => {
       await settle(connection);
       gate.resolve();
       expect(await greenhouse.answered(1)).toMatchObject({ httpStatus: 0, error: { code: Code.Canceled } });
-      expect(seen).toEqual([]);
+      expect(calls).toEqual([]);
     });
   });
 
-  describe("whose body is not whole", () => {
+  describe("whose body is incomplete", () => {
     test.each<{ name: string; end: (connection: FrameConnection) => void }>([
-      { name: "the client ends the connection", end: ({ socket }) => void socket.end() },
+      { name: "the client closes the connection", end: ({ socket }) => void socket.end() },
       { name: "the client resets the connection", end: ({ socket }) => void socket.resetAndDestroy() },
       { name: "the client resets the stream", end: (connection) => connection.send(resetFrame(1, 8)) },
       { name: "the client resets the stream without an error", end: (connection) => connection.send(resetFrame(1, 0)) },
-    ])("is no end of a stream of messages when $name", async ({ end }) => {
+    ])("fails the stream of messages when $name", async ({ end }) => {
       const received = Promise.withResolvers<void>();
       const outcome = Promise.withResolvers<string>();
       await using greenhouse = await startGreenhouse(
@@ -122,11 +122,11 @@ describe.each(http2Servers)("an HTTP/2 stream, %s,", (http2) => {
     });
   });
 
-  describe("whose body is whole, but not read to its end,", () => {
-    test.each<{ name: string; end: (connection: FrameConnection, answer: () => void) => void }>([
+  describe("whose body is complete, but not read to its end,", () => {
+    test.each<{ name: string; end: (connection: FrameConnection, respond: () => void) => void }>([
       { name: "the client resets the stream", end: (connection) => connection.send(resetFrame(1, 8)) },
-      { name: "the answer ends", end: (_, answer) => answer() },
-    ])("is no end of a stream of messages once $name", async ({ end }) => {
+      { name: "the response ends", end: (_, respond) => respond() },
+    ])("fails the stream of messages when $name", async ({ end }) => {
       const begun = Promise.withResolvers<() => Promise<{ done?: boolean | undefined }>>();
       const answer = Promise.withResolvers<void>();
       await using greenhouse = await startGreenhouse(
@@ -154,7 +154,7 @@ describe.each(http2Servers)("an HTTP/2 stream, %s,", (http2) => {
     });
   });
 
-  test("that its client gives up with much of its body unread takes no answer, which is no fault", async () => {
+  test("that its client resets with an unread body cannot respond, which is not reported as a fault", async () => {
     const reached = Promise.withResolvers<void>();
     const answer = Promise.withResolvers<object>();
     const faults: unknown[] = [];
@@ -191,20 +191,20 @@ describe.each(http2Servers)("an HTTP/2 stream, %s,", (http2) => {
     afterAll(() => greenhouse[Symbol.asyncDispose]());
 
     test.each([
-      { name: "a URL", path: `/${"x".repeat(100)}`, header: [], httpStatus: 414 },
+      { name: "of URLs", path: `/${"x".repeat(100)}`, header: [], httpStatus: 414 },
       ...(http2 === "own"
-        ? [{ name: "the header fields", path: "/", header: [["x", "x".repeat(2000)] as const], httpStatus: 431 }]
+        ? [{ name: "of header fields", path: "/", header: [["x", "x".repeat(2000)] as const], httpStatus: 431 }]
         : []),
-    ])("$name, is answered $httpStatus with a record", async ({ path, header, httpStatus }) => {
+    ])("$name gets $httpStatus with an error record", async ({ path, header, httpStatus }) => {
       using connection = await openHttp2(greenhouse.address);
       const answer = await connection.exchange({ httpMethod: "GET", path, header });
       expect(answer.httpStatus).toBe(httpStatus);
       expect(JSON.parse(answer.body.toString())).toMatchObject({ code: Code.ResourceExhausted });
     });
 
-    test("its body, is answered at once, and the connection goes on", async () => {
+    test("of bodies gets its response immediately, and the connection stays open", async () => {
       using connection = await openHttp2(greenhouse.address);
-      // Far more than fits into the windows of HTTP/2 when it is not read.
+      // Far more than the windows of HTTP/2 allow when it is not read.
       for (let turn = 0; turn < 10; turn += 1) {
         const stream = connection.open({
           httpMethod: "POST",
@@ -221,12 +221,12 @@ describe.each(http2Servers)("an HTTP/2 stream, %s,", (http2) => {
       expect(JSON.parse(answer.body.toString())).toMatchObject({ liters: 4 });
     });
 
-    // These two belong to the server, which is the program's own where the handler is mounted.
+    // The server enforces these two, which is the application's own if the handler is mounted.
     if (http2 === "mounted") return;
     test.each([
-      { name: "as large as may be", bytes: 2000, want: "404" },
-      { name: "a byte larger", bytes: 2001, want: "431" },
-    ])("a header of many small fields that is $name, comes to $want", async ({ bytes, want }) => {
+      { name: "as large as the limit", bytes: 2000, want: "404" },
+      { name: "one byte larger", bytes: 2001, want: "431" },
+    ])("or at it, with a header of many small fields, $name, gets $want", async ({ bytes, want }) => {
       using connection = await openFrames(greenhouse.address);
       const header = headerOfListBytes([...postHeader(), json], bytes);
       connection.send(headersFrame(1, header), dataFrame(1, Buffer.from("{}"), frameFlag.endStream));
@@ -234,15 +234,15 @@ describe.each(http2Servers)("an HTTP/2 stream, %s,", (http2) => {
       expect(end && statusOf(new HpackDecoder(bytes), end)).toBe(want);
     });
 
-    test("of open streams, is not answered", async () => {
+    test("of open streams gets no response", async () => {
       using connection = await openFrames(greenhouse.address);
       for (const streamId of [1, 3, 5]) sendUnaryCall(connection, streamId, getReadingProcedure);
-      // A reset of the stream does (RFC 9113 §5.1.2).
+      // The stream is reset (RFC 9113 §5.1.2).
       expect((await connection.readEnd(5)).kind).toBe("reset");
     });
   });
 
-  describe("whose client waits to be told to send its body", () => {
+  describe("whose client waits for 100 Continue", () => {
     const expecting: Field = ["expect", "100-continue"];
     const openExpecting = async (greenhouse: TestGreenhouse, ...more: readonly Field[]): Promise<FrameConnection> => {
       const connection = await openFrames(greenhouse.address);
@@ -250,7 +250,7 @@ describe.each(http2Servers)("an HTTP/2 stream, %s,", (http2) => {
       connection.send(headersFrame(1, [[":path", "/beds/7:water"], ...header]));
       return connection;
     };
-    test("is told so once it is admitted, and answered when it has", async () => {
+    test("gets it after it was admitted, and the response after its body", async () => {
       await using greenhouse = await startGreenhouse(
         { waterBed: ({ bed }) => ({ bed }) },
         { admit: admitKey },
@@ -265,7 +265,7 @@ describe.each(http2Servers)("an HTTP/2 stream, %s,", (http2) => {
       expect(answer && statusOf(hpack, answer)).toBe("200");
     });
 
-    test("is told so only if it waits", async () => {
+    test("gets it only if it waits", async () => {
       await using greenhouse = await startGreenhouse({ waterBed: ({ bed }) => ({ bed }) }, {}, { http2 });
       using connection = await openFrames(greenhouse.address);
       const header = postHeader(json).filter(([name]) => name !== ":path");
@@ -276,7 +276,7 @@ describe.each(http2Servers)("an HTTP/2 stream, %s,", (http2) => {
       expect(answer && statusOf(new HpackDecoder(10_000), answer)).toBe("200");
     });
 
-    test("is told so once where node tells it", async () => {
+    test("gets it once on a node server, which sends it", async () => {
       const gateway = createTestGateway({
         routes: (router) => router.service(GreenhouseService, { waterBed: ({ bed }) => ({ bed }) }),
       });
@@ -294,7 +294,7 @@ describe.each(http2Servers)("an HTTP/2 stream, %s,", (http2) => {
       expect(statuses).toEqual(["100", "200"]);
     });
 
-    test.each([0, 8])("and has reset it already with code %i is told nothing, and harms nobody", async (errorCode) => {
+    test.each([0, 8])("and has reset it with code %i gets nothing, and the server continues", async (errorCode) => {
       await using greenhouse = await startGreenhouse({ waterBed: () => ({}) }, {}, { http2 });
       using connection = await openFrames(greenhouse.address);
       const header = postHeader(json, expecting).filter(([name]) => name !== ":path");
@@ -303,7 +303,7 @@ describe.each(http2Servers)("an HTTP/2 stream, %s,", (http2) => {
       expect(await connection.readEnd(3)).toMatchObject({ kind: "answered" });
     });
 
-    test("is refused without being told so", async () => {
+    test("is refused without it", async () => {
       await using greenhouse = await startGreenhouse({}, { admit: admitKey }, { http2 });
       using connection = await openExpecting(greenhouse);
       const first = await connection.readUntil(({ type }) => type === frameType.headers);
@@ -311,7 +311,7 @@ describe.each(http2Servers)("an HTTP/2 stream, %s,", (http2) => {
     });
   });
 
-  test("of a HEAD has the header of GET and no body", async () => {
+  test("of a HEAD request gets the header of GET and no body", async () => {
     await using greenhouse = await startGreenhouse({ getReading: ({ sensor }) => ({ sensor }) }, {}, { http2 });
     using connection = await openHttp2(greenhouse.address);
     const path = "/sensors/s/reading";
@@ -321,11 +321,11 @@ describe.each(http2Servers)("an HTTP/2 stream, %s,", (http2) => {
     expect(fieldValue(headed.header, "content-length")).toBe(String(got.body.byteLength));
   });
 
-  test("names its connection by the same object as the others of it, and by no other's", async () => {
-    const seen: object[] = [];
+  test("has the same connection object as others of its connection, and no others", async () => {
+    const connections: object[] = [];
     await using greenhouse = await startGreenhouse(
       { waterBed: () => ({}) },
-      { admit: ({ connection }) => void seen.push(connection) },
+      { admit: ({ connection }) => void connections.push(connection) },
       { http2 },
     );
     using first = await openFrames(greenhouse.address);
@@ -338,11 +338,11 @@ describe.each(http2Servers)("an HTTP/2 stream, %s,", (http2) => {
       sendUnaryCall(connection, streamId, waterBedProcedure);
       expect(await connection.readEnd(streamId)).toMatchObject({ kind: "answered" });
     }
-    expect(seen[2]).toBe(seen[0]);
-    expect(seen[1]).not.toBe(seen[0]);
+    expect(connections[2]).toBe(connections[0]);
+    expect(connections[1]).not.toBe(connections[0]);
   });
 
-  test("is refused by admit before its body comes", async () => {
+  test("is refused by admit before its body arrives", async () => {
     await using greenhouse = await startGreenhouse(
       {},
       {

@@ -26,15 +26,15 @@ import { leastOf } from "../../testing/src/least-of.ts";
 const header = grpcHeader("/orders.v1.OrderService/DeleteOrder");
 const message = encodeEnvelope(0, Buffer.of(8, 7));
 
-describe("the server of the engine, while it is drained,", () => {
-  test("tells a connection that was accepted and had said nothing yet, and serves what crosses", async () => {
-    const asked = Promise.withResolvers<void>();
+describe("a draining server", () => {
+  test("sends GOAWAY to a connection without requests, and serves streams that cross the GOAWAY", async () => {
+    const requested = Promise.withResolvers<void>();
     const answer = Promise.withResolvers<object>();
     const gateway = createTestGateway({
       routes: (router) =>
         router.service(OrderService, {
           deleteOrder: () => {
-            asked.resolve();
+            requested.resolve();
             return answer.promise;
           },
         }),
@@ -43,7 +43,7 @@ describe("the server of the engine, while it is drained,", () => {
     using silent = await openFrames(address, { settled: false });
     using busy = await openFrames(address);
     busy.send(headersFrame(1, header), dataFrame(1, message, frameFlag.endStream));
-    await asked.promise;
+    await requested.promise;
     const drained = gateway.drain(10_000);
 
     const call = [headersFrame(1, header), dataFrame(1, message, frameFlag.endStream)];
@@ -68,7 +68,7 @@ describe("the server of the engine, while it is drained,", () => {
   });
 });
 
-test("a body that fills its window while its request is being admitted is read whole", async () => {
+test("a body that fills its window while its request is admitted is read completely", async () => {
   const gate = Promise.withResolvers<void>();
   const gateway = createTestGateway({
     routes: (router) => router.service(OrderService, { deleteOrder: () => ({}) }),
@@ -77,7 +77,7 @@ test("a body that fills its window while its request is being admitted is read w
   const address = await gateway.listen({ host: "127.0.0.1", port: 0 });
   using connection = await openFrames(address);
   const windowBytes = 256 * 1024;
-  // White space that JSON lets stand in front.
+  // Leading white space, which JSON allows.
   const body = Buffer.from(`{"id":"7"}`.padStart(windowBytes + 10));
   const json = header.map(([name, value]): Field => [name, name === "content-type" ? "application/json" : value]);
   const part = (at: number): Frame => dataFrame(1, body.subarray(at, at + 16_384));
@@ -92,14 +92,14 @@ test("a body that fills its window while its request is being admitted is read w
   await gateway.close();
 });
 
-test("a call that takes long keeps what its message needs, not all that came in with it", async () => {
+test("a long call keeps only the memory that its message needs", async () => {
   const answer = Promise.withResolvers<object>();
   const gateway = createTestGateway({
     routes: (router) => router.service(OrderService, { deleteOrder: () => answer.promise }),
   });
   const address = await gateway.listen({ host: "127.0.0.1", port: 0 });
   using connection = await openFrames(address);
-  // Bytes of a field that nobody knows, of which protobuf-es keeps a view.
+  // Bytes of an unknown field, of which protobuf-es keeps a view.
   const withBytes = encodeEnvelope(0, Buffer.of(8, 7, 122, 1, 65));
   const nobodyKnows = frame(0x16, 0, 0, Buffer.alloc(16_384));
   const ping = frame(frameType.ping, 0, 0, Buffer.alloc(8));
@@ -122,7 +122,7 @@ test("a call that takes long keeps what its message needs, not all that came in 
   await gateway.close();
 });
 
-test("a client that waits to be told to send its body is told nothing once its answer has begun", async () => {
+test("a client that waits for 100 Continue gets none once its response has started", async () => {
   const http2 = createHttp2Server({
     limits: defaultLimits,
     budget: new BacklogBudget(2 ** 30),
@@ -149,7 +149,7 @@ test("a client that waits to be told to send its body is told nothing once its a
 test.each([
   { bytes: 6000, want: "answered" },
   { bytes: 9000, want: "closed" },
-])("a header block of $bytes bytes, where a header may have 2000, ends with its stream $want", async (row) => {
+])("with headerBytes 2000, a field block of $bytes bytes gets $want", async (row) => {
   const gateway = createTestGateway({
     routes: (router) => router.service(OrderService, {}),
     limits: { headerBytes: 2000 },

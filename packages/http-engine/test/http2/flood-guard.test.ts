@@ -28,11 +28,11 @@ import {
   windowUpdateFrame,
 } from "../../../testing/src/http2/http2-requests.ts";
 
-/** What is sent for each `i` from 0 on; the streams it opens are 3 + 2i. Stream 1 is open all the time. */
+/** Returns the frames of wave `i`, from 0; it opens the streams 3 + 2i. Stream 1 is always open. */
 type Wave = (i: number) => readonly Frame[];
 
-/** Waves, of which as many pass as the last number says. */
-type Flood = [name: string, limits: Partial<Http2Limits>, wave: Wave, passing: number];
+/** A flood, and the number of waves that pass. */
+type Flood = [name: string, limits: Partial<Http2Limits>, wave: Wave, allowed: number];
 
 const ping = frame(frameType.ping, 0, 0, Buffer.alloc(8));
 const pingAck = frame(frameType.ping, frameFlag.ack, 0, Buffer.alloc(8));
@@ -47,14 +47,14 @@ const floods: readonly Flood[] = [
     5,
   ],
   [
-    "streams that are reset, once they are more than half of those that were opened",
+    "streams of which more than half are reset",
     { resets: 5 },
-    // 19 and the one that is open all the time are not reset.
+    // 19 and the one that is always open are not reset.
     (i) => (i < 19 ? [whole(3 + 2 * i)] : [begun(3 + 2 * i), resetFrame(3 + 2 * i, 8)]),
     19 + 20,
   ],
-  ["streams that are malformed", { resets: 5 }, (i) => [malformed(3 + 2 * i)], 5],
-  ["streams that make us reset them", { resets: 5 }, (i) => [begun(3 + 2 * i), windowUpdateFrame(3 + 2 * i, 0)], 5],
+  ["malformed streams", { resets: 5 }, (i) => [malformed(3 + 2 * i)], 5],
+  ["streams that cause a reset by the server", { resets: 5 }, (i) => [begun(3 + 2 * i), windowUpdateFrame(3 + 2 * i, 0)], 5],
   ["streams above the limit", { resets: 5, concurrentStreams: 1 }, (i) => [whole(3 + 2 * i)], 5],
   ["SETTINGS", { settings: 10 }, () => [settingFrame(4, 100)], 8],
   ["acknowledgements of SETTINGS", { settings: 10 }, () => [frame(frameType.settings, frameFlag.ack, 0)], 8],
@@ -67,17 +67,17 @@ const floods: readonly Flood[] = [
     () => [frame(frameType.data, frameFlag.padded, 1, Buffer.from([1, 0]))],
     5,
   ],
-  // Each stream makes room for two; there is one.
+  // Each stream allows two; there is one.
   ["PRIORITY", { ignoredFrames: 5 }, () => [priorityFrame], 7],
-  ["frames that nobody knows", { ignoredFrames: 5 }, () => [frame(0x55, 0, 0)], 7],
-  // Two streams make room for four.
+  ["unknown frames", { ignoredFrames: 5 }, () => [frame(0x55, 0, 0)], 7],
+  // Two streams allow four.
   [
     "DATA for a stream that we have reset",
     { ignoredFrames: 5 },
     (i) => [i === 0 ? malformed(3) : dataFrame(3, Buffer.from("x"))],
     1 + 9,
   ],
-  ["resets of a stream that is over", { ignoredFrames: 5 }, (i) => [i === 0 ? whole(3) : resetFrame(3, 8)], 1 + 9],
+  ["resets of a closed stream", { ignoredFrames: 5 }, (i) => [i === 0 ? whole(3) : resetFrame(3, 8)], 1 + 9],
   ["GOAWAY", { ignoredFrames: 5 }, () => [frame(frameType.goAway, 0, 0, Buffer.alloc(8))], 7],
   ["WINDOW_UPDATE for the connection", { windowUpdates: 5 }, () => [windowUpdateFrame(0, 1)], 7],
   ["WINDOW_UPDATE for a stream", { windowUpdates: 5 }, () => [windowUpdateFrame(1, 1)], 7],
@@ -94,20 +94,20 @@ function waves(wave: Wave, from: number, to: number): Frame[] {
 }
 
 describe("a flood of", () => {
-  test.each(floods)("%s ends the connection, and not before it is one", async (_, limits, wave, passing) => {
+  test.each(floods)("%s closes the connection above its limit", async (_, limits, wave, allowed) => {
     const serve = echoUnlessHeld;
     await using engine = await startEngine({ serve, limits });
     using connection = await openFrames(engine.address);
-    connection.send(begun(1, hold), ...waves(wave, 0, passing));
-    // Asked by a frame that is not the one that is counted.
+    connection.send(begun(1, hold), ...waves(wave, 0, allowed));
+    // Checked with a frame of a type that is not counted.
     expect(await isAlive(connection, limits.pings === undefined ? ping : frame(frameType.settings, 0, 0))).toBe(true);
-    connection.send(...waves(wave, passing, passing + 1));
+    connection.send(...waves(wave, allowed, allowed + 1));
     expect(await connection.readEnd(1)).toStrictEqual(goAwayWith(ErrorCode.enhanceYourCalm));
   });
 
   test.each([
-    { name: "is not yet when there are as many as may be", continuations: 3, want: answered },
-    { name: "ends the connection (CVE-2024-27316)", continuations: 4, want: goAwayWith(ErrorCode.enhanceYourCalm) },
+    { name: "up to the limit is allowed", continuations: 3, want: answered },
+    { name: "above the limit closes the connection (CVE-2024-27316)", continuations: 4, want: goAwayWith(ErrorCode.enhanceYourCalm) },
   ])("CONTINUATION $name", async ({ continuations, want }) => {
     await using engine = await startEngine({ limits: { continuations: 3 } });
     using connection = await openFrames(engine.address);
@@ -117,7 +117,7 @@ describe("a flood of", () => {
     expect(await connection.readEnd(1)).toStrictEqual(want);
   });
 
-  test("a header block as long as the limit is taken, and one octet more is not", async () => {
+  test("a field block as long as the limit is accepted, and one octet more is not", async () => {
     const headerBlockBytes = getBlock.byteLength;
     for (const [more, want] of [
       [0, answered],
@@ -125,7 +125,7 @@ describe("a flood of", () => {
     ] as const) {
       await using engine = await startEngine({ limits: { headerBlockBytes } });
       using connection = await openFrames(engine.address);
-      // The octet more is an update of the table size that changes nothing.
+      // The additional octet is a table size update without effect.
       const block = Buffer.concat([Buffer.alloc(more, 0x20), getBlock]);
       connection.send(
         frame(frameType.headers, frameFlag.endStream, 1, block.subarray(0, 9)),
@@ -137,12 +137,12 @@ describe("a flood of", () => {
 
   test.each<{ name: string; limits: Partial<Http2Limits>; replies: readonly Frame[] }>([
     {
-      name: "updates that follow the DATA we sent",
+      name: "window updates for the DATA that was sent",
       limits: { windowUpdates: 1 },
       replies: [windowUpdateFrame(0, 1), windowUpdateFrame(1, 1)],
     },
-    { name: "PINGs that follow the DATA we sent", limits: { pings: 1 }, replies: [ping] },
-  ])("$name is none", async ({ limits, replies }) => {
+    { name: "PINGs for the DATA that was sent", limits: { pings: 1 }, replies: [ping] },
+  ])("$name is not counted", async ({ limits, replies }) => {
     const body = Buffer.alloc(50);
     await using engine = await startEngine({
       limits,
@@ -154,13 +154,13 @@ describe("a flood of", () => {
     });
     using connection = await openFrames(engine.address);
     connection.send(begun(1));
-    for (let seen = 0; seen < body.byteLength; seen++)
+    for (let sent = 0; sent < body.byteLength; sent++)
       await connection.readUntil(({ type }) => type === frameType.data);
     connection.send(...Array.from({ length: 50 }, () => replies).flat());
     expect(await isAlive(connection, frame(frameType.settings, 0, 0))).toBe(true);
   });
 
-  test("PINGs that follow answers without DATA is none", async () => {
+  test("PINGs for responses without DATA is not counted", async () => {
     await using engine = await startEngine({ limits: { pings: 0 } });
     using connection = await openFrames(engine.address);
     for (let streamId = 1; streamId < 50; streamId += 2) {
@@ -170,7 +170,7 @@ describe("a flood of", () => {
     }
   });
 
-  test("streams above the limit is none before the limit can be known (§5.1.2)", async () => {
+  test("streams above the limit is not counted before the client knows the limit (§5.1.2)", async () => {
     const limits = { resets: 0, concurrentStreams: 1 };
     await using engine = await startEngine({ serve: echoUnlessHeld, limits });
     using connection = await openFrames(engine.address, { settled: false });
@@ -179,7 +179,7 @@ describe("a flood of", () => {
     expect(await isAlive(connection, ping)).toBe(true);
   });
 
-  test("streams that are reset is none where they were given time", async () => {
+  test("late resets is not counted", async () => {
     await using engine = await startEngine({ serve: echoUnlessHeld, limits: { resets: 0, rapidResetMs: 0 } });
     using connection = await openFrames(engine.address);
     for (let streamId = 1; streamId < 50; streamId += 2) connection.send(begun(streamId), resetFrame(streamId, 8));
@@ -187,8 +187,8 @@ describe("a flood of", () => {
   });
 });
 
-describe("the counts of what a peer does", () => {
-  test("begin anew with each interval", async () => {
+describe("the counts of events", () => {
+  test("restart with each interval", async () => {
     vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] });
     onTestFinished(() => void vi.useRealTimers());
     await using engine = await startEngine({ limits: { pings: 5, intervalMs: 10 } });
@@ -200,7 +200,7 @@ describe("the counts of what a peer does", () => {
     }
   });
 
-  test("keep what was allowed for and has not come yet", () => {
+  test("keep unused credit", () => {
     const guard = new FloodGuard({ ...defaultHttp2Limits, windowUpdates: 1 }, { headerBlocks: 1, dataFrames: 1 });
     guard.restart();
     for (let i = 0; i < 3; i++) guard.count("windowUpdates");
@@ -209,14 +209,14 @@ describe("the counts of what a peer does", () => {
     expect(() => guard.count("windowUpdates")).not.toThrow();
   });
 
-  test("keep what was allowed for up to a bound", () => {
+  test("keep unused credit up to a limit", () => {
     const sent = { headerBlocks: 100_000, dataFrames: 100_000 };
     const guard = new FloodGuard({ ...defaultHttp2Limits, windowUpdates: 1 }, sent);
     for (let i = 0; i < 65_536 + 1; i++) guard.count("windowUpdates");
     expect(() => guard.count("windowUpdates")).toThrow("too many windowUpdates");
   });
 
-  test("judge resets by the streams of their interval", () => {
+  test("compare resets with the streams of their interval", () => {
     const guard = new FloodGuard({ ...defaultHttp2Limits, resets: 1 }, { headerBlocks: 0, dataFrames: 0 });
     guard.openedStreams = 10;
     for (let i = 0; i < 5; i++) guard.count("resets");
@@ -226,7 +226,7 @@ describe("the counts of what a peer does", () => {
   });
 });
 
-/** Waits until all that was sent has been taken. @returns whether the connection is still there */
+/** Waits until everything that was sent was processed. @returns whether the connection is still open */
 async function isAlive(connection: FrameConnection, probe: Frame): Promise<boolean> {
   connection.send(probe);
   const isReply = ({ type, flags }: Frame): boolean => type === probe.type && flags === frameFlag.ack;

@@ -28,16 +28,16 @@ interface WindowStream {
   readonly id: number;
   readonly body: Buffer;
   sentBytes: number;
-  /** What the server lets us send. */
+  /** The window for what we send. */
   sendWindow: number;
-  /** What we let the server send. */
+  /** The window for what the server sends. */
   receiveWindow: number;
   readonly received: Buffer[];
   /** `undefined` while it is open. */
   end: "answered" | "reset" | undefined;
 }
 
-/** A client that does all the arithmetic of RFC 9113 §6.9, and notices when the server's is wrong. */
+/** A client that checks the server's flow control by RFC 9113 §6.9. */
 class WindowClient {
   readonly streams: WindowStream[] = [];
   readonly #connection: FrameConnection;
@@ -74,13 +74,13 @@ class WindowClient {
     return stream;
   }
 
-  /** Resets a stream in the midst of it. */
+  /** Resets an open stream. */
   cancel(stream: WindowStream): void {
     if (stream.end === undefined) this.#connection.send(resetFrame(stream.id, 8));
     stream.end = "reset";
   }
 
-  /** Does something that is allowed, until every stream has ended. */
+  /** Performs random allowed actions until every stream is closed. */
   async run(): Promise<void> {
     while (this.streams.some(({ end }) => end === undefined)) {
       const open = this.streams.filter(({ end }) => end === undefined);
@@ -92,7 +92,7 @@ class WindowClient {
     }
   }
 
-  /** Sends a piece of a body, with padding now and then. @returns whether there was room for any */
+  /** Sends a piece of a body, sometimes with padding. @returns whether the window allowed any */
   #send(stream: WindowStream): boolean {
     const left = stream.body.byteLength - stream.sentBytes;
     const room = Math.min(this.#sendWindow, stream.sendWindow, 16_384);
@@ -108,13 +108,13 @@ class WindowClient {
         : frame(frameType.data, end | frameFlag.padded, stream.id, pad(piece, padding));
     this.#sendWindow -= sent.payload.byteLength;
     stream.sendWindow -= sent.payload.byteLength;
-    // Below zero: nothing more may be sent, not even the end.
+    // Below zero: nothing may be sent, not even END_STREAM.
     stream.sentBytes = last ? -1 : stream.sentBytes + bytes;
     this.#connection.send(sent);
     return true;
   }
 
-  /** Lets the server send more. */
+  /** Allows the server to send more. */
   #grant(stream: WindowStream): void {
     const increment = 1 + this.#choose(30_000);
     this.#receiveWindow += increment;
@@ -123,7 +123,7 @@ class WindowClient {
   }
 
   async #receive(): Promise<void> {
-    // A PING is answered by itself, so that there is always a frame to come.
+    // A PING is acknowledged, so that there is always a next frame.
     this.#connection.send(frame(frameType.ping, 0, 0, Buffer.alloc(8)));
     for (;;) {
       const next = await this.#connection.readFrame();
@@ -171,14 +171,14 @@ function pad(piece: Buffer, padding: number): Buffer {
 }
 
 const windowMax = 2 ** 31 - 1;
-// Four of them are less than what a window of 65,535 bytes has at least, if it is opened again by halves.
+// Four of them are less than half of a window of 65,535 bytes.
 const pieceBytes = 7000;
 
 const bodyFrames = (streamId: number, bytes: number, flags = 0): Frame[] =>
   [0, 1, 2, 3].flatMap((i) => piecesOf(streamId, bytes, i === 3 ? flags : 0));
 
-describe("whatever the order in which streams go on and windows are opened", () => {
-  test("each that is not cancelled is answered as it would have been alone", async () => {
+describe("with any order of streams and window updates", () => {
+  test("each stream that is not cancelled gets the same response as alone", async () => {
     await using engine = await startEngine({ serve: pipe, limits: { pings: 1e9, windowUpdates: 1e9, emptyData: 1e9 } });
     const request = fc.record({ bytes: fc.nat({ max: 90_000 }), cancelled: fc.boolean() });
     const calls = fc.array(request, { minLength: 1, maxLength: 6 });
@@ -199,20 +199,20 @@ describe("whatever the order in which streams go on and windows are opened", () 
   });
 });
 
-describe("the connection's window", () => {
+describe("the connection window", () => {
   test.each([
     ["is reset by the client", (id: number) => [begun(id, hold), ...bodyFrames(id, pieceBytes), resetFrame(id, 8)]],
     [
-      "is refused for its length",
+      "is refused for its content length",
       (id: number) => [begun(id, hold, ["content-length", String(4 * pieceBytes - 1)]), ...bodyFrames(id, pieceBytes)],
     ],
     ["is refused for its header", (id: number) => [begun(id, ["Upper", "case"]), ...bodyFrames(id, pieceBytes)]],
     [
-      "is refused for an update of nothing",
+      "is refused for a WINDOW_UPDATE of 0",
       (id: number) => [begun(id, hold), windowUpdateFrame(id, 0), ...bodyFrames(id, pieceBytes)],
     ],
     [
-      "sends nothing but padding",
+      "sends only padding",
       (id: number) => [
         begun(id, hold),
         ...Array.from({ length: (4 * pieceBytes) / 250 }, () =>
@@ -222,10 +222,10 @@ describe("the connection's window", () => {
       ],
     ],
     [
-      "is used up and never answered",
+      "is complete and gets no response",
       (id: number) => [begun(id, ["used", "1"]), ...bodyFrames(id, pieceBytes), resetFrame(id, 8)],
     ],
-  ])("is as wide as before behind a stream that %s", async (_, leave) => {
+  ])("is restored after a stream that %s", async (_, leave) => {
     const used: string[] = [];
     await using engine = await startEngine({
       serve: (stream, head) => {
@@ -238,8 +238,8 @@ describe("the connection's window", () => {
   });
 });
 
-describe("a body that nobody reads", () => {
-  test("is not taken in beyond the windows", async () => {
+describe("an unread body", () => {
+  test("is received only up to the windows", async () => {
     const limits = { streamWindowBytes: 100_000, connectionWindowBytes: 150_000 };
     await using engine = await startEngine({ serve: echoUnlessHeld, limits });
     using connection = await openFrames(engine.address);
@@ -249,13 +249,13 @@ describe("a body that nobody reads", () => {
       ...Array.from({ length: 10 }, () => dataFrame(1, Buffer.alloc(10_000))),
     );
     connection.send(frame(frameType.ping, 0, 0, Buffer.alloc(8)));
-    const seen: (readonly [number, number])[] = [];
+    const frames: (readonly [number, number])[] = [];
     await connection.readUntil(({ type, streamId, flags }) => {
-      seen.push([type, streamId]);
+      frames.push([type, streamId]);
       return type === frameType.ping && flags === frameFlag.ack;
     });
-    // One update makes the connection's window what it is, and none follows for what was not read.
-    expect(seen.filter(([type]) => type === frameType.windowUpdate)).toStrictEqual([[frameType.windowUpdate, 0]]);
+    // One update sets the connection window, and none follows for what was not read.
+    expect(frames.filter(([type]) => type === frameType.windowUpdate)).toStrictEqual([[frameType.windowUpdate, 0]]);
     connection.send(dataFrame(1, Buffer.from("x")));
     expect(await connection.readEnd(1)).toStrictEqual({
       kind: "reset",
@@ -265,8 +265,8 @@ describe("a body that nobody reads", () => {
   });
 });
 
-describe("an answer that nobody takes", () => {
-  test("is not sent beyond the windows", async () => {
+describe("a response that the client does not read", () => {
+  test("is sent only up to the windows", async () => {
     let sentBytes = 0;
     await using engine = await startEngine({
       serve: (stream) => {
@@ -280,7 +280,7 @@ describe("an answer that nobody takes", () => {
     await expect.poll(() => sentBytes).toBe(65_535);
   });
 
-  test("is not sent beyond what the socket takes, also when the server never waits for anything", async () => {
+  test("is sent only up to the socket's buffer, even if the server never waits", async () => {
     let pieces = 0;
     await using engine = await startEngine({
       serve: (stream) => {
@@ -296,7 +296,7 @@ describe("an answer that nobody takes", () => {
     expect(pieces).toBeLessThan(100);
   });
 
-  test("goes on where it stopped once it is taken", async () => {
+  test("continues once it is read", async () => {
     const body = Buffer.alloc(3_000_000, "0123456789");
     await using engine = await startEngine({
       serve: (stream) => {
@@ -315,7 +315,7 @@ describe("an answer that nobody takes", () => {
     expect(Buffer.concat(received).equals(body)).toBe(true);
   });
 
-  test("has further requests refused, which may be tried again, until it is taken", async () => {
+  test("causes further requests to be refused with REFUSED_STREAM until it is read", async () => {
     await using engine = await startEngine({ limits: { queuedBytes: 100_000 } });
     using connection = await openFrames(engine.address);
     connection.send(settingFrame(4, 0), begun(1), ...bodyFrames(1, 25_000, frameFlag.endStream));
@@ -328,7 +328,7 @@ describe("an answer that nobody takes", () => {
     expect(await connection.readEnd(5)).toStrictEqual(answered);
   });
 
-  test("tells its server when it may go on", async () => {
+  test("notifies the server when it can continue", async () => {
     let writable = 0;
     await using engine = await startEngine({
       serve: (stream) => {
@@ -348,7 +348,7 @@ describe("an answer that nobody takes", () => {
   });
 });
 
-/** Sends so much that it only fits if what each stream took of the window was given back. */
+/** Sends so much that it fits only if each stream has returned its bytes to the window. */
 async function sendThroughStreams(engine: Engine, leave: (streamId: number) => readonly Frame[]): Promise<number> {
   using connection = await openFrames(engine.address);
   let window = 65_535;
@@ -370,7 +370,7 @@ async function sendThroughStreams(engine: Engine, leave: (streamId: number) => r
   return sent;
 }
 
-/** Sends pieces for as long as they go out. */
+/** Sends pieces until one is queued. */
 function sendUntilHeld(stream: Http2Stream, piece: Buffer): number {
   let pieces = 0;
   while (stream.queuedBytes === 0 && pieces < 10_000) {
@@ -380,7 +380,7 @@ function sendUntilHeld(stream: Http2Stream, piece: Buffer): number {
   return pieces;
 }
 
-/** DATA frames of so many bytes together. */
+/** Returns DATA frames of so many bytes in total. */
 function piecesOf(streamId: number, bytes: number, flags: number): Frame[] {
   const most = 16_384;
   if (bytes <= most) return [dataFrame(streamId, Buffer.alloc(bytes), flags)];

@@ -31,7 +31,7 @@ import {
 import { randomFrame } from "../../../testing/src/http2/random-frame.ts";
 import { numRunsOf } from "../../../testing/src/test-seed.ts";
 
-// A connection with a bit of everything, which ends with an error.
+// A connection with frames of all kinds, which ends with an error.
 const recorded: Buffer = Buffer.concat([
   clientPreface,
   ...[
@@ -44,7 +44,7 @@ const recorded: Buffer = Buffer.concat([
     frame(frameType.headers, frameFlag.endStream, 5, getBlock.subarray(0, 10)),
     frame(frameType.continuation, 0, 5, getBlock.subarray(10, 11)),
     frame(frameType.continuation, frameFlag.endHeaders, 5, getBlock.subarray(11)),
-    // The same field twice, by the dynamic table.
+    // The same field twice, with the dynamic table.
     frame(
       frameType.headers,
       frameFlag.endHeaders | frameFlag.endStream,
@@ -71,13 +71,13 @@ const recorded: Buffer = Buffer.concat([
   ].map(frameBytes),
 ]);
 
-/** What the engine says to a connection that comes in these chunks. */
+/** Returns the output of the engine for a connection in these chunks. */
 async function replyTo(
   chunks: readonly Buffer[],
   serve: typeof echo,
   limits: Partial<Http2Limits> = {},
 ): Promise<Buffer> {
-  // Never full: whether an answer had to wait for its turn would depend on when the next chunk came.
+  // Never full: otherwise it would depend on the time of the next chunk whether a response is queued.
   const [client, server]: Duplex[] = duplexPair({ highWaterMark: 2 ** 30 });
   if (client === undefined || server === undefined) throw new Error("there is no pair");
   serveConnection(server, { serve, limits });
@@ -85,7 +85,7 @@ async function replyTo(
   client.on("data", (bytes: Buffer) => reply.push(bytes));
   for (const chunk of chunks) {
     client.write(chunk);
-    // A turn for each chunk, so that each is read by itself.
+    // A turn per chunk, so that each is read separately.
     await nextTurn();
   }
   client.end();
@@ -95,9 +95,9 @@ async function replyTo(
   return Buffer.concat(reply);
 }
 
-test("a server says the same wherever a connection is cut in two", async () => {
+test("the output is the same wherever a connection is split in two", async () => {
   const all = await replyTo([recorded], pipe);
-  // The last of it is the GOAWAY for a reset of an idle stream: all of the rest was understood.
+  // The last frame is the GOAWAY for a reset of an idle stream: everything before it was processed.
   expect(all.subarray(-8).toString("hex")).toBe("0000000d00000001");
   for (let at = 1; at < recorded.byteLength; at++) {
     const reply = await replyTo([recorded.subarray(0, at), recorded.subarray(at)], pipe);
@@ -105,26 +105,26 @@ test("a server says the same wherever a connection is cut in two", async () => {
   }
 });
 
-test("a server says the same to random frames in whatever chunks they come", async () => {
+test("the output for random frames is the same in any chunks", async () => {
   const seeds = fc.nat({ max: 2 ** 31 });
   const cuts = fc.array(fc.nat(), { maxLength: 12 });
   const property = fc.asyncProperty(seeds, cuts, fc.constantFrom(echo, pipe), async (seed, chosen, serve) => {
     const dice = new Dice(seed);
     const frames = Array.from({ length: 2 + dice.roll(30) }, () => randomFrame(dice));
-    // A frame that announces more than it has is made whole: if the connection ended within it, its chunks would decide
-    // whether its header had been judged.
+    // A frame that announces more than it has is completed: if the connection ended within it, its chunks would determine
+    // whether its header was processed.
     const rest = Buffer.alloc(16_384);
     const sent = Buffer.concat([clientPreface, frameBytes(frame(frameType.settings, 0, 0)), ...frames, rest]);
     const ends = [...chosen.map((cut) => cut % sent.byteLength), sent.byteLength].toSorted((a, b) => a - b);
     const chunks = ends.map((end, i) => sent.subarray(ends[i - 1] ?? 0, end));
     const [atOnce, inPieces] = [await replyTo([sent], serve), await replyTo(chunks, serve)];
-    expect(saidIn(inPieces)).toEqual(saidIn(atOnce));
+    expect(outputOf(inPieces)).toEqual(outputOf(atOnce));
   });
   await fc.assert(property, { numRuns: numRunsOf(250) });
 });
 
-/** What a server has said, however it cuts its bodies into frames and gives its windows back. */
-function saidIn(reply: Buffer): Said {
+/** Returns the output of a server, independent of how it splits bodies into frames and windows into updates. */
+function outputOf(reply: Buffer): Said {
   const output: Said = { bodies: {}, windows: {}, others: [] };
   for (let at = 0, end = 0; at < reply.byteLength; at = end) {
     end = at + 9 + reply.readUIntBE(at, 3);
@@ -139,30 +139,30 @@ function saidIn(reply: Buffer): Said {
   return output;
 }
 
-/** The bodies and the windows are by stream. */
+/** Bodies and windows by stream. */
 interface Said {
   readonly bodies: Record<number, string>;
   readonly windows: Record<number, number>;
   readonly others: string[];
 }
 
-test("a server says the same to a connection that comes octet by octet", async () => {
+test("the output is the same for a connection that arrives octet by octet", async () => {
   const octets = Array.from(recorded, (octet) => Buffer.from([octet]));
   expect(await replyTo(octets, echo)).toStrictEqual(await replyTo([recorded], echo));
 });
 
-test("DATA for a stream that was reset is counted by its frames, in however many chunks they come", async () => {
+test("DATA for a reset stream is counted per frame, in any chunks", async () => {
   const refused = [frame(frameType.settings, 0, 0), headersFrame(3, postHeader(["Upper", "case"]))];
   const start = Buffer.concat([clientPreface, ...refused.map(frameBytes)]);
   const late = frameBytes(dataFrame(3, Buffer.alloc(16_384)));
   const parts = [late.subarray(0, 5000), late.subarray(5000, 10_000), late.subarray(10_000)];
-  // Five, and two for the stream.
+  // Five, plus two for the stream.
   const chunks = [start, ...Array.from({ length: 7 }, () => parts).flat()];
   const reply = await replyTo(chunks, echo, { ignoredFrames: 5 });
   expect(reply.toString("hex")).toBe((await replyTo(chunks, echo)).toString("hex"));
 });
 
-// Bodies of two streams, in frames of every kind of length, some of them padded, and a header block that is as long.
+// Bodies of two streams, in frames of different lengths, some padded, and a field block of several frames.
 const bodies: readonly Buffer[] = [
   ...[16_384, 9, 16_384, 4096, 0, 5000, 16_384].map((length, i) =>
     frameBytes(dataFrame(i % 2 === 0 ? 1 : 3, bytesFrom(i, length))),
@@ -174,12 +174,12 @@ const bodies: readonly Buffer[] = [
   frameBytes(dataFrame(3, bytesFrom(9, 10_000), frameFlag.endStream)),
 ];
 
-/** What is left of bodies when how they were cut is left out: their octets, which frames end them, and those that are whole. */
+/** Returns bodies independent of their chunks: their octets, the frames that end them, and the undivided frames. */
 function bodiesRead(chunkBytes: number): readonly [number, { readonly octets: string; readonly ends: number }][] {
   const read = new Map<number, { octets: string; ends: number }>();
   const reader = new FrameReader(
     {
-      take: ({ type, flags, streamId, bytes, from, length }) => {
+      onFrame: ({ type, flags, streamId, bytes, from, length }) => {
         const body = read.get(streamId) ?? { octets: "", ends: 0 };
         expect(type === frameType.data && body.ends > 0).toBe(false);
         const isWhole = type !== frameType.data || (flags & frameFlag.padded) !== 0;
@@ -196,42 +196,42 @@ function bodiesRead(chunkBytes: number): readonly [number, { readonly octets: st
 }
 
 test.each([1, 9, 24, 33, 1000, 4095, 4096, 4105, 8192, 12_297, 16_384, 16_393, 16_417, 32_768, 65_536])(
-  "bodies are the same when they come in chunks of %i bytes",
+  "bodies are the same in chunks of %i bytes",
   (chunkBytes) => {
     expect(bodiesRead(chunkBytes)).toStrictEqual(bodiesRead(1_000_000));
   },
 );
 
 test.each([
-  { name: "a part of 4 KiB", cuts: [4096], taken: ["0: 4096", "1: 12288"] },
-  { name: "a smaller part", cuts: [4095], taken: ["copy: 16384"] },
-  { name: "its header", cuts: [0], taken: ["1: 16384"] },
-  { name: "all but an octet", cuts: [16_383], taken: ["0: 16383", "1: 1"] },
-  { name: "parts of which one is small", cuts: [5000, 5001, 12_000], taken: ["0: 5000", "copy: 11384"] },
-])("of a DATA frame that comes in $name first, large parts are handed on in place", ({ cuts, taken }) => {
+  { name: "a part of 4 KiB", cuts: [4096], want: ["0: 4096", "1: 12288"] },
+  { name: "a smaller part", cuts: [4095], want: ["copy: 16384"] },
+  { name: "its header", cuts: [0], want: ["1: 16384"] },
+  { name: "all but one octet", cuts: [16_383], want: ["0: 16383", "1: 1"] },
+  { name: "parts, one of them small,", cuts: [5000, 5001, 12_000], want: ["0: 5000", "copy: 11384"] },
+])("of a DATA frame that arrives as $name first, large parts are passed on in place", ({ cuts, want }) => {
   const sent = frameBytes(dataFrame(1, bytesFrom(1, 16_384)));
   const ends = [...cuts.map((cut) => cut + 9), sent.byteLength];
   const chunks = ends.map((end, i) => sent.subarray(ends[i - 1] ?? 0, end));
-  const seen: string[] = [];
+  const parts: string[] = [];
   const reader = new FrameReader(
     {
-      take: ({ bytes, length }) => {
+      onFrame: ({ bytes, length }) => {
         const chunk = chunks.indexOf(bytes);
-        seen.push(`${chunk < 0 ? "copy" : String(chunk)}: ${String(length)}`);
+        parts.push(`${chunk < 0 ? "copy" : String(chunk)}: ${String(length)}`);
       },
     },
     clientPreface,
   );
   for (const chunk of [clientPreface, ...chunks]) reader.read(chunk);
-  expect(seen).toStrictEqual(taken);
+  expect(parts).toStrictEqual(want);
 });
 
-/** Octets that are not the same from one frame to the next. */
+/** Returns octets that differ between frames. */
 function bytesFrom(seed: number, length: number): Buffer {
   return Buffer.from(Uint8Array.from({ length }, (_, i) => seed * 31 + i * 7));
 }
 
-test("an octet of a long frame costs no more than one of many short frames", async () => {
+test("reading an octet of a long frame costs no more than one of many short frames", async () => {
   const long = frameBytes(dataFrame(1, Buffer.alloc(16_384)));
   const short = Buffer.concat(Array.from({ length: 64 }, () => frameBytes(dataFrame(1, Buffer.alloc(247)))));
   expect(await costRatio(readOctets(long), readOctets(short))).toBeLessThan(4);
@@ -240,7 +240,7 @@ test("an octet of a long frame costs no more than one of many short frames", asy
 function readOctets(bytes: Buffer): () => void {
   const octets = Array.from(bytes, (octet) => Buffer.of(octet));
   return () => {
-    const reader = new FrameReader({ take: () => {} }, clientPreface);
+    const reader = new FrameReader({ onFrame: () => {} }, clientPreface);
     reader.read(clientPreface);
     for (const octet of octets) reader.read(octet);
   };

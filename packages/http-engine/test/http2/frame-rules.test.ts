@@ -33,27 +33,27 @@ const { endStream, endHeaders, padded, priority, ack } = frameFlag;
 const { protocolError, flowControlError, streamClosed, frameSizeError, compressionError } = ErrorCode;
 const text = (of: string): Buffer => Buffer.from(of, "latin1");
 
-/** What a client sends, and how that ends. */
-interface FrameRow {
+/** The frames of a client and the expected outcome. */
+interface FrameCase {
   readonly name: string;
   readonly sent: readonly Frame[];
-  /** How stream 1 ends, or the connection. */
+  /** The expected end of stream 1 or of the connection. */
   readonly want: StreamEnd;
 }
 
-/** The rows that end in one way: what is sent, by their names. */
-function ending(want: StreamEnd, sent: Readonly<Record<string, readonly Frame[]>>): readonly FrameRow[] {
+/** Returns test cases with the same outcome: the frames by the name of the case. */
+function casesWith(want: StreamEnd, sent: Readonly<Record<string, readonly Frame[]>>): readonly FrameCase[] {
   return Object.entries(sent).map(([name, frames]) => ({ name, sent: frames, want }));
 }
 
-/** What is good, or wrong with one stream: the connection goes on. */
-const streamRows: readonly FrameRow[] = [
-  ...ending(answered, {
-    "§4.1: a frame of a type that nobody knows": [frame(0x16, 0xff, 0, text("?")), whole(1)],
-    "§4.1: flags that nobody knows": [headersFrame(1, getHeader, endStream | 0xc2)],
+/** Valid frames, and stream errors: the connection stays open. */
+const streamCases: readonly FrameCase[] = [
+  ...casesWith(answered, {
+    "§4.1: a frame of an unknown type": [frame(0x16, 0xff, 0, text("?")), whole(1)],
+    "§4.1: unknown flags": [headersFrame(1, getHeader, endStream | 0xc2)],
     "§4.1: the reserved bit": [frame(frameType.headers, endStream | endHeaders, 0x8000_0001, getBlock)],
     "§6.1: padded DATA": [begun(1), frame(frameType.data, padded | endStream, 1, text("\x03abc\0\0\0"))],
-    "§6.1: DATA of nothing but padding": [begun(1), frame(frameType.data, padded | endStream, 1, text("\x02\0\0"))],
+    "§6.1: DATA with only padding": [begun(1), frame(frameType.data, padded | endStream, 1, text("\x02\0\0"))],
     "§6.2: padded HEADERS with priority": [
       frame(
         frameType.headers,
@@ -62,7 +62,7 @@ const streamRows: readonly FrameRow[] = [
         Buffer.concat([text("\x02"), uint32(0), text("\x10"), getBlock, text("\0\0")]),
       ),
     ],
-    "§6.2: HEADERS without priority behind others with it": [
+    "§6.2: HEADERS without priority after others with it": [
       frame(
         frameType.headers,
         endStream | endHeaders | priority,
@@ -75,9 +75,9 @@ const streamRows: readonly FrameRow[] = [
       frame(frameType.priority, 0, 7, Buffer.concat([uint32(0), text("\x10")])),
       whole(1),
     ],
-    "§6.4: a reset that crosses the answer": [whole(1), resetFrame(1, 8)],
-    "§6.5.2: a setting that nobody knows": [settingFrame(0xff, 1), whole(1)],
-    "§6.5.2: the smallest window there is, and an update": [
+    "§6.4: a reset that crosses the response": [whole(1), resetFrame(1, 8)],
+    "§6.5.2: an unknown setting": [settingFrame(0xff, 1), whole(1)],
+    "§6.5.2: an initial window of 0, and a WINDOW_UPDATE": [
       settingFrame(4, 0),
       begun(1),
       dataFrame(1, text("abc"), endStream),
@@ -91,35 +91,35 @@ const streamRows: readonly FrameRow[] = [
       windowUpdateFrame(1, 2),
       windowUpdateFrame(1, 2),
     ],
-    "§6.9: WINDOW_UPDATE that crosses the answer": [whole(1), windowUpdateFrame(1, 5)],
-    "§6.8: GOAWAY of the client, whose streams go on": [
+    "§6.9: WINDOW_UPDATE that crosses the response": [whole(1), windowUpdateFrame(1, 5)],
+    "§6.8: GOAWAY of the client, whose streams continue": [
       begun(1),
       frame(frameType.goAway, 0, 0, uint32(0, 0)),
       dataFrame(1, text("x"), endStream),
     ],
-    "§6.10: a header block in four frames": [
+    "§6.10: a field block in four frames": [
       frame(frameType.headers, endStream, 1, getBlock.subarray(0, 5)),
       frame(frameType.continuation, 0, 1, getBlock.subarray(5, 5)),
       frame(frameType.continuation, 0, 1, getBlock.subarray(5, 20)),
       frame(frameType.continuation, endHeaders, 1, getBlock.subarray(20)),
     ],
     "§8.1: a trailer section": [begun(1), dataFrame(1, text("x")), headersFrame(1, [["a", "b"]], endStream)],
-    "§8.1.1: as much body as was announced": [
+    "§8.1.1: a body of the announced length": [
       begun(1, ["content-length", "2"]),
       dataFrame(1, text("a")),
       dataFrame(1, text("b"), endStream),
     ],
-    "§5.1.2: a stream more than the limit": [begun(3), begun(5), begun(7), begun(9), whole(11)],
+    "§5.1.2: one stream above the limit": [begun(3), begun(5), begun(7), begun(9), whole(11)],
   }),
-  ...ending(resetWith(streamClosed), {
-    "§6.1: DATA behind the end of the body": [headersFrame(1, postHeader(hold), endStream), dataFrame(1, text("x"))],
-    "§6.2: HEADERS behind the end of the body": [
+  ...casesWith(resetWith(streamClosed), {
+    "§6.1: DATA after END_STREAM": [headersFrame(1, postHeader(hold), endStream), dataFrame(1, text("x"))],
+    "§6.2: HEADERS after END_STREAM": [
       headersFrame(1, postHeader(hold), endStream),
       headersFrame(1, [["a", "b"]], endStream),
     ],
   }),
-  ...ending(resetWith(protocolError), {
-    "§5.3.1 of RFC 7540: HEADERS that depend on themselves": [
+  ...casesWith(resetWith(protocolError), {
+    "§5.3.1 of RFC 7540: HEADERS of a stream that depends on itself": [
       frame(
         frameType.headers,
         endStream | endHeaders | priority,
@@ -127,104 +127,104 @@ const streamRows: readonly FrameRow[] = [
         Buffer.concat([uint32(1), text("\x10"), getBlock]),
       ),
     ],
-    "§6.9: WINDOW_UPDATE of nothing for a stream": [begun(1), windowUpdateFrame(1, 0)],
+    "§6.9: WINDOW_UPDATE of 0 on a stream": [begun(1), windowUpdateFrame(1, 0)],
     "§8.1: a trailer section that does not end the stream": [begun(1), headersFrame(1, [["a", "b"]])],
     "§8.1: a pseudo-header field in the trailer section": [begun(1), headersFrame(1, [[":path", "/"]], endStream)],
-    "§8.1.1: more body than was announced": [begun(1, ["content-length", "2"]), dataFrame(1, text("abc"))],
-    "§8.1.1: less body than was announced": [begun(1, ["content-length", "2"]), dataFrame(1, text("a"), endStream)],
-    "§8.1.1: less body than was announced, and a trailer section": [
+    "§8.1.1: a body longer than announced": [begun(1, ["content-length", "2"]), dataFrame(1, text("abc"))],
+    "§8.1.1: a body shorter than announced": [begun(1, ["content-length", "2"]), dataFrame(1, text("a"), endStream)],
+    "§8.1.1: a body shorter than announced, and a trailer section": [
       begun(1, ["content-length", "2"]),
       headersFrame(1, [["a", "b"]], endStream),
     ],
-    "§8.1.1: a body that was announced and is none": [headersFrame(1, postHeader(["content-length", "2"]), endStream)],
+    "§8.1.1: an announced body that is missing": [headersFrame(1, postHeader(["content-length", "2"]), endStream)],
   }),
-  ...ending(resetWith(frameSizeError), {
-    "§6.3: PRIORITY of a wrong size": [begun(1), frame(frameType.priority, 0, 1, uint32(0))],
+  ...casesWith(resetWith(frameSizeError), {
+    "§6.3: PRIORITY of a wrong length": [begun(1), frame(frameType.priority, 0, 1, uint32(0))],
   }),
-  ...ending(resetWith(flowControlError), {
-    "§6.9.1: a stream's window above 2^31-1": [begun(1), windowUpdateFrame(1, 2 ** 31 - 1)],
-    "§6.9.1: more DATA than the stream's window": [
+  ...casesWith(resetWith(flowControlError), {
+    "§6.9.1: a stream window above 2^31-1": [begun(1), windowUpdateFrame(1, 2 ** 31 - 1)],
+    "§6.9.1: more DATA than the stream window": [
       begun(1, hold),
       ...Array.from({ length: 5 }, () => dataFrame(1, Buffer.alloc(16_384))),
     ],
   }),
 ];
 
-/** What is wrong with the connection: it ends. */
-const connectionRows: readonly FrameRow[] = [
-  ...ending(goAwayWith(frameSizeError), {
+/** Connection errors: the connection is closed. */
+const connectionCases: readonly FrameCase[] = [
+  ...casesWith(goAwayWith(frameSizeError), {
     "§4.2: a frame that is too large": [begun(1), dataFrame(1, Buffer.alloc(16_385))],
     "§6.1: padded DATA without its length": [begun(1), frame(frameType.data, padded, 1)],
     "§6.2: padded HEADERS without its length": [frame(frameType.headers, endHeaders | padded, 1)],
-    "§6.2: HEADERS whose priority is cut short": [frame(frameType.headers, endHeaders | priority, 1, uint32(0))],
-    "§6.3: PRIORITY of a wrong size on an idle stream": [frame(frameType.priority, 0, 1, uint32(1))],
-    "§6.4: RST_STREAM of a wrong size": [begun(1), frame(frameType.resetStream, 0, 1, Buffer.alloc(3))],
-    "§6.5: SETTINGS of a wrong size": [frame(frameType.settings, 0, 0, Buffer.alloc(7))],
+    "§6.2: HEADERS with truncated priority": [frame(frameType.headers, endHeaders | priority, 1, uint32(0))],
+    "§6.3: PRIORITY of a wrong length on an idle stream": [frame(frameType.priority, 0, 1, uint32(1))],
+    "§6.4: RST_STREAM of a wrong length": [begun(1), frame(frameType.resetStream, 0, 1, Buffer.alloc(3))],
+    "§6.5: SETTINGS of a wrong length": [frame(frameType.settings, 0, 0, Buffer.alloc(7))],
     "§6.5: an acknowledgement with settings": [frame(frameType.settings, ack, 0, Buffer.alloc(6))],
-    "§6.7: PING of a wrong size": [frame(frameType.ping, 0, 0, Buffer.alloc(7))],
-    "§6.8: GOAWAY of a wrong size": [frame(frameType.goAway, 0, 0, Buffer.alloc(7))],
-    "§6.9: WINDOW_UPDATE of a wrong size": [frame(frameType.windowUpdate, 0, 0, Buffer.alloc(3))],
+    "§6.7: PING of a wrong length": [frame(frameType.ping, 0, 0, Buffer.alloc(7))],
+    "§6.8: GOAWAY of a wrong length": [frame(frameType.goAway, 0, 0, Buffer.alloc(7))],
+    "§6.9: WINDOW_UPDATE of a wrong length": [frame(frameType.windowUpdate, 0, 0, Buffer.alloc(3))],
   }),
-  ...ending(goAwayWith(compressionError), {
-    "§4.3: a header block that is no HPACK": [frame(frameType.headers, endHeaders | endStream, 1, text("\xbe"))],
+  ...casesWith(goAwayWith(compressionError), {
+    "§4.3: a field block that is not HPACK": [frame(frameType.headers, endHeaders | endStream, 1, text("\xbe"))],
   }),
-  ...ending(goAwayWith(protocolError), {
-    "§4.3: a frame of another stream inside a header block": [
+  ...casesWith(goAwayWith(protocolError), {
+    "§4.3: a frame of another stream inside a field block": [
       frame(frameType.headers, endStream, 1, getBlock),
       whole(3),
     ],
-    "§4.3: a frame of no stream inside a header block": [
+    "§4.3: a frame of stream 0 inside a field block": [
       frame(frameType.headers, endStream, 1, getBlock),
       frame(frameType.ping, 0, 0, Buffer.alloc(8)),
     ],
-    "§4.3: an unknown frame inside a header block": [
+    "§4.3: an unknown frame inside a field block": [
       frame(frameType.headers, endStream, 1, getBlock),
       frame(0x16, 0, 0),
     ],
     "§5.1: DATA on an idle stream": [dataFrame(1, text("x"))],
     "§5.1: RST_STREAM on an idle stream": [resetFrame(1, 8)],
     "§5.1: WINDOW_UPDATE on an idle stream": [windowUpdateFrame(1, 1)],
-    "§5.1: DATA on a stream of the server's": [begun(5), dataFrame(2, text("x"))],
-    "§5.1.1: a stream with an even number": [whole(2)],
-    "§6.1: DATA on no stream": [dataFrame(0, text("x"))],
+    "§5.1: DATA on a server-initiated stream": [begun(5), dataFrame(2, text("x"))],
+    "§5.1.1: a stream with an even identifier": [whole(2)],
+    "§6.1: DATA on stream 0": [dataFrame(0, text("x"))],
     "§6.1: padding as long as its frame": [begun(1), frame(frameType.data, padded, 1, text("\x04abc"))],
-    "§6.2: HEADERS on no stream": [frame(frameType.headers, endHeaders, 0, getBlock)],
+    "§6.2: HEADERS on stream 0": [frame(frameType.headers, endHeaders, 0, getBlock)],
     "§6.2: padding longer than HEADERS": [frame(frameType.headers, endHeaders | padded, 1, text("\x10abc"))],
-    "§6.3: PRIORITY on no stream": [frame(frameType.priority, 0, 0, Buffer.alloc(5))],
+    "§6.3: PRIORITY on stream 0": [frame(frameType.priority, 0, 0, Buffer.alloc(5))],
     "§6.3: PRIORITY of an idle stream that depends on itself": [
       frame(frameType.priority, 0, 3, Buffer.concat([uint32(3), Buffer.of(0)])),
     ],
-    "§6.4: RST_STREAM on no stream": [resetFrame(0, 8)],
+    "§6.4: RST_STREAM on stream 0": [resetFrame(0, 8)],
     "§6.5: SETTINGS on a stream": [frame(frameType.settings, 0, 1)],
     "§6.5.2: ENABLE_PUSH of 2": [settingFrame(2, 2)],
-    "§6.5.2: a largest frame below 2^14": [settingFrame(5, 16_383)],
-    "§6.5.2: a largest frame above 2^24-1": [settingFrame(5, 2 ** 24)],
+    "§6.5.2: SETTINGS_MAX_FRAME_SIZE below 2^14": [settingFrame(5, 16_383)],
+    "§6.5.2: SETTINGS_MAX_FRAME_SIZE above 2^24-1": [settingFrame(5, 2 ** 24)],
     "§6.7: PING on a stream": [frame(frameType.ping, 0, 1, Buffer.alloc(8))],
     "§6.8: GOAWAY on a stream": [frame(frameType.goAway, 0, 1, Buffer.alloc(8))],
-    "§6.9: WINDOW_UPDATE of nothing": [windowUpdateFrame(0, 0)],
-    "§6.10: CONTINUATION of nothing": [frame(frameType.continuation, endHeaders, 1, getBlock)],
-    "§6.10: CONTINUATION of a block that is complete": [begun(1), frame(frameType.continuation, endHeaders, 1)],
+    "§6.9: WINDOW_UPDATE of 0 on stream 0": [windowUpdateFrame(0, 0)],
+    "§6.10: CONTINUATION without HEADERS": [frame(frameType.continuation, endHeaders, 1, getBlock)],
+    "§6.10: CONTINUATION of a complete block": [begun(1), frame(frameType.continuation, endHeaders, 1)],
     "§6.10: CONTINUATION on another stream": [
       frame(frameType.headers, endStream, 1, getBlock),
       frame(frameType.continuation, endHeaders, 3),
     ],
-    "§6.10: CONTINUATION on no stream": [frame(frameType.continuation, endHeaders, 0)],
-    "§8.4: a push of the client's": [frame(frameType.pushPromise, endHeaders, 1, uint32(2))],
+    "§6.10: CONTINUATION on stream 0": [frame(frameType.continuation, endHeaders, 0)],
+    "§8.4: PUSH_PROMISE of a client": [frame(frameType.pushPromise, endHeaders, 1, uint32(2))],
   }),
-  ...ending(goAwayWith(streamClosed), {
+  ...casesWith(goAwayWith(streamClosed), {
     "§5.1: DATA on a stream that both have closed": [begun(1), resetFrame(1, 8), dataFrame(1, text("x"))],
     "§5.1: HEADERS on a stream that was reset": [begun(1), resetFrame(1, 8), whole(1)],
-    "§5.1.1: a stream below one that was used": [begun(5), whole(3)],
+    "§5.1.1: a stream below a used one": [begun(5), whole(3)],
   }),
-  ...ending(goAwayWith(flowControlError), {
+  ...casesWith(goAwayWith(flowControlError), {
     "§6.5.2: an initial window above 2^31-1": [settingFrame(4, 2 ** 31)],
-    "§6.9.2: an initial window that makes one too large": [
+    "§6.9.2: an initial window that makes a stream window too large": [
       begun(1),
       windowUpdateFrame(1, 2 ** 31 - 65_536),
       settingFrame(4, 65_536),
     ],
-    "§6.9.1: the connection's window above 2^31-1": [windowUpdateFrame(0, 2 ** 31 - 1)],
-    "§6.9.1: more DATA than the connection's window": [
+    "§6.9.1: a connection window above 2^31-1": [windowUpdateFrame(0, 2 ** 31 - 1)],
+    "§6.9.1: more DATA than the connection window": [
       begun(1, hold),
       begun(3, hold),
       ...[1, 3].flatMap((id) => Array.from({ length: 4 }, () => dataFrame(id, Buffer.alloc(16_383)))),
@@ -236,8 +236,8 @@ const connectionRows: readonly FrameRow[] = [
 
 const limits = { concurrentStreams: 5, streamWindowBytes: 65_535, connectionWindowBytes: 131_070 };
 
-describe("the engine does as the standard says, and goes on, after", () => {
-  test.each(streamRows)("$name", async ({ sent, want }) => {
+describe("the connection stays open after", () => {
+  test.each(streamCases)("$name", async ({ sent, want }) => {
     await using engine = await startEngine({ serve: echoUnlessHeld, limits });
     using connection = await openFrames(engine.address);
     connection.send(...sent);
@@ -248,7 +248,7 @@ describe("the engine does as the standard says, and goes on, after", () => {
   });
 });
 
-describe("the engine ends a connection that begins with (§3.4)", () => {
+describe("the connection is closed if it starts with (§3.4)", () => {
   const { settings, ping } = frameType;
   test.each([
     { name: "an acknowledgement of SETTINGS", sent: frame(settings, frameFlag.ack, 0) },
@@ -263,8 +263,8 @@ describe("the engine ends a connection that begins with (§3.4)", () => {
   });
 });
 
-describe("the engine ends the connection for", () => {
-  test.each(connectionRows)("$name", async ({ sent, want }) => {
+describe("the connection is closed after", () => {
+  test.each(connectionCases)("$name", async ({ sent, want }) => {
     await using engine = await startEngine({ serve: echoUnlessHeld, limits });
     using connection = await openFrames(engine.address);
     connection.send(...sent);

@@ -14,7 +14,7 @@ import { answered, begun, windowUpdateFrame } from "../../../testing/src/http2/h
 
 const frameOf = (streamId: number): ReturnType<typeof dataFrame> => dataFrame(streamId, Buffer.alloc(16_384, streamId));
 
-test("a chunk is freed unless something has kept a piece of it", async () => {
+test("a chunk is freed unless a piece of it was kept", async () => {
   const kept: Uint8Array[] = [];
   const used = new Set<ArrayBufferLike>();
   const serve = (stream: Http2Stream): void => {
@@ -32,7 +32,7 @@ test("a chunk is freed unless something has kept a piece of it", async () => {
   await using engine = await startEngine({ serve });
   using connection = await openFrames(engine.address);
   connection.send(begun(1), begun(3), ...Array.from({ length: 20 }, () => frameOf(3)));
-  // Side by side, so that chunks have pieces of both.
+  // Concurrently, so that chunks contain pieces of both.
   for (let i = 0; i < 20; i++) connection.send(frameOf(3), frameOf(1));
   connection.send(dataFrame(1, Buffer.of(1), frameFlag.endStream), dataFrame(3, Buffer.of(3), frameFlag.endStream));
   expect([await connection.readEnd(1), await connection.readEnd(3)]).toStrictEqual([answered, answered]);
@@ -40,7 +40,7 @@ test("a chunk is freed unless something has kept a piece of it", async () => {
   expect([...used].some(isFreed)).toBe(true);
 });
 
-test("a chunk whose receiver has thrown stays as it is", async () => {
+test("a chunk whose receiver has thrown is not freed", async () => {
   const kept: Uint8Array[] = [];
   const faults: unknown[] = [];
   const serve = (stream: Http2Stream): void => {
@@ -59,14 +59,14 @@ test("a chunk whose receiver has thrown stays as it is", async () => {
   expect(kept.every((piece) => piece.byteLength > 0)).toBe(true);
 });
 
-// Three windows of it; the last write has large pieces, which are not copied, and a small one, which is.
+// Three windows; the last write has large pieces, which are not copied, and a small one, which is.
 const windows: readonly number[] = [65_535, 40_000, 2 * 16_384 + 100];
 const bodyBytes = windows.reduce((sum, bytes) => sum + bytes, 0);
 
 test.each([
-  { name: "for single use is freed once it was sent, and not before", mark: markSingleUse, left: 0 },
-  { name: "that may be needed again is left alone", mark: (body: Uint8Array) => body, left: bodyBytes },
-])("a body $name", async ({ mark, left }) => {
+  { name: "for single use is freed after it was sent", mark: markSingleUse, want: 0 },
+  { name: "that may be used again is not freed", mark: (body: Uint8Array) => body, want: bodyBytes },
+])("a body $name", async ({ mark, want }) => {
   const body = mark(Buffer.alloc(bodyBytes, "x"));
   await using engine = await startEngine({
     serve: (stream) => {
@@ -81,12 +81,12 @@ test.each([
     expect(body.byteLength).toBe(bodyBytes);
     if (i > 0) connection.send(windowUpdateFrame(0, bytes), windowUpdateFrame(1, bytes));
     read.push(await readData(connection, bytes));
-    // Answered behind everything else.
+    // Acknowledged after everything else.
     connection.send(frame(frameType.ping, 0, 0, Buffer.alloc(8)));
     await connection.readUntil(({ type }) => type === frameType.ping);
   }
   expect(Buffer.concat(read).equals(Buffer.alloc(bodyBytes, "x"))).toBe(true);
-  expect(body.byteLength).toBe(left);
+  expect(body.byteLength).toBe(want);
 });
 
 function isFreed(buffer: ArrayBufferLike): boolean {

@@ -42,7 +42,7 @@ const nextOf = (connection: FrameConnection, type: number): Promise<Frame | unde
   connection.readUntil((one) => one.type === type);
 
 const hour = 3_600_000;
-/** Limits with which nothing is looked at. */
+/** Limits with which no deadline is checked. */
 const farOff = {
   idleTimeoutMs: hour,
   stallTimeoutMs: hour,
@@ -51,18 +51,18 @@ const farOff = {
   intervalMs: hour,
 };
 
-/** So that three answers take longer than the idle time of a row, and next to none of it passes between two of them. */
+/** Three responses take longer than the idle timeout of a test case, and almost none of it passes between two. */
 function answerSlowly(stream: Http2Stream): void {
   setTimeout(() => stream.sendHeaders([statusBlock(200)], true), 250);
 }
 
-/** What a client says first. */
+/** The first bytes of a client. */
 const opening = Buffer.concat([
   clientPreface,
   ...[frame(frameType.settings, 0, 0), frame(frameType.settings, ack, 0)].map(frameBytes),
 ]);
 
-/** A connection without a system in between, which would take some of what is sent by itself. Dispose of it with `using`. */
+/** A connection without a kernel buffer between both ends. Dispose of it with `using`. */
 function quietPair(): { readonly client: Duplex; readonly server: Duplex; [Symbol.dispose](): void } {
   const [client, server]: Duplex[] = duplexPair();
   if (client === undefined || server === undefined) throw new Error("there is no pair");
@@ -70,7 +70,7 @@ function quietPair(): { readonly client: Duplex; readonly server: Duplex; [Symbo
   return { client, server, [Symbol.dispose]: dispose };
 }
 
-/** Keeps the streams that it is given until the test answers them. */
+/** Keeps its streams until the test responds. */
 function keeper(): { readonly streams: Http2Stream[]; readonly serve: (stream: Http2Stream) => void } {
   const streams: Http2Stream[] = [];
   return {
@@ -82,7 +82,7 @@ function keeper(): { readonly streams: Http2Stream[]; readonly serve: (stream: H
   };
 }
 
-/** Has something to send at all times. */
+/** Always has something to send. */
 function sendEndlessly(stream: Http2Stream): void {
   const write = (): void => stream.sendData(Buffer.alloc(10_000));
   stream.receiver = receiving(stream, { onWritable: () => setImmediate(write) });
@@ -90,22 +90,22 @@ function sendEndlessly(stream: Http2Stream): void {
   for (let i = 0; i < 100; i++) write();
 }
 
-describe("a connection that is drained", () => {
-  test("says so, asks for a round trip, names the last stream, finishes what is there and ends", async () => {
+describe("a draining connection", () => {
+  test("sends GOAWAY, a PING and the final GOAWAY, completes its streams and closes", async () => {
     const { streams, serve } = keeper();
     await using engine = await startEngine({ serve });
     using connection = await openFrames(engine.address);
     connection.send(begun(1));
     await expect.poll(() => streams.length).toBe(1);
-    // Asked twice, it says so once.
+    // A second drain has no effect.
     for (const one of [...engine.connections, ...engine.connections]) one.drain();
     expect(lastOf(await nextOf(connection, frameType.goAway))).toBe(2 ** 31 - 1);
     const ping = await nextOf(connection, frameType.ping);
 
-    // This one crosses the first GOAWAY, so it is taken.
+    // This one crosses the first GOAWAY, so it is served.
     connection.send(whole(3), frame(frameType.ping, ack, 0, ping?.payload));
     expect(lastOf(await nextOf(connection, frameType.goAway))).toBe(3);
-    // This stream is above the last one, so the server ignores it, and the client will try it elsewhere.
+    // This stream is above the last one, so the server ignores it, and the client will retry it elsewhere.
     connection.send(begun(5), dataFrame(5, Buffer.from("x")), frame(frameType.resetStream, 0, 5, Buffer.alloc(4)));
     connection.send(dataFrame(1, Buffer.from("x"), endStream));
     await expect.poll(() => streams.every(({ remoteEnded }) => remoteEnded)).toBe(true);
@@ -116,7 +116,7 @@ describe("a connection that is drained", () => {
     expect(await connection.readFrame()).toBeUndefined();
   });
 
-  test("ends at once when nothing is open", async () => {
+  test("closes immediately without open streams", async () => {
     await using engine = await startEngine();
     using connection = await openFrames(engine.address);
     connection.send(whole(1));
@@ -128,7 +128,7 @@ describe("a connection that is drained", () => {
     expect(await connection.readFrame()).toBeUndefined();
   });
 
-  test("does not wait for ever for a client that does not answer the PING", async () => {
+  test("closes if the client does not acknowledge the PING", async () => {
     await using engine = await startEngine();
     using connection = await openFrames(engine.address);
     connection.send(whole(1));
@@ -139,7 +139,7 @@ describe("a connection that is drained", () => {
     expect(await connection.readFrame()).toBeUndefined();
   });
 
-  test("ends a stream of a client that goes on behind the last GOAWAY as any other", async () => {
+  test("completes a stream whose client continues to send after the final GOAWAY", async () => {
     const { streams, serve } = keeper();
     await using engine = await startEngine({ serve });
     using connection = await openFrames(engine.address);
@@ -153,13 +153,13 @@ describe("a connection that is drained", () => {
 });
 
 describe("a connection whose client", () => {
-  test("ends its side is answered what it asked for", async () => {
+  test("closes its side gets its responses", async () => {
     const { streams, serve } = keeper();
     await using engine = await startEngine({ serve });
     using connection = await openFrames(engine.address);
     connection.send(whole(1), begun(3));
     connection.socket.end();
-    // The body of the second will never be complete.
+    // The body of the second request will never be complete.
     expect(await connection.readEnd(3)).toStrictEqual(resetWith(ErrorCode.cancel));
     for (const stream of streams) answer(stream, Buffer.from("x"));
     expect(await connection.readEnd(1)).toStrictEqual(answered);
@@ -170,7 +170,7 @@ describe("a connection whose client", () => {
   test.each([
     { name: "resets it", end: (connection: FrameConnection) => connection.socket.resetAndDestroy() },
     { name: "closes it", end: (connection: FrameConnection) => connection.socket.destroy() },
-  ])("$name while calls are open tells them, and leaves nothing", async ({ end }) => {
+  ])("$name while calls are open cancels them, and frees everything", async ({ end }) => {
     const codes: number[] = [];
     await using engine = await startEngine({
       serve: (stream) => {
@@ -189,20 +189,20 @@ describe("a connection whose client", () => {
 
   test.each([
     {
-      name: "says nothing of itself",
+      name: "sends no SETTINGS",
       limits: { stallTimeoutMs: 50 },
       sent: [],
       want: ErrorCode.settingsTimeout,
       settled: false,
     },
     {
-      name: "does not go on with a header block",
+      name: "does not continue a field block",
       limits: { stallTimeoutMs: 500 },
       sent: [frame(frameType.headers, 0, 1)],
       want: ErrorCode.protocolError,
       settled: true,
     },
-  ])("$name is let go", async ({ limits, sent, want, settled }) => {
+  ])("$name is closed", async ({ limits, sent, want, settled }) => {
     await using engine = await startEngine({ limits });
     using connection = await openFrames(engine.address, { settled });
     connection.send(...sent);
@@ -212,32 +212,32 @@ describe("a connection whose client", () => {
   });
 
   test.each([
-    { name: "says nothing", sent: [] },
-    { name: "says nothing but that it is there", sent: [alive] },
-    { name: "asks for nothing any more, but says that it is there", sent: [whole(1), alive] },
-  ])("$name is let go when it has had no stream for long", async ({ sent }) => {
+    { name: "sends nothing", sent: [] },
+    { name: "sends only PING acknowledgements", sent: [alive] },
+    { name: "sends no more requests, but PINGs", sent: [whole(1), alive] },
+  ])("$name is closed after the idle timeout without streams", async ({ sent }) => {
     using pair = quietPair();
     const frames = readFrames(pair.client);
-    // However many PINGs a fast machine exchanges in that time: here idleness is to end the connection.
+    // Any number of PINGs, because here the idle timeout should close the connection.
     serveConnection(pair.server, { limits: { idleTimeoutMs: 50, pings: Number.POSITIVE_INFINITY } });
-    // Without a system in between it arrives before the first look at the clock, however busy the machine is.
+    // Without a kernel buffer, it arrives before the first check of deadlines, however busy the machine is.
     pair.client.write(Buffer.concat([opening, ...sent.map(frameBytes)]));
-    const seen = new Set<number>();
-    // With a PING behind each answer to one it says something all the time.
+    const frameTypes = new Set<number>();
+    // With a PING after each acknowledgement, it always sends something.
     const goAway = await frames.readUntil(({ type, flags }) => {
       if (type === frameType.ping && flags === ack) setImmediate(() => pair.client.write(frameBytes(alive)));
-      seen.add(type);
+      frameTypes.add(type);
       return type === frameType.goAway;
     });
     expect(goAway?.payload.readUInt32BE(4)).toBe(ErrorCode.noError);
-    expect(seen.has(frameType.ping)).toBe(sent.includes(alive));
-    expect(seen.has(frameType.headers)).toBe(sent.length > 1);
+    expect(frameTypes.has(frameType.ping)).toBe(sent.includes(alive));
+    expect(frameTypes.has(frameType.headers)).toBe(sent.length > 1);
     const drainPing = await frames.readUntil(({ type, flags }) => type === frameType.ping && flags === 0);
     pair.client.write(frameBytes(frame(frameType.ping, ack, 0, drainPing?.payload)));
     expect(await frames.readUntil(() => false)).toBeUndefined();
   });
 
-  test("has streams one after the other is not idle", async () => {
+  test("has consecutive streams is not idle", async () => {
     await using engine = await startEngine({ limits: { idleTimeoutMs: 600 }, serve: answerSlowly });
     using connection = await openFrames(engine.address);
     for (const streamId of [1, 3, 5]) {
@@ -246,7 +246,7 @@ describe("a connection whose client", () => {
     }
   });
 
-  test("is gone without a word is found out by a PING", async () => {
+  test("has silently disappeared is detected with a PING", async () => {
     const codes: number[] = [];
     await using engine = await startEngine({
       limits: { idleTimeoutMs: 500, stallTimeoutMs: 500 },
@@ -261,7 +261,7 @@ describe("a connection whose client", () => {
     expect(engine.connections.size).toBe(0);
   });
 
-  test("answers the PINGs that look for life is not disturbed", async () => {
+  test("acknowledges keepalive PINGs stays open", async () => {
     await using engine = await startEngine({ limits: { idleTimeoutMs: 300, stallTimeoutMs: waitLimitMs } });
     using patient = await openFrames(engine.address);
     patient.send(begun(1));
@@ -273,7 +273,7 @@ describe("a connection whose client", () => {
     expect(await patient.readEnd(1)).toStrictEqual(answered);
   });
 
-  test("has answered a PING is kept by a process that was held up and reads that late", async () => {
+  test("has acknowledged a PING stays open in a blocked process that reads it late", async () => {
     vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] });
     onTestFinished(() => void vi.useRealTimers());
     const begins = Promise.withResolvers<void>();
@@ -289,7 +289,7 @@ describe("a connection whose client", () => {
     await within(begins.promise, "the stream");
     vi.advanceTimersByTime(1000);
     const ping = await nextOf(connection, frameType.ping);
-    // Behind it the event loop reads before it looks, as it does behind timers.
+    // After it, the event loop reads before it checks deadlines, as it does after timers.
     await nextTurn();
     connection.send(frame(frameType.ping, ack, 0, ping?.payload));
     vi.advanceTimersByTime(2000);
@@ -298,7 +298,7 @@ describe("a connection whose client", () => {
     expect(await connection.readEnd(1)).toStrictEqual(answered);
   });
 
-  test("owes the rest of a body that is waited for is not waited for without end", async () => {
+  test("does not complete an awaited body is reset after the request timeout", async () => {
     await using engine = await startEngine({
       limits: { requestTimeoutMs: 60 },
       serve: (stream) => {
@@ -308,12 +308,12 @@ describe("a connection whose client", () => {
     using connection = await openFrames(engine.address);
     connection.send(begun(1), begun(3));
     expect(await connection.readEnd(3)).toStrictEqual(resetWith(ErrorCode.cancel));
-    // A stream of messages takes the time it takes.
+    // A stream of messages has no request timeout.
     connection.send(dataFrame(1, Buffer.from("x"), endStream));
     expect(await connection.readEnd(1)).toStrictEqual(answered);
   });
 
-  test("goes on with a body after its answer is asked to stop in time, however far off all else is", async () => {
+  test("continues a body after its response is reset after the linger time, whatever the other timeouts", async () => {
     await using engine = await startEngine({ limits: { ...farOff, lingerMs: 20 }, serve: (stream) => answer(stream) });
     using connection = await openFrames(engine.address);
     for (const streamId of [1, 3]) {
@@ -325,8 +325,8 @@ describe("a connection whose client", () => {
 
   test.each([
     { name: "it is reset", everyMs: 13, last: frameType.resetStream },
-    { name: "the connection ends", everyMs: 3_600_000, last: frameType.headers },
-  ])("goes on with a body after its answer has a clock until $name", async ({ everyMs, last }) => {
+    { name: "the connection is closed", everyMs: 3_600_000, last: frameType.headers },
+  ])("continues a body after its response has a timer until $name", async ({ everyMs, last }) => {
     using started = vi.spyOn(globalThis, "setInterval");
     using cleared = vi.spyOn(globalThis, "clearInterval");
     await using engine = await startEngine({ limits: { lingerMs: 4 * everyMs }, serve: (stream) => answer(stream) });
@@ -336,13 +336,13 @@ describe("a connection whose client", () => {
     if (last === frameType.headers) connection.socket.destroy();
     const clocks = started.mock.results.filter((_, i) => started.mock.calls[i]?.[1] === everyMs);
     expect(clocks).toHaveLength(1);
-    // Otherwise, idle connections would look for such bodies for ever, and connections that are over for anything.
+    // Otherwise, idle and closed connections would run the timer forever.
     const stopped = last === frameType.headers ? started.mock.results : clocks;
     const isCleared = (timer: unknown): boolean => cleared.mock.calls.some(([other]) => other === timer);
     await expect.poll(() => stopped.every(({ value }) => isCleared(value))).toBe(true);
   });
 
-  test("takes nothing of what it is owed does not hold it without end", async () => {
+  test("reads nothing of its response is closed after the blocked timeout", async () => {
     await using engine = await startEngine({ limits: { blockedTimeoutMs: 60, stallTimeoutMs: 500 } });
     using connection = await openFrames(engine.address);
     connection.send(
@@ -357,7 +357,7 @@ describe("a connection whose client", () => {
   test.each([
     { name: "PINGs", sent: alive, limits: { pings: 1e9 } },
     { name: "requests", sent: whole(1), limits: {} },
-  ])("sends $name and does not read is not read from either, and left", async ({ sent, limits }) => {
+  ])("sends $name and does not read is not read from, and closed", async ({ sent, limits }) => {
     const budget = new BacklogBudget(2 ** 30);
     let heldBytes = 0;
     await using engine = await startEngine({
@@ -371,7 +371,7 @@ describe("a connection whose client", () => {
     connection.socket.on("error", () => {});
     for (let streamId = 1; engine.connections.size > 0; await nextTurn()) {
       heldBytes = Math.max(heldBytes, budget.bytes);
-      // Behind what the system takes by itself.
+      // After what the kernel buffers.
       if (connection.socket.writableLength > 1_000_000) continue;
       const ids = Array.from({ length: 2000 }, () => (streamId += 2));
       connection.send(...ids.map((id) => ({ ...sent, streamId: sent.streamId && id })));
@@ -379,12 +379,12 @@ describe("a connection whose client", () => {
     connection.socket.resume();
     await within(closed, "the end of the connection");
     expect(heldBytes).toBeGreaterThan(0);
-    // And what the last chunk that was read has asked for.
+    // And the output for the last chunk that was read.
     expect(heldBytes).toBeLessThan(2_000_000);
     expect(budget.bytes).toBe(0);
   });
 
-  test("breaks a rule and does not end its side is cut off, although its connection is drained meanwhile", async () => {
+  test("violates the protocol and does not close its side is disconnected, even during a drain", async () => {
     using pair = quietPair();
     let closed = false;
     const connection = serveConnection(pair.server, { limits: { lingerMs: 300 } }, () => (closed = true));
@@ -394,7 +394,7 @@ describe("a connection whose client", () => {
     await expect.poll(() => closed).toBe(true);
   });
 
-  test("reads nothing is cut off as soon as that leaves no room for others", async () => {
+  test("reads nothing is disconnected when its backlog exceeds the budget", async () => {
     using pair = quietPair();
     let closed = false;
     serveConnection(
@@ -429,7 +429,7 @@ describe("a connection whose client", () => {
     await expect.poll(() => served).toBe(calls);
   });
 
-  test("takes slowly what it is owed, and says nothing, is there all the same", async () => {
+  test("reads slowly and sends nothing stays open", async () => {
     using pair = quietPair();
     let closed = false;
     const limits = { idleTimeoutMs: 100, stallTimeoutMs: 400 };

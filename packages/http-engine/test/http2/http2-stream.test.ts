@@ -39,7 +39,7 @@ const text = (of: string): Buffer => Buffer.from(of, "latin1");
 const limits = { concurrentStreams: 5 };
 
 describe("the engine", () => {
-  test("refuses a stream above the limit, which may be tried again (§5.1.2, §8.7)", async () => {
+  test("refuses a stream above the limit with REFUSED_STREAM (§5.1.2, §8.7)", async () => {
     await using engine = await startEngine({ serve: echoUnlessHeld, limits });
     using connection = await openFrames(engine.address);
     connection.send(...[1, 3, 5, 7, 9].map((id) => begun(id)), whole(11));
@@ -50,7 +50,7 @@ describe("the engine", () => {
     expect(await connection.readEnd(13)).toStrictEqual(answered);
   });
 
-  test("lets what a client sent before it knew of a reset pass (§5.1)", async () => {
+  test("ignores frames that a client sent before it received a reset (§5.1)", async () => {
     await using engine = await startEngine({ serve: echoUnlessHeld });
     using connection = await openFrames(engine.address);
     const late = [
@@ -64,7 +64,7 @@ describe("the engine", () => {
     expect(await connection.readEnd(3)).toStrictEqual(answered);
   });
 
-  test("says which streams it took when it ends a connection (§6.8)", async () => {
+  test("sends the last accepted stream in GOAWAY (§6.8)", async () => {
     await using engine = await startEngine({ serve: echoUnlessHeld });
     using connection = await openFrames(engine.address);
     connection.send(begun(1), begun(7), frame(frameType.ping, 0, 1, Buffer.alloc(8)));
@@ -72,7 +72,7 @@ describe("the engine", () => {
     expect(last?.payload.readUInt32BE(0)).toBe(7);
   });
 
-  test("serves nothing that comes behind an error, also in the same chunk", async () => {
+  test("serves nothing after a connection error, also in the same chunk", async () => {
     const served: number[] = [];
     await using engine = await startEngine({
       serve: (stream) => {
@@ -86,7 +86,7 @@ describe("the engine", () => {
     expect(served).toStrictEqual([1]);
   });
 
-  test("serves nothing that comes behind what was too much, also in the same chunk", async () => {
+  test("serves nothing after a flood, also in the same chunk", async () => {
     const served: number[] = [];
     await using engine = await startEngine({
       budget: new BacklogBudget(500),
@@ -109,9 +109,9 @@ describe("the engine", () => {
     { bytes: 16_385, frames: [16_384, 1] },
     { bytes: 32_768, frames: [16_384, 16_384] },
     { bytes: 32_769, frames: [16_384, 16_384, 1] },
-  ])("sends a header block of $bytes octets in as many frames as it takes (§4.3)", async ({ bytes, frames }) => {
+  ])("sends a field block of $bytes octets in as many frames as required (§4.3)", async ({ bytes, frames }) => {
     await using engine = await startEngine({
-      // An update of the table size stands in front of the first one.
+      // A table size update precedes the first one.
       serve: (stream) => stream.sendHeaders([Buffer.alloc(bytes - 1)], true),
     });
     using connection = await openFrames(engine.address);
@@ -130,7 +130,7 @@ describe("the engine", () => {
     );
   });
 
-  test("ends an answer of which nothing is left by an empty DATA frame, not by a trailer section (§8.1)", async () => {
+  test("ends a response that is already sent with an empty DATA frame, not a trailer section (§8.1)", async () => {
     await using engine = await startEngine({
       serve: (stream) => {
         stream.sendHeaders([statusBlock(200)], false);
@@ -144,7 +144,7 @@ describe("the engine", () => {
     expect(last).toMatchObject({ type: frameType.data, flags: endStream, payload: Buffer.of() });
   });
 
-  test("hands on no piece of nothing", async () => {
+  test("does not pass on empty pieces", async () => {
     const pieces: string[] = [];
     await using engine = await startEngine({
       serve: (stream) => {
@@ -167,7 +167,7 @@ describe("the engine", () => {
     expect(pieces).toEqual(["a"]);
   });
 
-  test("sends no frame for what was sent before, once the next has waited", async () => {
+  test("sends no empty frame after a queued piece", async () => {
     await using engine = await startEngine({
       serve: (stream) => {
         stream.receiver = receiving(stream);
@@ -189,7 +189,7 @@ describe("the engine", () => {
     expect(pieces).toEqual(["a", "b", "c"]);
   });
 
-  test("tells a client of a reset that is the last thing a drain waits for (§6.8)", async () => {
+  test("sends the reset of the last stream of a drain (§6.8)", async () => {
     const streams: Http2Stream[] = [];
     await using engine = await startEngine({
       serve: (stream) => {
@@ -210,7 +210,7 @@ describe("the engine", () => {
 
   test.each([
     {
-      name: "an answer that has ended, although its request has not",
+      name: "a complete response to an incomplete request",
       end: (stream: Http2Stream) => stream.sendHeaders([statusBlock(200)], true),
       want: { type: frameType.headers, flags: endHeaders | endStream },
     },
@@ -219,7 +219,7 @@ describe("the engine", () => {
       end: (stream: Http2Stream) => stream.reset(ErrorCode.cancel),
       want: { type: frameType.resetStream, payload: uint32(ErrorCode.cancel) },
     },
-  ])("sends nothing behind $name", async ({ end, want }) => {
+  ])("sends nothing after $name", async ({ end, want }) => {
     await using engine = await startEngine({
       serve: (stream) => {
         end(stream);
@@ -240,7 +240,7 @@ describe("the engine", () => {
     expect(sent).toMatchObject([want]);
   });
 
-  test("gives back the window of what it has not read when it answers, although its client sends on", async () => {
+  test("credits the unread body when it responds, although its client continues to send", async () => {
     let heldBytes = 0;
     await using engine = await startEngine({
       serve: (stream) => {
@@ -264,7 +264,7 @@ describe("the engine", () => {
     expect(granted).toStrictEqual([uint32(48_000)]);
   });
 
-  test("gives back the window of what comes while its answer waits, and then sends that", async () => {
+  test("credits what arrives while its response is queued, and then sends the response", async () => {
     await using engine = await startEngine({
       serve: (stream) => answer(stream, Buffer.alloc(10)),
       limits: { connectionWindowBytes: 65_535, lingerMs: 60_000 },
@@ -282,7 +282,7 @@ describe("the engine", () => {
     expect(await connection.readEnd(1)).toMatchObject({ kind: "answered" });
   });
 
-  test("stops a body of more than 256 KiB behind its answer (§8.1)", async () => {
+  test("resets a stream with a body of more than 256 KiB after its response (§8.1)", async () => {
     await using engine = await startEngine({ serve: (stream) => answer(stream), limits: { lingerMs: 60_000 } });
     using connection = await openFrames(engine.address);
     const body = Array.from({ length: 17 }, () => dataFrame(1, Buffer.alloc(16_384)));
@@ -295,7 +295,7 @@ describe("the engine", () => {
     expect(resets).toStrictEqual([uint32(ErrorCode.noError)]);
   });
 
-  test("does not take resets of streams that it has answered for rapid ones", async () => {
+  test("does not count resets after the response as rapid resets", async () => {
     await using engine = await startEngine({ serve: (stream) => answer(stream), limits: { resets: 2 } });
     using connection = await openFrames(engine.address);
     connection.send(...Array.from({ length: 20 }, (_, i) => [begun(2 * i + 1), resetFrame(2 * i + 1, 8)]).flat());
@@ -303,7 +303,7 @@ describe("the engine", () => {
     expect(await connection.readEnd(41)).toStrictEqual(answered);
   });
 
-  test("stops a request that it has answered (§8.1)", async () => {
+  test("resets a stream whose request continues after its response (§8.1)", async () => {
     await using engine = await startEngine({
       serve: (stream) => {
         answer(stream);
@@ -319,12 +319,12 @@ describe("the engine", () => {
   });
 
   test.each<{ name: string; throwing: ReceiverParts; begin?: (stream: Http2Stream) => void }>([
-    { name: "when it is handed a request", throwing: {}, begin: thrower },
+    { name: "when it gets a request", throwing: {}, begin: thrower },
     { name: "at a piece of a body", throwing: { onData: thrower } },
     { name: "at the end of a body", throwing: { onEnd: thrower } },
     { name: "at a reset", throwing: { onReset: thrower, onEnd: thrower } },
     {
-      name: "when it may send more",
+      name: "when it can send more",
       throwing: { onWritable: thrower },
       begin: (stream) => stream.sendData(Buffer.alloc(65_536)),
     },
@@ -346,7 +346,7 @@ describe("the engine", () => {
     expect(faults).toContainEqual(new Error("a fault of the test's"));
   });
 
-  test("ends a connection on which a fault is no stream's with INTERNAL_ERROR, and tells of it (§5.4.1)", async () => {
+  test("closes the connection with INTERNAL_ERROR after a defect outside of a stream, and reports it (§5.4.1)", async () => {
     const faults: unknown[] = [];
     const errors: unknown[] = [];
     await using engine = await startEngine({
@@ -360,7 +360,7 @@ describe("the engine", () => {
     connection.send(whole(1));
     expect(await connection.readEnd(3)).toMatchObject(goAwayWith(ErrorCode.internalError));
     expect(faults).toEqual([new Error("a fault of the test's"), new Error("a fault beyond the stream")]);
-    // The client did nothing wrong.
+    // Not an error of the client.
     expect(errors).toEqual([]);
   });
 });

@@ -26,20 +26,20 @@ import {
 import { postHeader } from "../../../testing/src/http2/http2-requests.ts";
 import { numRunsOf } from "../../../testing/src/test-seed.ts";
 
-// Each stream is a script: what its client sends, in order. Alone on a connection it has an answer, and among others,
-// in whatever order their frames come, it must have the same. The bodies are smaller than any window, so nobody waits.
+// Each stream is a script: what its client sends, in order. It must get the same response as alone on a connection when
+// its frames are interleaved with those of others. The bodies are smaller than any window, so nothing is queued.
 
-/** What a client sends on a stream, a step at a time; frames of a step stand together. */
+/** The steps of a client on a stream; the frames of a step are sent together. */
 type Script = readonly ((streamId: number) => readonly Frame[])[];
 
-/** All that was said to a stream: its header sections, the bytes of its body, and how it ended. */
+/** The output for a stream: its header sections, the bytes of its body, and its end. */
 interface Transcript {
   readonly sections: string[][];
   body: Buffer;
   end: string | undefined;
 }
 
-/** How a request is served, by its path. All of them say the same whenever the pieces of the request come. */
+/** The handlers by path. Their output does not depend on when the pieces of the request arrive. */
 const ways: Readonly<Record<string, (stream: Http2Stream) => void>> = {
   "/echo": echo,
   "/pipe": pipe,
@@ -113,7 +113,7 @@ function padded(piece: Buffer, padding: number): Script[number] {
 const lastData: Script[number] = (id) => [dataFrame(id, Buffer.alloc(0), frameFlag.endStream)];
 const trailerSection: Script[number] = (id) => [headersFrame(id, [["last", "words"]], frameFlag.endStream)];
 
-/** Sends the steps of all scripts, of which `choose` says whose is next, and returns what each was told. */
+/** Sends the steps of all scripts, in the order of `choose`, and returns the output for each. */
 async function play(
   engine: Engine,
   scripts: readonly Script[],
@@ -130,7 +130,7 @@ async function play(
       waiting.splice(at, 1);
       continue;
     }
-    // Streams are numbered in the order in which they begin (RFC 9113 §5.1.1).
+    // Stream identifiers ascend in the order in which streams are opened (RFC 9113 §5.1.1).
     if (one.id === 0) numbers.set((one.id = numbers.size * 2 + 1), one.index);
     connection.send(...step(one.id));
   }
@@ -146,9 +146,9 @@ async function play(
 }
 
 function write(transcript: Transcript, { type, flags, payload }: Frame, decoder: HpackDecoder): void {
-  // A client that was answered early may still be told that the rest of its request was wrong.
+  // After an early response, the stream may still be reset because the rest of its request was malformed.
   if (type === frameType.windowUpdate || (type === frameType.resetStream && transcript.end !== undefined)) return;
-  expect(transcript.end, "nothing else is said behind the end").toBeUndefined();
+  expect(transcript.end, "there is no output after the end").toBeUndefined();
   if (type === frameType.headers) {
     transcript.sections.push([...decoder.decode(payload, 0, payload.byteLength).fields]);
   } else if (type === frameType.data) transcript.body = Buffer.concat([transcript.body, payload]);
@@ -156,7 +156,7 @@ function write(transcript: Transcript, { type, flags, payload }: Frame, decoder:
   else if ((flags & frameFlag.endStream) !== 0) transcript.end = "ended";
 }
 
-describe("streams whose frames come in any order", () => {
+describe("interleaved streams", () => {
   let engine: Engine;
   beforeAll(async () => {
     engine = await startEngine({
@@ -167,7 +167,7 @@ describe("streams whose frames come in any order", () => {
   });
   afterAll(() => engine[Symbol.asyncDispose]());
 
-  test("are each told what they would have been told alone", async () => {
+  test("get the same output as alone", async () => {
     const property = fc.asyncProperty(fc.nat({ max: 2 ** 31 }), async (seed) => {
       const dice = new Dice(seed);
       const scripts = Array.from({ length: 2 + dice.roll(8) }, () => randomScript(dice));
@@ -180,13 +180,13 @@ describe("streams whose frames come in any order", () => {
     await fc.assert(property, { numRuns: numRunsOf(20) });
   });
 
-  test("end in every way that there is", async () => {
-    const seen = new Set<string>();
+  test("end in every possible way", async () => {
+    const ends = new Set<string>();
     for (let seed = 0; seed < 150; seed++) {
       const [transcript] = await play(engine, [randomScript(new Dice(seed))], () => 0);
-      seen.add(`${String(transcript?.sections.length)} header sections, ${String(transcript?.end)}`);
+      ends.add(`${String(transcript?.sections.length)} header sections, ${String(transcript?.end)}`);
     }
-    expect([...seen].toSorted()).toStrictEqual([
+    expect([...ends].toSorted()).toStrictEqual([
       `0 header sections, reset ${String(ErrorCode.protocolError)}`,
       `0 header sections, reset ${String(ErrorCode.internalError)}`,
       "1 header sections, ended",

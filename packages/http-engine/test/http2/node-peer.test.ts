@@ -16,8 +16,8 @@ import { encodeBlock, type Http2Stream } from "../../src/http2/index.ts";
 import { within } from "../../../testing/src/deadline.ts";
 import { type Engine, pipe, receiving, startEngine, statusBlock } from "../../../testing/src/http2/http2-engine.ts";
 
-// nghttp2, by node's client: an encoder and a decoder that are not ours, with its own ideas of when to use the
-// dynamic table and Huffman coding.
+// nghttp2, through node's client: an independent encoder and decoder, which decide themselves when to use the dynamic
+// table and Huffman coding.
 
 type Fields = readonly (readonly [string, string])[];
 
@@ -28,7 +28,7 @@ const value = fc.oneof(
 );
 const fieldLists = fc.array(fc.tuple(name, value), { maxLength: 12 });
 
-/** nghttp2's name of one of our numbers. */
+/** Returns nghttp2's name of one of our constants. */
 function nameInNode(prefix: string, ours: string): string {
   const words = ours === "http11Required" ? "http_1_1_required" : ours.replaceAll(/[A-Z]/g, "_$&");
   return `NGHTTP2_${prefix}${words.toUpperCase()}`;
@@ -38,7 +38,7 @@ test.each([
   { what: "error code", prefix: "", numbers: ErrorCode },
   { what: "setting", prefix: "SETTINGS_", numbers: SettingId },
   { what: "flag", prefix: "FLAG_", numbers: FrameFlag },
-])("each $what has the number that it has in nghttp2", ({ prefix, numbers }) => {
+])("each $what has the same value as in nghttp2", ({ prefix, numbers }) => {
   const theirs = new Map(Object.entries<unknown>(constants));
   expect(numbers).toEqual(
     Object.fromEntries(Object.keys(numbers).map((ours) => [ours, theirs.get(nameInNode(prefix, ours))])),
@@ -69,7 +69,7 @@ afterEach(async () => {
 });
 
 describe("node's client", () => {
-  test("and the engine read each other's header fields, whatever they are, call after call", async () => {
+  test("and the engine decode each other's header fields over many calls", async () => {
     const property = fc.asyncProperty(fieldLists, fieldLists, fieldLists, async (sent, header, trailer) => {
       respond = (stream) => {
         stream.receiver = receiving(stream);
@@ -77,15 +77,15 @@ describe("node's client", () => {
         stream.end(Buffer.from("x"), encodeBlock([...trailer.flat(), "x-end", "1"]));
       };
       const stream = session.request([":path", "/", ...sent.flat()], { endStream: true });
-      const seen = await fieldsOf(stream);
+      const received = await fieldsOf(stream);
       expect(requested).toStrictEqual(sent.flat());
-      expect(seen.header.filter(([field]) => field.startsWith("x-"))).toStrictEqual(header);
-      expect(seen.trailer).toStrictEqual([...trailer, ["x-end", "1"]]);
+      expect(received.header.filter(([field]) => field.startsWith("x-"))).toStrictEqual(header);
+      expect(received.trailer).toStrictEqual([...trailer, ["x-end", "1"]]);
     });
     await fc.assert(property, { numRuns: 150 });
   });
 
-  test("gets 12 MB back as it sent them, piece by piece", async () => {
+  test("gets 12 MB back unchanged, in pieces", async () => {
     const stream = session.request({ ":method": "POST", ":path": "/" });
     const received = createHash("sha256");
     const sent = createHash("sha256");
@@ -100,7 +100,7 @@ describe("node's client", () => {
     expect(received.digest("hex")).toBe(sent.digest("hex"));
   });
 
-  test("gets header fields that need more than one frame", async () => {
+  test("gets header fields that require more than one frame", async () => {
     const long = ["a", "b", "c"].map((letter) => [`x-${letter}`, letter.repeat(15_000)] as const);
     respond = (stream) => {
       stream.receiver = receiving(stream);
@@ -111,7 +111,7 @@ describe("node's client", () => {
     expect(header.filter(([field]) => field.startsWith("x-"))).toStrictEqual(long);
   });
 
-  test("is told of an informational answer before the answer", async () => {
+  test("gets an informational response before the final response", async () => {
     respond = (stream) => {
       stream.receiver = receiving(stream);
       stream.sendHeaders([statusBlock(103), encodeBlock(["link", "</style.css>"])], false);
@@ -125,7 +125,7 @@ describe("node's client", () => {
   });
 });
 
-/** Header and trailer fields of an answer, as they came. */
+/** Returns the header and trailer fields of a response. */
 async function fieldsOf(stream: ClientHttp2Stream): Promise<{ readonly header: Fields; readonly trailer: Fields }> {
   let header: Fields = [];
   let trailer: Fields = [];

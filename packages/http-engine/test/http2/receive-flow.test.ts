@@ -16,7 +16,7 @@ const ping = frame(frameType.ping, 0, 0, Buffer.alloc(8));
 const limits = { connectionWindowBytes: 65_535, streamWindowBytes: 65_535 };
 const chunk = Buffer.alloc(10_000);
 
-/** What is given back for each stream, and under 0 for the connection, until a PING comes back. */
+/** Returns the credit for each stream, and for the connection under 0, until a PING is acknowledged. */
 async function givenBack(connection: FrameConnection): Promise<Record<number, number>> {
   const given: Record<number, number> = {};
   connection.send(ping);
@@ -27,7 +27,7 @@ async function givenBack(connection: FrameConnection): Promise<Record<number, nu
   return given;
 }
 
-test("what a stream held is given back once, whoever is late to use it", async () => {
+test("bytes that a stream held are credited once, also if they are consumed late", async () => {
   const streams: Http2Stream[] = [];
   await using engine = await startEngine({
     limits,
@@ -43,7 +43,7 @@ test("what a stream held is given back once, whoever is late to use it", async (
   expect(await givenBack(connection)).toStrictEqual({});
 });
 
-test("what a stream used before it ended is not given back again", async () => {
+test("bytes that a stream consumed before it closed are not credited again", async () => {
   await using engine = await startEngine({ limits, serve: (stream) => (stream.receiver = receiving(stream)) });
   using connection = await openFrames(engine.address);
   connection.send(begun(1), ...[1, 1, 1, 1].map((id) => dataFrame(id, chunk)));
@@ -52,14 +52,14 @@ test("what a stream used before it ended is not given back again", async () => {
   expect(await givenBack(connection)).toStrictEqual({});
 });
 
-test("a stream whose body is complete is given nothing more, its connection is", async () => {
+test("after a complete body, only the connection is credited", async () => {
   await using engine = await startEngine({ limits, serve: (stream) => (stream.receiver = receiving(stream)) });
   using connection = await openFrames(engine.address);
   connection.send(begun(1), ...[0, 0, 0, frameFlag.endStream].map((flags) => dataFrame(1, chunk, flags)));
   expect(await givenBack(connection)).toStrictEqual({ 0: 40_000 });
 });
 
-test("a stream that goes on is given back what was used, when it is half of its window", async () => {
+test("an open stream is credited when half of its window was consumed", async () => {
   await using engine = await startEngine({ limits, serve: (stream) => (stream.receiver = receiving(stream)) });
   using connection = await openFrames(engine.address);
   connection.send(begun(1), ...[1, 1, 1].map((id) => dataFrame(id, chunk)));
@@ -68,7 +68,7 @@ test("a stream that goes on is given back what was used, when it is half of its 
   expect(await givenBack(connection)).toStrictEqual({ 0: 40_000, 1: 40_000 });
 });
 
-test("padding is given back to a stream that sends hardly anything else", async () => {
+test("padding is credited", async () => {
   await using engine = await startEngine({ limits, serve: pipe });
   using connection = await openFrames(engine.address);
   const padding = frame(frameType.data, frameFlag.padded, 1, Buffer.concat([Buffer.from([254]), Buffer.alloc(255)]));

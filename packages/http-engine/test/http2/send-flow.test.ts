@@ -9,13 +9,13 @@ import { answered, begun, settingFrame, whole, windowUpdateFrame } from "../../.
 const ping = frame(frameType.ping, 0, 0, Buffer.alloc(8));
 const { blockedTimeoutMs } = defaultHttp2Limits;
 
-describe("what waits to be sent", () => {
-  test("waits until a window that was taken below nought is above it again (§6.9.2)", async () => {
+describe("queued data", () => {
+  test("is queued until a negative window is positive again (§6.9.2)", async () => {
     await using engine = await startEngine({ serve: (stream) => answer(stream, Buffer.from("abcd")) });
     using connection = await openFrames(engine.address);
     connection.send(settingFrame(4, 2), whole(1));
     await connection.readUntil(({ type }) => type === frameType.data);
-    // The window was 0, is -2, and becomes 0 again, which lets nothing through; and then 1.
+    // The window was 0, is -2, becomes 0 again, which allows nothing, and then 1.
     connection.send(settingFrame(4, 0), windowUpdateFrame(1, 2), ping);
     const next = await connection.readUntil(({ type }) => type === frameType.data || type === frameType.ping);
     expect(next?.type).toBe(frameType.ping);
@@ -26,7 +26,7 @@ describe("what waits to be sent", () => {
     expect(await connection.readEnd(1)).toMatchObject({ kind: "answered" });
   });
 
-  test("sends one DATA frame for a WINDOW_UPDATE, and none without data", async () => {
+  test("is sent in one DATA frame per WINDOW_UPDATE, and none if it is empty", async () => {
     await using engine = await startEngine({ serve: (stream) => answer(stream, Buffer.from("abc")) });
     using connection = await openFrames(engine.address);
     connection.send(settingFrame(4, 0), whole(1), whole(3), windowUpdateFrame(1, 1), windowUpdateFrame(3, 2), ping);
@@ -38,24 +38,24 @@ describe("what waits to be sent", () => {
     expect(sent).toEqual(["1:a", "3:ab"]);
   });
 
-  test("does not matter to a change of the windows where nothing waits", async () => {
+  test("is not required for a change of the windows", async () => {
     await using engine = await startEngine({ serve: (stream) => stream.sendHeaders([statusBlock(200)], false) });
     using connection = await openFrames(engine.address);
     connection.send(whole(1), settingFrame(4, 100_000), ping);
     expect(await connection.readUntil(({ type }) => type === frameType.ping)).toBeDefined();
   });
 
-  test("costs a WINDOW_UPDATE the same, however many streams wait for theirs", async () => {
+  test("of other streams does not affect the cost of a WINDOW_UPDATE", async () => {
     await using engine = await startEngine();
     using connection = await openFrames(engine.address);
     connection.send(ping);
     await connection.readUntil(({ type }) => type === frameType.ping);
     const [{ sendFlow } = expect.fail("no connection")] = engine.connections;
-    let looks = 0;
+    let visits = 0;
     const streams = Array.from({ length: 250 }, () => ({
       window: 0,
       get sendWindow() {
-        looks++;
+        visits++;
         return this.window;
       },
       set sendWindow(bytes) {
@@ -67,14 +67,14 @@ describe("what waits to be sent", () => {
       },
       reset: () => {},
     }));
-    for (const stream of streams) sendFlow.wait(stream, 1000);
-    looks = 0;
+    for (const stream of streams) sendFlow.enqueue(stream, 1000);
+    visits = 0;
     for (const stream of streams) sendFlow.growStream(stream, 1);
-    expect(looks).toBeLessThan(10 * streams.length);
+    expect(visits).toBeLessThan(10 * streams.length);
     expect(sendFlow.queuedBytes).toBe(999 * streams.length);
   });
 
-  test("takes a single byte of room in the connection's window", async () => {
+  test("uses a single byte of the connection window", async () => {
     await using engine = await startEngine({ serve: (stream) => answer(stream, Buffer.alloc(65_537)) });
     using connection = await openFrames(engine.address);
     connection.send(settingFrame(4, 100_000), whole(1));
@@ -87,7 +87,7 @@ describe("what waits to be sent", () => {
     expect(next).toMatchObject({ type: frameType.data, flags: 0, payload: Buffer.alloc(1) });
   });
 
-  test("waits behind what waits already, whoever says so while there is room", async () => {
+  test("stays in order, even if the window is open", async () => {
     const streams: Http2Stream[] = [];
     await using engine = await startEngine({
       serve: (stream) => {
@@ -108,8 +108,8 @@ describe("what waits to be sent", () => {
   });
 
   test.each([
-    { name: "taken", end: [windowUpdateFrame(1, 1000)] },
-    { name: "given up", end: [resetFrame(1, 8)] },
+    { name: "sent", end: [windowUpdateFrame(1, 1000)] },
+    { name: "reset", end: [resetFrame(1, 8)] },
   ])("is counted until it is $name", async ({ end }) => {
     const budget = new BacklogBudget(100_000);
     await using engine = await startEngine({ budget, serve: (stream) => answer(stream, Buffer.alloc(1000)) });
@@ -122,7 +122,7 @@ describe("what waits to be sent", () => {
     expect(budget.bytes).toBe(0);
   });
 
-  test("is counted until its connection is over", async () => {
+  test("is counted until its connection is closed", async () => {
     const budget = new BacklogBudget(100_000);
     await using engine = await startEngine({ budget, serve: (stream) => answer(stream, Buffer.alloc(1000)) });
     using connection = await openFrames(engine.address);
@@ -134,7 +134,7 @@ describe("what waits to be sent", () => {
   });
 });
 
-test("short answers do not wait for long ones, whenever there is a little room", async () => {
+test("short responses are not blocked by long ones while the windows are small", async () => {
   await using engine = await startEngine({
     serve: (stream) => answer(stream, Buffer.alloc(stream.id === 1 ? 1_000_000 : 20_000)),
   });
@@ -148,27 +148,27 @@ test("short answers do not wait for long ones, whenever there is a little room",
     if (data === undefined) throw new Error("the connection has ended");
     sentBytes.set(data.streamId, (sentBytes.get(data.streamId) ?? 0) + data.payload.byteLength);
     if (data.flags === frameFlag.endStream) ended.push(data.streamId);
-    // Room for less than one frame at a time.
+    // Less than one frame at a time.
     connection.send(windowUpdateFrame(0, data.payload.byteLength));
   }
   expect(ended).toStrictEqual(shorts);
-  // Its first window, and then no more than a turn for each turn of the others.
+  // Its first window, and then at most as many turns as the others.
   expect(sentBytes.get(1)).toBeLessThan(65_535 + shorts.length * 2 * 16_384);
 });
 
-describe("a frame goes at once", () => {
+describe("a frame is sent immediately", () => {
   test.each([
-    { name: "if it fills the window of its stream", streamWindow: 5, sizes: [5, 1], go: [true, false] },
-    { name: "if it fits the window of its stream", streamWindow: 5, sizes: [6, 4], go: [false, true] },
-    { name: "up to the size of a frame", streamWindow: 65_535, sizes: [16_385, 16_384], go: [false, true] },
+    { name: "if it fills the window of its stream", streamWindow: 5, sizes: [5, 1], sent: [true, false] },
+    { name: "if it fits the window of its stream", streamWindow: 5, sizes: [6, 4], sent: [false, true] },
+    { name: "up to the size of a frame", streamWindow: 65_535, sizes: [16_385, 16_384], sent: [false, true] },
     {
       name: "if it fits the window of the connection",
       streamWindow: 100_000,
       sizes: [16_384, 16_384, 16_384, 16_384, 16_383, 1],
-      go: [true, true, true, false, true, false],
+      sent: [true, true, true, false, true, false],
     },
-    { name: "unless the socket is full", streamWindow: 5, sizes: [1], go: [false], congested: true },
-  ])("$name", async ({ streamWindow, sizes, go, congested = false }) => {
+    { name: "unless the socket is full", streamWindow: 5, sizes: [1], sent: [false], congested: true },
+  ])("$name", async ({ streamWindow, sizes, sent, congested = false }) => {
     await using engine = await startEngine();
     using connection = await openFrames(engine.address);
     connection.send(ping);
@@ -176,15 +176,15 @@ describe("a frame goes at once", () => {
     const [{ output, sendFlow } = expect.fail("no connection")] = engine.connections;
     output.congested = congested;
     const stream = { sendWindow: streamWindow, queuedBytes: 0, sendNext: () => {}, reset: () => {} };
-    expect(sizes.map((bytes) => sendFlow.takeAll(stream, bytes))).toEqual(go);
-    const taken = sizes.filter((_, at) => go[at]).reduce((sum, bytes) => sum + bytes, 0);
+    expect(sizes.map((bytes) => sendFlow.takeAll(stream, bytes))).toEqual(sent);
+    const taken = sizes.filter((_, at) => sent[at]).reduce((sum, bytes) => sum + bytes, 0);
     expect(stream.sendWindow).toBe(streamWindow - taken);
   });
 });
 
-describe("an answer is", () => {
+describe("a response is", () => {
   test.each([
-    { name: "stalled when nothing of it was taken for long", afterMs: blockedTimeoutMs, stalled: 1 },
+    { name: "stalled when nothing of it was read for the blocked timeout", afterMs: blockedTimeoutMs, stalled: 1 },
     { name: "not stalled before that", afterMs: blockedTimeoutMs - 5000, stalled: 0 },
   ])("$name", async ({ afterMs, stalled }) => {
     await using engine = await startEngine({ serve: (stream) => answer(stream, Buffer.alloc(1000)) });
@@ -195,7 +195,7 @@ describe("an answer is", () => {
     expect(first?.sendFlow.stalled(performance.now() + afterMs)).toHaveLength(stalled);
   });
 
-  test("not stalled while its reader goes on, however slowly", async () => {
+  test("not stalled while its reader reads slowly", async () => {
     await using engine = await startEngine({
       serve: (stream) => {
         stream.receiver = receiving(stream);

@@ -346,20 +346,20 @@ test("a head that repeats is four octets, and a table that changes is filled ane
   };
   send(stable);
   expect(lengths).toEqual([stable.literal.byteLength]);
-  encoder.settle(4096);
+  encoder.applyTableSize(4096);
   for (const fields of [stable, stable, other, stable, other]) send(fields);
   expect(lengths.slice(2)).toEqual([4, 9, 4, 4]);
-  encoder.settle(100);
+  encoder.applyTableSize(100);
   // RFC 7541 §4.2: the next block tells of it, though its fields were there before.
   expect(send(stable)[0]).toBe(0x20);
   send(stable);
-  encoder.settle(4096);
+  encoder.applyTableSize(4096);
   for (const fields of [other, other]) send(fields);
   expect(lengths.at(-1)).toBe(4);
 });
 
 const encoder = new BlockEncoder();
-encoder.settle(4096);
+encoder.applyTableSize(4096);
 
 test.each([
   { what: "heads", encode: (i: number) => encoder.encode(new StableFields([":path", `/head/${i}`])) },

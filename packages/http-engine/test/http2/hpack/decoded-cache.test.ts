@@ -11,19 +11,19 @@ function remembering(texts: readonly string[], valueBytes = 0): DecodedCache<str
 }
 
 function find(remembered: DecodedCache<string>, text: string): string | undefined {
-  // In the middle of others, as a block lies in its chunk.
+  // In the middle of other bytes, as a block in its chunk.
   return remembered.get(Buffer.from(`<${text}>`, "latin1"), 1, text.length + 1);
 }
 
-describe("remembered bytes", () => {
+describe("cached bytes", () => {
   test.each([
     { name: "the only ones", texts: ["abc"], find: "abc" },
     { name: "some of several", texts: ["abc", "abd", "ab"], find: "abd" },
     { name: "more than a loop compares", texts: ["x".repeat(65)], find: "x".repeat(65) },
-    { name: "none at all", texts: ["", "a"], find: "" },
-    { name: "octets above ASCII", texts: ["\u00ff\u0000\u0080"], find: "\u00ff\u0000\u0080" },
-    { name: "as many as are kept", texts: ["x".repeat(744)], find: "x".repeat(744) },
-  ])("are found, the first time and again: $name", ({ texts, find: text }) => {
+    { name: "empty", texts: ["", "a"], find: "" },
+    { name: "non-ASCII octets", texts: ["\u00ff\u0000\u0080"], find: "\u00ff\u0000\u0080" },
+    { name: "as many as fit", texts: ["x".repeat(744)], find: "x".repeat(744) },
+  ])("are found, for the first time and again: $name", ({ texts, find: text }) => {
     const remembered = remembering(texts);
     const want = `read ${text}`;
     expect([find(remembered, text), find(remembered, text), find(remembered, text)]).toEqual([want, want, want]);
@@ -32,12 +32,12 @@ describe("remembered bytes", () => {
   test.each([
     { name: "the last octet", text: "abd" },
     { name: "the first octet", text: "bbc" },
-    { name: "an octet that is there no more", text: "ab" },
-    { name: "an octet more", text: "abcd" },
-    { name: "everything", text: "" },
-    { name: "each octet, which is 0", text: "\0\0\0" },
-    { name: "being more than is ever kept", text: "abc".repeat(400) },
-  ])("are not taken for others that differ in $name, also right behind them", ({ text }) => {
+    { name: "a missing octet", text: "ab" },
+    { name: "an additional octet", text: "abcd" },
+    { name: "being empty", text: "" },
+    { name: "having only zeros", text: "\0\0\0" },
+    { name: "being too large to cache", text: "abc".repeat(400) },
+  ])("are not mistaken for others that differ in $name", ({ text }) => {
     const remembered = remembering(["abc"]);
     expect([find(remembered, text), find(remembered, "abc"), find(remembered, "abc"), find(remembered, text)]).toEqual([
       undefined,
@@ -50,8 +50,8 @@ describe("remembered bytes", () => {
   test.each([
     { name: "the bytes", texts: ["a".repeat(300)], last: "b".repeat(189), valueBytes: 0 },
     { name: "the values", texts: ["a"], last: "b", valueBytes: 244 },
-    { name: "256 for each", texts: ["a", "b", "c"], last: "d", valueBytes: 0 },
-  ])("are forgotten when there are too many, counting $name", ({ texts, last, valueBytes }) => {
+    { name: "256 per entry", texts: ["a", "b", "c"], last: "d", valueBytes: 0 },
+  ])("are cleared when they are too many, counting $name", ({ texts, last, valueBytes }) => {
     const remembered = remembering(texts, valueBytes);
     const want = texts.map((text) => `read ${text}`);
     const findAll = (): unknown[] => texts.map((text) => find(remembered, text));
@@ -63,17 +63,17 @@ describe("remembered bytes", () => {
   test.each([
     { name: "bytes", text: "a".repeat(745), valueBytes: 0 },
     { name: "a value", text: "a", valueBytes: 744 },
-  ])("that are too many by themselves are not kept, and cost the others nothing: $name", ({ text, valueBytes }) => {
+  ])("that are too large are not cached, and clear no others: $name", ({ text, valueBytes }) => {
     const remembered = remembering(["abc"]);
     remembered.set(Buffer.from(text), 0, text.length, "too much", valueBytes);
     expect([find(remembered, text), find(remembered, "abc")]).toEqual([undefined, "read abc"]);
   });
 
   test.each([
-    { name: "as long as each other", texts: ["abc", "abd"] },
+    { name: "of equal length", texts: ["abc", "abd"] },
     { name: "of different lengths", texts: ["abc", "ab"] },
     { name: "longer than a loop compares", texts: ["x".repeat(65), `${"x".repeat(64)}y`] },
-  ])("are found when they take turns with others, $name, and forgotten with them", ({ texts }) => {
+  ])("are found when they alternate with others, $name, and cleared with them", ({ texts }) => {
     const remembered = remembering(texts);
     const turns = [...texts, ...texts, ...texts];
     expect(turns.map((text) => find(remembered, text))).toEqual(turns.map((text) => `read ${text}`));
@@ -81,7 +81,7 @@ describe("remembered bytes", () => {
     expect(texts.map((text) => find(remembered, text))).toEqual([undefined, undefined]);
   });
 
-  test("are no longer looked for by their text when two take turns", () => {
+  test("are found without a map lookup when two alternate", () => {
     const remembered = remembering(["abc", "ab"]);
     for (const text of ["abc", "ab"]) find(remembered, text);
     const chunk = Buffer.from("abcab");
@@ -90,7 +90,7 @@ describe("remembered bytes", () => {
     expect(toText).not.toHaveBeenCalled();
   });
 
-  test("are copied: the chunk they lay in may be overwritten", () => {
+  test("are copied, so that their chunk may be overwritten", () => {
     const remembered = new DecodedCache<string>(sizeBytesMax);
     const chunk = Buffer.from("abc");
     remembered.set(chunk, 0, 3, "read abc", 0);
@@ -99,7 +99,7 @@ describe("remembered bytes", () => {
     expect([remembered.get(chunk, 0, 3), find(remembered, "abc")]).toEqual([undefined, "read abc"]);
   });
 
-  test("are what was read of them or unknown, whatever comes between", () => {
+  test("have their own value or none after any sequence", () => {
     fc.assert(
       fc.property(fc.array(fc.string({ unit: fc.constantFrom("a", "b"), maxLength: 40 })), (texts) => {
         const remembered = new DecodedCache<string>(sizeBytesMax);
@@ -112,18 +112,18 @@ describe("remembered bytes", () => {
     );
   });
 
-  test("are looked for less often when nothing repeats itself, and found again when it does", () => {
+  test("are looked up less often when nothing repeats, and found again when something does", () => {
     const remembered = new DecodedCache<string>(100_000);
-    const look = (text: string): boolean => {
+    const isFound = (text: string): boolean => {
       const found = find(remembered, text) !== undefined;
       if (!found) remembered.set(Buffer.from(text), 0, text.length, `read ${text}`, 0);
       return found;
     };
-    const neverRepeated = Array.from({ length: 200 }, (_, at) => look(`path ${at}`));
+    const neverRepeated = Array.from({ length: 200 }, (_, at) => isFound(`path ${at}`));
     expect(neverRepeated).not.toContain(true);
     const kept = neverRepeated.filter((_, at) => find(remembered, `path ${at}`) !== undefined);
     expect(kept.length).toBeLessThan(100);
-    const repeated = Array.from({ length: 40 }, () => look("one path"));
+    const repeated = Array.from({ length: 40 }, () => isFound("one path"));
     expect(repeated.lastIndexOf(false)).toBeLessThan(34);
   });
 });

@@ -7,7 +7,7 @@ import { canonicalCodes, huffmanCodeLengths } from "../../../src/http2/hpack/huf
 import { ConnectionError } from "../../../src/http2/http2-error.ts";
 import { numRunsOf } from "../../../../testing/src/test-seed.ts";
 
-/** Encodes a string of octets by the Huffman code of RFC 7541, padded with ones; the server sends its answers uncoded. */
+/** Encodes octets with the Huffman code of RFC 7541, padded with ones; the server does not use Huffman coding. */
 function encodeHuffman(text: string): Uint8Array {
   const codes = canonicalCodes();
   const bytes: number[] = [];
@@ -59,10 +59,10 @@ const response3 = [
   ["set-cookie", "foo=ASDJKHQKBZXOQWEOPIUAXQWEOIU; max-age=3600; version=1"],
 ].flat();
 
-// The responses of the examples stand in a table of 256 bytes, which is what this makes of ours.
+// The response examples use a table of 256 bytes, which this update sets.
 const table256 = "3fe101";
 
-describe("the decoder reads RFC 7541's", () => {
+describe("the decoder decodes RFC 7541's", () => {
   test.each([
     [
       "C.2.1, a literal field with indexing",
@@ -124,7 +124,7 @@ describe("the decoder reads RFC 7541's", () => {
   });
 });
 
-test("a block that is repeated is decoded once, also behind blocks that change the table", () => {
+test("a repeated block is decoded once, also after blocks that change the table", () => {
   const decoder = new HpackDecoder(10_000);
   const decode = (hex: string): unknown => {
     const block = Buffer.from(hex, "hex");
@@ -141,22 +141,22 @@ test("a block that is repeated is decoded once, also behind blocks that change t
 describe("the decoder", () => {
   test.each([
     { name: "§6.1: index 0", block: "80" },
-    { name: "§6.1: the index 0, whatever follows", block: "80 01 61 01 62" },
-    { name: "§2.3.3: an index behind both tables", block: "be" },
-    { name: "§2.3.3: a name's index behind both tables", block: "7e 01 61" },
-    { name: "§5.1: an integer that is cut short", block: "ff" },
+    { name: "§6.1: index 0 with following octets", block: "80 01 61 01 62" },
+    { name: "§2.3.3: an index above both tables", block: "be" },
+    { name: "§2.3.3: an index of a name above both tables", block: "7e 01 61" },
+    { name: "§5.1: a truncated integer", block: "ff" },
     { name: "§5.1: an integer that is too large", block: "ff ff ff ff ff 0f" },
-    { name: "§5.1: an integer that goes on with noughts", block: "3f e1 9f 80 80 00" },
+    { name: "§5.1: an integer with trailing zeros", block: "3f e1 9f 80 80 00" },
     { name: "§5.1: an integer that is too large for 32 bits", block: "00 7f 80 80 80 80 80 01" },
     { name: "§5.2: a name that is longer than its block", block: "40 05 61 62" },
     { name: "§5.2: a value that is longer than its block", block: "40 01 61 05 62" },
-    { name: "§5.2: a string that is not there", block: "40" },
+    { name: "§5.2: a missing string", block: "40" },
     { name: "§5.2: the end-of-string symbol", block: "00 84 ff ff ff ff 01 61" },
     { name: "§5.2: padding that is not ones", block: "00 81 18 01 61" },
     { name: "§5.2: padding of more than seven bits", block: "00 82 1f ff 01 61" },
     { name: "§6.3: a table larger than the setting", block: "3f e2 1f" },
-    { name: "§4.2: a size update behind a field", block: "82 20" },
-  ])("refuses $name", ({ block }) => {
+    { name: "§4.2: a size update after a field", block: "82 20" },
+  ])("rejects $name", ({ block }) => {
     expect(() => decodeAll([block])).toThrow(
       expect.objectContaining({ name: "ConnectionError", code: ErrorCode.compressionError }),
     );
@@ -164,31 +164,31 @@ describe("the decoder", () => {
 
   test.each([
     {
-      name: "an entry larger than the table empties it",
+      name: "empties the table for an entry larger than it",
       blocks: ["3f e1 01 40 01 61 01 62", `40 01 63 7f 81 01 ${"61".repeat(256)}`, "be"],
     },
-    { name: "a table that is made empty has no entries", blocks: ["40 01 61 01 62", "20", "be"] },
-    { name: "a table that is made small and large again has lost them", blocks: ["40 01 61 01 62", "20 3f e1 1f be"] },
-  ])("knows that $name (§4.3, §4.4)", ({ blocks }) => {
+    { name: "evicts all entries when the size becomes 0", blocks: ["40 01 61 01 62", "20", "be"] },
+    { name: "does not restore entries when the size grows again", blocks: ["40 01 61 01 62", "20 3f e1 1f be"] },
+  ])("$name (§4.3, §4.4)", ({ blocks }) => {
     expect(decodeAll(blocks.slice(0, -1))).toHaveLength(blocks.length - 1);
     expect(() => decodeAll(blocks)).toThrow(ConnectionError);
   });
 
   test.each([
-    { name: "a short block adds to", entry: "40 01 63 01 64", want: "c=d" },
-    { name: "a long block adds to", entry: `40 01 63 7f a1 01 ${"64".repeat(288)}`, want: `c=${"d".repeat(288)}` },
-  ])("reads a block that it remembers by the table that $name", ({ entry, want }) => {
-    // The same octet, an index into the dynamic table, before and behind a new entry.
+    { name: "a short block", entry: "40 01 63 01 64", want: "c=d" },
+    { name: "a long block", entry: `40 01 63 7f a1 01 ${"64".repeat(288)}`, want: `c=${"d".repeat(288)}` },
+  ])("decodes a cached block again after $name has changed the table", ({ entry, want }) => {
+    // The same octet, an index into the dynamic table, before and after a new entry.
     const blocks = ["40 01 61 01 62", "be", "be", entry, "be", "be"];
     const read = decodeAll(blocks).map((fields) => fields.join("="));
     expect(read).toStrictEqual(["a=b", "a=b", "a=b", want, want, want]);
   });
 
   test.each([
-    { name: "a token that is never indexed", token: 1_000, blocks: 2 },
-    { name: "a header of the greatest size", token: 16_000, blocks: 1 },
-    { name: "a few that take turns", token: 1_000, blocks: 8 },
-  ])("reads a block that is repeated only once: $name", ({ token, blocks: count }) => {
+    { name: "a never-indexed token", token: 1_000, blocks: 2 },
+    { name: "a header of the maximum size", token: 16_000, blocks: 1 },
+    { name: "a few that alternate", token: 1_000, blocks: 8 },
+  ])("decodes a repeated block once: $name", ({ token, blocks: count }) => {
     const decoder = new HpackDecoder(limitBytes);
     const blocks = Array.from({ length: count }, (_, i) => neverIndexed(`${i}`.padStart(token, "t")));
     const decode = (block: Buffer): unknown => decoder.decode(block, 0, block.byteLength);
@@ -196,7 +196,7 @@ describe("the decoder", () => {
     expect(blocks.map(decode).every((block, i) => block === first[i])).toBe(true);
   });
 
-  test("reads a long coded string by its own octets, whatever was repeated before", () => {
+  test("decodes a long Huffman string after any repeated string", () => {
     const decoder = new HpackDecoder(limitBytes);
     const tokens = ["a", "b", "a", "a", "c", "a", "b"].map((last) => `${"t".repeat(400)}${last}`);
     const read = tokens.map((token, i) => {
@@ -206,20 +206,20 @@ describe("the decoder", () => {
     expect(read).toStrictEqual(tokens.map((token, i) => ["authorization", token, "call", `${i}`]));
   });
 
-  test("reads no integer beyond its block", () => {
+  test("does not read an integer beyond its block", () => {
     expect(() => new HpackDecoder(limitBytes).decode(bytesOf("3f 00"), 0, 1)).toThrow(ConnectionError);
   });
 
-  test("reads an integer of five octets (§5.1)", () => {
+  test("decodes an integer of five octets (§5.1)", () => {
     expect(decodeAll(["3f e1 9f 80 00 82"])).toStrictEqual([[":method", "GET"]]);
   });
 
-  test("takes an update of the table size each time that it comes", () => {
+  test("applies every table size update", () => {
     const blocks = ["3f e1 1f 82", "20 82", "3f e1 1f 82", "40 01 61 01 62", "be"];
     expect(decodeAll(blocks).at(-1)).toStrictEqual(["a", "b"]);
   });
 
-  test("counts what exceeds the limit of the list and keeps only pseudo-header fields of it", () => {
+  test("counts fields above the list limit, and returns only their pseudo-header fields", () => {
     const decoder = new HpackDecoder(51 + 32);
     const block = Buffer.concat([encodeBlock(["a", "x".repeat(50), "b", "y".repeat(50)]), encodeStatus(418)]);
     const { fields, listBytes } = decoder.decode(block, 0, block.byteLength);
@@ -227,7 +227,7 @@ describe("the decoder", () => {
     expect(listBytes).toBe(51 + 51 + 10 + 3 * 32);
   });
 
-  test("gives back what the encoder was given", () => {
+  test("decodes what the encoder has encoded", () => {
     const name = fc.stringMatching(/^[a-z][a-z0-9-]{0,20}$/).filter((text) => !connectionFields.has(text));
     const value = fc.string({
       unit: fc
@@ -246,7 +246,7 @@ describe("the decoder", () => {
     );
   });
 
-  test("gives back every string of octets from its Huffman code", () => {
+  test("decodes every string of octets from its Huffman code", () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 400 }), (octets) => {
         const text = Buffer.from(octets).toString("latin1");
@@ -258,7 +258,7 @@ describe("the decoder", () => {
     );
   });
 
-  test("throws nothing but connection errors, whatever it is given, and keeps within its limit", () => {
+  test("throws only connection errors for any input, and stays within its limit", () => {
     fc.assert(
       fc.property(fc.array(fc.uint8Array({ maxLength: 300 }), { maxLength: 8 }), (blocks) => {
         const decoder = new HpackDecoder(1000);
@@ -278,8 +278,8 @@ describe("the decoder", () => {
   });
 });
 
-test("the lengths of the Huffman code make it a code: no sequence of bits is left over, and none has two meanings", () => {
-  // Kraft's sum, in units of the longest code. Both ends of the tests above go by these lengths.
+test("the Huffman code lengths form a complete prefix code", () => {
+  // The Kraft sum, in units of the longest code. Encoder and decoder of the tests above both use these lengths.
   expect(huffmanCodeLengths.map((bits) => 2 ** (30 - bits)).reduce((sum, share) => sum + share)).toBe(2 ** 30);
 });
 
@@ -291,7 +291,7 @@ function neverIndexed(token: string): Buffer {
   return Buffer.concat([Buffer.from([0x1f, 0x08]), huffmanLength(coded.byteLength), coded]);
 }
 
-// RFC 7541 §5.2: the length behind the bit for Huffman coding.
+// RFC 7541 §5.2: the Huffman bit and the length.
 function huffmanLength(bytes: number): Buffer {
   if (bytes < 127) return Buffer.from([0x80 | bytes]);
   const rest = bytes - 127;

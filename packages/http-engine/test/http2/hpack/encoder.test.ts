@@ -7,52 +7,52 @@ test.each([
   { name: "a field of the static table by its index", fields: ["accept-encoding", "gzip, deflate"], want: "90" },
   { name: "a name of the static table by its index", fields: ["age", "7"], want: "0f060137" },
   { name: "a name whose index needs two octets", fields: ["server", "x"], want: "0f270178" },
-  { name: "a name that is in no table", fields: ["a", "b"], want: "0001610162" },
+  { name: "a name that is not in the static table", fields: ["a", "b"], want: "0001610162" },
   { name: "a name in lower case", fields: ["A", "b"], want: "0001610162" },
-  { name: "octets above ASCII", fields: ["a", "\xff"], want: "00016101ff" },
+  { name: "non-ASCII octets", fields: ["a", "\xff"], want: "00016101ff" },
   { name: "an empty value", fields: ["a", ""], want: "00016100" },
   { name: "nothing", fields: [], want: "" },
-])("the encoder writes $name", ({ fields, want }) => {
+])("the encoder encodes $name", ({ fields, want }) => {
   expect(encodeBlock(fields).toString("hex")).toBe(want);
 });
 
 test.each([
-  { name: "that is in the static table by its index", httpStatus: 204, want: "89" },
-  { name: "that is not with the name's index", httpStatus: 418, want: "0803343138" },
-])("the encoder writes a status $name", ({ httpStatus, want }) => {
+  { name: "of the static table by its index", httpStatus: 204, want: "89" },
+  { name: "that is not in the static table with the index of its name", httpStatus: 418, want: "0803343138" },
+])("the encoder encodes a status $name", ({ httpStatus, want }) => {
   expect(encodeStatus(httpStatus).toString("hex")).toBe(want);
 });
 
 test.each([
   { name: "a line break in a value", fields: ["a", "b\r\nc: d"] },
   { name: "NUL in a value", fields: ["a", "\0"] },
-  // Cut down to an octet it would be a line feed.
-  { name: "a character that is no octet", fields: ["a", "\u010a"] },
+  // Truncated to an octet, it would be a line feed.
+  { name: "a character above U+00FF", fields: ["a", "\u010a"] },
   { name: "a space in a name", fields: ["a b", "c"] },
   { name: "an empty name", fields: ["", "c"] },
   { name: "a pseudo-header field", fields: [":status", "200"] },
-  { name: "a name that only in lower case is one", fields: ["\u212a", "c"] },
-  { name: "a field of the connection", fields: ["Transfer-Encoding", "chunked"] },
-])("the encoder refuses $name (RFC 9113 §8.2)", ({ fields }) => {
+  { name: "a name that is valid only in lower case", fields: ["\u212a", "c"] },
+  { name: "a connection-specific field", fields: ["Transfer-Encoding", "chunked"] },
+])("the encoder rejects $name (RFC 9113 §8.2)", ({ fields }) => {
   expect(() => encodeBlock(fields)).toThrow(TypeError);
 });
 
 test.each([
-  { name: "fits it", tableBytes: 100, bytes: 1 },
-  { name: "does not fit it", tableBytes: 99, bytes: 71 },
-])("the encoder enters what $name into the table (RFC 7541 §4.1)", ({ tableBytes, bytes }) => {
+  { name: "fits into it", tableBytes: 100, bytes: 1 },
+  { name: "does not fit into it", tableBytes: 99, bytes: 71 },
+])("a field that $name is sent in $bytes bytes when repeated (RFC 7541 §4.1)", ({ tableBytes, bytes }) => {
   const encoder = new BlockEncoder();
   const fields = ["x-a-b", "v".repeat(63)];
   const stable = new StableFields(fields);
-  // What is in a table takes none of the room of the next.
+  // After a size change, the table is empty.
   for (const bytesMax of [4096, tableBytes]) {
-    encoder.settle(bytesMax);
+    encoder.applyTableSize(bytesMax);
     encoder.encode(stable);
   }
   expect(encoder.encode(stable)).toHaveLength(bytes);
 });
 
-test("the encoder keeps what it has made of fields until others enter the table, or its size changes", () => {
+test("the encoder caches blocks until the table or its size changes", () => {
   const encoder = new BlockEncoder();
   const decoder = new HpackDecoder(1000);
   const encode = (stable: StableFields): Uint8Array => {
@@ -61,18 +61,18 @@ test("the encoder keeps what it has made of fields until others enter the table,
     return block;
   };
   const one = new StableFields([":method", "POST", "x-a", "1"]);
-  encoder.settle(4096);
+  encoder.applyTableSize(4096);
   const [, second, third] = [one, one, one].map(encode);
   expect(third).toBe(second);
   encode(new StableFields(["x-b", "2"]));
   expect(encode(one)).not.toBe(second);
-  encoder.settle(200);
+  encoder.applyTableSize(200);
   expect([one, one].map(encode)).not.toContain(third);
 });
 
 test.each([
-  { name: "a field of the connection behind them", fields: [":method", "POST", "connection", "close"] },
+  { name: "a connection-specific field after them", fields: [":method", "POST", "connection", "close"] },
   { name: "a line break in one", fields: [":path", "/\r\n"] },
-])("the encoder refuses pseudo-header fields with $name", ({ fields }) => {
+])("the encoder rejects pseudo-header fields with $name", ({ fields }) => {
   expect(() => new StableFields(fields)).toThrow(TypeError);
 });

@@ -9,23 +9,23 @@ import { Dice } from "../../../../testing/src/dice.ts";
 import { toolsFolder } from "../../../../testing/src/process/tools-folder.ts";
 
 // Header lists go from Go's encoder, golang.org/x/net/http2/hpack, to our decoder, and from our encoder to Go's
-// decoder. Go's encoder uses what ours has no need of: the dynamic table with evictions and changes of its size,
-// Huffman coding where it is shorter, and literals that are never indexed.
+// decoder. Go's encoder uses what ours does not: the dynamic table with evictions and size changes, Huffman coding where it
+// is shorter, and never-indexed literals.
 
-/** The result of the round trips: whether each of the two directions holds. */
+/** The result of the round trips in both directions. */
 export interface RoundTrips {
   readonly connections: number;
   readonly blocks: number;
-  /** One line for the first that went wrong in each way, with the seed that repeats it. */
+  /** One line for the first failure in each direction, with the seed that repeats it. */
   readonly problems: readonly string[];
 }
 
 interface HeaderList {
-  /** Sizes that Go's table is given before the block. */
+  /** Sizes that Go's table is set to before the block. */
   readonly tableSizes: readonly number[];
   /** Name, value, name, value, … */
   readonly fields: readonly string[];
-  /** For each field whether it must never be indexed. */
+  /** For each field, whether it must never be indexed. */
   readonly sensitive: readonly boolean[];
 }
 
@@ -35,7 +35,7 @@ interface Reply {
   readonly Problem: string;
 }
 
-/** Makes the round trips of so many connections; the first has this seed, the next ones those that follow. */
+/** Runs the round trips of so many connections, with consecutive seeds. */
 export async function makeRoundTrips(firstSeed: number, connections: number): Promise<RoundTrips> {
   const program = join(toolsFolder("hpack"), "hpack");
   await buildStep("go", ["build", "-o", program, "."], { folder: join(import.meta.dirname, "hpack") });
@@ -61,12 +61,12 @@ export async function makeRoundTrips(firstSeed: number, connections: number): Pr
   return { connections, blocks, problems: [theirs, ours].filter((problem) => problem !== undefined) };
 }
 
-/** Go's blocks, read by our decoder. */
+/** Decodes Go's blocks with our decoder. */
 function problemOfTheirs(lists: readonly HeaderList[], { Blocks }: Reply, seed: number): string | undefined {
   const decoder = new HpackDecoder(listBytesMax);
   for (const [i, { fields }] of lists.entries()) {
     const block = Buffer.from(Blocks[i] ?? "", "base64");
-    // A block stands among other frames in its chunk.
+    // A block is between other frames in its chunk.
     const chunk = Buffer.concat([Buffer.alloc(i, 0xff), block, Buffer.alloc(3, 0xff)]);
     const read = readOrProblem(() => decoder.decode(chunk, i, i + block.byteLength).fields);
     if (!isSame(read, fields)) {
@@ -76,7 +76,7 @@ function problemOfTheirs(lists: readonly HeaderList[], { Blocks }: Reply, seed: 
   return undefined;
 }
 
-/** Our blocks, read by Go's decoder. */
+/** Decodes our blocks with Go's decoder. */
 function problemOfOurs(lists: readonly HeaderList[], { Lists, Problem }: Reply, seed: number): string | undefined {
   if (Problem !== "") return `seed ${seed}: Go's decoder says of a block of ours: ${Problem}`;
   for (const [i, { fields }] of lists.entries()) {
@@ -103,7 +103,7 @@ function shown(fields: readonly string[]): string {
   return JSON.stringify(fields).slice(0, 500);
 }
 
-// Far above what is made here: the limit of a list is for others to test.
+// Far above these lists: other tests cover the list limit.
 const listBytesMax = 1 << 24;
 const tableSizes = [0, 40, 100, 500, 4096];
 const lengths = [0, 1, 5, 20, 60, 126, 127, 128, 300, 5000];
@@ -113,7 +113,7 @@ const names: readonly string[] = (
 ).split(" ");
 const values = ["", "GET", "POST", "/", "200", "204", "gzip, deflate", "application/grpc", "trailers", "Bearer 0123"];
 
-/** The header lists of a connection, which say much again and again, as those of clients do. */
+/** Returns the header lists of a connection, which are repetitive, as those of clients are. */
 function randomLists(dice: Dice, octet: (dice: Dice) => number): readonly HeaderList[] {
   const lists: HeaderList[] = [];
   for (let count = 1 + dice.roll(12); count > 0; count--) {
@@ -150,13 +150,13 @@ function anyOctet(dice: Dice): number {
   return dice.roll(256);
 }
 
-/** Our encoder takes only what may stand in a field (RFC 9110 §5.5). */
+/** Our encoder accepts only valid fields (RFC 9110 §5.5). */
 function octetOfField(dice: Dice): number {
   const octet = 0x20 + dice.roll(0xe0);
   return octet === 0x7f ? 0x09 : octet;
 }
 
-/** Our encoder takes no pseudo-header field. */
+/** Our encoder accepts no pseudo-header fields. */
 function withoutPseudoFields(list: HeaderList): HeaderList {
   return { ...list, fields: list.fields.filter((_, i, all) => !all[i - (i % 2)]?.startsWith(":")) };
 }

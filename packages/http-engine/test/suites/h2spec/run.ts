@@ -10,10 +10,10 @@ import { answer, type Engine, receiving, startEngine } from "../../../../testing
 import { hasProgram } from "../../../../testing/src/process/tools-folder.ts";
 import { makeRoundTrips } from "./hpack-round-trips.ts";
 
-// `npm run suite -- h2spec`: what others make of HTTP/2 against the gateway's own engine. Needs Go, for both of
+// `npm run suite -- h2spec`: other implementations of HTTP/2 against the engine. Requires Go, for both of
 //
-// h2spec, the conformance suite of HTTP/2. The engine listens by itself: on a port that it shares with HTTP/1.1, a
-// preface that is wrong is a request of HTTP/1.1 that is wrong. Arguments go to the suite: `-- --verbose http2/6.9`.
+// h2spec, the conformance suite of HTTP/2. The engine listens without HTTP/1.1: on a shared port, an
+// invalid preface is an invalid HTTP/1.1 request. Arguments are passed to the suite: `-- --verbose http2/6.9`.
 //
 // With `TEST_HTTP_ENGINE=node` it is a gateway on node:http2, which fails the cases of `notOnNode` and no others.
 //
@@ -26,7 +26,7 @@ interface Tally {
 
 const suiteModule = "github.com/summerwind/h2spec/cmd/h2spec@v2.2.1+incompatible";
 
-/** The cases of this release, the strict ones among them. */
+/** The cases of this release, including the strict ones. */
 const casesWanted = 146;
 
 /** The strict cases that node:http2 does not pass, on a port that it shares with HTTP/1.1. */
@@ -43,10 +43,10 @@ const notOnNode: ReadonlySet<string> = new Set([
   "3: Sends multiple WINDOW_UPDATE frames increasing the flow control window to above 2^31-1 on a stream",
 ]);
 
-/** Milliseconds to an answer: as long as it takes to open the streams that together are too many. */
+/** Milliseconds to a response: long enough to open more streams than allowed. */
 const answerAfterMs = 20;
 
-/** Connections whose header lists are sent both ways: a few seconds of them. */
+/** Connections of the HPACK round trips: a few seconds. */
 const roundTripsWanted = 5000;
 
 if (!hasProgram("go")) {
@@ -83,7 +83,7 @@ async function runSuite(): Promise<Tally> {
     stdio: ["ignore", "pipe", "inherit"],
   });
   const output = await text(child.stdout);
-  // What went wrong, if anything, and the count.
+  // The failures, if any, and the count.
   const failures = output.indexOf("Failures:");
   process.stdout.write(failures < 0 ? `${output.trimEnd().split("\n").at(-1)}\n` : output.slice(failures));
   const counts = /(\d+) passed, (\d+) skipped, (\d+) failed/.exec(output)?.map(Number) ?? [];
@@ -91,7 +91,7 @@ async function runSuite(): Promise<Tally> {
   const names = [...output.slice(failures).matchAll(/× (\d+: .*)/g)].map(([, name = ""]) => name.trimEnd());
   const known = failures < 0 || !isNodeEngine ? 0 : names.filter((name) => notOnNode.has(name)).length;
   const bad = (counts[3] ?? 0) - known;
-  // Arguments choose cases; without any it must be all of them. A skipped case was not checked at all.
+  // Arguments select cases; without any, all must run. A skipped case was not checked.
   const missing = args.length > 0 ? skipped + bad : Math.max(casesWanted - good - known, skipped + bad);
   return { passed: good, failed: missing };
 }

@@ -1,7 +1,7 @@
 import { ErrorCode } from "../../../../gateway/src/exchange/index.ts";
 import { frameType } from "../../../../testing/src/carriers/http2-frames.ts";
 
-/** What is wrong with the frames that the engine said; `undefined` if nothing is. */
+/** Returns the problem of the engine's output; `undefined` if there is none. */
 export function problemOf(reply: Buffer): string | undefined {
   let at = 0;
   let ended = false;

@@ -10,12 +10,12 @@ import { problemOf } from "./frames-problem.ts";
 
 const stable = [0, 1, 2].map((i) => new StableFields([":method", "POST", ":path", `/${i}`, "te", "trailers"]));
 
-/** Answers calls by a random sequence of frames. @returns what went wrong on the client's side, if anything did */
+/** Responds to calls with a random sequence of frames. @returns the problem on the client's side, if any */
 export async function clientEndsWell(seed: number): Promise<string | undefined> {
   const dice = new Dice(seed);
   const [client, server]: Duplex[] = duplexPair();
   if (client === undefined || server === undefined) throw new Error("there is no pair");
-  const said: Buffer[] = [];
+  const output: Buffer[] = [];
   let faults = 0;
   let closed = false;
   const calls: RandomCall[] = [];
@@ -32,7 +32,7 @@ export async function clientEndsWell(seed: number): Promise<string | undefined> 
     onClose: () => (closed = true),
     onFault: () => (faults += 1),
   });
-  server.on("data", (bytes: Buffer) => said.push(bytes));
+  server.on("data", (bytes: Buffer) => output.push(bytes));
   server.on("error", () => {});
   if (dice.roll(16) > 0) server.write(frameBytes(frame(frameType.settings, 0, 0)));
   for (let writes = 1 + dice.roll(4); writes > 0; writes--) {
@@ -52,21 +52,21 @@ export async function clientEndsWell(seed: number): Promise<string | undefined> 
   server.destroy();
   if (faults > 0) return "a receiver of the test's has thrown";
   if (!closed) return "the connection is not over";
-  if (connection.availableStreams > 0) return "a connection that is over has room";
+  if (connection.availableStreams > 0) return "a closed connection has available streams";
   if (connection.calls > 0) return "a connection that is over has calls";
   if (budget.bytes !== 0) return `${String(budget.bytes)} bytes are still held to be sent`;
   const problem = calls.map((call) => call.problem).find((found) => found !== undefined);
   if (problem !== undefined) return problem;
-  const bytes = Buffer.concat(said);
+  const bytes = Buffer.concat(output);
   if (!clientPreface.equals(bytes.subarray(0, clientPreface.byteLength))) return "the preface is not the first";
   return problemOf(bytes.subarray(clientPreface.byteLength));
 }
 
-/** A call that checks in which order it is told of its answer. */
+/** A call that checks the order of the events of its response. */
 class RandomCall implements ResponseReceiver {
   readonly #stream: ClientStream;
   readonly #keeps: boolean;
-  #told: "nothing" | "head" | "end" = "nothing";
+  #state: "nothing" | "head" | "end" = "nothing";
   #wrong: string | undefined;
 
   constructor(dice: Dice, connection: ClientConnection) {
@@ -76,9 +76,9 @@ class RandomCall implements ResponseReceiver {
     if (dice.roll(4) > 0) this.#stream.end(Buffer.alloc(dice.roll(2) * dice.roll(70_000)));
   }
 
-  /** What was told wrongly, or is not told yet. */
+  /** The first wrong event, or a missing end. */
   get problem(): string | undefined {
-    return this.#wrong ?? (this.#told === "end" && this.#stream.closed ? undefined : "a call was not told of its end");
+    return this.#wrong ?? (this.#state === "end" && this.#stream.closed ? undefined : "a call got no end");
   }
 
   giveUp(): void {
@@ -99,16 +99,16 @@ class RandomCall implements ResponseReceiver {
   }
 
   onReset(): void {
-    if (this.#told === "end") this.#wrong ??= "a reset came after the end";
-    this.#told = "end";
+    if (this.#state === "end") this.#wrong ??= "a reset came after the end";
+    this.#state = "end";
   }
 
   onWritable(): void {
-    if (this.#told === "end") this.#wrong ??= "a call that is over may go on";
+    if (this.#state === "end") this.#wrong ??= "a call got onWritable after its end";
   }
 
   #tell(after: "nothing" | "head", next: "head" | "end", what: string): void {
-    if (this.#told !== after) this.#wrong ??= `${what} came after ${this.#told}`;
-    this.#told = next;
+    if (this.#state !== after) this.#wrong ??= `${what} came after ${this.#state}`;
+    this.#state = next;
   }
 }

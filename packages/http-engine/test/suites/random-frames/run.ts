@@ -5,11 +5,11 @@ import { testSeed } from "../../../../testing/src/test-seed.ts";
 import { clientEndsWell } from "./response-sequence.ts";
 import { endsWell } from "./sequence.ts";
 
-// `npm run suite -- random-frames`: random sequences of frames against the gateway's own HTTP/2 engine, against its server's
-// side and, with odd seeds, its client's. Whatever comes, it must not throw, must speak in frames that are well formed,
-// name an error code of RFC 9113 if it ends the connection, tell every stream of its end and hold nothing afterwards.
+// `npm run suite -- random-frames`: random sequences of frames against the HTTP/2 engine: its server's side
+// and, with odd seeds, its client's. It must not throw, must send only well-formed frames, use an error code of RFC 9113
+// if it closes the connection, report the end of every stream, and leak no memory.
 //
-// `-- --sequences 1000000 --seconds 600` for longer; a sequence that fails names its seed, `-- --seed 42` repeats it.
+// `-- --sequences 1000000 --seconds 600` for longer; a failed sequence prints its seed, `-- --seed 42` repeats it.
 
 const { values } = parseArgs({
   options: {
@@ -19,13 +19,13 @@ const { values } = parseArgs({
   },
 });
 
-/** As many connections at once as keep the event loop from having to turn for each. */
+/** Concurrent connections: enough to avoid a turn of the event loop for each. */
 const atOnce = 256;
 
-/** Sequences after which all that is kept once is there: compiled code, tables that have grown. */
+/** Warm-up sequences: afterwards, code is compiled and tables have grown. */
 const warmSequences = 10_000;
 
-/** What may be held beyond that which was held then, garbage aside: 16 bytes for each of half a million sequences. */
+/** The most bytes that may be retained after the warm-up: 16 bytes for each of half a million sequences. */
 const growthBytesMax = 8 * 1024 * 1024;
 
 const problems: string[] = [];

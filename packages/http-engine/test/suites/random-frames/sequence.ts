@@ -8,7 +8,7 @@ import { clientPreface, frame, frameBytes, frameType } from "../../../../testing
 import { randomFrame } from "../../../../testing/src/http2/random-frame.ts";
 import { problemOf } from "./frames-problem.ts";
 
-/** Sends a random sequence of frames to the server's side. @returns what went wrong, if anything did */
+/** Sends a random sequence of frames to the server's side. @returns the problem, if any */
 export async function endsWell(seed: number): Promise<string | undefined> {
   const dice = new Dice(seed);
   const [client, server]: Duplex[] = duplexPair();
@@ -44,25 +44,25 @@ export async function endsWell(seed: number): Promise<string | undefined> {
   client.destroy();
   if (faults > 0) return "a receiver of the test's has thrown";
   if (!closed) return "the connection is not over";
-  if (![...open].every(isComplete)) return "a stream was not told of its end";
+  if (![...open].every(isComplete)) return "a stream got no end";
   if (budget.bytes !== 0) return `${String(budget.bytes)} bytes are still held to be sent`;
   return problemOf(Buffer.concat(reply));
 }
 
-/** Answers in a later turn. */
+/** Responds in a later turn. */
 function late(stream: Http2Stream): void {
   stream.receiver = receiving(stream);
   setImmediate(() => answer(stream, Buffer.alloc(40_000)));
 }
 
-/** Answers and has had enough. */
+/** Responds, and then resets the stream. */
 function early(stream: Http2Stream): void {
   stream.receiver = receiving(stream);
   answer(stream);
   stream.reset(ErrorCode.noError);
 }
 
-/** Keeps a stream among those that are open until it is told that it is reset. */
+/** Keeps a stream in `open` until it is reset. */
 function watch(stream: Http2Stream, open: Set<Http2Stream>): void {
   const { receiver } = stream;
   if (stream.closed || receiver === undefined) return;

@@ -20,23 +20,23 @@ import { numRunsOf } from "../../../testing/src/test-seed.ts";
 import type { Address } from "../../../testing/src/carriers/exchange.ts";
 import { openHttp1 } from "../../../testing/src/carriers/http1-connection.ts";
 
-// node's parser is the oracle: whatever we take for a request, it must read in the same way. It may take more. So no
-// intermediary that reads as node does can be made to see other requests than we do.
+// node's parser is the oracle: it must parse every request that we accept in the same way, and may accept more. So an
+// intermediary that parses like node cannot be made to see other requests than we do.
 
-/** A request as a server has read it. */
+/** A request as a server has parsed it. */
 interface Read {
   readonly httpMethod: string;
   readonly target: string;
   readonly fields: readonly string[];
-  /** Not known of a request behind which node has found something wrong before it told of the body. */
+  /** `undefined` if node has rejected the bytes after the request before it reported the body. */
   body: string | undefined;
 }
 
-/** Connections of the property, unless it runs out of time; other ones each night. */
+/** Connections of the property test, unless it runs out of time; other ones each night. */
 const connectionsPerProperty = numRunsOf(200);
 const connectionsAtOnce = 40;
 
-/** What each server has read, by the port of its client. */
+/** The requests of each server, by the port of the client. */
 const readByOwn = new Map<number | undefined, Read[]>();
 const readByNode = new Map<number | undefined, Read[]>();
 
@@ -46,7 +46,7 @@ function note(reads: Map<number | undefined, Read[]>, port: number | undefined, 
   else before.push(read);
 }
 
-/** Notes a request when all of it has been read, and answers it. */
+/** Records a request when it is complete, and responds. */
 class Reader implements RequestReceiver, IncomingBody {
   readonly isAwaited = true;
   readonly isFull = false;
@@ -132,7 +132,7 @@ function addressOf(server: Server): Address {
   return address;
 }
 
-/** Returns what a server has read of some bytes, when it has ended the connection. */
+/** Returns the requests that a server has parsed from bytes, after it has closed the connection. */
 async function readBy(
   server: Server,
   reads: Map<number | undefined, Read[]>,
@@ -140,7 +140,7 @@ async function readBy(
 ): Promise<Read[]> {
   using connection = await openHttp1(addressOf(server));
   const { localPort } = connection.socket;
-  // Of an earlier connection.
+  // Of an earlier connection with this port.
   reads.delete(localPort);
   for (const [i, piece] of pieces.entries()) {
     if (i > 0) await new Promise(setImmediate);
@@ -154,7 +154,7 @@ async function readBy(
 const ourReading = (...pieces: readonly Uint8Array[]): Promise<Read[]> => readBy(own, readByOwn, pieces);
 const nodesReading = (...pieces: readonly Uint8Array[]): Promise<Read[]> => readBy(nodes, readByNode, pieces);
 
-const good = [
+const validRequests = [
   "DELETE /orders/7 HTTP/1.1\r\nhost: x\r\nAuthorization: Bearer abc\r\n\r\n",
   "POST /a HTTP/1.1\r\nhost: x\r\ncontent-length: 5\r\n\r\norder",
   "POST /b HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n5;a=b\r\norder\r\n0A\r\n0123456789\r\n0\r\nx: y\r\n\r\n",
@@ -163,8 +163,8 @@ const good = [
   "GET /e HTTP/1.0\r\nx: y\r\n\r\n",
 ];
 
-// What parsers read differently, and requests are smuggled by.
-const stumblingBlocks = [
+// Bytes that parsers interpret differently, which allows request smuggling.
+const ambiguousBytes = [
   "\r\n",
   "\n",
   "\r",
@@ -194,12 +194,12 @@ const stumblingBlocks = [
 
 const mutated: fc.Arbitrary<string> = fc
   .tuple(
-    fc.array(fc.constantFrom(...good), { minLength: 1, maxLength: 3 }),
+    fc.array(fc.constantFrom(...validRequests), { minLength: 1, maxLength: 3 }),
     fc.array(
       fc.record({
         at: fc.double({ min: 0, max: 1, noNaN: true }),
         removed: fc.nat({ max: 4 }),
-        inserted: fc.constantFrom("", ...stumblingBlocks),
+        inserted: fc.constantFrom("", ...ambiguousBytes),
       }),
       { maxLength: 3 },
     ),
@@ -211,31 +211,31 @@ const mutated: fc.Arbitrary<string> = fc
     }, requests.join("")),
   );
 
-test("whatever is taken for a request is read as node reads it", async () => {
+test("every accepted request is parsed as node parses it", async () => {
   const batch = fc.array(mutated, { minLength: connectionsAtOnce, maxLength: connectionsAtOnce });
-  let [sent, taken] = [0, 0];
-  const speak = async (text: string): Promise<void> => {
+  let [sent, accepted] = [0, 0];
+  const exchange = async (text: string): Promise<void> => {
     const bytes = Buffer.from(text, "latin1");
     const [ours, theirs] = await Promise.all([ourReading(bytes), nodesReading(toKnownVersion(text))]);
-    // A method that node does not know is none to it; here it is taken, and no method of ours. A target that is none is refused by those who serve a connection.
+    // Node rejects unknown methods, which the parser accepts. The code that serves a connection rejects invalid targets.
     const unknown = ours.findIndex(
       ({ httpMethod, target }) => !METHODS.includes(httpMethod) || !isTarget(httpMethod, target),
     );
     const known = unknown < 0 ? ours : ours.slice(0, unknown);
     sent += 1;
-    taken += known.length;
-    const alike = theirs.slice(0, known.length).map((read, i) => ({ ...read, body: read.body ?? known[i]?.body }));
-    expect(known, JSON.stringify(text)).toEqual(alike);
+    accepted += known.length;
+    const expected = theirs.slice(0, known.length).map((read, i) => ({ ...read, body: read.body ?? known[i]?.body }));
+    expect(known, JSON.stringify(text)).toEqual(expected);
   };
   await fc.assert(
-    fc.asyncProperty(batch, async (texts) => void (await Promise.all(texts.map(speak)))),
+    fc.asyncProperty(batch, async (texts) => void (await Promise.all(texts.map(exchange)))),
     { numRuns: connectionsPerProperty / connectionsAtOnce },
   );
   expect(sent).toBeGreaterThan(0);
-  expect(taken).toBeGreaterThanOrEqual(sent / 4);
+  expect(accepted).toBeGreaterThanOrEqual(sent / 4);
 });
 
-// Node refuses a later minor version; RFC 9110 §2.5 has it read as the highest one that is known.
+// Node rejects a later minor version; by RFC 9110 §2.5 it is processed as the highest known one.
 function toKnownVersion(text: string): Buffer {
   return Buffer.from(text.replace(/^([A-Z-]+ \S+ HTTP\/1\.)[2-9]\r$/gm, "$11\r"), "latin1");
 }
@@ -253,9 +253,9 @@ test.each([
   ["chunked \t", false],
   ["chunked\t ", false],
   ["chunked,", false],
-])("a Transfer-Encoding of %j is taken or refused as by node", async (coding, taken) => {
+])("a Transfer-Encoding of %j is accepted or rejected as by node", async (coding, isAccepted) => {
   const request = `POST /a HTTP/1.1\r\nhost: x\r\nTransfer-Encoding:${coding}\r\n\r\n0\r\n\r\n`;
-  await expectTaken(request, taken);
+  await expectAccepted(request, isAccepted);
 });
 
 test.each([
@@ -267,9 +267,9 @@ test.each([
   ["3;a", true],
   ["3;a=b;c", true],
   ['3;a="b \\" \xe9"', true],
-])("a chunk of the size %s is taken or refused as by node", async (size, taken) => {
+])("a chunk of the size %s is accepted or rejected as by node", async (size, isAccepted) => {
   const request = `POST /a HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n${size}\r\nabc\r\n0\r\n\r\n`;
-  await expectTaken(request, taken);
+  await expectAccepted(request, isAccepted);
 });
 
 test.each([
@@ -279,28 +279,28 @@ test.each([
   ["Transfer-Encoding: gzip", false],
   ["connection: close", true],
   ["x: y", true],
-])("a trailer section with %s is taken or refused as by node", async (field, taken) => {
+])("a trailer section with %s is accepted or rejected as by node", async (field, isAccepted) => {
   const request = `POST /a HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n0\r\n${field}\r\n\r\n`;
-  await expectTaken(request, taken);
+  await expectAccepted(request, isAccepted);
 });
 
-/** Both servers read the whole of a request, or neither does. */
-async function expectTaken(request: string, taken: boolean): Promise<void> {
+/** Expects that both servers accept a request, or neither. */
+async function expectAccepted(request: string, isAccepted: boolean): Promise<void> {
   const bytes = Buffer.from(request, "latin1");
   const [ours, theirs] = await Promise.all([ourReading(bytes), nodesReading(bytes)]);
-  expect(ours.length > 0).toBe(taken);
-  expect(theirs.some(({ body }) => body !== undefined)).toBe(taken);
+  expect(ours.length > 0).toBe(isAccepted);
+  expect(theirs.some(({ body }) => body !== undefined)).toBe(isAccepted);
 }
 
-test("requests are read alike wherever their bytes are cut", async () => {
-  const bytes = Buffer.from(good.join(""), "latin1");
-  const whole = await ourReading(bytes);
-  expect(whole).toHaveLength(good.length);
-  expect(whole).toEqual(await nodesReading(bytes));
-  const cuts = Array.from({ length: bytes.byteLength - 1 }, (_, at) => at + 1);
-  const speak = async (at: number): Promise<void> => {
-    expect(await ourReading(bytes.subarray(0, at), bytes.subarray(at)), `cut at ${String(at)}`).toEqual(whole);
+test("requests are parsed alike wherever their bytes are split", async () => {
+  const bytes = Buffer.from(validRequests.join(""), "latin1");
+  const complete = await ourReading(bytes);
+  expect(complete).toHaveLength(validRequests.length);
+  expect(complete).toEqual(await nodesReading(bytes));
+  const splits = Array.from({ length: bytes.byteLength - 1 }, (_, at) => at + 1);
+  const exchange = async (at: number): Promise<void> => {
+    expect(await ourReading(bytes.subarray(0, at), bytes.subarray(at)), `split at ${String(at)}`).toEqual(complete);
   };
-  while (cuts.length > 0) await Promise.all(cuts.splice(0, connectionsAtOnce).map(speak));
-  expect(await ourReading(...Array.from(bytes, (octet) => Buffer.of(octet)))).toEqual(whole);
+  while (splits.length > 0) await Promise.all(splits.splice(0, connectionsAtOnce).map(exchange));
+  expect(await ourReading(...Array.from(bytes, (octet) => Buffer.of(octet)))).toEqual(complete);
 });

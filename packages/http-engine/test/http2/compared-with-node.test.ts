@@ -7,7 +7,7 @@ import { type LoopbackServer, startOnLoopback } from "../../../testing/src/carri
 import { type Engine, startEngine } from "../../../testing/src/http2/http2-engine.ts";
 import { answered, getHeader, resetWith } from "../../../testing/src/http2/http2-requests.ts";
 
-// Header sections at both servers of HTTP/2 that a gateway can be reached by.
+// Compares how the two HTTP/2 servers of the gateway handle header sections.
 
 let own: Engine;
 let node: LoopbackServer;
@@ -28,7 +28,7 @@ afterAll(async () => {
   await node[Symbol.asyncDispose]();
 });
 
-// Each octet that means something somewhere, in each place of a header.
+// Each octet with a meaning, in each position of a header.
 const octets = Array.from('\0\x01\t\n\r \x7f\x80\xff!"#%(),/:;<@A[\\^`{|}~az09');
 const instead = (name: string, value: string): Field[] =>
   getHeader.map(([known, was]) => [known, known === name ? value : was]);
@@ -69,12 +69,12 @@ const headers: readonly (readonly Field[])[] = [
   [...getHeader, ["host", "y"]],
 ];
 
-/** Why the engine refuses a request that node:http2 serves. */
+/** Returns why the engine rejects a request that node:http2 accepts. */
 function reasonToRefuse(header: readonly Field[]): string | undefined {
   const fields = header.filter(([name]) => !name.startsWith(":"));
-  // node:http2 drops the field and serves the request without it.
-  if (fields.some(([name]) => !/^[!#$%&'*+\-.^_`|~0-9a-z]+$/.test(name))) return "§8.2.1: a name that is no token";
-  if (fields.some(([, value]) => !/^[\t\x20-\x7e\x80-\xff]*$/.test(value))) return "§8.2.1: a control in a value";
+  // node:http2 drops the field and serves the request.
+  if (fields.some(([name]) => !/^[!#$%&'*+\-.^_`|~0-9a-z]+$/.test(name))) return "§8.2.1: a name that is not a token";
+  if (fields.some(([, value]) => !/^[\t\x20-\x7e\x80-\xff]*$/.test(value))) return "§8.2.1: a control character in a value";
   if (fields.some(([, value]) => /^[\t ]|[\t ]$/.test(value))) return "§8.2.1: white space around a value";
   const hosts = fields.filter(([name]) => name === "host").map(([, value]) => value);
   const authority = header.find(([name]) => name === ":authority")?.[1];
@@ -82,7 +82,7 @@ function reasonToRefuse(header: readonly Field[]): string | undefined {
   return undefined;
 }
 
-test("the engine refuses what node:http2 refuses, and beside it only what has a reason", async () => {
+test("the engine rejects what node:http2 rejects, and otherwise only requests that the RFC forbids", async () => {
   const byOwn = await judge(own.address);
   const byNode = await judge(node.address);
   const differing = headers.filter((_, i) => byOwn[i]?.kind !== byNode[i]?.kind);
