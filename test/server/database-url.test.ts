@@ -23,7 +23,11 @@ describe("a file with the URL of a database", () => {
   test.each([
     { name: "larger", pathOf: (larger: string) => larger, says: /: it is no file of up to 4096 bytes$/ },
     { name: "a device", pathOf: () => "/dev/null", says: /: it is no file of up to 4096 bytes$/ },
-    { name: "not there", pathOf: () => "/nowhere/url", says: /: cannot read \/nowhere\/url: \/nowhere\/url or its parent directory does not exist/ },
+    {
+      name: "not there",
+      pathOf: () => "/nowhere/url",
+      says: /: cannot read \/nowhere\/url: \/nowhere\/url or its parent directory does not exist/,
+    },
   ])("is refused if it is $name", ({ pathOf, says }) => {
     using folder = createTempFolder();
     writeFileSync(folder.file("larger"), `${longest}x`);

@@ -32,7 +32,9 @@ export function formatChallenge(challenge: Challenge): string {
     ["scope", challenge.scope],
     ["resource_metadata", challenge.resourceMetadata],
   ];
-  const sent = parameters.flatMap(([name, value]) => (value === undefined ? [] : [`${name}=${toQuotedString(name, value)}`]));
+  const sent = parameters.flatMap(([name, value]) =>
+    value === undefined ? [] : [`${name}=${toQuotedString(name, value)}`],
+  );
   return `Bearer ${sent.join(", ")}`;
 }
 

@@ -91,7 +91,8 @@ export async function openTokenVerifier(sources: TokenSources, log: OperatorLog)
 function* openEach(sources: TokenSources, log: OperatorLog): Iterable<Promise<ParseResult<TokenVerifier>>> {
   const { tokens, tokenHashesFile, tokenPrefix, jwt, introspection, names = {} } = sources;
   if (tokens !== undefined) yield Promise.resolve(parsed(createStaticTokenVerifier(tokens, tokenPrefix)));
-  if (tokenHashesFile !== undefined) yield withName(names.tokenHashesFile, openTokenHashes(tokenHashesFile, sources, log));
+  if (tokenHashesFile !== undefined)
+    yield withName(names.tokenHashesFile, openTokenHashes(tokenHashesFile, sources, log));
   if (jwt !== undefined) yield withName(names.jwt, openJwt(jwt, log));
   if (introspection !== undefined) yield withName(names.introspection, openIntrospectionVerifier(introspection, log));
 }

@@ -93,7 +93,12 @@ interface Refusal {
 }
 
 const refusals: readonly Refusal[] = [
-  { name: "a missing credential gets a challenge without an error", given: {}, want: missing, cause: { kind: "missing" } },
+  {
+    name: "a missing credential gets a challenge without an error",
+    given: {},
+    want: missing,
+    cause: { kind: "missing" },
+  },
   {
     name: "another scheme gets a challenge without an error",
     given: { authorization: "Basic dTpw" },
@@ -180,11 +185,19 @@ describe.each([
   test.each([
     ["a valid token", { authorization: "Bearer good" }, "ada"],
     ["a token with the scope", { authorization: "bearer wide" }, "bob"],
-    ["a token without scopes for a procedure that requires none", { procedure: "/a.B/C", authorization: "Bearer narrow" }, "eve"],
+    [
+      "a token without scopes for a procedure that requires none",
+      { procedure: "/a.B/C", authorization: "Bearer narrow" },
+      "eve",
+    ],
     ["a token without scopes for an unknown path", { procedure: undefined, authorization: "Bearer narrow" }, "eve"],
     ["a request without credentials to an open service", { procedure: healthCheck }, ""],
     ["a request without credentials to an open procedure", { procedure: "/orders.v1.OrderService/Open" }, ""],
-    ["an invalid token to an open service, without verifying it", { procedure: healthCheck, authorization: "Bearer wrong" }, ""],
+    [
+      "an invalid token to an open service, without verifying it",
+      { procedure: healthCheck, authorization: "Bearer wrong" },
+      "",
+    ],
   ])("admits %s", async (_, given, want) => {
     const request = toRequest(given);
     await admit(request);
@@ -210,16 +223,22 @@ describe("admit", () => {
   test.each([
     { chars: 4096, readings: 1 },
     { chars: 4097, readings: 2 },
-  ])("a repeated credential of $chars characters is parsed $readings times per connection", async ({ chars, readings }) => {
-    const presented: PresentedToken[] = [];
-    const verify = (token: PresentedToken): TokenOutcome => (presented.push(token), outcomeOf({ ...token, text: "good" }));
-    const { admit } = createBearerAuth({ verify }, { realm });
-    const connection = {};
-    const authorization = `Bearer ${"t".repeat(chars)}`;
-    for (const _ of [1, 2]) await admit({ ...toRequest({ authorization }), connection });
-    expect(presented.map(({ text }) => text.length)).toEqual([chars, chars]);
-    expect(new Set(presented).size).toBe(readings);
-  });
+  ])(
+    "a repeated credential of $chars characters is parsed $readings times per connection",
+    async ({ chars, readings }) => {
+      const presented: PresentedToken[] = [];
+      const verify = (token: PresentedToken): TokenOutcome => (
+        presented.push(token),
+        outcomeOf({ ...token, text: "good" })
+      );
+      const { admit } = createBearerAuth({ verify }, { realm });
+      const connection = {};
+      const authorization = `Bearer ${"t".repeat(chars)}`;
+      for (const _ of [1, 2]) await admit({ ...toRequest({ authorization }), connection });
+      expect(presented.map(({ text }) => text.length)).toEqual([chars, chars]);
+      expect(new Set(presented).size).toBe(readings);
+    },
+  );
 
   test.each([
     { name: "another token of the same length", authorization: "Bearer goot" },

@@ -40,7 +40,12 @@ describe("fetchText", () => {
       header: undefined,
       want: ["POST", "application/json", "a=b+c"],
     },
-    { name: "sends the given Accept header", form: undefined, header: { accept: "text/x" }, want: ["GET", "text/x", ""] },
+    {
+      name: "sends the given Accept header",
+      form: undefined,
+      header: { accept: "text/x" },
+      want: ["GET", "text/x", ""],
+    },
   ])("$name", async ({ form, header, want }) => {
     await using provider = await startProvider((request, response) => {
       let body = "";

@@ -67,7 +67,11 @@ describe("openTokenVerifier", () => {
     {
       name: " with their names",
       names: { tokenHashesFile: "tokens", jwt: "issuers", introspection: "endpoint" },
-      want: [/^tokens: .*\/nowhere\/tokens/, /^issuers: the issuer a must have at least one audience, and no empty one/, /^endpoint: .* must use https/],
+      want: [
+        /^tokens: .*\/nowhere\/tokens/,
+        /^issuers: the issuer a must have at least one audience, and no empty one/,
+        /^endpoint: .* must use https/,
+      ],
     },
   ])("reports the problems of all sources$name", async ({ names, want }) => {
     const opened = await openTokenVerifier(
@@ -211,7 +215,12 @@ describe("createVerifierChain", () => {
       ["calls the next verifier for an unknown token", unknown, "principal", ["first", "second"]],
       ["stops at the first verifier that accepts the token", good, "principal", ["first"]],
       ["stops at the first verifier that rejects the token", { kind: "invalid", reason: "" }, "invalid", ["first"]],
-      ["stops at the first verifier for which the token has expired", { kind: "expired", reason: "" }, "expired", ["first"]],
+      [
+        "stops at the first verifier for which the token has expired",
+        { kind: "expired", reason: "" },
+        "expired",
+        ["first"],
+      ],
       [
         "stops at the first verifier that is unavailable",
         { kind: "unavailable", reason: "", retryAfterS: 1 },
@@ -257,9 +266,9 @@ describe("createVerifierChain", () => {
 
   test("joins the problems of all verifiers", () => {
     const withProblem = (problem: string | undefined): TokenVerifier => ({ verify: () => good, problem });
-    expect(createVerifierChain([withProblem("no keys"), withProblem(undefined), withProblem("no response")]).problem).toBe(
-      "no keys; no response",
-    );
+    expect(
+      createVerifierChain([withProblem("no keys"), withProblem(undefined), withProblem("no response")]).problem,
+    ).toBe("no keys; no response");
     expect(createVerifierChain([withProblem(undefined), withProblem(undefined)]).problem).toBeUndefined();
   });
 });

@@ -9,9 +9,27 @@ const rejected: TokenOutcome = { kind: "invalid", reason: "no" };
 describe("OutcomeCache", () => {
   test.each([
     { name: "returns a valid token before it expires", outcome: valid, untilMs: 1000, nowMs: 999, want: valid },
-    { name: "does not return a valid token when it has expired", outcome: valid, untilMs: 1000, nowMs: 1000, want: undefined },
-    { name: "returns a rejected token before it expires", outcome: rejected, untilMs: 1000, nowMs: 999, want: rejected },
-    { name: "does not return a rejected token when it has expired", outcome: rejected, untilMs: 1000, nowMs: 1000, want: undefined },
+    {
+      name: "does not return a valid token when it has expired",
+      outcome: valid,
+      untilMs: 1000,
+      nowMs: 1000,
+      want: undefined,
+    },
+    {
+      name: "returns a rejected token before it expires",
+      outcome: rejected,
+      untilMs: 1000,
+      nowMs: 999,
+      want: rejected,
+    },
+    {
+      name: "does not return a rejected token when it has expired",
+      outcome: rejected,
+      untilMs: 1000,
+      nowMs: 1000,
+      want: undefined,
+    },
   ])("$name", ({ outcome, untilMs, nowMs, want }) => {
     const cache = new OutcomeCache();
     cache.set("digest", { outcome, untilMs });
@@ -37,8 +55,18 @@ describe("OutcomeCache", () => {
   });
 
   test.each([
-    { name: "the last ten thousand valid tokens, and at most twice as many", outcome: valid, least: 10_000, most: 20_000 },
-    { name: "the last thousand rejected tokens, and at most twice as many", outcome: rejected, least: 1000, most: 2000 },
+    {
+      name: "the last ten thousand valid tokens, and at most twice as many",
+      outcome: valid,
+      least: 10_000,
+      most: 20_000,
+    },
+    {
+      name: "the last thousand rejected tokens, and at most twice as many",
+      outcome: rejected,
+      least: 1000,
+      most: 2000,
+    },
   ])("keeps $name", ({ outcome, least, most }) => {
     const cache = new OutcomeCache();
     for (let n = 0; n < 50_500; n += 1) cache.set(String(n), { outcome, untilMs: 1000 });

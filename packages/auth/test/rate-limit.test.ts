@@ -15,7 +15,10 @@ function openLimit(): { readonly clock: { nowMs: number }; takeCalls: (key: stri
       throw reason;
     }
   };
-  return { clock, takeCalls: (key, calls) => Array.from({ length: calls }, () => isAdmitted(key)).filter(Boolean).length };
+  return {
+    clock,
+    takeCalls: (key, calls) => Array.from({ length: calls }, () => isAdmitted(key)).filter(Boolean).length,
+  };
 }
 
 test("a burst of the calls of one second is admitted, and no more", () => {

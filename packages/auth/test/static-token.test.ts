@@ -25,8 +25,16 @@ describe("createStaticTokenVerifier", () => {
       given: digestOf("later"),
       want: { subject: "later", scopes: new Set(["a"]) },
     },
-    { name: "the first of two digests with the same prefix", given: sharedPrefix + "1".repeat(48), want: { subject: "one", scopes: "all" } },
-    { name: "the second of two digests with the same prefix", given: sharedPrefix + "2".repeat(48), want: { subject: "two", scopes: "all" } },
+    {
+      name: "the first of two digests with the same prefix",
+      given: sharedPrefix + "1".repeat(48),
+      want: { subject: "one", scopes: "all" },
+    },
+    {
+      name: "the second of two digests with the same prefix",
+      given: sharedPrefix + "2".repeat(48),
+      want: { subject: "two", scopes: "all" },
+    },
   ])("finds $name", ({ given, want }) => {
     expect(verifier.verify({ digest: given, text: "" })).toEqual({ kind: "principal", issuer: undefined, ...want });
   });

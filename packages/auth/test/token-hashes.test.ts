@@ -110,9 +110,17 @@ describe("parseTokenHashes", () => {
 
 describe("removeToken", () => {
   test.each([
-    { name: "the line of the token", given: `sha256:${hexA} ci - -\nsha256:${hexB} cd - -\n`, want: `sha256:${hexB} cd - -\n` },
+    {
+      name: "the line of the token",
+      given: `sha256:${hexA} ci - -\nsha256:${hexB} cd - -\n`,
+      want: `sha256:${hexB} cd - -\n`,
+    },
     { name: "a line with tabs and spaces", given: `a\n  sha256:${hexA}\t ci  -\t-\nb`, want: "a\nb" },
-    { name: "the line, but no comment that contains the name", given: `# not ci\n # ci\nsha256:${hexA} ci - -\n`, want: "# not ci\n # ci\n" },
+    {
+      name: "the line, but no comment that contains the name",
+      given: `# not ci\n # ci\nsha256:${hexA} ci - -\n`,
+      want: "# not ci\n # ci\n",
+    },
   ])("removes $name", ({ given, want }) => {
     expect(removeToken(given, "ci")).toEqual({ kind: "value", value: want });
   });

@@ -273,17 +273,25 @@ describe("a client that sends requests ahead", () => {
 describe("an unread body", () => {
   test.each([
     { name: "an unknown path", target: "/nothing", header: [], httpStatus: 404 },
-    { name: "an unsupported content type", target: waterBedProcedure, header: ["content-type: text/plain"], httpStatus: 415 },
-  ])("of a request with $name does not delay the response, although its chunks are malformed", async ({ target, header, httpStatus }) => {
-    await using greenhouse = await startGreenhouse({});
-    using connection = await openHttp1(greenhouse.address);
-    const head = [`POST ${target} HTTP/1.1`, "host: x", "transfer-encoding: chunked", ...header, "", ""].join("\r\n");
-    connection.write(`${head}no length\r\n`);
-    const answer = await connection.readAnswer();
-    expect(answer.httpStatus).toBe(httpStatus);
-    expect(fieldValue(answer.header, "connection")).toBe("close");
-    expect(await connection.atEnd()).toBe(true);
-  });
+    {
+      name: "an unsupported content type",
+      target: waterBedProcedure,
+      header: ["content-type: text/plain"],
+      httpStatus: 415,
+    },
+  ])(
+    "of a request with $name does not delay the response, although its chunks are malformed",
+    async ({ target, header, httpStatus }) => {
+      await using greenhouse = await startGreenhouse({});
+      using connection = await openHttp1(greenhouse.address);
+      const head = [`POST ${target} HTTP/1.1`, "host: x", "transfer-encoding: chunked", ...header, "", ""].join("\r\n");
+      connection.write(`${head}no length\r\n`);
+      const answer = await connection.readAnswer();
+      expect(answer.httpStatus).toBe(httpStatus);
+      expect(fieldValue(answer.header, "connection")).toBe("close");
+      expect(await connection.atEnd()).toBe(true);
+    },
+  );
 
   const largest = 256 * 1024;
 

@@ -60,14 +60,26 @@ describe("a client that waits for 100 Continue", () => {
     { name: "not admitted", target: path, header: [], httpStatus: 401 },
     { name: "at an unknown path", target: "/nothing", header: ["x-key: k"], httpStatus: 404 },
     { name: "not admitted at an unknown path", target: "/nothing", header: [], httpStatus: 401 },
-    { name: "about to send a body that is too large", target: path, header: ["x-key: k"], length: 101, httpStatus: 413 },
+    {
+      name: "about to send a body that is too large",
+      target: path,
+      header: ["x-key: k"],
+      length: 101,
+      httpStatus: 413,
+    },
     {
       name: "about to send an unsupported encoding",
       target: path,
       header: ["x-key: k", "content-encoding: x"],
       httpStatus: 415,
     },
-    { name: "about to send an unsupported content type", target: path, type: "text/plain", header: ["x-key: k"], httpStatus: 415 },
+    {
+      name: "about to send an unsupported content type",
+      target: path,
+      type: "text/plain",
+      header: ["x-key: k"],
+      httpStatus: 415,
+    },
     {
       name: "about to send a body that the rule does not have",
       httpMethod: "GET",
@@ -159,15 +171,12 @@ describe("a request over a limit", () => {
   test.each([
     { name: "as large as the limit", bytes: 2000, httpStatus: 200 },
     { name: "one byte larger", bytes: 2001, httpStatus: 431 },
-  ])(
-    "with a header of many small fields, $name, gets $httpStatus",
-    async ({ bytes, httpStatus }) => {
-      using connection = await openHttp1(greenhouse.address);
-      const header = headerOfListBytes([["host", "x"], ["content-length", "2"], json], bytes);
-      connection.request({ httpMethod: "POST", path, header, body: Buffer.from("{}") });
-      expect(await connection.readAnswer()).toMatchObject({ httpStatus });
-    },
-  );
+  ])("with a header of many small fields, $name, gets $httpStatus", async ({ bytes, httpStatus }) => {
+    using connection = await openHttp1(greenhouse.address);
+    const header = headerOfListBytes([["host", "x"], ["content-length", "2"], json], bytes);
+    connection.request({ httpMethod: "POST", path, header, body: Buffer.from("{}") });
+    expect(await connection.readAnswer()).toMatchObject({ httpStatus });
+  });
 
   test.each([
     { name: "with a length", header: [], body: Buffer.from(`{"note":"${"x".repeat(100)}"}`) },

@@ -74,7 +74,8 @@ export async function watchFile(file: FileToWatch): Promise<ParseResult<WatchedF
   const first = await readTexts(file);
   if (first.kind === "problems") return first;
   const applied = await file.apply(...first.value);
-  if (applied.kind === "problems") return notParsed(...applied.problems.map((problem) => `${nameOf(file)}: ${problem}`));
+  if (applied.kind === "problems")
+    return notParsed(...applied.problems.map((problem) => `${nameOf(file)}: ${problem}`));
   return { kind: "value", value: keepWatching(file, digestOf(first.value)) };
 }
 

@@ -42,7 +42,8 @@ export function evaluateIntrospection(
   if (active !== true) return undefined;
   const problem = problemOf(response, requirements);
   if (problem !== undefined) return { outcome: problem, untilMs: 0 };
-  if (!isSubject(sub)) return { outcome: invalid(`"sub" must be a string of 1 to ${subjectMaxChars} characters`), untilMs: 0 };
+  if (!isSubject(sub))
+    return { outcome: invalid(`"sub" must be a string of 1 to ${subjectMaxChars} characters`), untilMs: 0 };
   const outcome: TokenOutcome = {
     kind: "principal",
     subject: sub,
@@ -56,7 +57,8 @@ export function evaluateIntrospection(
 function problemOf(response: JsonObject, { audiences }: IntrospectionRequirements): TokenOutcome | undefined {
   const { exp, nbf, aud, cnf, token_type: type } = response;
   const nowS = Date.now() / 1000;
-  if (exp !== undefined && !(typeof exp === "number" && Number.isFinite(exp))) return invalid('"exp" must be a NumericDate');
+  if (exp !== undefined && !(typeof exp === "number" && Number.isFinite(exp)))
+    return invalid('"exp" must be a NumericDate');
   if (exp !== undefined && exp + clockSkewS <= nowS) return { kind: "expired", reason: '"exp" is in the past' };
   if (nbf !== undefined && !(typeof nbf === "number" && nbf - clockSkewS <= nowS))
     return invalid('"nbf" must be a NumericDate in the past');

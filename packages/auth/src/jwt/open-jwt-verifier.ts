@@ -58,7 +58,8 @@ export async function openJwtVerifier(
 
 async function openIssuer(source: JwtSource, log: OperatorLog): Promise<ParseResult<TrustedIssuer>> {
   const { issuer, audiences } = source;
-  if (audiences.length === 0 || audiences.includes("")) return notParsed(`the issuer ${issuer} must have at least one audience, and no empty one`);
+  if (audiences.length === 0 || audiences.includes(""))
+    return notParsed(`the issuer ${issuer} must have at least one audience, and no empty one`);
   const algorithms = source.algorithms ?? defaultJwtAlgorithms;
   const keys = await openKeys(source, algorithms, log);
   if (keys.kind === "problems") return keys;

@@ -64,7 +64,8 @@ function checkClaims({ payload, protectedHeader }: JWTVerifyResult, trusted: Tru
     return uncached({ kind: "invalid", reason: '"iat" must be a NumericDate in the past' });
   }
   // `crit` or `cnf` could be missed.
-  if (hasNameWithBackslash(protectedHeader) || hasNameWithBackslash(payload)) return rejected("a header parameter or claim has a name with a backslash");
+  if (hasNameWithBackslash(protectedHeader) || hasNameWithBackslash(payload))
+    return rejected("a header parameter or claim has a name with a backslash");
   // RFC 7800 §3.1: the token is valid only with a proof of possession, which is not supported.
   if (cnf !== undefined) return rejected('the token is bound to a key ("cnf"), which is not supported');
   const scopes = trusted.scopeClaims?.flatMap((claim) => readScopes(payload[claim]));
@@ -87,8 +88,10 @@ function isAccessTokenType(type: unknown, { requireAccessTokenType }: TrustedIss
 function outcomeOfError(error: unknown, keys: IssuerKeys): ExpiringOutcome {
   const reason = error instanceof Error ? error.message : String(error);
   if (error instanceof errors.JWTExpired) return rejected(reason, "expired");
-  if (error instanceof errors.JWKSMultipleMatchingKeys) return rejected("several keys match the token, and it names none of them");
-  if (error instanceof errors.JWKSNoMatchingKey || error instanceof KeysUnavailable) return uncached(missingKeyOutcome(keys));
+  if (error instanceof errors.JWKSMultipleMatchingKeys)
+    return rejected("several keys match the token, and it names none of them");
+  if (error instanceof errors.JWKSNoMatchingKey || error instanceof KeysUnavailable)
+    return uncached(missingKeyOutcome(keys));
   const isEarly = error instanceof errors.JWTClaimValidationFailed && error.claim === "nbf";
   return isEarly ? uncached({ kind: "invalid", reason }) : rejected(reason);
 }

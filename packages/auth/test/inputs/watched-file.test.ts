@@ -129,22 +129,25 @@ describe("a watched file", () => {
   });
 
   // The timestamps of a file in /proc do not change when it is written, as if all writes were in one clock tick.
-  test.runIf(existsSync("/proc/self/comm"))("is read again while it is young, even if its timestamps do not change", async () => {
-    const path = "/proc/self/comm";
-    // While it is open, the kernel keeps its timestamps, which are those of the first check, unless it is truncated.
-    const inPlace = { flag: "r+" };
-    await using _ = await open(path);
-    using watching = await watch(path);
-    const [before = ""] = watching.applied;
-    try {
-      writeFileSync(path, "second", inPlace);
-      await watching.reload();
-      writeFileSync(path, "third", inPlace);
-      await watching.hasApplied("third");
-    } finally {
-      writeFileSync(path, before, inPlace);
-    }
-  });
+  test.runIf(existsSync("/proc/self/comm"))(
+    "is read again while it is young, even if its timestamps do not change",
+    async () => {
+      const path = "/proc/self/comm";
+      // While it is open, the kernel keeps its timestamps, which are those of the first check, unless it is truncated.
+      const inPlace = { flag: "r+" };
+      await using _ = await open(path);
+      using watching = await watch(path);
+      const [before = ""] = watching.applied;
+      try {
+        writeFileSync(path, "second", inPlace);
+        await watching.reload();
+        writeFileSync(path, "third", inPlace);
+        await watching.hasApplied("third");
+      } finally {
+        writeFileSync(path, before, inPlace);
+      }
+    },
+  );
 
   // This file contains the timer slack of the process, in nanoseconds.
   test.runIf(existsSync("/proc/self/timerslack_ns"))(

@@ -143,20 +143,23 @@ describe("an introspection endpoint", () => {
   test.each([
     { name: "active", response: { active: true, sub: "ada" }, forMs: 30_000 },
     { name: "inactive", response: { active: false }, forMs: 10_000 },
-  ])("gets another request for an $name token after its TTL, even if the wall clock is set back", async ({ response, forMs }) => {
-    await using endpoint = await openEndpoint(response);
-    const { kind } = await outcomeOf(endpoint);
-    using clock = startClock();
-    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() - 3_600_000 });
-    try {
-      endpoint.response = { active: kind !== "principal", sub: "ada" };
-      expect(await outcomeOf(endpoint)).toMatchObject({ kind });
-      clock.advance(forMs);
-      expect((await outcomeOf(endpoint)).kind).not.toBe(kind);
-    } finally {
-      vi.useRealTimers();
-    }
-  });
+  ])(
+    "gets another request for an $name token after its TTL, even if the wall clock is set back",
+    async ({ response, forMs }) => {
+      await using endpoint = await openEndpoint(response);
+      const { kind } = await outcomeOf(endpoint);
+      using clock = startClock();
+      vi.useFakeTimers({ toFake: ["Date"], now: Date.now() - 3_600_000 });
+      try {
+        endpoint.response = { active: kind !== "principal", sub: "ada" };
+        expect(await outcomeOf(endpoint)).toMatchObject({ kind });
+        clock.advance(forMs);
+        expect((await outcomeOf(endpoint)).kind).not.toBe(kind);
+      } finally {
+        vi.useRealTimers();
+      }
+    },
+  );
 });
 
 describe("an active token", () => {
@@ -168,18 +171,19 @@ describe("an active token", () => {
       { scopes: new Set(["a", "b"]) },
       { enforceScopes: true },
     ],
-    [
-      "has the issuer of the response",
-      { sub: "ada", iss: "https://id.example" },
-      { issuer: "https://id.example" },
-    ],
+    ["has the issuer of the response", { sub: "ada", iss: "https://id.example" }, { issuer: "https://id.example" }],
     [
       "has the endpoint as issuer if the response has none",
       { sub: "ada" },
       { issuer: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/) },
     ],
     ["contains our audience", { sub: "ada", aud: ["x", "orders"] }, { subject: "ada" }, { audiences: ["orders"] }],
-    ["contains one of our audiences", { sub: "ada", aud: "orders" }, { subject: "ada" }, { audiences: ["gardens", "orders"] }],
+    [
+      "contains one of our audiences",
+      { sub: "ada", aud: "orders" },
+      { subject: "ada" },
+      { audiences: ["gardens", "orders"] },
+    ],
     ["expired within the clock skew", { sub: "ada", exp: nowS - 10 }, { subject: "ada" }],
     ["becomes valid within the clock skew", { sub: "ada", nbf: nowS + 10 }, { subject: "ada" }],
   ])("that %s is accepted", async (_, response, want, source) => {
@@ -206,16 +210,29 @@ describe("an active token", () => {
 describe("a token is reported as unavailable", () => {
   // Concurrent, because two of them wait for a response that never ends.
   test.concurrent.each<[name: string, response: Endpoint["response"], want: RegExp, isAboutToken?: boolean]>([
-    ["responds with status 500", (_request, response) => void response.writeHead(500).end(), /responded with status 500$/],
+    [
+      "responds with status 500",
+      (_request, response) => void response.writeHead(500).end(),
+      /responded with status 500$/,
+    ],
     ["responds with status 429", (_request, response) => void response.writeHead(429).end(), /429$/],
-    ["rejects our credentials", (_request, response) => void response.writeHead(401).end(), /responded with status 401$/],
+    [
+      "rejects our credentials",
+      (_request, response) => void response.writeHead(401).end(),
+      /responded with status 401$/,
+    ],
     [
       "is behind a firewall that rejects the token",
       (_request, response) => void response.writeHead(403).end(),
       /responded with status 403$/,
       true,
     ],
-    ["responds with HTML", (_request, response) => void response.end("<p>Request rejected"), /is not valid JSON$/, true],
+    [
+      "responds with HTML",
+      (_request, response) => void response.end("<p>Request rejected"),
+      /is not valid JSON$/,
+      true,
+    ],
     ["never responds", () => {}, /timeout/i],
     ["responds without active", { sub: "ada" }, /has no boolean "active"/, true],
     ["responds with a string for active", { active: "false" }, /has no boolean "active"/, true],
@@ -252,9 +269,7 @@ describe("a token is reported as unavailable", () => {
     expect(endpoint.verifier.problem).toBeUndefined();
     endpoint.response = { active: true, sub: "ada" };
     for (const token of ["five", "six"]) expect(await outcomeOf(endpoint, token)).toMatchObject({ kind: "principal" });
-    expect(reported).toEqual([
-      [{ endpoint: expect.stringMatching(/\/introspect$/) }, "token introspection recovered"],
-    ]);
+    expect(reported).toEqual([[{ endpoint: expect.stringMatching(/\/introspect$/) }, "token introspection recovered"]]);
   });
 
   test("after five failed tokens, until an earlier request succeeds", async () => {

@@ -177,27 +177,34 @@ describe("a misbehaving provider", () => {
       answer: (_request, response) => void response.end('{"keys":[{"kty":"EC","crv":"P-256","x":"AA","kid":"first"}]}'),
       want: /none of the 1 keys/,
     },
-    { name: "responds with status 500", answer: (_request, response) => void response.writeHead(500).end("oops"), want: /responded with status 500$/ },
-  ])("that $name keeps the previous keys in use, and the problem is logged", async ({ answer, want, fetchMs = hourMs }) => {
-    using provider = await startProvider();
-    const warnings: object[] = [];
-    const log: OperatorLog = { info: () => {}, warn: (fields) => warnings.push(fields) };
-    // Longer than a busy machine needs for the first response.
-    const timing = { ...byDemand, fetchMs };
-    using verifier = await openVerifierAt(provider, timing, log);
-    provider.answer = answer;
-    await within(Promise.resolve(verifier.reload?.()), "the end of the fetch");
-    expect(await outcomeOf(verifier, await provider.sign())).toMatchObject({ kind: "principal" });
-    expect(warnings).toEqual([
-      {
-        errorCode: "ERR_KEYS_UNAVAILABLE",
-        issuer: provider.issuer,
-        failures: 1,
-        keysInUse: 1,
-        problem: expect.stringMatching(want),
-      },
-    ]);
-  });
+    {
+      name: "responds with status 500",
+      answer: (_request, response) => void response.writeHead(500).end("oops"),
+      want: /responded with status 500$/,
+    },
+  ])(
+    "that $name keeps the previous keys in use, and the problem is logged",
+    async ({ answer, want, fetchMs = hourMs }) => {
+      using provider = await startProvider();
+      const warnings: object[] = [];
+      const log: OperatorLog = { info: () => {}, warn: (fields) => warnings.push(fields) };
+      // Longer than a busy machine needs for the first response.
+      const timing = { ...byDemand, fetchMs };
+      using verifier = await openVerifierAt(provider, timing, log);
+      provider.answer = answer;
+      await within(Promise.resolve(verifier.reload?.()), "the end of the fetch");
+      expect(await outcomeOf(verifier, await provider.sign())).toMatchObject({ kind: "principal" });
+      expect(warnings).toEqual([
+        {
+          errorCode: "ERR_KEYS_UNAVAILABLE",
+          issuer: provider.issuer,
+          failures: 1,
+          keysInUse: 1,
+          problem: expect.stringMatching(want),
+        },
+      ]);
+    },
+  );
 
   test("that publishes an empty key set withdraws all keys, and their tokens are not accepted", async () => {
     using provider = await startProvider();

@@ -210,10 +210,7 @@ describe("a rejected token", () => {
       ([head = "", body = "", tail = ""]) => [head, body, (tail.startsWith("A") ? "B" : "A") + tail.slice(1)].join("."),
     ],
     ["has a truncated signature", ([head = "", body = "", tail = ""]) => [head, body, tail.slice(0, 20)].join(".")],
-    [
-      "has alg none and a signature",
-      ([, body = "", tail = ""]) => [base64url({ alg: "none" }), body, tail].join("."),
-    ],
+    ["has alg none and a signature", ([, body = "", tail = ""]) => [base64url({ alg: "none" }), body, tail].join(".")],
     [
       "has an HMAC with the public key as secret",
       ([, body = ""]) => {
@@ -311,15 +308,19 @@ test("scope claims are ignored without enforceScopes", async () => {
 
 describe("openJwtVerifier", () => {
   test.each<[name: string, sources: readonly JwtSource[], want: readonly RegExp[]]>([
-    ["an issuer without audiences", [{ issuer: "https://a.example", audiences: [] }], [/must have at least one audience, and no empty one/]],
-    ["an empty audience", [{ issuer: "https://a.example", audiences: [""] }], [/must have at least one audience, and no empty one/]],
+    [
+      "an issuer without audiences",
+      [{ issuer: "https://a.example", audiences: [] }],
+      [/must have at least one audience, and no empty one/],
+    ],
+    [
+      "an empty audience",
+      [{ issuer: "https://a.example", audiences: [""] }],
+      [/must have at least one audience, and no empty one/],
+    ],
     ["discovery of an issuer that is not a valid URL", [{ issuer: "a", audiences: ["b"] }], [/is not a valid URL/]],
     ["an issuer over plain HTTP", [{ issuer: "http://a.example", audiences: ["b"] }], [/must use https/]],
-    [
-      "a missing key file",
-      [{ issuer: "a", audiences: ["b"], keys: { file: "/nowhere/keys" } }],
-      [/does not exist$/],
-    ],
+    ["a missing key file", [{ issuer: "a", audiences: ["b"], keys: { file: "/nowhere/keys" } }], [/does not exist$/]],
     [
       "a key file without keys",
       [{ issuer: "a", audiences: ["b"], keys: { file: import.meta.filename } }],
@@ -332,7 +333,12 @@ describe("openJwtVerifier", () => {
         { issuer: "b", audiences: ["c"] },
         { issuer: "b", audiences: ["c"] },
       ],
-      [/must have at least one audience, and no empty one/, /is not a valid URL/, /is not a valid URL/, /configured twice/],
+      [
+        /must have at least one audience, and no empty one/,
+        /is not a valid URL/,
+        /is not a valid URL/,
+        /configured twice/,
+      ],
     ],
   ])("reports %s", async (_, sources, want) => {
     const result = await openJwtVerifier(sources, quietLog);

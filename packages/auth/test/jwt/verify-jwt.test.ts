@@ -14,7 +14,10 @@ beforeAll(async () => {
   ({ privateKey, publicKey } = await generateKeyPair("EdDSA"));
 });
 
-async function verify(claims: JWTPayload, parameters: Readonly<Record<string, unknown>> = {}): Promise<ExpiringOutcome> {
+async function verify(
+  claims: JWTPayload,
+  parameters: Readonly<Record<string, unknown>> = {},
+): Promise<ExpiringOutcome> {
   const header = { ...parameters, alg: "EdDSA" };
   const token = await new SignJWT({ ...good, ...claims }).setProtectedHeader(header).sign(privateKey);
   return await verifyJwt(token, {

@@ -16,7 +16,13 @@ import {
   timedOut,
   unreadBodyBytesMax,
 } from "@plantstore/gateway/exchange";
-import { formatResponseHead, connectionCloseLine, framingOf, framingOfStream, keepAliveLines } from "./response-head.ts";
+import {
+  formatResponseHead,
+  connectionCloseLine,
+  framingOf,
+  framingOfStream,
+  keepAliveLines,
+} from "./response-head.ts";
 import { ResponseWriter } from "./response-writer.ts";
 import { Deadlines } from "./deadlines.ts";
 import { type Http1RequestHead, emptyHead } from "./request-head.ts";

@@ -183,7 +183,13 @@ export abstract class FrameConnection<
   #evict(): void {
     // A GOAWAY would be queued after everything else and never arrive.
     if (this.output.congested) this.destroy();
-    else this.fail(new ConnectionError(ErrorCode.enhanceYourCalm, "too many bytes are buffered because the client does not read them"));
+    else
+      this.fail(
+        new ConnectionError(
+          ErrorCode.enhanceYourCalm,
+          "too many bytes are buffered because the client does not read them",
+        ),
+      );
   }
 
   /** §5.4.1: sends GOAWAY with the error and the last accepted stream, and closes the connection. */

@@ -159,7 +159,8 @@ function isDivisible(header: Buffer): boolean {
  */
 function payloadLength(bytes: Buffer, at: number): number {
   const length = readUint24(bytes, at);
-  if (length > frameBytesMax) throw new ConnectionError(ErrorCode.frameSizeError, "a frame is larger than SETTINGS_MAX_FRAME_SIZE");
+  if (length > frameBytesMax)
+    throw new ConnectionError(ErrorCode.frameSizeError, "a frame is larger than SETTINGS_MAX_FRAME_SIZE");
   return length;
 }
 

@@ -62,7 +62,8 @@ export class HeaderBlocks<Head> {
       if ((flags & FrameFlag.endHeaders) !== 0) return this.#decoded(streamId, bytes, start, end);
       this.streamId = streamId;
       this.startedAtMs = performance.now();
-    } else if (streamId === 0 || streamId !== this.streamId) throw protocolError("CONTINUATION must follow HEADERS of the same stream");
+    } else if (streamId === 0 || streamId !== this.streamId)
+      throw protocolError("CONTINUATION must follow HEADERS of the same stream");
     this.#collect(bytes, start, end);
     if ((flags & FrameFlag.endHeaders) === 0) return undefined;
     const block = Buffer.concat(this.#parts, this.#bytes);

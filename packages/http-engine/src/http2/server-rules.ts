@@ -41,7 +41,8 @@ export class ServerRules extends FrameRules<Http2Stream, Http2RequestHead> {
     const { guard, limits } = this.parts;
     stream.receiveReset(code);
     // A late reset is not counted: there cannot be more of them at a time than open streams.
-    if (stream.respondedAtMs === 0 && performance.now() - stream.openedAtMs < limits.rapidResetMs) guard.count("resets");
+    if (stream.respondedAtMs === 0 && performance.now() - stream.openedAtMs < limits.rapidResetMs)
+      guard.count("resets");
   }
 
   protected settingsApplied(): void {}

@@ -63,7 +63,10 @@ export class PeerSettings {
       } else if (id === SettingId.headerTableSize) this.headerTableBytes = value;
       else if (id === SettingId.maxConcurrentStreams) this.concurrentStreams = value;
       else if (id === SettingId.enablePush && value > this.#pushMax) {
-        throw new ConnectionError(ErrorCode.protocolError, "SETTINGS_ENABLE_PUSH has a value that this peer may not send");
+        throw new ConnectionError(
+          ErrorCode.protocolError,
+          "SETTINGS_ENABLE_PUSH has a value that this peer may not send",
+        );
       } else if (id === SettingId.maxFrameSize && (value < frameBytesMax || value > 0xff_ffff)) {
         throw new ConnectionError(ErrorCode.protocolError, "SETTINGS_MAX_FRAME_SIZE is out of range");
       }

@@ -16,7 +16,11 @@ const idle: ConnectionState = {
 };
 
 /** Checks a state until an action is due. @returns the action, and after how many milliseconds */
-function firstAction(wait: Partial<ConnectionState>, ms: number, limits: Partial<Limits> = {}): readonly [DueAction, number] {
+function firstAction(
+  wait: Partial<ConnectionState>,
+  ms: number,
+  limits: Partial<Limits> = {},
+): readonly [DueAction, number] {
   const deadlines = new Deadlines({ ...defaultLimits, ...limits }, timeoutCheckIntervalMs);
   for (let waitedMs = 0; waitedMs <= ms; waitedMs += timeoutCheckIntervalMs) {
     const due = deadlines.check({ ...idle, ...wait });
@@ -30,12 +34,28 @@ const { headerTimeoutMs, requestTimeoutMs, idleTimeoutMs } = defaultLimits;
 describe("an HTTP/1.1 connection that waits", () => {
   test.each<[name: string, wait: Partial<ConnectionState>, want: readonly [DueAction, number]]>([
     ["for a request is closed after the idle timeout", { stage: "head" }, ["close", idleTimeoutMs]],
-    ["for a request and is retired is closed after a short time", { stage: "head", retired: true }, ["close", retiredIdleMs]],
-    ["for a head and is retired is refused after the header timeout", { stage: "head", headBegun: true, retired: true }, ["refuse", headerTimeoutMs]],
+    [
+      "for a request and is retired is closed after a short time",
+      { stage: "head", retired: true },
+      ["close", retiredIdleMs],
+    ],
+    [
+      "for a head and is retired is refused after the header timeout",
+      { stage: "head", headBegun: true, retired: true },
+      ["refuse", headerTimeoutMs],
+    ],
     ["for a head is refused after the header timeout", { stage: "head", headBegun: true }, ["refuse", headerTimeoutMs]],
     ["for a body is refused after the request timeout", { stage: "body" }, ["refuse", requestTimeoutMs]],
-    ["for the client to close its side is destroyed after the linger time", { stage: "closed" }, ["destroy", lingerMsMax]],
-    ["for the client to read its response is destroyed after the idle timeout", { congested: true, stalledMs: idleTimeoutMs }, ["destroy", 0]],
+    [
+      "for the client to close its side is destroyed after the linger time",
+      { stage: "closed" },
+      ["destroy", lingerMsMax],
+    ],
+    [
+      "for the client to read its response is destroyed after the idle timeout",
+      { congested: true, stalledMs: idleTimeoutMs },
+      ["destroy", 0],
+    ],
     [
       "for the client to read its response is kept while it reads some",
       { congested: true, stalledMs: idleTimeoutMs - 1 },
@@ -63,7 +83,9 @@ describe("an HTTP/1.1 connection that waits", () => {
 
   // Multiples of the check interval, so that a check is never late.
   const [brief, long] = [2 * timeoutCheckIntervalMs, 8 * timeoutCheckIntervalMs];
-  test.each<[name: string, limits: Partial<Limits>, wait: Partial<ConnectionState>, want: readonly [DueAction, number]]>([
+  test.each<
+    [name: string, limits: Partial<Limits>, wait: Partial<ConnectionState>, want: readonly [DueAction, number]]
+  >([
     [
       "for the client to close its side waits no longer than the request timeout",
       { requestTimeoutMs: brief },

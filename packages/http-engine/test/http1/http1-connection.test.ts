@@ -15,7 +15,12 @@ import { listenOnLoopback } from "../../../testing/src/carriers/listen-on-loopba
 import { within } from "../../../testing/src/deadline.ts";
 import { someTurns } from "../../../testing/src/some-turns.ts";
 
-const receiver: RequestReceiver = { body: undefined, onRequestError: () => {}, onDisconnect: () => {}, onWritable: () => {} };
+const receiver: RequestReceiver = {
+  body: undefined,
+  onRequestError: () => {},
+  onDisconnect: () => {},
+  onWritable: () => {},
+};
 
 /** Both ends of a connection, of which the server's answers every request with a page. Dispose of it with `using`. */
 interface Ends extends Disposable {

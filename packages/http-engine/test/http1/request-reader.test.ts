@@ -36,7 +36,12 @@ test("a repeated head is parsed once, also after a longer one was cached", () =>
 test("an incomplete request line is refused when its target must be too long", () => {
   const refused = [0, 1].map((more) => {
     let heads = 0;
-    const callbacks = { onHead: () => void heads++, onPiece: () => false, onBodyEnd: () => {}, onRequestError: () => {} };
+    const callbacks = {
+      onHead: () => void heads++,
+      onPiece: () => false,
+      onBodyEnd: () => {},
+      onRequestError: () => {},
+    };
     const reader = new RequestReader(defaultLimits, callbacks, { congested: false });
     reader.read(Buffer.from("M".repeat(32) + " /".padEnd(defaultLimits.urlBytes + 32 + more, "7")));
     return heads;

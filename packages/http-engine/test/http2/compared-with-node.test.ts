@@ -74,7 +74,8 @@ function reasonToRefuse(header: readonly Field[]): string | undefined {
   const fields = header.filter(([name]) => !name.startsWith(":"));
   // node:http2 drops the field and serves the request.
   if (fields.some(([name]) => !/^[!#$%&'*+\-.^_`|~0-9a-z]+$/.test(name))) return "§8.2.1: a name that is not a token";
-  if (fields.some(([, value]) => !/^[\t\x20-\x7e\x80-\xff]*$/.test(value))) return "§8.2.1: a control character in a value";
+  if (fields.some(([, value]) => !/^[\t\x20-\x7e\x80-\xff]*$/.test(value)))
+    return "§8.2.1: a control character in a value";
   if (fields.some(([, value]) => /^[\t ]|[\t ]$/.test(value))) return "§8.2.1: white space around a value";
   const hosts = fields.filter(([name]) => name === "host").map(([, value]) => value);
   const authority = header.find(([name]) => name === ":authority")?.[1];

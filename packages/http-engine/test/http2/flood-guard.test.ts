@@ -54,7 +54,12 @@ const floods: readonly Flood[] = [
     19 + 20,
   ],
   ["malformed streams", { resets: 5 }, (i) => [malformed(3 + 2 * i)], 5],
-  ["streams that cause a reset by the server", { resets: 5 }, (i) => [begun(3 + 2 * i), windowUpdateFrame(3 + 2 * i, 0)], 5],
+  [
+    "streams that cause a reset by the server",
+    { resets: 5 },
+    (i) => [begun(3 + 2 * i), windowUpdateFrame(3 + 2 * i, 0)],
+    5,
+  ],
   ["streams above the limit", { resets: 5, concurrentStreams: 1 }, (i) => [whole(3 + 2 * i)], 5],
   ["SETTINGS", { settings: 10 }, () => [settingFrame(4, 100)], 8],
   ["acknowledgements of SETTINGS", { settings: 10 }, () => [frame(frameType.settings, frameFlag.ack, 0)], 8],
@@ -107,7 +112,11 @@ describe("a flood of", () => {
 
   test.each([
     { name: "up to the limit is allowed", continuations: 3, want: answered },
-    { name: "above the limit closes the connection (CVE-2024-27316)", continuations: 4, want: goAwayWith(ErrorCode.enhanceYourCalm) },
+    {
+      name: "above the limit closes the connection (CVE-2024-27316)",
+      continuations: 4,
+      want: goAwayWith(ErrorCode.enhanceYourCalm),
+    },
   ])("CONTINUATION $name", async ({ continuations, want }) => {
     await using engine = await startEngine({ limits: { continuations: 3 } });
     using connection = await openFrames(engine.address);

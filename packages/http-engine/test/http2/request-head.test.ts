@@ -67,7 +67,10 @@ describe("a header is malformed:", () => {
     { name: "§8.3: with a duplicate pseudo-header field", fields: [...get, ":path", "/a?b=c"] },
     { name: "§8.3: with an unknown pseudo-header field", fields: [":order", "7", ...get] },
     { name: "§8.3: with a pseudo-header field of responses", fields: [":status", "200", ...get] },
-    { name: "§8.3: with a pseudo-header field after regular fields", fields: [...without(":path"), "a", "b", ":path", "/"] },
+    {
+      name: "§8.3: with a pseudo-header field after regular fields",
+      fields: [...without(":path"), "a", "b", ":path", "/"],
+    },
     { name: "§8.5: for CONNECT with scheme and path", fields: [...replaced(":method", "CONNECT")] },
     { name: "§8.5: for CONNECT with a path", fields: [":method", "CONNECT", ":authority", "a", ":path", "/"] },
     { name: "§8.5: for CONNECT with a scheme", fields: [":method", "CONNECT", ":authority", "a", ":scheme", "http"] },
@@ -99,7 +102,10 @@ describe("a header is malformed:", () => {
     { name: "RFC 9110 §8.6: with two Content-Lengths", fields: [...get, "content-length", "3", "content-length", "4"] },
     { name: "RFC 9110 §8.6: with an invalid Content-Length", fields: [...get, "content-length", "+3"] },
     { name: "RFC 9110 §8.6: with an empty Content-Length", fields: [...get, "content-length", ""] },
-    { name: "RFC 9110 §8.6: with a Content-Length that is too large", fields: [...get, "content-length", "9".repeat(30)] },
+    {
+      name: "RFC 9110 §8.6: with a Content-Length that is too large",
+      fields: [...get, "content-length", "9".repeat(30)],
+    },
   ])("$name", ({ fields }) => {
     expect(readRequestHead(fields)).toBeUndefined();
   });

@@ -32,7 +32,11 @@ export function measureGateway(metrics: Metrics, gateway: MeasuredGateway): void
     () => single(gateway.load.backlogBytes),
   );
   metrics.observedCounter(
-    { name: "gateway.bad_requests", unit: "{request}", description: "Requests rejected because they are not valid HTTP" },
+    {
+      name: "gateway.bad_requests",
+      unit: "{request}",
+      description: "Requests rejected because they are not valid HTTP",
+    },
     () =>
       [...gateway.load.badRequests].map(([status, value]) => ({
         attributes: { "http.response.status_code": status },

@@ -19,7 +19,11 @@ export function createMetricsEndpoint(
     answer: async ({ header }) => {
       const format = preferredFormat(header.get("accept"));
       const body = formatPrometheus(await collect(), format);
-      return { httpStatus: 200, header: { "content-type": prometheusTypes[format], "cache-control": "no-store" }, body };
+      return {
+        httpStatus: 200,
+        header: { "content-type": prometheusTypes[format], "cache-control": "no-store" },
+        body,
+      };
     },
   };
 }

@@ -56,7 +56,11 @@ function histogramLines(
     count += inBucket;
     return `${name}_bucket${formatLabels({ ...attributes, le: boundText(bounds[bucket]) })} ${count}`;
   });
-  return [...buckets, `${name}_sum${formatLabels(attributes)} ${sum}`, `${name}_count${formatLabels(attributes)} ${count}`];
+  return [
+    ...buckets,
+    `${name}_sum${formatLabels(attributes)} ${sum}`,
+    `${name}_count${formatLabels(attributes)} ${count}`,
+  ];
 }
 
 // OpenMetrics requires a decimal point in integer bounds, and both formats accept it.

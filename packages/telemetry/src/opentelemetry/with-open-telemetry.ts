@@ -87,7 +87,10 @@ function callEach<A>(...hooks: readonly (((argument: A) => unknown) | undefined)
 }
 
 function withRequestContext(endpoint: Endpoint): Endpoint {
-  return { ...endpoint, answer: (request) => runInRequestContext(request.contextValues, (it) => endpoint.answer(it), request) };
+  return {
+    ...endpoint,
+    answer: (request) => runInRequestContext(request.contextValues, (it) => endpoint.answer(it), request),
+  };
 }
 
 /** Creates a function that records the duration of a request with the meter provider that is registered at that time. */

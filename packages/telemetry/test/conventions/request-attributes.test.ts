@@ -46,9 +46,21 @@ const outcomes: readonly Outcome[] = [
   { name: "a method that the path does not have", httpStatus: 405, code: Code.Unimplemented },
   { name: "an RPC without a handler", httpStatus: 400, procedure, code: Code.Unimplemented, want: "unimplemented" },
   { name: "an RPC that failed with UNKNOWN", httpStatus: 400, procedure, code: Code.Unknown, want: "unknown" },
-  { name: "an RPC that exceeded its deadline", httpStatus: 400, procedure, code: Code.DeadlineExceeded, want: "deadline_exceeded" },
+  {
+    name: "an RPC that exceeded its deadline",
+    httpStatus: 400,
+    procedure,
+    code: Code.DeadlineExceeded,
+    want: "deadline_exceeded",
+  },
   { name: "an RPC that failed with INTERNAL", httpStatus: 500, procedure, code: Code.Internal, want: "internal" },
-  { name: "an RPC that failed with UNAVAILABLE", httpStatus: 400, procedure, code: Code.Unavailable, want: "unavailable" },
+  {
+    name: "an RPC that failed with UNAVAILABLE",
+    httpStatus: 400,
+    procedure,
+    code: Code.Unavailable,
+    want: "unavailable",
+  },
   { name: "an RPC that failed with DATA_LOSS", httpStatus: 400, procedure, code: Code.DataLoss, want: "data_loss" },
   ...[
     Code.Canceled,
@@ -78,10 +90,13 @@ test.each([
   { protocol: "grpc", code: undefined, want: "OK" },
   { protocol: "connect", code: Code.Canceled, want: "canceled" },
   { protocol: "connect", code: undefined, want: undefined },
-] as const)("a call over $protocol has its status in the spelling of the protocol: $want", ({ protocol, code, want }) => {
-  const error = code === undefined ? undefined : new ConnectError("", code);
-  expect(rpcAttributes({ ...baseRequest, protocol, error })["rpc.response.status_code"]).toBe(want);
-});
+] as const)(
+  "a call over $protocol has its status in the spelling of the protocol: $want",
+  ({ protocol, code, want }) => {
+    const error = code === undefined ? undefined : new ConnectError("", code);
+    expect(rpcAttributes({ ...baseRequest, protocol, error })["rpc.response.status_code"]).toBe(want);
+  },
+);
 
 test("a request has the status of its response, if there is one", () => {
   const statuses = outcomes.map((outcome) => httpAttributes(outcomeOf(outcome))["http.response.status_code"]);
@@ -96,7 +111,9 @@ test("two requests share a series if and only if their attributes are equal", ()
       ),
     ),
   );
-  expectOneKeyPerAttributes(requests.map((request) => [httpSeriesKey(request), JSON.stringify(httpAttributes(request))]));
+  expectOneKeyPerAttributes(
+    requests.map((request) => [httpSeriesKey(request), JSON.stringify(httpAttributes(request))]),
+  );
 });
 
 test("two calls of a method share a series if and only if their attributes are equal", () => {

@@ -54,8 +54,12 @@ test("a call is logged as one line with all fields", () => {
 });
 
 test("an error is logged with its code, and with its errorCode if it has one", () => {
-  const withErrorCode = Object.assign(new ConnectError("no such order", Code.NotFound), { errorCode: "ERR_ORDER_NOT_FOUND" });
-  expect(linesOf(requestWith({ error: withErrorCode }))).toMatchObject([{ code: "NotFound", errorCode: "ERR_ORDER_NOT_FOUND" }]);
+  const withErrorCode = Object.assign(new ConnectError("no such order", Code.NotFound), {
+    errorCode: "ERR_ORDER_NOT_FOUND",
+  });
+  expect(linesOf(requestWith({ error: withErrorCode }))).toMatchObject([
+    { code: "NotFound", errorCode: "ERR_ORDER_NOT_FOUND" },
+  ]);
   for (const errorCode of [undefined, 7]) {
     const other = Object.assign(new ConnectError("no such order", Code.NotFound), { errorCode });
     expect(linesOf(requestWith({ error: other }))[0]).not.toHaveProperty("errorCode");
@@ -121,12 +125,27 @@ const call: readonly string[] = ["call"];
 describe("with logs for the audit trail", () => {
   test.each([
     { name: "a refusal is logged only in the audit log", level: "info", trail: "refusals", want: [none, call, none] },
-    { name: "a deletion is logged only in the deletion log", level: "info", trail: "deletions", want: [none, none, call] },
+    {
+      name: "a deletion is logged only in the deletion log",
+      level: "info",
+      trail: "deletions",
+      want: [none, none, call],
+    },
     { name: "any other call is logged only in the log", level: "info", trail: undefined, want: [call, none, none] },
     { name: "a refusal is logged with the log at warn", level: "warn", trail: "refusals", want: [none, call, none] },
     { name: "a deletion is logged with the log at warn", level: "warn", trail: "deletions", want: [none, none, call] },
-    { name: "any other call is not logged with the log at warn", level: "warn", trail: undefined, want: [none, none, none] },
-    { name: "a deletion is logged with the log at silent", level: "silent", trail: "deletions", want: [none, none, call] },
+    {
+      name: "any other call is not logged with the log at warn",
+      level: "warn",
+      trail: undefined,
+      want: [none, none, none],
+    },
+    {
+      name: "a deletion is logged with the log at silent",
+      level: "silent",
+      trail: "deletions",
+      want: [none, none, call],
+    },
     {
       name: "a deletion is logged with log and audit log at silent",
       level: "silent",

@@ -24,20 +24,21 @@ function processor(parts: Partial<SpanProcessor>): Partial<NodeSDKConfiguration>
 describe("no call fails because of an SDK whose", () => {
   const exporter = new InMemorySpanExporter();
   exporter.export = broken;
-  const cases: (readonly [name: string, parts: Partial<NodeSDKConfiguration>, isReported: boolean, active: string])[] = [
+  const cases: (readonly [name: string, parts: Partial<NodeSDKConfiguration>, isReported: boolean, active: string])[] =
     [
-      "propagator throws",
-      { textMapPropagator: { extract: broken, inject: () => {}, fields: () => [] } },
-      true,
-      "no span",
-    ],
-    ["sampler throws", { sampler: { shouldSample: broken, toString: () => "broken" } }, true, "no span"],
-    ["id generator throws", { idGenerator: { generateTraceId: broken, generateSpanId: broken } }, true, "no span"],
-    ["span processor throws in onStart", processor({ onStart: broken }), true, "no span"],
-    ["span processor throws in onEnd", processor({ onEnd: broken }), true, "a span"],
-    ["exporter throws", { spanProcessors: [new SimpleSpanProcessor({ exporter })] }, false, "a span"],
-    ["context manager throws", { contextManager: brokenWith }, false, "no span"],
-  ];
+      [
+        "propagator throws",
+        { textMapPropagator: { extract: broken, inject: () => {}, fields: () => [] } },
+        true,
+        "no span",
+      ],
+      ["sampler throws", { sampler: { shouldSample: broken, toString: () => "broken" } }, true, "no span"],
+      ["id generator throws", { idGenerator: { generateTraceId: broken, generateSpanId: broken } }, true, "no span"],
+      ["span processor throws in onStart", processor({ onStart: broken }), true, "no span"],
+      ["span processor throws in onEnd", processor({ onEnd: broken }), true, "a span"],
+      ["exporter throws", { spanProcessors: [new SimpleSpanProcessor({ exporter })] }, false, "a span"],
+      ["context manager throws", { contextManager: brokenWith }, false, "no span"],
+    ];
 
   test.each(cases)("%s, and every hook is called once", async (_name, parts, isReported, active) => {
     using _ = registerSdk(parts);

@@ -247,21 +247,18 @@ describe("the span of shared work", () => {
       status: SpanStatusCode.ERROR,
       attributes: { batch: 2, "error.type": "_OTHER" },
     },
-  ])(
-    "$name is a child of the first recorded request, and linked to all of them",
-    ({ error, status, attributes }) => {
-      using sdk = registerSdk();
-      const { tracing, requests } = beginRequests([false, true, true]);
-      tracing.startShared({ name: "work", attributes: { batch: 2 }, requests: [undefined, ...requests] })(error);
-      const recorded = requests.slice(1).map((values) => traceIdsOf(values));
-      const [span] = sdk.spans;
-      expect(sdk.spans.length).toBe(1);
-      expect(span).toMatchObject({ name: "work", kind: SpanKind.CLIENT, status: { code: status }, attributes });
-      expect(span?.parentSpanContext).toMatchObject(recorded[0] ?? {});
-      expect(span?.links.map((link) => link.context)).toMatchObject(recorded);
-      expect(span?.spanContext().spanId).not.toBe(recorded[0]?.spanId);
-    },
-  );
+  ])("$name is a child of the first recorded request, and linked to all of them", ({ error, status, attributes }) => {
+    using sdk = registerSdk();
+    const { tracing, requests } = beginRequests([false, true, true]);
+    tracing.startShared({ name: "work", attributes: { batch: 2 }, requests: [undefined, ...requests] })(error);
+    const recorded = requests.slice(1).map((values) => traceIdsOf(values));
+    const [span] = sdk.spans;
+    expect(sdk.spans.length).toBe(1);
+    expect(span).toMatchObject({ name: "work", kind: SpanKind.CLIENT, status: { code: status }, attributes });
+    expect(span?.parentSpanContext).toMatchObject(recorded[0] ?? {});
+    expect(span?.links.map((link) => link.context)).toMatchObject(recorded);
+    expect(span?.spanContext().spanId).not.toBe(recorded[0]?.spanId);
+  });
 
   test("is not created if no request is recorded", () => {
     using sdk = registerSdk();

@@ -113,7 +113,8 @@ export class HpackDecoder<Head = unknown> {
 
   #readTableBytes(): number {
     const limitBytes = this.#readInteger(5);
-    if (limitBytes > headerTableBytesInitial) throw compressionError("the dynamic table size is larger than SETTINGS_HEADER_TABLE_SIZE");
+    if (limitBytes > headerTableBytesInitial)
+      throw compressionError("the dynamic table size is larger than SETTINGS_HEADER_TABLE_SIZE");
     return limitBytes;
   }
 
