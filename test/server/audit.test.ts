@@ -85,7 +85,7 @@ const rows: readonly Row[] = [
   {
     name: "a refusal of what is no token",
     token: () => "!",
-    want: () => ({ code: "Unauthenticated", refusal: "malformed", reason: "not one bearer token" }),
+    want: () => ({ code: "Unauthenticated", refusal: "malformed", reason: "not a single bearer token" }),
   },
 ];
 
