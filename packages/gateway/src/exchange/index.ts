@@ -54,6 +54,7 @@ export {
   urlTooLong,
 } from "./http-problem.ts";
 export { ErrorCode, errorName, type ErrorScope } from "./http2-errors.ts";
+export { isUtf8, type MediaType, parseMediaType } from "./media-type.ts";
 export {
   defaultLimits,
   defaultReadMaxBytes,

@@ -1,4 +1,5 @@
 import type { JsonValue } from "@bufbuild/protobuf";
+import { jsonContentTypes, notJsonContentTypes } from "../../../testing/src/gateway/json-content-types.ts";
 import type { Row } from "./row.ts";
 import { http, invalid, json, unsupportedMediaType } from "./row.ts";
 
@@ -173,22 +174,20 @@ const presence: readonly Row[] = [
 ];
 
 const contentTypes: readonly Row[] = [
-  ...["application/problem+json", "application/vnd.shop.v1+json;charset=utf-8"].map((contentType) => ({
-    rule: "RFC 8259 §11 and RFC 6839 §3.1: JSON in UTF-8",
-    request: "POST /v1/sinks",
-    body: '{"fString":"a"}',
-    contentType,
-    want: { rpc: "Create", sink: { fString: "a" } },
-  })),
+  ...["application/problem+json", "application/vnd.shop.v1+json;charset=utf-8", ...jsonContentTypes].map(
+    (contentType) => ({
+      rule: "RFC 8259 §11 and RFC 6839 §3.1: JSON in UTF-8",
+      request: "POST /v1/sinks",
+      body: '{"fString":"a"}',
+      contentType,
+      want: { rpc: "Create", sink: { fString: "a" } },
+    }),
+  ),
   ...[
     "text/plain",
     "text/json",
     "multipart/form-data; boundary=x",
-    "application/json; charset=utf-16",
-    "application/json; charset=latin1",
-    "application/json; charset=utf-8x",
-    "application/json; charset=",
-    "application/jsonp",
+    ...notJsonContentTypes,
     "json",
     "application/",
     "+json",

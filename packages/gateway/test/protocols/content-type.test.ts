@@ -7,6 +7,7 @@ import { grpc } from "../../src/protocols/grpc/protocol.ts";
 import type { CallTarget } from "../../src/protocols/protocol.ts";
 import { grpcWeb } from "../../src/protocols/grpc-web/protocol.ts";
 import { RpcPath } from "../../src/serve/routes.ts";
+import { jsonContentTypes, notJsonContentTypes } from "../../../testing/src/gateway/json-content-types.ts";
 import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 
 const protocols = [grpcWeb, grpc, connect];
@@ -36,11 +37,8 @@ const anyKind = ["stream", "unary"] as const;
 describe("the targets of an RPC", () => {
   test.each([
     { value: "application/proto", protocol: "connect", kinds: ["unary"], type: "application/proto" },
-    { value: "application/json", protocol: "connect", kinds: ["unary"], type: "application/json" },
-    { value: "Application/JSON", protocol: "connect", kinds: ["unary"], type: "application/json" },
-    { value: "application/json; charset=utf-8", protocol: "connect", kinds: ["unary"], type: "application/json" },
-    { value: "application/json;charset=UTF-8", protocol: "connect", kinds: ["unary"], type: "application/json" },
-    { value: 'application/json; charset="utf-8"', protocol: "connect", kinds: ["unary"], type: "application/json" },
+    ...jsonContentTypes.map((value) => ({ value, protocol: "connect", kinds: ["unary"], type: "application/json" })),
+    { value: "application/proto; version=1", protocol: "connect", kinds: ["unary"], type: "application/proto" },
     {
       value: "application/connect+proto",
       protocol: "connect",
@@ -54,6 +52,7 @@ describe("the targets of an RPC", () => {
       type: "application/connect+json",
     },
     { value: "application/grpc", protocol: "grpc", kinds: anyKind, type: "application/grpc+proto" },
+    { value: "application/grpc ;version=1", protocol: "grpc", kinds: anyKind, type: "application/grpc+proto" },
     { value: "application/grpc+proto", protocol: "grpc", kinds: anyKind, type: "application/grpc+proto" },
     { value: "application/grpc+json", protocol: "grpc", kinds: anyKind, type: "application/grpc+json" },
     { value: "application/grpc-web", protocol: "grpc-web", kinds: anyKind, type: "application/grpc-web+proto" },
@@ -80,11 +79,9 @@ describe("the targets of an RPC", () => {
   test.each([
     "",
     "text/plain",
-    "application/json; charset=utf-16",
-    "application/json; charset=utf-8; charset=latin1",
+    ...notJsonContentTypes,
     "application/proto; charset=utf-8",
-    "application/json, application/json",
-    "application/jsonp",
+    "application/grpc; charset=utf-8",
     "application/grpc+xml",
     "application/grpc+protobuf",
     "application/grpc-websocket",

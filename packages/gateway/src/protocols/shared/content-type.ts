@@ -1,17 +1,20 @@
-import { type BodyPlan, type HeaderFields, prepareHeaderFields } from "../../exchange/index.ts";
+import { type BodyPlan, type HeaderFields, isUtf8, parseMediaType, prepareHeaderFields } from "../../exchange/index.ts";
 import type { Codec } from "../formats/format.ts";
 import { formats, type MethodCodecs } from "../formats.ts";
 
 /**
- * Returns a content type in the form in which protocols define it: media types are case-insensitive, and formats of text
- * may have a charset of UTF-8 (RFC 9110 §8.3).
+ * Returns a content type in the form in which protocols define it, without its parameters; `""` if it is malformed or has
+ * a charset that its format does not have: formats of text are in UTF-8, and others have no charset.
  */
 export function normalizeContentType(value: string): string {
-  return value.toLowerCase().replace(utf8OfText, "$1");
+  const media = parseMediaType(value);
+  if (media === undefined || !isUtf8(media)) return "";
+  const hasCharset = media.parameters.some(([name]) => name === "charset");
+  return hasCharset && !endsInTextFormat.test(media.type) ? "" : media.type;
 }
 
 const textNames = formats.filter(({ isText }) => isText).map(({ name }) => name);
-const utf8OfText = new RegExp(`(${textNames.join("|")}); ?charset="?utf-?8"?$`);
+const endsInTextFormat = new RegExp(`[/+](?:${textNames.join("|")})$`);
 
 /** The format of the calls of an RPC that have one content type. */
 export interface CallFormat {
@@ -60,7 +63,7 @@ function fieldOf(contentType: string): HeaderFields {
  * @param bases - the content types of the protocol without a format, longer ones first
  */
 export function refusalContentType(sent: string | null, bases: readonly [string, ...string[]]): string {
-  const [type = ""] = (sent ?? "").toLowerCase().split(";");
+  const type = parseMediaType(sent ?? "")?.type ?? "";
   const base = bases.find((known) => type.startsWith(known)) ?? bases[0];
   const format = formats.find(({ name }) => type === `${base}+${name}`);
   return format === undefined ? base : type;

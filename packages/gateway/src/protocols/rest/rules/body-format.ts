@@ -1,6 +1,7 @@
 import type { DescMessage } from "@bufbuild/protobuf";
 import type { ConnectError } from "@connectrpc/connect";
 import { problem } from "../../../errors/index.ts";
+import { isUtf8, parseMediaType } from "../../../exchange/index.ts";
 import { quote } from "../../../messages/json/index.ts";
 import { findProtoField } from "./field-path.ts";
 import { isMediaType } from "./http-body.ts";
@@ -98,17 +99,10 @@ export function curlHint(contentType: string): string {
   return /^application\/x-www-form-urlencoded\b/i.test(contentType) ? "; curl sends JSON with --json" : "";
 }
 
-// RFC 9110 §8.3.1 without the parameters, type "/" subtype, each a token; a `+json` type is JSON too (RFC 6839 §3.1).
-const jsonSuffixType = /^[!#$%&'*+\-.^_`|~0-9a-z]+\/[!#$%&'*+\-.^_`|~0-9a-z]+\+json$/;
-// RFC 8259 §8.1: JSON is UTF-8, so no other charset is possible.
-const utf8Charset = /^charset=(?:utf-8|"utf-8")$/;
-
 function isOfFormat({ kind, contentTypes }: BodyFormat, contentType: string): boolean {
-  const [type = "", ...parameters] = contentType
-    .toLowerCase()
-    .split(";")
-    .map((part) => part.trim());
-  if (!contentTypes.includes(type) && !(kind === "json" && jsonSuffixType.test(type))) return false;
+  const media = parseMediaType(contentType);
   // RFC 8259 §11: parameters other than charset mean nothing to JSON.
-  return parameters.every((text) => !text.startsWith("charset") || utf8Charset.test(text));
+  if (media === undefined || !isUtf8(media)) return false;
+  // RFC 6839 §3.1: a `+json` type is JSON too.
+  return contentTypes.includes(media.type) || (kind === "json" && media.type.endsWith("+json"));
 }

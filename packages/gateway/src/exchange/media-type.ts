@@ -1,0 +1,39 @@
+/** A media type (RFC 9110 §8.3.1): type and subtype, and the names of parameters, are in lower case. */
+export interface MediaType {
+  readonly type: string;
+  readonly parameters: readonly (readonly [name: string, value: string])[];
+}
+
+const token = "[!#$%&'*+\\-.^_`|~0-9A-Za-z]+";
+const quotedString = String.raw`"(?:[\t \x21\x23-\x5b\x5d-\x7e\x80-\xff]|\\[\t \x21-\x7e\x80-\xff])*"`;
+const typeAndSubtype = new RegExp(`${token}/${token}`, "y");
+// RFC 9110 §5.6.6: *( OWS ";" OWS [ parameter ] ), in which a parameter may be missing.
+const nextParameter = new RegExp(String.raw`[\t ]*;[\t ]*(?:(${token})=(${token}|${quotedString}))?`, "y");
+
+/** Parses the value of a Content-Type field; `undefined` if it is malformed. */
+export function parseMediaType(value: string): MediaType | undefined {
+  typeAndSubtype.lastIndex = 0;
+  const [type] = typeAndSubtype.exec(value) ?? [];
+  if (type === undefined) return undefined;
+  const parameters: (readonly [string, string])[] = [];
+  nextParameter.lastIndex = type.length;
+  for (let end = type.length; end < value.length; end = nextParameter.lastIndex) {
+    const found = nextParameter.exec(value);
+    if (found === null) return undefined;
+    const [, name, parameter = ""] = found;
+    if (name !== undefined) parameters.push([name.toLowerCase(), unquoted(parameter)]);
+  }
+  return { type: type.toLowerCase(), parameters };
+}
+
+function unquoted(value: string): string {
+  return value.startsWith('"') ? value.slice(1, -1).replaceAll(/\\(.)/gs, "$1") : value;
+}
+
+/**
+ * Returns whether text of a media type is in UTF-8, as JSON is (RFC 8259 §8.1): it has no charset, or `utf-8`, also
+ * spelled `utf8`.
+ */
+export function isUtf8({ parameters }: MediaType): boolean {
+  return parameters.every(([name, value]) => name !== "charset" || /^utf-?8$/i.test(value));
+}
