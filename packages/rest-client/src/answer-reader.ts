@@ -1,5 +1,6 @@
 import type { Message } from "@bufbuild/protobuf";
-import { create } from "@bufbuild/protobuf";
+import { create, type DescField } from "@bufbuild/protobuf";
+import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { readJsonExactly, type ReadJsonOptions } from "@plantstore/gateway/internal/messages/json";
 import { createRawReader, findProtoField } from "@plantstore/gateway/rest";
@@ -48,9 +49,15 @@ export function createAnswerReader({ method, pattern, httpMethod }: RestRule, op
         if (!isJsonType(headers)) throw wrongType(headers, "application/json");
         return readJson(bytes);
       }
-      // RFC 9110 §9.3.2: an answer to HEAD has no body.
-      if (output.fields.length === 0 || httpMethod === "HEAD") return create(output);
-      throw new ConnectError(`the answer, with HTTP status ${status}, has no body`, Code.Internal);
+      // RFC 9110 §9.3.2: a response to HEAD has no body. To any other method, the server responds that the call succeeded.
+      if (httpMethod === "HEAD" || !output.fields.some(isRequired)) return create(output);
+      const reason = `has no body, and ${output.typeName} has required fields`;
+      throw new ConnectError(`the response, with HTTP status ${status}, ${reason}`, Code.Internal);
     },
   };
+}
+
+/** Returns whether a field must be set: `required` in proto2, LEGACY_REQUIRED in editions. */
+function isRequired({ presence }: DescField): boolean {
+  return presence === FeatureSet_FieldPresence.LEGACY_REQUIRED;
 }
