@@ -1,3 +1,5 @@
+import { requireObject } from "../options/index.ts";
+
 /** A part of the server that may fail. */
 export interface ServerPart {
   /** Why it cannot serve, for an operator; `undefined` while it can. Must be cheap. */
@@ -15,8 +17,12 @@ export class Readiness {
   readonly #parts: readonly (readonly [string, ServerPart])[];
   readonly #drain = new AbortController();
 
-  /** @param parts - by the names that probes report; never a secret, because probes carry no credential */
+  /**
+   * @param parts - by the names that probes report; never a secret, because probes carry no credential
+   * @throws TypeError with the code ERR_OPTIONS if it is not an object
+   */
   constructor(parts: Readonly<Record<string, ServerPart>>) {
+    requireObject(parts, "Readiness", "parts");
     this.#parts = Object.entries(parts);
   }
 

@@ -4,5 +4,5 @@
  * off without a word. Nor do they accept a promise where a callback must return its result.
  */
 export { findMisspelled, nearestName } from "./nearest-name.ts";
-export { type OptionNames, refuseUnknownOptions, required } from "./option-names.ts";
+export { type OptionNames, refuseUnknownOptions, required, requireObject } from "./option-names.ts";
 export { refusePromise } from "./refuse-promise.ts";

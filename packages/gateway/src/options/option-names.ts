@@ -26,12 +26,21 @@ export function refuseUnknownOptions<Options extends object>(
   names: OptionNames<Options>,
   owner: string,
 ): void {
-  if (!isObject(options)) {
-    const type = Array.isArray(options) ? "an array" : options === null ? "null" : typeof options;
-    throw withCode(new TypeError(`${owner} requires an object of options, got ${type}`), "ERR_OPTIONS");
-  }
+  requireObject(options, owner, "options");
   const problems = problemsOf(options, names, owner, "");
   if (problems.length > 0) throw withCode(new TypeError(problems.join("\n")), "ERR_OPTIONS");
+}
+
+/**
+ * Refuses an argument that is not an object, such as one that was left out.
+ *
+ * @param of - what the object contains, such as "options", for the message
+ * @throws TypeError with the code ERR_OPTIONS
+ */
+export function requireObject(value: unknown, owner: string, of: string): void {
+  if (isObject(value)) return;
+  const type = Array.isArray(value) ? "an array" : value === null ? "null" : typeof value;
+  throw withCode(new TypeError(`${owner} requires an object of ${of}, got ${type}`), "ERR_OPTIONS");
 }
 
 function problemsOf(options: object, names: object, owner: string, prefix: string): readonly string[] {

@@ -45,3 +45,13 @@ test("a part that gets well again is ready again", () => {
   store.problem = undefined;
   expect(readiness.obstacles()).toEqual([]);
 });
+
+test.each([
+  { parts: [], got: "undefined" },
+  { parts: [null], got: "null" },
+  { parts: [["store"]], got: "an array" },
+])("Readiness requires an object of parts: $got", ({ parts, got }) => {
+  expect(() => Reflect.construct(Readiness, parts)).toThrow(
+    expect.objectContaining({ code: "ERR_OPTIONS", message: `Readiness requires an object of parts, got ${got}` }),
+  );
+});
