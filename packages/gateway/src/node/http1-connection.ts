@@ -5,6 +5,7 @@ import {
   type Backlog,
   CommonHeaderFields,
   expectationProblem,
+  type HeaderFields,
   headerTooLarge,
   type HttpProblem,
   type Limits,
@@ -36,6 +37,8 @@ export class NodeHttp1Connection implements HttpConnection, CheckedConnection, E
   #waiting = 0;
   /** Why nothing is read behind these. */
   #problem: HttpProblem | undefined;
+  /** The header fields of the request with that problem, as far as they are known. */
+  #problemFields: HeaderFields = [];
   #isBroken = false;
   #isDraining = false;
   /** Whether it is so old that it closes when it is idle for a moment. */
@@ -109,11 +112,16 @@ export class NodeHttp1Connection implements HttpConnection, CheckedConnection, E
     response.once("socket", begin);
   }
 
-  /** Refuses what cannot be read as a request, once those before it are answered. */
-  onProblem(problem: HttpProblem): void {
+  /**
+   * Refuses what cannot be read as a request, once those before it are answered.
+   *
+   * @param fields - its header fields, as far as they are known
+   */
+  onProblem(problem: HttpProblem, fields: HeaderFields): void {
     // Node reports the same error for each chunk that follows.
     if (this.#problem !== undefined) return;
     this.#problem = problem;
+    this.#problemFields = fields;
     this.#refuseRest();
   }
 
@@ -205,11 +213,12 @@ export class NodeHttp1Connection implements HttpConnection, CheckedConnection, E
   #refuseUnread(problem: HttpProblem): void {
     this.#isBroken = true;
     const { IncomingMessage, ServerResponse } = process.getBuiltinModule("node:http");
-    const request = Object.assign(new IncomingMessage(this.#socket), unread);
+    const rawHeaders = [...this.#problemFields];
+    const request = Object.assign(new IncomingMessage(this.#socket), unread, { rawHeaders });
     const response = new ServerResponse(request);
     response.assignSocket(this.#socket);
     response.on("finish", () => this.#socket.destroySoon());
-    const exchange = new NodeHttp1Exchange(request, response, unread.url, new CommonHeaderFields([]), this);
+    const exchange = new NodeHttp1Exchange(request, response, unread.url, new CommonHeaderFields(rawHeaders), this);
     this.#answer(exchange, response);
     this.#options.refuse(exchange, problem);
   }

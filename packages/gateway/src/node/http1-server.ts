@@ -4,6 +4,7 @@ import type { Duplex } from "node:stream";
 import {
   chunkExtensionsTooLarge,
   CommonHeaderFields,
+  type HeaderFields,
   headerTooLarge,
   type HttpProblem,
   type Limits,
@@ -76,12 +77,14 @@ function createServer(limits: Limits, connectionOf: (socket: Duplex) => NodeHttp
   });
   server.on("checkExpectation", (request, response) => connectionOf(request.socket)?.onRequest(request, response));
   server.on("connect", (request, socket) => {
-    const target = readNodeTarget(request, new CommonHeaderFields(request.rawHeaders), limits);
-    connectionOf(socket)?.onProblem(typeof target === "string" ? notHttp() : target);
+    const { rawHeaders } = request;
+    const target = readNodeTarget(request, new CommonHeaderFields(rawHeaders), limits);
+    connectionOf(socket)?.onProblem(typeof target === "string" ? notHttp() : target, rawHeaders);
   });
-  server.on("clientError", (error: NodeJS.ErrnoException, socket) => {
-    if (error.code?.startsWith("HPE_") === true) connectionOf(socket)?.onProblem(problemOf(error.code, limits));
-    else socket.destroy();
+  server.on("clientError", (error: NodeJS.ErrnoException & { rawPacket?: Buffer }, socket) => {
+    const { code, rawPacket } = error;
+    if (code?.startsWith("HPE_") !== true) return socket.destroy();
+    connectionOf(socket)?.onProblem(problemOf(code, limits), originIn(rawPacket));
   });
   return server;
 }
@@ -92,6 +95,14 @@ function problemOf(code: string, limits: Limits): HttpProblem {
   if (code === "HPE_CHUNK_EXTENSIONS_OVERFLOW") return chunkExtensionsTooLarge();
   return notHttp();
 }
+
+/** Returns the Origin field in what node's parser has refused, for CORS. */
+function originIn(packet: Buffer | undefined): HeaderFields {
+  const [, origin] = originLine.exec(packet?.toString("latin1") ?? "") ?? [];
+  return origin === undefined ? [] : ["origin", origin];
+}
+
+const originLine = /\r\norigin:[\t ]*([\x21-\x7e]*)[\t ]*\r\n/i;
 
 function ignore(): void {}
 

@@ -69,12 +69,12 @@ export function createCors(options: CorsOptions, httpMethods: readonly string[])
     "access-control-max-age",
     String(options.maxAgeSeconds ?? maxAgeSecondsDefault),
   ];
-  // RFC 9110 §12.5.5: caches must know that the answer depends on the origin, even when there was none.
+  // RFC 9110 §12.5.5: caches must know that the response depends on the origin, even when there was none.
   const vary = known === undefined ? [] : ["vary", "origin"];
   const allowOrigin = (origin: string | null): readonly string[] => {
-    if (origin === null) return [];
+    // Also without an origin, because caches share the response with pages (Fetch §3.2.5).
     if (known === undefined) return ["access-control-allow-origin", "*"];
-    return known.has(origin) ? ["access-control-allow-origin", origin] : [];
+    return origin !== null && known.has(origin) ? ["access-control-allow-origin", origin] : [];
   };
   return {
     preflight({ httpMethod, origin, accessControlRequestMethod }) {
@@ -101,7 +101,14 @@ export function answerPreflight(exchange: Exchange, cors: Cors): boolean {
   const origin = exchange.get("origin");
   const accessControlRequestMethod = exchange.get("access-control-request-method");
   const fields = cors.preflight({ httpMethod: exchange.httpMethod, origin, accessControlRequestMethod });
-  if (fields === undefined) exchange.addedFields = [...exchange.addedFields, ...cors.responseFields(origin)];
+  if (fields === undefined) allowPages(exchange, cors);
   else exchange.answer(204, fields);
   return fields !== undefined;
+}
+
+/** Lets pages of other origins read the response, unless it was called before. */
+export function allowPages(exchange: Exchange, cors: Cors): void {
+  const { addedFields } = exchange;
+  const fields = cors.responseFields(exchange.get("origin"));
+  if (!fields.every((text) => addedFields.includes(text))) exchange.addedFields = [...addedFields, ...fields];
 }

@@ -1,6 +1,7 @@
 import type { Exchange, HttpProblem } from "../exchange/index.ts";
 import type { Failure } from "../errors/index.ts";
 import { httpError, type Protocol, type Refusal } from "../protocols/index.ts";
+import { allowPages } from "./cors.ts";
 import type { Server } from "./server.ts";
 
 /**
@@ -24,6 +25,8 @@ export function refuse(
 /** Answers an exchange that is wrong as HTTP, as REST does. Never throws. */
 export function refuseProblem(server: Server, exchange: Exchange, problem: HttpProblem): void {
   const { httpStatus } = problem;
+  const { cors } = server.routes;
+  if (cors !== undefined) allowPages(exchange, cors);
   const refusal = { httpStatus, error: httpError(problem), fields: [], rpc: undefined, target: undefined };
   refuse(exchange, server.routes.protocols.rest, refusal, server.report);
 }

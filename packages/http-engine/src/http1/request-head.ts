@@ -60,7 +60,7 @@ export class HeadReader {
     for (; incoming.bytes[incoming.at] === cr && incoming.bytes[incoming.at + 1] === lf; this.#emptyLines++) {
       incoming.consume(incoming.at + 2);
     }
-    if (this.#emptyLines > emptyLinesMax) return invalidHead(notHttp());
+    if (this.#emptyLines > emptyLinesMax) return invalidHead(notHttp(), incoming);
     return this.#readRepeated(incoming) ?? this.#readNew(incoming);
   }
 
@@ -87,12 +87,14 @@ export class HeadReader {
     const lineEnd = bytes.indexOf(lf, start) + 1;
     const end = incoming.consumeSection();
     const problem = this.#problem(bytes, start, lineEnd, end);
-    if (problem !== undefined) return invalidHead(problem);
+    if (problem !== undefined) return invalidHead(problem, { bytes, at: start });
     if (typeof end === "string") return undefined;
     this.#emptyLines = 0;
     const requestLine = bytes.toString("latin1", start, lineEnd);
     const line = readRequestLine(requestLine);
-    if (line === undefined) return invalidHead(versionPattern.test(requestLine) ? badVersion() : notHttp());
+    if (line === undefined) {
+      return invalidHead(versionPattern.test(requestLine) ? badVersion() : notHttp(), { bytes, at: start });
+    }
     const section = readSection(bytes.toString("latin1", lineEnd, end), line.httpVersion);
     const isSmall = end - lineEnd <= cachedSectionBytesMax && section.fields.length <= 2 * cachedFieldsMax;
     if (isSmall) this.#cache(section, bytes.subarray(lineEnd, end + emptyLineBytes));
@@ -154,14 +156,25 @@ function toHead({ httpMethod, target }: RequestLine, section: FieldSection): Htt
 /** Common methods as shared strings, so that pending requests need no copies. */
 const commonMethods: readonly string[] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
-/** Returns a head that has only a problem. */
-export function invalidHead(problem: HttpProblem): Http1RequestHead {
-  return { ...emptyHead, problem };
+/**
+ * Returns a head of which only its problem is known, and the origin if it has arrived: a page of that origin can read the
+ * response if CORS allows it.
+ *
+ * @param incoming - begins with the head, as far as it has arrived
+ */
+export function invalidHead(problem: HttpProblem, { bytes, at }: Pick<Incoming, "bytes" | "at">): Http1RequestHead {
+  const line = originLineIn(bytes.toString("latin1", at));
+  return line === "" ? { ...emptyHead, problem } : { ...emptyHead, section: readSection(line, "1.1"), problem };
+}
+
+/** Returns the line of the Origin field; `""` without one. */
+function originLineIn(lines: string): string {
+  return originLine.exec(lines)?.[0] ?? "";
 }
 
 function readSection(lines: string, httpVersion: Http1Version): FieldSection {
   const read = readFieldLines(lines);
-  const fields = read ?? [];
+  const fields = read ?? readFieldLines(originLineIn(lines)) ?? [];
   const common = new CommonHeaderFields(fields);
   const { transferEncoding, contentLength, expect, connection } = common;
   const length = contentLength === null ? 0 : parseLength(contentLength);
@@ -281,6 +294,8 @@ const versionPattern = /^[A-Z][A-Z-]{0,31} [\x21-\x7e]+(?: HTTP\/\d\.\d)?\r\n$/;
 // RFC 9112 §5, RFC 9110 §5.5 and §5.6.2. No white space before the colon, no folded lines, no control characters.
 const fieldLinesPattern = /^(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[\t\x20-\x7e\x80-\xff]*\r\n)*$/;
 const contentLengthPattern = /^[0-9]+$/;
+
+const originLine = /(?<=^|\r\n)origin:[\t ]*[\x21-\x7e]*[\t ]*\r\n/i;
 
 /** The head before the first request and between two requests. */
 export const emptyHead: Http1RequestHead = {

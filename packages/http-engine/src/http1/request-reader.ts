@@ -74,9 +74,9 @@ export class RequestReader {
     return this.#isChunkKept;
   }
 
-  /** Starts a request that has only a problem. */
+  /** Begins a request that cannot be read, because of its problem. */
   refuse(problem: HttpProblem): void {
-    this.#begin(invalidHead(problem));
+    this.#begin(invalidHead(problem, this.incoming));
   }
 
   /** Stops reading, and frees the buffer while the connection closes. */
