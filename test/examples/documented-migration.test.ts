@@ -1,24 +1,17 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { RestServiceOptions } from "../../packages/gateway/src/index.ts";
+import type { RestProfile } from "../../packages/gateway/src/index.ts";
 import type { Field } from "../../packages/testing/src/carriers/exchange.ts";
 import { exchangeHttp1 } from "../../packages/testing/src/carriers/http1-connection.ts";
 import { readPage } from "../support/docs/page-blocks.ts";
 import { type Case, cases } from "../../packages/gateway/test/migration/cases.ts";
 import { startKitchenSink, type TestGateway } from "../../packages/testing/src/gateway/kitchen-sink.ts";
 
-// What docs/how-to/migration.md says of requests, by the options of its blocks. The blocks run in documented-programs.test.ts.
+// The responses that docs/how-to/migration.md documents, with the profile of each section. Its blocks run in
+// documented-programs.test.ts.
 
-const sections: Readonly<Record<string, RestServiceOptions>> = {
-  "From grpc-gateway": {
-    lenient: true,
-    ignoreBodies: true,
-    mapsInQuery: true,
-    grpcMetadata: true,
-    streamInResults: true,
-    jsonClientStreams: true,
-    updateMaskFromBody: true,
-  },
-  "From Envoy's transcoder": { lenient: true, ignoreBodies: true, jsonClientStreams: true },
+const sections: Readonly<Record<string, RestProfile>> = {
+  "From grpc-gateway": "grpc-gateway",
+  "From Envoy's transcoder": "envoy",
 };
 
 /** One row of a table, and a request that it is about. */
@@ -81,17 +74,16 @@ function sectionOf(title: string): string {
   return page.split("\n## ").find((part) => part.startsWith(`${title}\n`)) ?? "";
 }
 
-describe.each(Object.entries(sections))("%s", (title, options) => {
+describe.each(Object.entries(sections))("%s", (title, profile) => {
   let gateway: TestGateway;
   beforeAll(async () => {
-    gateway = await startKitchenSink({ rest: { service: () => options } });
+    gateway = await startKitchenSink({ rest: { profile }, jsonOptions: { alwaysEmitImplicit: false } });
   });
   afterAll(() => gateway[Symbol.asyncDispose]());
 
-  test("the page turns on the options that are tried here, and no others", () => {
+  test("the page names the profile", () => {
     const [, block = ""] = sectionOf(title).split("```");
-    const [, ofServices = ""] = block.split("service: ");
-    expect([...ofServices.matchAll(/(\w+): true/g)].map(([, name]) => name)).toEqual(Object.keys(options));
+    expect(block).toContain(`profile: "${profile}"`);
   });
 
   test.each(sent[title] ?? [])("of $about the page says what $request is answered with", async (row) => {
@@ -120,7 +112,7 @@ test("migration.md counts the requests of grpc-gateway's own tests and names the
   expect(section).toContain(`integration tests send ${count(() => true)} requests`);
   const same = count((one) => one.by === undefined && !otherwise.includes(one));
   expect(section).toContain(`${same} get the same response without options`);
-  expect(section).toContain(`and ${byOption} more with these`);
+  expect(section).toContain(`and ${byOption} more with the profile`);
   expect([count(({ missing }) => missing !== undefined), section]).toEqual([
     1,
     expect.stringContaining("One is not supported"),

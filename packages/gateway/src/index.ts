@@ -18,6 +18,7 @@ export {
   readComments,
 } from "./openapi/index.ts";
 export {
+  type ErrorForm,
   type ErrorRecord,
   type ErrorRecordPolicy,
   type OnIgnored,
@@ -25,6 +26,7 @@ export {
   parseHttpRules,
   type RestFailure,
   type RestOptions,
+  type RestProfile,
   type RestServiceOptions,
 } from "./protocols/rest/rules/index.ts";
 export {

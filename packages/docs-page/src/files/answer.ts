@@ -68,10 +68,10 @@ function showLines(shown: HTMLElement, lines: readonly string[]): void {
   for (const old of [...shown.children].slice(0, -shownLinesMax)) old.remove();
 }
 
-// A named event ends a stream, and so does a line with an error; neither is a message.
+// A named event ends a stream, and so does a line with an error, in each form of errors; neither is a message.
 function isMessage(line: string, before: string): boolean {
   if (line.startsWith("data:")) return !before.startsWith("event:");
-  return line.startsWith("{") && !line.startsWith('{"@error"');
+  return line.startsWith("{") && !/^\{"(?:@error"|error":\{"code":)/.test(line);
 }
 
 // Not every browser can iterate over a stream with `for await`.

@@ -19,6 +19,7 @@ export { errorCodeOf, type GatewayErrorCode } from "../errors/index.ts";
 export type { HeaderReader, Limits, Peer } from "../exchange/index.ts";
 export type { ProtocolName as Protocol } from "../protocols/index.ts";
 export {
+  type ErrorForm,
   type ErrorRecord,
   type ErrorRecordPolicy,
   type OnIgnored,
@@ -26,6 +27,7 @@ export {
   parseHttpRules,
   type RestFailure,
   type RestOptions,
+  type RestProfile,
 } from "../protocols/rest/rules/index.ts";
 export { createFetchGateway, type FetchGateway } from "./create-fetch-gateway.ts";
 export type { FetchContext, FetchHandler } from "./fetch-handler.ts";

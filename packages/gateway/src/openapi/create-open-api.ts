@@ -12,6 +12,9 @@ import { type OptionNames, refuseUnknownOptions, required } from "../options/ind
 import {
   codeNames,
   compileInSteps,
+  type ErrorForm,
+  errorFormats,
+  errorFormOf,
   restOptionNames,
   type RestOptions,
   serviceOptionsOf,
@@ -52,7 +55,7 @@ export interface OpenApiOptions {
   readonly rest?: RestOptions;
   /** The `jsonOptions` of that gateway. */
   readonly jsonOptions?: WriteJsonOptions;
-  /** The error answers. Default: google.rpc.Status as JSON, as 4XX and 5XX. */
+  /** The error responses. Default: those of `rest.errors`, as 4XX and 5XX. */
   readonly errors?: readonly OpenApiError[];
   /** Describes the success of an RPC, such as "The order is deleted." */
   readonly describeSuccess?: (method: DescMethod) => string | undefined;
@@ -83,6 +86,8 @@ export interface OpenApiError {
   readonly description: string;
   /** The body: a message whose every field is always written, or any schema. */
   readonly record: DescMessage | OpenApiSchema;
+  /** The content type of the body. Default `application/json`. */
+  readonly contentType?: string;
   /** The field of the record that holds the number of the google.rpc.Code; its schema gets the names of the codes. */
   readonly codeField?: string;
   /** An example of the body. */
@@ -93,6 +98,7 @@ const openApiErrorNames: OptionNames<OpenApiError> = {
   status: required,
   description: required,
   record: required,
+  contentType: true,
   codeField: true,
   example: true,
 };
@@ -134,12 +140,11 @@ function* describeServices(
   const comments = options.comments ?? (yield* commentsOf(services));
   const { bindings } = yield* compileInSteps(
     services.flatMap((service) => service.methods),
-    rest,
+    { ...rest, writeJson: jsonOptions },
   );
-  const { useProtoFieldName = false, alwaysEmitImplicit = false } = jsonOptions;
-  const abridged = alwaysEmitImplicit
-    ? new Set<DescMessage>()
-    : yield* messagesIn(bindings.map(({ method }) => method.output));
+  const { useProtoFieldName = false } = jsonOptions;
+  const abridging = bindings.filter(({ emitsImplicit }) => !emitsImplicit);
+  const abridged = yield* messagesIn(abridging.map(({ method }) => method.output));
   const ofServices = services.map((service) => serviceOptionsOf(service, rest));
   const schemas = new Schemas({
     comments,
@@ -156,7 +161,7 @@ function* describeServices(
       schemas,
       describeSuccess: options.describeSuccess,
       describeHeader: options.describeHeader,
-      errors: describeErrors(options.errors ?? standardErrors(schemas), schemas),
+      errors: describeErrors(options.errors ?? standardErrors(schemas, errorFormOf(rest)), schemas),
     },
     tagOf,
     options.onOmitted,
@@ -194,41 +199,83 @@ function describeTag(
 /** The names of an integer's values, by value: an extension of ours. */
 const named: OpenApiSchema = { "x-value-names": codeNames };
 
-// The standard form of errors, as createErrorRecordWriter of the REST room writes it.
-const standardRecord: OpenApiSchema = {
-  type: "object",
-  properties: {
-    code: { type: "integer", format: "int32", description: "The number of the google.rpc.Code.", ...named },
-    status: { type: "string", description: "The name of the google.rpc.Code." },
-    message: { type: "string" },
-    details: {
-      type: "array",
-      items: {
-        type: "object",
-        properties: { "@type": { type: "string" } },
-        required: ["@type"],
-        additionalProperties: true,
-      },
-    },
+const text: OpenApiSchema = { type: "string" };
+const codeName: OpenApiSchema = { type: "string", description: "The name of the google.rpc.Code." };
+const httpStatus: OpenApiSchema = { type: "integer", format: "int32", description: "The HTTP status." };
+const details: OpenApiSchema = {
+  type: "array",
+  items: {
+    type: "object",
+    properties: { "@type": { type: "string" } },
+    required: ["@type"],
+    additionalProperties: true,
   },
-  required: ["code", "status", "message", "details"],
-  examples: [{ code: 5, status: "NOT_FOUND", message: "not found", details: [] }],
 };
 
-function standardErrors(schemas: Schemas): readonly OpenApiError[] {
-  const record = schemas.ofOther("google.rpc.Status", standardRecord);
+/** The schemas of the forms of errors, each with the name of its component, as `error-forms.ts` writes them. */
+const errorSchemas: Readonly<Record<ErrorForm, { readonly name: string; readonly schema: OpenApiSchema }>> = {
+  status: {
+    name: "google.rpc.Status",
+    schema: {
+      type: "object",
+      properties: {
+        code: { type: "integer", format: "int32", description: "The number of the google.rpc.Code.", ...named },
+        status: codeName,
+        message: text,
+        details,
+      },
+      required: ["code", "status", "message", "details"],
+      examples: [{ code: 5, status: "NOT_FOUND", message: "not found", details: [] }],
+    },
+  },
+  google: {
+    name: "google.rpc.Error",
+    schema: {
+      type: "object",
+      properties: {
+        error: {
+          type: "object",
+          properties: { code: httpStatus, message: text, status: codeName, details },
+          required: ["code", "message", "status"],
+        },
+      },
+      required: ["error"],
+      examples: [{ error: { code: 404, message: "not found", status: "NOT_FOUND" } }],
+    },
+  },
+  problem: {
+    name: "ProblemDetails",
+    schema: {
+      type: "object",
+      properties: {
+        type: { type: "string", format: "uri-reference" },
+        title: text,
+        status: httpStatus,
+        detail: text,
+        code: codeName,
+        details,
+      },
+      required: ["type", "status", "detail", "code"],
+      examples: [{ type: "about:blank", title: "Not Found", status: 404, detail: "not found", code: "NOT_FOUND" }],
+    },
+  },
+};
+
+function standardErrors(schemas: Schemas, form: ErrorForm): readonly OpenApiError[] {
+  const { name, schema } = errorSchemas[form];
+  const body = { record: schemas.ofOther(name, schema), contentType: errorFormats[form].contentType };
   return [
-    { status: "4XX", description: "What is wrong with the request, under the status that its code maps to.", record },
-    { status: "5XX", description: "What went wrong in the server, under the status that its code maps to.", record },
+    { status: "4XX", description: "What is wrong with the request, under the status that its code maps to.", ...body },
+    { status: "5XX", description: "What went wrong in the server, under the status that its code maps to.", ...body },
   ];
 }
 
 function describeErrors(errors: readonly OpenApiError[], schemas: Schemas): Readonly<Record<string, OpenApiResponse>> {
   return Object.fromEntries(
-    errors.map(({ status, description, record, codeField, example }) => {
+    errors.map(({ status, description, record, contentType = "application/json", codeField, example }) => {
       const schema = isMessage(record) ? schemas.ofRecord(record, { [codeField ?? ""]: named }) : record;
       const media = { schema, ...(example !== undefined && { example }) };
-      return [status, { description, content: { "application/json": media } }];
+      return [status, { description, content: { [contentType]: media } }];
     }),
   );
 }

@@ -6,7 +6,6 @@ import {
   resolveProtoPath,
   type RestBinding,
   type StreamForm,
-  streamFormsOf,
 } from "../protocols/rest/rules/index.ts";
 import { cutOff, Expansion, operationFieldsMax } from "./expansion.ts";
 import { isRequired } from "./field-behavior.ts";
@@ -127,7 +126,7 @@ function schemaOfBody(
 }
 
 function describeSuccess(
-  { method, pattern, preparedResponse, streamInResults, toRaw }: RestBinding,
+  { method, pattern, preparedResponse, streamForms, toRaw }: RestBinding,
   { openapi, schemas, describeSuccess: describe }: OperationOptions,
 ): Readonly<Record<string, OpenApiResponse>> {
   const own = describe?.(method);
@@ -140,10 +139,7 @@ function describeSuccess(
   const field = findProtoField(method.output, pattern.responseBody);
   const schema = field === undefined ? schemas.ofMessage(method.output) : schemas.ofWholeBody(field);
   if (!answersStream(method)) return ok({ "application/json": { schema } });
-  const forms = streamFormsOf(streamInResults).offered.map((form) => [
-    form.contentType,
-    mediaOf(form, schema, openapi),
-  ]);
+  const forms = streamForms.offered.map((form) => [form.contentType, mediaOf(form, schema, openapi)]);
   return ok(Object.fromEntries(forms), "OK: a stream, in the form that Accept asks for");
 }
 

@@ -7,8 +7,9 @@ import { type OptionNames, refusePromise, required } from "../options/index.ts";
 import type { TrustedProxies } from "../trusted-proxies/index.ts";
 import { createProtocols } from "../protocols/index.ts";
 import {
-  createErrorRecordWriter,
   compileRestRoutes,
+  createErrorRecordWriter,
+  errorFormOf,
   restOptionNames,
   type RestOptions,
   type RestRoutes,
@@ -148,7 +149,7 @@ export function compileRoutes(given: ServingOptions, own: Platform, report: Faul
     platform,
   );
   const jsonOptions = { registry, ...options.jsonOptions };
-  const writeErrorRecord = createErrorRecordWriter(rest.errorRecord, registry);
+  const writeErrorRecord = createErrorRecordWriter(rest.errorRecord, registry, errorFormOf(rest));
   const restRoutes = compileRestRoutes(
     rpcs.map(({ method }) => method),
     {

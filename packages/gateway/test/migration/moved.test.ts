@@ -9,7 +9,7 @@ import { movedOptions } from "./handlers.ts";
 
 // What grpc-gateway's own integration tests send, answered here as they are, by options, or otherwise.
 
-/** The options of docs/how-to/migration.md. */
+/** The options of the profile "grpc-gateway". */
 const everyOption = [
   "lenient",
   "ignoreBodies",

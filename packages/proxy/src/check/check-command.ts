@@ -5,7 +5,7 @@ import { parseOptions } from "./parse-options.ts";
 import { readRules } from "./read-rules.ts";
 import { InputProblem, readServices } from "./read-services.ts";
 import { writeReport } from "./report.ts";
-import { parseSwitches, switchNames, toRestOptions } from "./rest-switches.ts";
+import { parseProfile, parseSwitches, switchNames, toRestOptions } from "./rest-switches.ts";
 import { survey } from "./survey.ts";
 
 const usage = `Usage: npx @plantstore/proxy check SET [options]
@@ -16,6 +16,8 @@ SET comes from \`buf build -o set.binpb\`, or from \`protoc --include_imports --
   --service NAME   these services alone; NAME ends with * for all that begin so; may be repeated
   --rest OPTION    with this option of rest for all services; may be repeated:
                    ${inLines(switchNames, 19)}
+  --rest-profile NAME
+                   with the options of this profile: strict (default), google, grpc-gateway or envoy
   --omit RPC       with this RPC in rest.omit, as package.Service.Method; may be repeated
   --rules FILE     with these rules from outside: a service config as YAML or JSON
   -h, --help       prints this
@@ -40,13 +42,13 @@ export async function checkCommand(words: readonly string[], { print, complain }
       print(usage);
       return 0;
     }
-    const { file, switches, omit, rulesFile, isMeant } = given;
+    const { file, switches, profile, omit, rulesFile, isMeant } = given;
     const read = await readServices(file);
     read.omitted.forEach((problem) => complain(problem));
     const services = read.services.filter(isMeant);
     if (services.length === 0) throw new InputProblem(`${file} has no service of such a name`);
     const rules = rulesFile === undefined ? [] : await readRules(rulesFile);
-    const rest = { ...toRestOptions(switches), omit, rules, ignoreUnregistered: true };
+    const rest = { ...toRestOptions(switches, profile), omit, rules, ignoreUnregistered: true };
     const found = await survey(services, rest);
     print(writeReport(file, found));
     return found.problems.length === 0 ? 0 : 1;
@@ -62,11 +64,12 @@ function parseWords(words: readonly string[]) {
   if (values.help === true) return "help";
   const [file, ...others] = positionals;
   if (file === undefined || others.length > 0) throw new InputProblem(usage);
-  const { service = [], rest = [], omit = [], rules: rulesFile } = values;
+  const { service = [], rest = [], "rest-profile": profile = "strict", omit = [], rules: rulesFile } = values;
   const isMeant = createNameFilter(service);
   return {
     file,
     switches: parseSwitches(rest),
+    profile: parseProfile(profile),
     omit,
     rulesFile,
     isMeant: ({ typeName }: DescService): boolean => isMeant?.(typeName) ?? true,
@@ -78,6 +81,7 @@ function parse(words: readonly string[]) {
   const options = {
     service: several,
     rest: several,
+    "rest-profile": { type: "string" },
     omit: several,
     rules: { type: "string" },
     help: { type: "boolean", short: "h" },

@@ -8,4 +8,4 @@ export { checkCommand, type Output } from "./check-command.ts";
 export { readRules } from "./read-rules.ts";
 export { parseOptions } from "./parse-options.ts";
 export { InputProblem } from "./read-services.ts";
-export { parseSwitches, toRestOptions } from "./rest-switches.ts";
+export { parseProfile, parseSwitches, toRestOptions } from "./rest-switches.ts";

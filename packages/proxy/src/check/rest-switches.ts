@@ -1,4 +1,4 @@
-import type { RestOptions, RestServiceOptions } from "@plantstore/gateway/rest";
+import type { RestOptions, RestProfile, RestServiceOptions } from "@plantstore/gateway/rest";
 import { InputProblem } from "./read-services.ts";
 
 /** The names of the members of a type that are true or false. */
@@ -14,6 +14,7 @@ const switches: Readonly<Record<SwitchName, true>> = {
   sameValueAsPath: true,
   updateMaskFromBody: true,
   streamInResults: true,
+  arrayStreams: true,
   ignoreBodies: true,
   mapsInQuery: true,
   grpcMetadata: true,
@@ -40,10 +41,20 @@ export function parseSwitches(given: readonly string[]): ReadonlySet<SwitchName>
   );
 }
 
-/** Returns options that turn these on, for every service. */
-export function toRestOptions(names: ReadonlySet<SwitchName>): RestOptions {
+/** Returns options that turn these on, for every service, in addition to those of a profile. */
+export function toRestOptions(names: ReadonlySet<SwitchName>, profile: RestProfile = "strict"): RestOptions {
   const { fullyDecodeReservedExpansion = false, ...ofServices } = Object.fromEntries(
     [...names].map((name) => [name, true]),
   );
-  return { service: () => ofServices, fullyDecodeReservedExpansion };
+  return { profile, service: () => ofServices, fullyDecodeReservedExpansion };
 }
+
+/** Returns the profile of this name. @throws InputProblem that lists all names */
+export function parseProfile(name: string): RestProfile {
+  const found = profileNames.find((each) => each === name);
+  if (found === undefined)
+    throw new InputProblem(`--rest-profile must be one of ${profileNames.join(", ")}, got ${name}`);
+  return found;
+}
+
+const profileNames: readonly RestProfile[] = ["strict", "google", "grpc-gateway", "envoy"];

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 import { messageOf } from "@plantstore/gateway/internal/errors";
-import { InputProblem, parseOptions, parseSwitches, readRules, toRestOptions } from "../check/index.ts";
+import { InputProblem, parseOptions, parseProfile, parseSwitches, readRules, toRestOptions } from "../check/index.ts";
 import { drainMsMax, drainTimesDefault, type DrainTimes } from "@plantstore/gateway/health";
 import type { CorsOptions } from "@plantstore/gateway";
 import { createNameFilter, type RestOptions } from "@plantstore/gateway/rest";
@@ -21,6 +21,7 @@ Serves a gRPC service in any language over REST, Connect, gRPC-Web and gRPC, by 
   --rules FILE             HTTP rules in the place of annotations: a service config as YAML or JSON; may be repeated
   --service NAME           these services alone; NAME ends with * for all that begin so; may be repeated
   --rest OPTION            with this option of REST for all services, such as lenient; may be repeated
+  --rest-profile NAME      with the options that clients of strict (default), google, grpc-gateway or envoy rely on
   --omit RPC               leaves an RPC out of REST, as package.Service.Method; may be repeated
   --timeout-ms NUMBER      deadline of unary calls that set none
   --timeout-max-ms NUMBER  longest deadline that callers can set
@@ -113,7 +114,7 @@ export async function readProxySettings(words: readonly string[]): Promise<Proxy
     reflectionHeader: readFields(values["reflect-header"] ?? []),
     services: createNameFilter(service),
     rest: {
-      ...toRestOptions(parseSwitches(values.rest ?? [])),
+      ...toRestOptions(parseSwitches(values.rest ?? []), parseProfile(values["rest-profile"] ?? "strict")),
       omit: values.omit ?? [],
       rules: outside,
       ignoreUnregistered: true,
@@ -154,6 +155,7 @@ function parseWords(words: readonly string[]) {
     rules: several,
     service: several,
     rest: several,
+    "rest-profile": text,
     omit: several,
     "timeout-ms": text,
     "timeout-max-ms": text,

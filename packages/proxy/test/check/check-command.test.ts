@@ -96,7 +96,9 @@ test("is a program", async () => {
 
 test("an option that is named is on, for every service", () => {
   const { service, ...others } = toRestOptions(new Set(["lenient", "fullyDecodeReservedExpansion"]));
-  expect([service?.(KitchenSink), others]).toEqual([{ lenient: true }, { fullyDecodeReservedExpansion: true }]);
+  const ofAll = { profile: "strict", fullyDecodeReservedExpansion: true };
+  expect([service?.(KitchenSink), others]).toEqual([{ lenient: true }, ofAll]);
+  expect(toRestOptions(new Set(), "google")).toMatchObject({ profile: "google" });
 });
 
 describe("what is refused", () => {
@@ -214,6 +216,10 @@ describe("what cannot be read", () => {
     { name: "an unknown flag", words: [orders, "--strict"], says: "Unknown option '--strict'" },
     {
       name: "an unknown option of rest",
+      words: [orders, "--rest-profile", "gogle"],
+      says: "--rest-profile must be one of strict, google, grpc-gateway, envoy, got gogle",
+    },
+    {
       words: [orders, "--rest", "loose"],
       says: "--rest knows no loose, only lenient",
     },
@@ -247,7 +253,7 @@ test("the help names every option of rest that is a switch, in lines of three", 
   const printed: string[] = [];
   const output = { print: (text: string) => void printed.push(text), complain: () => {} };
   expect(await checkCommand(["--help"], output)).toBe(0);
-  const [, listed = ""] = /may be repeated:\n +([^-]*)\n {2}--omit/.exec(printed.join("\n")) ?? [];
+  const [, listed = ""] = /may be repeated:\n +([^-]*)\n {2}--rest-profile/.exec(printed.join("\n")) ?? [];
   expect(listed.split(/,\s+/)).toEqual([...switchNames]);
-  expect(listed.split("\n").map((line) => line.trim().split(" ").length)).toEqual([3, 3, 3, 1]);
+  expect(listed.split("\n").map((line) => line.trim().split(" ").length)).toEqual([3, 3, 3, 2]);
 });

@@ -590,6 +590,10 @@ describe("what cannot be used is said, with exit code 2, or 1 if it is the upstr
         [...local, "--descriptors", set, "--tls-cert", file, "--tls-key", file, "--check"],
       ].map((words) => ({ words, says: `${file} has no certificate and no key in PEM` }));
     }),
+    {
+      words: [...local, "--descriptors", set, "--rest-profile", "loose"],
+      says: "--rest-profile must be one of strict, google, grpc-gateway, envoy, got loose",
+    },
     { words: [...local, "--descriptors", set, "--rest", "strict"], says: "--rest knows no strict, only lenient" },
     { words: [...local, "--descriptors", set, "--rules", "/none"], says: "/none cannot be read: ENOENT" },
     ...[[], ["--check", "--wait"]].map((more) => ({

@@ -1,7 +1,7 @@
 import type { Message } from "@bufbuild/protobuf";
 import type { ConnectError } from "@connectrpc/connect";
 import { concatBytes, type Exchange, type HeaderFields, toUtf8 } from "../../exchange/index.ts";
-import { type StreamForm, streamFormsOf } from "./rules/index.ts";
+import type { StreamForm } from "./rules/index.ts";
 import { encodesPieces, type PieceEncoder } from "../shared/compression.ts";
 import { negotiateCoding, negotiateType } from "../shared/negotiation.ts";
 import type { StreamWire } from "../protocol.ts";
@@ -18,7 +18,7 @@ export class RestMessageStreamWire extends RestStreamWire implements StreamWire 
 
   constructor(exchange: Exchange, selection: RestSelection) {
     super(exchange, selection);
-    this.#form = negotiateType(exchange.get("accept"), streamFormsOf(selection.binding.streamInResults));
+    this.#form = negotiateType(exchange.get("accept"), selection.binding.streamForms);
     this.heartbeat = this.#form.heartbeat;
   }
 

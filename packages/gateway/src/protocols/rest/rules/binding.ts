@@ -9,6 +9,7 @@ import { compilePathVariables } from "./path-variables.ts";
 import { createRequestReader, type RequestReader } from "./request-reader.ts";
 import { createJsonWriter, jsonResponse, prepareResponse, type RestResponse } from "./response-body.ts";
 import type { BindingOptions } from "./rest-options.ts";
+import type { StreamForms } from "./stream-form.ts";
 
 /** One HTTP pattern of one RPC. */
 export interface RestBinding extends RequestReader {
@@ -31,8 +32,10 @@ export interface RestBinding extends RequestReader {
   readonly toRaw: ((message: Message) => RawBody) | undefined;
   /** Writes a message of a stream as JSON; throws as {@link encode} does. */
   toJson(message: Message): string;
-  /** Whether the messages and the error of a stream are wrapped as in grpc-gateway. */
-  readonly streamInResults: boolean;
+  /** The forms of its streams. */
+  readonly streamForms: StreamForms;
+  /** Whether fields that are zero are written. */
+  readonly emitsImplicit: boolean;
   /** Whether the query may set entries of maps. */
   readonly takesMapsInQuery: boolean;
   /** Whether header fields are named as in grpc-gateway too. */
@@ -65,7 +68,8 @@ export function compileBinding(method: DescMethod, pattern: HttpPattern, options
     template,
     boundByPath: variables.boundFields,
     preparedResponse,
-    streamInResults: options.streamInResults,
+    streamForms: options.streamForms,
+    emitsImplicit: options.emitsImplicit,
     usesGrpcMetadata: options.grpcMetadata,
     takesMapsInQuery: options.mapsInQuery,
     toJson,

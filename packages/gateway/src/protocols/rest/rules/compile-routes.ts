@@ -141,7 +141,11 @@ class Compiler {
       throw new RuleProblem("has a method that no parser of HTTP/1.1 lets through");
     }
     const options = this.#optionsOf(method.parent);
-    if (answersStream(method) && !options.streamInResults && mayLookLikeError(method.output, pattern.responseBody)) {
+    if (
+      answersStream(method) &&
+      !options.streamInResults &&
+      mayLookLikeError(method.output, pattern.responseBody, options.errors)
+    ) {
       throw new RuleProblem("streams what could look like an error; streamInResults of rest.service tells them apart");
     }
     const binding = compileBinding(method, pattern, options);

@@ -7,6 +7,7 @@ import { problemStatusOf } from "../../../errors/index.ts";
 import { file_google_rpc_error_details } from "../../../gen/google/rpc/error_details_pb.ts";
 import { anyToJson, type JsonStyle } from "../../../messages/json/index.ts";
 import { refusePromise } from "../../../options/index.ts";
+import { type ErrorForm, errorFormats, type ErrorParts } from "./error-forms.ts";
 
 /** What is known about a failed request besides its error. */
 export interface RestFailure {
@@ -53,15 +54,23 @@ export function withDetailTypes(registry: Registry = createRegistry()): Registry
 /**
  * Creates the error writer of a gateway.
  *
- * @param policy - default: google.rpc.Status as JSON, with the name of the code beside its number, and the failure's
- * standard status
- * @param registry - the types of error details that arrive as bytes, from an upstream service, besides those of
+ * @param policy - takes the place of the form if there is one
+ * @param registry - the types of error details that arrive as bytes, from an upstream service, in addition to those of
  * google/rpc/error_details.proto
  */
-export function createErrorRecordWriter(policy?: ErrorRecordPolicy, registry?: Registry): ErrorRecordWriter {
+export function createErrorRecordWriter(
+  policy?: ErrorRecordPolicy,
+  registry?: Registry,
+  form: ErrorForm = "status",
+): ErrorRecordWriter {
   // Errors with details are rare, so no code is generated for them.
   const options: JsonStyle = { registry: withDetailTypes(registry), codegen: false };
-  const standard: ErrorRecordPolicy = (error, { httpStatus }) => ({ httpStatus, body: toStatusJson(error, options) });
+  const { contentType: standardType, toJson } = errorFormats[form];
+  const standard: ErrorRecordPolicy = (error, { httpStatus }) => ({
+    httpStatus,
+    contentType: standardType,
+    body: toJson(partsOf(error, httpStatus, options)),
+  });
   const recordOf = policy ?? standard;
   const write = (error: ConnectError, failure: RestFailure): ErrorResponse => {
     const record = refusePromise(recordOf(error, failure), "rest.errorRecord must return its result");
@@ -101,10 +110,11 @@ export const codeNames: Readonly<Record<string, string>> = Object.fromEntries(
   Object.entries(codes).map(([number, [name]]) => [number, name]),
 );
 
-function toStatusJson(error: ConnectError, options: JsonStyle): JsonObject {
+function partsOf(error: ConnectError, httpStatus: number, options: JsonStyle): ErrorParts {
   return {
     code: error.code,
-    status: codes[error.code][0],
+    codeName: codes[error.code][0],
+    httpStatus,
     message: error.rawMessage,
     details: error.details.map((detail) => detailToJson(detail, options)),
   };

@@ -28,7 +28,10 @@ export {
   toHttpPatterns,
 } from "./http-rule.ts";
 export { createRawReader, isHttpBodyType, isMediaType } from "./http-body.ts";
-export { type StreamForm, streamFormsOf } from "./stream-form.ts";
+export { type ErrorForm, errorFormats } from "./error-forms.ts";
+export { restProfiles } from "./rest-profiles.ts";
+export type { RestProfile, RestServiceOptions } from "./service-options.ts";
+export type { StreamForm } from "./stream-form.ts";
 export {
   compileInSteps,
   compileRestRoutes,
@@ -39,11 +42,11 @@ export {
   surveyRestRoutes,
 } from "./compile-routes.ts";
 export {
+  errorFormOf,
   type OnIgnored,
   type RestOptions,
   type RestRouteOptions,
   restOptionNames,
-  type RestServiceOptions,
   serviceOptionsOf,
 } from "./rest-options.ts";
 export { type FieldPath, findProtoField, leafOf, resolveProtoPath } from "./field-path.ts";

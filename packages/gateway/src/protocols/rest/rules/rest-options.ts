@@ -8,8 +8,12 @@ import {
 } from "../../../messages/json/index.ts";
 import { withCode } from "../../../errors/index.ts";
 import { type OptionNames, refusePromise, refuseUnknownOptions } from "../../../options/index.ts";
+import { type ErrorForm, errorFormats } from "./error-forms.ts";
 import type { ErrorRecordPolicy } from "./error-to-rest.ts";
 import type { OutsideHttpRule } from "./http-rule.ts";
+import { restProfiles } from "./rest-profiles.ts";
+import type { RestProfile, RestServiceOptions } from "./service-options.ts";
+import { type StreamForms, streamFormsOf } from "./stream-form.ts";
 
 /** Reports what a lenient binding has ignored: up to 16 names each from query and body, and the count of all. */
 export type OnIgnored = (method: DescMethod, names: readonly string[], count: number) => void;
@@ -18,8 +22,20 @@ export type OnIgnored = (method: DescMethod, names: readonly string[], count: nu
 export interface RestOptions {
   /** The status of an answer of type google.protobuf.Empty: 204 without a body, or 200 with `{}`. Default 200. */
   readonly emptyResponse?: 200 | 204;
-  /** The form of an error. Default: google.rpc.Status as JSON, with the HTTP status of its code. */
+  /**
+   * The options that the clients of another interface rely on: of errors, and of each service that names no other profile.
+   * Default `"strict"`.
+   */
+  readonly profile?: RestProfile;
+  /** The form of errors, with the HTTP status of their code. Default: that of the profile, `"status"` without one. */
+  readonly errors?: ErrorForm;
+  /** Decides on the record and the status of each error; takes the place of {@link errors}. */
   readonly errorRecord?: ErrorRecordPolicy;
+  /**
+   * Whether a stream of Server-Sent Events ends with an `end` event, so that pages do not reconnect. Default `true`, with
+   * errors of the form `"google"` `false`: clients of Google's APIs expect nothing but messages.
+   */
+  readonly endEvent?: boolean;
   /** How JSON is read, by the RPC protocols and on REST. REST has a rule of its own for unknown fields. */
   readonly json?: ReadJsonOptions;
   /**
@@ -45,7 +61,10 @@ export interface RestOptions {
 /** The names of {@link RestOptions}. */
 export const restOptionNames: OptionNames<RestOptions> = {
   emptyResponse: true,
+  profile: true,
+  errors: true,
   errorRecord: true,
+  endEvent: true,
   json: readJsonOptionNames,
   service: true,
   onIgnored: true,
@@ -55,66 +74,13 @@ export const restOptionNames: OptionNames<RestOptions> = {
   fullyDecodeReservedExpansion: true,
 };
 
-/** Options of the REST side of one service, mostly for the clients of its former gateway. All are off by default. */
-export interface RestServiceOptions {
-  /**
-   * Ignores what is otherwise refused: unknown query parameters, JSON fields and enum value names, and fields that the
-   * path sets. What is ignored never has an effect.
-   */
-  readonly lenient?: boolean;
-  /**
-   * Accepts a field of the path in the body again, as happens when a resource is sent back the way it was read
-   * (AIP-134). A different value is refused, even where `lenient`.
-   */
-  readonly sameValueAsPath?: boolean;
-  /** Gives a PATCH request without an update mask one of the body's fields, as grpc-gateway does. */
-  readonly updateMaskFromBody?: boolean;
-  /** Wraps the messages of streams as `{"result": …}` and errors as `{"error": …}`, like grpc-gateway. */
-  readonly streamInResults?: boolean;
-  /**
-   * The query parameters to ignore: names, and prefixes with `*`, such as `["utm_*", "key"]`. A parameter that names a
-   * field of the request is never ignored. The price: a client that misspells a parameter so that it has such a prefix is
-   * not told.
-   */
-  readonly ignoredQueryParameters?: readonly string[];
-  /**
-   * Ignores the body of a request whose rule has none, as peers do. It is not read, and has no effect. The price: a
-   * client that thinks it said something in such a body is not told.
-   */
-  readonly ignoreBodies?: boolean;
-  /**
-   * Accepts entries of maps in queries, as grpc-gateway does: `labels[color]=red`, where the values have a text form. An
-   * entry is set once. The price: such URLs mean something to this gateway and its peer alone, and few generators of
-   * clients know how OpenAPI describes them.
-   */
-  readonly mapsInQuery?: boolean;
-  /**
-   * Names header fields as grpc-gateway does, too. A handler finds `Grpc-Metadata-Name` as `name`, unless the request has
-   * that field itself; what its answer has is sent as `Grpc-Metadata-Name` as well, and its trailers as trailer fields
-   * `Grpc-Trailer-Name` where the client says `TE: trailers`. Not credentials, cookies, and what describes the message or
-   * its way. The price: a proxy that strips a field of clients, such as `X-User`, must strip it under both names, and all
-   * metadata is sent twice.
-   */
-  readonly grpcMetadata?: boolean;
-  /**
-   * Accepts streams of clients as `application/json` too: JSON values one after another, with or without white space
-   * between them, as grpc-gateway does, or one array of them, as Envoy does. A body that begins with `[` is an array,
-   * unless the messages may be arrays themselves. The price: a stream that is cut between two values looks complete, as
-   * one of lines does, and errors name the message instead of the line.
-   */
-  readonly jsonClientStreams?: boolean;
-  /**
-   * Writes 64-bit integers as JSON numbers. Those beyond 2^53, which most clients would misread, stay strings. The price:
-   * the type of a value depends on its size, so clients must accept both.
-   */
-  readonly int64Numbers?: boolean;
-}
-
 const serviceDefaults: Required<RestServiceOptions> = {
+  profile: "strict",
   lenient: false,
   sameValueAsPath: false,
   updateMaskFromBody: false,
   streamInResults: false,
+  arrayStreams: false,
   ignoredQueryParameters: [],
   ignoreBodies: false,
   mapsInQuery: false,
@@ -131,6 +97,10 @@ export interface RestRouteOptions extends RestOptions {
 /** Everything that the bindings of one service need of {@link RestRouteOptions}. */
 export interface BindingOptions extends Required<RestServiceOptions> {
   readonly emptyResponse: 200 | 204;
+  readonly errors: ErrorForm;
+  readonly streamForms: StreamForms;
+  /** Whether fields that are zero are written. */
+  readonly emitsImplicit: boolean;
   readonly readJson: ReadServiceJsonOptions;
   /** One object per service, or for all without options of their own: writers are compiled and kept for each object. */
   readonly writeJson: JsonStyle;
@@ -141,14 +111,49 @@ export interface BindingOptions extends Required<RestServiceOptions> {
 export function bindingOptionsOf(service: DescService, options: RestRouteOptions): BindingOptions {
   const { emptyResponse = 200, json, writeJson = {}, onIgnored } = options;
   const ofService = serviceOptionsOf(service, options);
-  const { lenient, int64Numbers } = ofService;
+  const { profile, lenient, int64Numbers, streamInResults, arrayStreams } = ofService;
+  const errors = errorFormOf(options);
+  const emitsImplicit = writeJson.alwaysEmitImplicit ?? restProfiles[profile].alwaysEmitImplicit;
+  const { endEvent = errors !== "google" } = options;
   return {
     ...ofService,
     emptyResponse,
+    errors,
+    streamForms: streamFormsOf({ streamInResults, arrayStreams, errors, endEvent }),
+    emitsImplicit,
     readJson: { ...json, unknownFields: lenient ? "ignore" : "reject" },
-    writeJson: int64Numbers ? { ...writeJson, int64Numbers } : writeJson,
+    writeJson: styleOf(writeJson, int64Numbers, emitsImplicit),
     onIgnored,
   };
+}
+
+/** Returns the same object if nothing differs from it: writers are compiled and kept for each. */
+function styleOf(writeJson: WriteJsonOptions, int64Numbers: boolean, alwaysEmitImplicit: boolean): JsonStyle {
+  const isSame = alwaysEmitImplicit === (writeJson.alwaysEmitImplicit ?? false);
+  const style = isSame ? writeJson : { ...writeJson, alwaysEmitImplicit };
+  return int64Numbers ? { ...style, int64Numbers } : style;
+}
+
+/**
+ * Returns the form of errors: `"status"` if the program writes their records itself, which then mark their streams too.
+ *
+ * @throws TypeError for an unknown form or profile
+ */
+export function errorFormOf({
+  profile = "strict",
+  errors,
+  errorRecord,
+}: Pick<RestOptions, "profile" | "errors" | "errorRecord">): ErrorForm {
+  requireName(restProfiles, profile, "rest.profile");
+  const form = errors ?? restProfiles[profile].errors;
+  requireName(errorFormats, form, "rest.errors");
+  return errorRecord === undefined ? form : "status";
+}
+
+function requireName(table: object, name: unknown, option: string): void {
+  if (typeof name === "string" && Object.hasOwn(table, name)) return;
+  const known = Object.keys(table).join(", ");
+  throw withCode(new TypeError(`${option} must be one of ${known}, got ${JSON.stringify(name)}`), "ERR_OPTIONS");
 }
 
 /**
@@ -158,19 +163,21 @@ export function bindingOptionsOf(service: DescService, options: RestRouteOptions
  */
 export function serviceOptionsOf(
   service: DescService,
-  { service: optionsOf }: Pick<RestOptions, "service">,
+  { service: optionsOf, profile: ofAll = "strict" }: Pick<RestOptions, "service" | "profile">,
 ): Required<RestServiceOptions> {
-  if (optionsOf === undefined) return serviceDefaults;
+  if (optionsOf === undefined) return { ...serviceDefaults, profile: ofAll, ...restProfiles[ofAll].service };
   const owner = `rest.service of ${service.typeName}`;
   const given = refusePromise(optionsOf(service), "rest.service must return its result");
   refuseUnknownOptions(given, serviceDefaults, owner);
   const set = Object.entries(given).filter(([, value]) => value !== undefined);
   for (const [name, value] of set) requireType(name, value, owner);
-  return { ...serviceDefaults, ...Object.fromEntries(set) };
+  const profile = given.profile ?? ofAll;
+  return { ...serviceDefaults, ...restProfiles[profile].service, ...Object.fromEntries(set), profile };
 }
 
 // A function or "false" in the place of a boolean would turn a check off.
 function requireType(name: string, value: unknown, owner: string): void {
+  if (name === "profile") return requireName(restProfiles, value, `profile of ${owner}`);
   const isList = name === "ignoredQueryParameters";
   if (isList ? Array.isArray(value) : typeof value === "boolean") return;
   const wanted = isList ? "an array" : "a boolean";

@@ -251,8 +251,8 @@ test("rest.service is called once for each service that has rules, and an option
   const { bindings } = compileRestRoutes([...KitchenSink.methods, ...Shelves.methods], { service });
   expect(asked).toEqual([KitchenSink.typeName, Shelves.typeName]);
   expect(
-    new Set(bindings.map(({ streamInResults, usesGrpcMetadata }) => [streamInResults, usesGrpcMetadata].join())),
-  ).toEqual(new Set(["false,true"]));
+    new Set(bindings.map(({ streamForms, usesGrpcMetadata }) => [streamForms.usual.kind, usesGrpcMetadata].join())),
+  ).toEqual(new Set(["lines,true"]));
 });
 
 describe("compileRestRoutes() accepts", () => {

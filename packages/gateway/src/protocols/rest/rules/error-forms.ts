@@ -1,0 +1,84 @@
+import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
+import type { Code } from "@connectrpc/connect";
+
+/**
+ * The forms of errors on REST:
+ *
+ * - `"status"`: google.rpc.Status as JSON, with the name of the code
+ * - `"google"`: as Google's APIs send them (AIP-193): `{"error":{"code":404,"message":…,"status":"NOT_FOUND"}}`
+ * - `"problem"`: problem details (RFC 9457), as `application/problem+json`
+ */
+export type ErrorForm = "status" | "google" | "problem";
+
+/** What a form is made of. */
+export interface ErrorParts {
+  readonly code: Code;
+  /** The name of the code in google/rpc/code.proto. */
+  readonly codeName: string;
+  readonly httpStatus: number;
+  readonly message: string;
+  /** The details, each a google.protobuf.Any in JSON. */
+  readonly details: JsonObject[];
+}
+
+/** How an error is written. */
+interface ErrorFormat {
+  readonly contentType: string;
+  toJson(parts: ErrorParts): JsonObject;
+}
+
+/** The formats by their names. */
+export const errorFormats: Readonly<Record<ErrorForm, ErrorFormat>> = {
+  status: {
+    contentType: "application/json",
+    toJson: ({ code, codeName, message, details }) => ({ code, status: codeName, message, details }),
+  },
+  google: {
+    contentType: "application/json",
+    toJson: ({ codeName, httpStatus, message, details }) => ({
+      error: { code: httpStatus, message, status: codeName, ...ifAny(details) },
+    }),
+  },
+  problem: {
+    contentType: "application/problem+json",
+    // RFC 9457 §4.2.1: without a type, the title is the phrase of the status. The code and the details are extensions.
+    toJson: ({ codeName, httpStatus, message, details }) => ({
+      type: "about:blank",
+      ...titleOf(httpStatus),
+      status: httpStatus,
+      detail: message,
+      code: codeName,
+      ...ifAny(details),
+    }),
+  },
+};
+
+function ifAny(details: JsonObject[]): { readonly details?: JsonValue } {
+  return details.length === 0 ? {} : { details };
+}
+
+function titleOf(httpStatus: number): { readonly title?: string } {
+  const title = phrases.get(httpStatus);
+  return title === undefined ? {} : { title };
+}
+
+/** The phrases of the statuses that errors have (RFC 9110 §15, RFC 6585). */
+const phrases: ReadonlyMap<number, string> = new Map([
+  [400, "Bad Request"],
+  [401, "Unauthorized"],
+  [403, "Forbidden"],
+  [404, "Not Found"],
+  [405, "Method Not Allowed"],
+  [408, "Request Timeout"],
+  [409, "Conflict"],
+  [413, "Content Too Large"],
+  [414, "URI Too Long"],
+  [415, "Unsupported Media Type"],
+  [417, "Expectation Failed"],
+  [429, "Too Many Requests"],
+  [431, "Request Header Fields Too Large"],
+  [500, "Internal Server Error"],
+  [501, "Not Implemented"],
+  [503, "Service Unavailable"],
+  [504, "Gateway Timeout"],
+]);

@@ -1,0 +1,174 @@
+import { Code, ConnectError, createClient } from "@connectrpc/connect";
+import { describe, expect, test } from "vitest";
+import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { createRestTransport } from "../../../rest-client/src/index.ts";
+import { BadRequestSchema } from "../../src/gen/google/rpc/error_details_pb.ts";
+import { createGateway, createOpenApi, type RestOptions } from "../../src/index.ts";
+
+// rest.errors and rest.endEvent.
+
+const rules: NonNullable<RestOptions["rules"]> = [
+  {
+    selector: "greenhouse.v1.GreenhouseService.WatchReadings",
+    pattern: { case: "get", value: "/sensors/{sensor}/readings" },
+  },
+];
+const details = [{ desc: BadRequestSchema, value: { fieldViolations: [{ field: "bed" }] } }];
+
+function createGreenhouse(rest: RestOptions): ReturnType<typeof createGateway> {
+  return createGateway({
+    rest: { rules, ...rest },
+    routes: (router) =>
+      router.service(GreenhouseService, {
+        getReading: ({ sensor }) => {
+          if (sensor === "none") throw new ConnectError("no sensor", Code.NotFound);
+          throw new ConnectError("wrong bed", Code.InvalidArgument, undefined, details);
+        },
+        async *watchReadings({ sensor }) {
+          yield { sensor: "s0" };
+          if (sensor === "broken") throw new ConnectError("no sensor", Code.NotFound);
+        },
+      }),
+  });
+}
+
+interface Seen {
+  readonly httpStatus: number;
+  readonly contentType: string | null;
+  readonly text: string;
+}
+
+async function get(rest: RestOptions, path: string, accept = "*/*"): Promise<Seen> {
+  const response = await createGreenhouse(rest).fetch(new Request(`http://a${path}`, { headers: { accept } }));
+  return {
+    httpStatus: response.status,
+    contentType: response.headers.get("content-type"),
+    text: await response.text(),
+  };
+}
+
+const violations = [{ "@type": "type.googleapis.com/google.rpc.BadRequest", fieldViolations: [{ field: "bed" }] }];
+
+const forms = [
+  {
+    rest: {},
+    contentType: "application/json",
+    notFound: { code: 5, status: "NOT_FOUND", message: "no sensor", details: [] },
+    invalid: { code: 3, status: "INVALID_ARGUMENT", message: "wrong bed", details: violations },
+    noRoute: { code: 5, status: "NOT_FOUND", message: expect.any(String), details: [] },
+    wrongMethod: { code: 12, status: "UNIMPLEMENTED", message: expect.any(String), details: [] },
+  },
+  {
+    rest: { errors: "google" },
+    contentType: "application/json",
+    notFound: { error: { code: 404, message: "no sensor", status: "NOT_FOUND" } },
+    invalid: { error: { code: 400, message: "wrong bed", status: "INVALID_ARGUMENT", details: violations } },
+    noRoute: { error: { code: 404, message: expect.any(String), status: "NOT_FOUND" } },
+    wrongMethod: { error: { code: 405, message: expect.any(String), status: "UNIMPLEMENTED" } },
+  },
+  {
+    rest: { errors: "problem" },
+    contentType: "application/problem+json",
+    notFound: { type: "about:blank", title: "Not Found", status: 404, detail: "no sensor", code: "NOT_FOUND" },
+    invalid: {
+      type: "about:blank",
+      title: "Bad Request",
+      status: 400,
+      detail: "wrong bed",
+      code: "INVALID_ARGUMENT",
+      details: violations,
+    },
+    noRoute: {
+      type: "about:blank",
+      title: "Not Found",
+      status: 404,
+      detail: expect.any(String),
+      code: "NOT_FOUND",
+    },
+    wrongMethod: {
+      type: "about:blank",
+      title: "Method Not Allowed",
+      status: 405,
+      detail: expect.any(String),
+      code: "UNIMPLEMENTED",
+    },
+  },
+] as const;
+
+describe.each(forms)("errors of the form $rest.errors", ({ rest, contentType, ...want }) => {
+  test.each([
+    { name: "of a handler", path: "/sensors/none/reading", httpStatus: 404, record: want.notFound },
+    { name: "with details", path: "/sensors/x/reading", httpStatus: 400, record: want.invalid },
+    { name: "of an unknown path", path: "/nothing", httpStatus: 404, record: want.noRoute },
+    { name: "of a wrong method", path: "/beds/7:water", httpStatus: 405, record: want.wrongMethod },
+  ])("$name are written", async ({ path, httpStatus, record }) => {
+    const seen = await get(rest, path);
+    expect(seen).toMatchObject({ httpStatus, contentType });
+    expect(JSON.parse(seen.text)).toEqual(record);
+  });
+
+  test("a client of the transport gets code, message and details", async () => {
+    const { fetch } = createGreenhouse(rest);
+    const transport = createRestTransport({
+      baseUrl: "http://a",
+      fetch: (input, init) => fetch(new Request(input, init)),
+    });
+    const error: unknown = await createClient(GreenhouseService, transport)
+      .getReading({ sensor: "x" })
+      .catch((thrown: unknown) => thrown);
+    if (!(error instanceof ConnectError)) throw new Error("there is no ConnectError");
+    expect([error.code, error.rawMessage]).toEqual([Code.InvalidArgument, "wrong bed"]);
+    expect(error.findDetails(BadRequestSchema)).toMatchObject([{ fieldViolations: [{ field: "bed" }] }]);
+  });
+
+  test("are in the description, which allows what is written", () => {
+    const document = createOpenApi([GreenhouseService], { info: { title: "t", version: "1" }, rest });
+    const responses = document.paths["/sensors/{sensor}/reading"]?.["get"]?.responses;
+    const { schema } = responses?.["4XX"]?.content?.[contentType] ?? {};
+    const name = JSON.stringify(schema?.["$ref"]).replace("#/components/schemas/", "").replaceAll('"', "");
+    const { required, properties } = document.components?.schemas?.[name] ?? {};
+    const written = Object.keys(want.invalid);
+    expect(Array.isArray(required) && required.every((each) => written.some((one) => one === each))).toBe(true);
+    expect(properties).toMatchObject(Object.fromEntries(written.map((each) => [each, expect.anything()])));
+  });
+});
+
+describe("the end of a stream that fails", () => {
+  const record = '{"code":5,"status":"NOT_FOUND","message":"no sensor","details":[]}';
+  const google = '{"error":{"code":404,"message":"no sensor","status":"NOT_FOUND"}}';
+  const problem = '{"type":"about:blank","title":"Not Found","status":404,"detail":"no sensor","code":"NOT_FOUND"}';
+  const own: RestOptions = { errors: "google", errorRecord: () => ({ httpStatus: 400, body: { own: true } }) };
+
+  test.each([
+    { rest: {}, line: `{"@error":${record}}`, event: record },
+    { rest: { errors: "google" as const }, line: google, event: google },
+    { rest: { errors: "problem" as const }, line: `{"@error":${problem}}`, event: problem },
+    { rest: own, line: '{"@error":{"own":true}}', event: '{"own":true}' },
+  ])("is $line", async ({ rest, line, event }) => {
+    const path = "/sensors/broken/readings";
+    expect((await get(rest, path)).text).toBe(`{"sensor":"s0"}\n${line}\n`);
+    expect((await get(rest, path, "application/json")).text).toBe(`[{"sensor":"s0"},\n${line}]`);
+    expect((await get(rest, path, "text/event-stream")).text).toBe(
+      `retry: 3000\ndata: {"sensor":"s0"}\n\nevent: error\ndata: ${event}\n\n`,
+    );
+  });
+});
+
+describe("the end event of Server-Sent Events", () => {
+  test.each([
+    { rest: {}, sends: true },
+    { rest: { endEvent: false }, sends: false },
+    { rest: { errors: "problem" }, sends: true },
+    { rest: { errors: "google" }, sends: false },
+    { rest: { errors: "google", endEvent: true }, sends: true },
+  ] as const)("is sent with $rest: $sends", async ({ rest, sends }) => {
+    const { text } = await get(rest, "/sensors/x/readings", "text/event-stream");
+    expect(text).toBe(`retry: 3000\ndata: {"sensor":"s0"}\n\n${sends ? "event: end\ndata: {}\n\n" : ""}`);
+  });
+});
+
+test("an unknown form of errors is refused at the start", () => {
+  expect(() => Reflect.apply(createGreenhouse, undefined, [{ errors: "rfc7807" }])).toThrow(
+    'rest.errors must be one of status, google, problem, got "rfc7807"',
+  );
+});

@@ -1,0 +1,218 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { create } from "@bufbuild/protobuf";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { describe, expect, test } from "vitest";
+import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { KitchenSink, SinkSchema } from "../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { projectFolder } from "../../../testing/src/process/child-program.ts";
+import { createGateway, createOpenApi, type RestOptions, type RestProfile } from "../../src/index.ts";
+import { restProfiles } from "../../src/protocols/rest/rules/index.ts";
+
+// rest.profile, and profile of rest.service: what each turns on, which an option of its own turns off again.
+
+const rules: NonNullable<RestOptions["rules"]> = [
+  {
+    selector: "greenhouse.v1.GreenhouseService.WatchReadings",
+    pattern: { case: "get", value: "/sensors/{sensor}/readings" },
+  },
+];
+
+/** Sends a request to services whose handlers return what they get. */
+async function send(
+  rest: RestOptions,
+  request: string,
+  body?: string,
+  header: Record<string, string> = {},
+): Promise<Seen> {
+  const ignored: string[] = [];
+  const { fetch } = createGateway({
+    rest: { rules, ...rest, onIgnored: (_, names) => void ignored.push(...names) },
+    routes: (router) => {
+      router.service(GreenhouseService, {
+        async *watchReadings() {
+          yield { sensor: "s0" };
+        },
+      });
+      router.service(KitchenSink, {
+        query: (sink, { requestHeader }) => {
+          if (sink.fString === "none") throw new ConnectError("no sink", Code.NotFound);
+          return { rpc: requestHeader.get("tenant") ?? "", sink };
+        },
+        replace: (sink) => ({ sink }),
+        update: (sink) => ({ sink }),
+      });
+    },
+  });
+  const [method = "", path = ""] = request.split(" ");
+  const headers = { ...(body !== undefined && { "content-type": "application/json" }), ...header };
+  const response = await fetch(
+    new Request(`http://a${path}`, { method, headers, ...(body !== undefined && { body }) }),
+  );
+  return { httpStatus: response.status, text: await response.text() };
+}
+
+interface Seen {
+  readonly httpStatus: number;
+  readonly text: string;
+}
+
+/** A request that is served otherwise by a profile than without one, and the option that brings the profile back. */
+interface Case {
+  readonly profile: RestProfile;
+  readonly option: string;
+  readonly off: RestOptions;
+  readonly request: string;
+  readonly body?: string;
+  readonly header?: Record<string, string>;
+}
+
+const service = (options: ReturnType<NonNullable<RestOptions["service"]>>): RestOptions => ({ service: () => options });
+const stream = "GET /sensors/x/readings";
+
+const cases: readonly Case[] = [
+  { profile: "google", option: "errors", off: { errors: "status" }, request: "GET /v1/query?f_string=none" },
+  {
+    profile: "google",
+    option: "endEvent",
+    off: { endEvent: true },
+    request: stream,
+    header: { accept: "text/event-stream" },
+  },
+  { profile: "google", option: "arrayStreams", off: service({ arrayStreams: false }), request: stream },
+  {
+    profile: "google",
+    option: "sameValueAsPath",
+    off: service({ sameValueAsPath: false }),
+    request: "PUT /v1/sinks/7",
+    body: '{"fInt64":"7"}',
+  },
+  {
+    profile: "google",
+    option: "ignoredQueryParameters",
+    off: service({ ignoredQueryParameters: [] }),
+    request: "GET /v1/query?$alt=json%3Benum-encoding%3Dint&$prettyPrint=false&key=k&x-goog-api-client=gl",
+  },
+  { profile: "grpc-gateway", option: "lenient", off: service({ lenient: false }), request: "GET /v1/query?unheard=1" },
+  {
+    profile: "grpc-gateway",
+    option: "mapsInQuery",
+    off: service({ mapsInQuery: false }),
+    request: "GET /v1/query?labels[color]=red",
+  },
+  {
+    profile: "grpc-gateway",
+    option: "grpcMetadata",
+    off: service({ grpcMetadata: false }),
+    request: "GET /v1/query",
+    header: { "grpc-metadata-tenant": "t" },
+  },
+  { profile: "grpc-gateway", option: "streamInResults", off: service({ streamInResults: false }), request: stream },
+  { profile: "envoy", option: "lenient", off: service({ lenient: false }), request: "GET /v1/query?unheard=1" },
+  { profile: "envoy", option: "arrayStreams", off: service({ arrayStreams: false }), request: stream },
+];
+
+/** Returns the response to a query whose fields are zero, by the profile of grpc-gateway. */
+async function queryZeros(alwaysEmitImplicit?: boolean): Promise<string> {
+  const { fetch } = createGateway({
+    rest: { profile: "grpc-gateway" },
+    ...(alwaysEmitImplicit !== undefined && { jsonOptions: { alwaysEmitImplicit } }),
+    routes: (router) => router.service(KitchenSink, { query: () => ({ rpc: "", sink: create(SinkSchema) }) }),
+  });
+  return await (await fetch(new Request("http://a/v1/query"))).text();
+}
+
+describe("a profile", () => {
+  test.each(cases)(
+    "$profile turns on $option, which the option itself turns off again",
+    async ({ profile, off, request, body, header }) => {
+      const strict = await send({}, request, body, header);
+      const withProfile = await send({ profile }, request, body, header);
+      expect(withProfile).not.toEqual(strict);
+      expect(await send({ profile: "strict" }, request, body, header)).toEqual(strict);
+      expect(await send({ profile, ...off }, request, body, header)).not.toEqual(withProfile);
+    },
+  );
+
+  test.each(cases.filter(({ off }) => "service" in off))(
+    "$profile of a single service turns on $option",
+    async ({ profile, request, body, header }) => {
+      const ofAll = await send({ profile, errors: "status", endEvent: true }, request, body, header);
+      expect(await send({ service: () => ({ profile }) }, request, body, header)).toEqual(ofAll);
+      expect(
+        await send({ profile, errors: "status", service: () => ({ profile: "strict" }) }, request, body, header),
+      ).toEqual(await send({}, request, body, header));
+    },
+  );
+
+  test("grpc-gateway writes fields that are zero, unless jsonOptions says otherwise", async () => {
+    expect(await queryZeros()).toContain('"rpc":""');
+    expect(await queryZeros(false)).toBe('{"sink":{}}');
+  });
+
+  test("grpc-gateway describes fields that are zero as always written", () => {
+    const info = { title: "t", version: "1" };
+    const json = (rest: RestOptions, alwaysEmitImplicit?: boolean): string =>
+      JSON.stringify(
+        createOpenApi([KitchenSink], {
+          info,
+          rest,
+          ...(alwaysEmitImplicit !== undefined && { jsonOptions: { alwaysEmitImplicit } }),
+        }),
+      );
+    const lists = { ...restProfiles["grpc-gateway"].service };
+    expect(json({ profile: "grpc-gateway" })).toBe(json({ service: () => lists }, true));
+  });
+
+  test.each([
+    {
+      rest: { profile: "gogle" },
+      message: 'rest.profile must be one of strict, google, grpc-gateway, envoy, got "gogle"',
+    },
+    {
+      rest: { service: () => ({ profile: "toString" }) },
+      message:
+        'profile of rest.service of kitchensink.v1.KitchenSink must be one of strict, google, grpc-gateway, envoy, got "toString"',
+    },
+  ])("of an unknown name is refused: $message", ({ rest, message }) => {
+    const options = {
+      rest,
+      routes: (router: { service: (...args: unknown[]) => unknown }) => router.service(KitchenSink, {}),
+    };
+    expect(() => Reflect.apply(createGateway, undefined, [options])).toThrow(message);
+  });
+});
+
+describe("the table of profiles in docs/reference/rest-options.md", () => {
+  const page = readFileSync(join(projectFolder, "docs/reference/rest-options.md"), "utf8");
+  const [, head = "", body = ""] = /^(\| option \| `google`.*\|)\n\|[-|]+\|\n((?:\|.*\n)+)/m.exec(page) ?? [];
+  const names = [...head.matchAll(/`([\w-]+)`/g)].map(([, name = ""]) => name);
+  const documented = body
+    .trim()
+    .split("\n")
+    .map((line) => line.slice(2, -2).split(" | "));
+
+  test("has each option of each profile, and its value", () => {
+    const values = new Map<string, Map<string, string>>();
+    const set = (option: string, profile: string, value: unknown): void => {
+      const row = values.get(option) ?? new Map<string, string>();
+      values.set(
+        option,
+        row.set(
+          profile,
+          Array.isArray(value) ? value.map((each) => `\`${each}\``).join(" ") : `\`${JSON.stringify(value)}\``,
+        ),
+      );
+    };
+    for (const [profile, { service: options, errors, alwaysEmitImplicit }] of Object.entries(restProfiles)) {
+      for (const [option, value] of Object.entries(options)) set(option, profile, value);
+      if (errors !== "status") set("errors", profile, errors);
+      if (errors === "google") set("endEvent", profile, false);
+      if (alwaysEmitImplicit) set("alwaysEmitImplicit", profile, true);
+    }
+    const expected = [...values].map(([option, row]) => [`\`${option}\``, ...names.map((name) => row.get(name) ?? "")]);
+    expect(documented.map((cells) => cells.map((cell) => cell.trim()))).toEqual(expect.arrayContaining(expected));
+    expect(documented.length).toBe(expected.length);
+    expect(names).toEqual(Object.keys(restProfiles).filter((name) => name !== "strict"));
+  });
+});
