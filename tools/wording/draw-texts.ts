@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
 
 /**
- * Draws so many items, each at most once, in the order of a hash: the same for the same seed, and an item that is added or
- * removed leaves the draw of the others alone.
+ * Returns `count` items in the order of a hash, without duplicates. The same seed draws the same items, and adding or
+ * removing an item does not affect the others.
  *
- * @param keyOf - what tells an item from others
+ * @param keyOf - returns a string that identifies an item
  * @param seed - any string
  */
 export function drawTexts<T>(items: readonly T[], keyOf: (item: T) => string, count: number, seed: string): T[] {

@@ -1,22 +1,30 @@
 import { parseAst } from "rolldown/parseAst";
 import { childrenOf, isNode, type Node } from "../mutants/syntax.ts";
 
-/** What kind of text it is: messages are the strings of a program that people read. */
-export type TextKind = "message" | "name" | "comment" | "test name";
+/** The kind of a text: messages are the strings of a program that people read; "docs" and "cell" are parts of pages. */
+export type TextKind = "message" | "name" | "comment" | "test name" | "docs" | "cell";
 
-/** A text that somebody reads, and where it is. */
+/** A text that people read, with its position. */
 export interface Text {
   readonly kind: TextKind;
-  /** The text in one line. `${}` stands for each value that is inserted. */
+  /** The text in one line. `${}` stands for each interpolated value. */
   readonly text: string;
-  /** For a message, what is called with it, such as `new TypeError` or `log.warn`; otherwise empty. */
+  /** For a message, the function that is called with it, such as `new TypeError` or `log.warn`; otherwise empty. */
   readonly callee: string;
+  /** The line, counted from 1. */
   readonly line: number;
 }
 
-/** Strings of at least three words are prose, unless they are SQL or a part of a protocol. */
-const prose =
-  /^(?!\s*(?:SELECT|INSERT|DELETE|UPDATE|CREATE|ALTER|WITH|SET|BEGIN|PRAGMA|DROP|GRANT)\b)\S*[A-Za-z]\S* .*\S+ .*\S/su;
+/** Strings of at least three words are prose. */
+const prose = /^\s*\S*[A-Za-z]\S* .*\S+ .*\S/su;
+
+/** Strings that start with a statement or clause of SQL, or contain one. */
+const sql =
+  /^\W*(?:SELECT|INSERT|DELETE|UPDATE|CREATE|ALTER|WITH|SET|BEGIN|PRAGMA|DROP|GRANT|REVOKE|COPY|LOCK|EXISTS|RETURN|EXECUTE|DECLARE|CASE|DO|AND|ISOLATION)\b|\b(?:FROM|WHERE|VALUES|RETURNING|ORDER BY|PRIMARY KEY|NOT NULL|IS NULL)\b|::\w|= ANY\(/;
+
+/** Strings with operators, calls or blocks of JavaScript, header fields, tags or flags: not written for people. */
+const code =
+  /=>|===?|!==|\+\+|>>>|[;{}](?:\s|\\n)*$|!=|^\s*(?!\$\{)[{}]|\b(?:const|let) \w+ =|\b(?:if|for|while|switch) \(|\breturn [^.]*;|[\w}]\((?![)\w]*\))|\\r\\n|;\s?(?:q|charset|\w+)=|<\w+ \w+=|^-\w /;
 
 const declarations = new Set([
   "FunctionDeclaration",
@@ -29,7 +37,10 @@ const declarations = new Set([
 const members = new Set(["MethodDefinition", "PropertyDefinition", "TSPropertySignature", "TSMethodSignature"]);
 const testFunctions = /^(?:test|it|describe|suite)\b/;
 
-/** Returns the texts of a source, in the order of its lines; those of tests only with `isTest`. */
+/**
+ * Returns the texts of a TypeScript source, in the order of its lines: comments, declared names, and messages or, with
+ * `isTest`, names of tests.
+ */
 export function textsOf(source: string, isTest: boolean): Text[] {
   const lineOf = lineFinder(source);
   const texts: Text[] = commentsOf(source).map(({ text, start }) => {
@@ -38,11 +49,11 @@ export function textsOf(source: string, isTest: boolean): Text[] {
   const program: unknown = parseAst(source, { lang: "ts" });
   const visit = (node: Node, callee: string): void => {
     if (node.type === "ImportDeclaration" || node.type === "ExportAllDeclaration") return;
-    const called = calleeOf(node, source) ?? callee;
+    const called = isTest && isNameProperty(node) ? "test" : (calleeOf(node, source) ?? callee);
     const name = nameOf(node);
     if (name !== undefined) texts.push({ kind: "name", text: name, callee: "", line: lineOf(node.start) });
     const text = stringOf(node, source);
-    if (text !== undefined && prose.test(text) && (!isTest || testFunctions.test(called))) {
+    if (text !== undefined && prose.test(text) && (isTest ? testFunctions.test(called) : isMessage(text))) {
       const kind = isTest ? "test name" : "message";
       texts.push({ kind, text: oneLine(text), callee: called, line: lineOf(node.start) });
     }
@@ -52,32 +63,68 @@ export function textsOf(source: string, isTest: boolean): Text[] {
   return texts.toSorted((a, b) => a.line - b.line);
 }
 
+/** Returns the texts of a page in Markdown, without code and the targets of links. */
+export function pageTextsOf(page: string): Text[] {
+  const lineOf = lineFinder(page);
+  const visible = page
+    .replaceAll(/^ *```[\s\S]*?^ *```|<!--[\s\S]*?-->/gm, blank)
+    .replaceAll(/(`+)(?!`)[^`]+\1|(?<=\])\([^)]*\)/g, blank);
+  // Cells of tables and headings, each in one line, or the lines of a paragraph or of an item of a list.
+  const blocks = visible.matchAll(/(?<=^\|.*)[^|\n]+|^#.*|(?:^(?![|#]).*\S.*\n?(?! *[-*|#] | *\d+\. ))+/gm);
+  return [...blocks].flatMap(({ 0: block, index: start }) => {
+    const kind = /^#|^\|/.test(visible.slice(visible.lastIndexOf("\n", start) + 1)) ? "cell" : "docs";
+    return sentencesOf(block).map(({ text, at }): Text => ({ kind, text, callee: "", line: lineOf(start + at) }));
+  });
+}
+
+function blank(part: string): string {
+  return part.replaceAll(/[^\n]/g, " ");
+}
+
 function lineFinder(source: string): (offset: number) => number {
   const starts = [...source.matchAll(/^/gm)].map(({ index }) => index);
   return (offset) => starts.findLastIndex((start) => start <= offset) + 1;
 }
 
-/** Returns the sentences of comments that have lines of their own. Lines that follow each other are one comment. */
+/** Returns the sentences of comments. Line comments on consecutive lines are one comment. */
 function commentsOf(source: string): { text: string; start: number }[] {
-  const comments = source.matchAll(/^[ \t]*\/\*\*?[\s\S]*?\*\/|(?:^[ \t]*\/\/.*\n)+/gm);
-  return [...comments].flatMap(({ 0: comment, index: start }) =>
-    oneLine(comment.replace(/^[ \t]*(?:\/\*+|\*\/|\*|\/\/)|\*\/$/gm, ""))
-      .split(/(?<=[.:?!]) (?=[A-Z@`])/)
-      .filter((text) => prose.test(text))
-      .map((text) => ({ text, start })),
-  );
+  const comments = source.matchAll(/^[ \t]*\/\*\*?[\s\S]*?\*\/|(?:^[ \t]*\/\/.*(?:\n|$))+|(?<=\S[ \t]+)\/\/ .*/gm);
+  return [...comments].flatMap(({ 0: comment, index: start }) => {
+    const content = comment.replaceAll(/^[ \t]*(?:\/\*+|\*\/|\*|\/\/)|\*\/$/gm, (mark) => " ".repeat(mark.length));
+    return sentencesOf(content)
+      .filter(({ text }) => prose.test(text))
+      .map(({ text, at }) => ({ text, start: start + at }));
+  });
+}
+
+/** Returns the sentences of a text, each in one line, with their offsets. */
+function sentencesOf(text: string): { text: string; at: number }[] {
+  const sentences = text.matchAll(/\S[\s\S]*?(?:(?<=[.:?!])(?=\s+[A-Z@`])|\s*$)/g);
+  return [...sentences].map(({ 0: sentence, index: at }) => ({ text: oneLine(sentence), at }));
+}
+
+function isMessage(text: string): boolean {
+  return !sql.test(text) && !code.test(text);
 }
 
 function calleeOf(node: Node, source: string): string | undefined {
+  // A string in a function is not an argument of the call that the function is passed to.
+  if (/Function/.test(node.type)) return "";
   if (node.type !== "CallExpression" && node.type !== "NewExpression") return undefined;
   const { callee } = node;
   if (!isNode(callee)) return undefined;
   return `${node.type === "NewExpression" ? "new " : ""}${source.slice(callee.start, callee.end)}`.split("\n")[0];
 }
 
+/** Returns whether a node is the name of a row in a table of test cases. */
+function isNameProperty({ type, key }: Node): boolean {
+  return type === "Property" && isNode(key) && key["name"] === "name";
+}
+
 function nameOf(node: Node): string | undefined {
   const named = declarations.has(node.type) ? node["id"] : members.has(node.type) ? node["key"] : undefined;
-  return isNode(named) && named.type === "Identifier" && typeof named["name"] === "string" ? named["name"] : undefined;
+  if (!isNode(named) || !/^(?:Private)?Identifier$/.test(named.type)) return undefined;
+  return typeof named["name"] === "string" ? named["name"] : undefined;
 }
 
 function stringOf(node: Node, source: string): string | undefined {
@@ -87,6 +134,6 @@ function stringOf(node: Node, source: string): string | undefined {
 }
 
 /** Returns a text with a single space for each run of white space. */
-export function oneLine(text: string): string {
+function oneLine(text: string): string {
   return text.replaceAll(/\s+/g, " ").trim();
 }

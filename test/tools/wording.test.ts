@@ -1,0 +1,110 @@
+import { describe, expect, test } from "vitest";
+import { phraseFinder, phrasesOf, roughPattern } from "../../tools/wording/phrases.ts";
+import { pageTextsOf, type TextKind, textsOf } from "../../tools/wording/texts-of.ts";
+
+function textsOfKind(kind: TextKind, source: string, isTest: boolean = false): string[] {
+  return textsOf(source, isTest).flatMap((text) => (text.kind === kind ? `${text.line} ${text.text}` : []));
+}
+
+describe("textsOf", () => {
+  test.each([
+    { name: "a string of three words", source: 'fail("cannot open it");', texts: ["1 cannot open it"] },
+    {
+      name: "a template, without its values",
+      source: "throw new Error(\n  `PORT is not ${port} but\n   more`,\n);",
+      texts: ["2 PORT is not ${} but more"],
+    },
+    { name: "no string of two words", source: 'fail("cannot open");', texts: [] },
+    { name: "no SQL", source: 'query("SELECT id FROM plants"); query(" AND a FROM b WHERE c");', texts: [] },
+    {
+      name: "no code",
+      source: "emit(`const a = ${b};`); emit(`if (a) return b;`); emit(`} else if (a) {`);",
+      texts: [],
+    },
+  ])("finds as a message: $name", ({ source, texts }) => {
+    expect(textsOfKind("message", source)).toEqual(texts);
+  });
+
+  test("finds the sentences of block comments, line comments and comments behind code", () => {
+    const source =
+      "/**\n * Opens the\n * file. Closes it too.\n */\n\nf(); // Why it does.\n// One more\n// sentence here.\n";
+    expect(textsOfKind("comment", source)).toEqual([
+      "2 Opens the file.",
+      "3 Closes it too.",
+      "6 Why it does.",
+      "7 One more sentence here.",
+    ]);
+  });
+
+  test("finds declared names", () => {
+    const source = "const a = 1;\nfunction b() {}\nclass C { #d = 1; e() {} }\ninterface F { g: string }\ntype H = 1;";
+    expect(textsOfKind("name", source)).toEqual(["1 a", "2 b", "3 C", "3 d", "3 e", "4 F", "4 g", "5 H"]);
+  });
+
+  test("finds names of tests, also in tables, and no other strings of a test", () => {
+    const source = `describe("a server at work", () => {
+  test.each(["a row of one"])("is up and running", () => { expect("not the name").toBe("nor this one"); });
+});
+const rows = [{ name: "closes an idle connection", text: "none of these words" }];`;
+    expect(textsOfKind("test name", source, true)).toEqual([
+      "1 a server at work",
+      "2 a row of one",
+      "2 is up and running",
+      "4 closes an idle connection",
+    ]);
+  });
+});
+
+test("pageTextsOf finds headings, cells and sentences, without code and targets of links", () => {
+  const page =
+    "# One title\n\nIt [opens](a.md)\n`x y`. It closes.\n\n- an item\n- another\n\n| a | b c |\n|---|---|\n\n```sh\nls\n```\n";
+  const texts = pageTextsOf(page).filter(({ text }) => /\w/.test(text));
+  expect(texts.map(({ line, kind, text }) => `${line} ${kind} ${text}`)).toEqual([
+    "1 cell # One title",
+    "3 docs It [opens] .",
+    "4 docs It closes.",
+    "6 docs - an item",
+    "7 docs - another",
+    "9 cell a",
+    "9 cell b c",
+  ]);
+});
+
+describe("phrases", () => {
+  const page = `
+| write | instead of |
+|---|---|
+| "is not", "must be" | \`is no\` except \`is no longer\`, \`is no more\` |
+| immediately | \`at once\`, \`forthwith\` |
+| a term | a word in plain text |
+`;
+  const phrases = phrasesOf(page);
+  const find = phraseFinder(phrases);
+
+  test("are read from the last column of tables", () => {
+    expect(phrases.map(({ phrase, replacement }) => `${phrase}: ${replacement}`)).toEqual([
+      'is no: "is not", "must be"',
+      "at once: immediately",
+      "forthwith: immediately",
+    ]);
+  });
+
+  test.each([
+    { kind: "message", text: "the port is no number", found: ["is no"] },
+    { kind: "comment", text: "It is no longer open.", found: [] },
+    { kind: "test name", text: "At once, and forthwith", found: ["at once", "forthwith"] },
+    { kind: "comment", text: "look at oncelers", found: [] },
+    { kind: "name", text: "closeAtOnce", found: ["at once"] },
+    { kind: "name", text: "flatOnce", found: [] },
+  ] as const)("are found in a $kind: $text", ({ kind, text, found }) => {
+    const offences = find({ kind, text, callee: "", line: 1 });
+    expect(offences.map(({ phrase }) => phrase.phrase)).toEqual(found);
+  });
+
+  test.each(["// closed at\n// once", " * at\n * once", "closeAtOnce", "At once"])(
+    "are not missed by the filter: %j",
+    (source) => {
+      expect(roughPattern(phrases).test(source)).toBe(true);
+    },
+  );
+});

@@ -1,0 +1,35 @@
+import { type Phrase, phraseFinder, phrasesOf, roughPattern } from "./phrases.ts";
+import {
+  pageFiles,
+  pageTexts,
+  readProjectFile,
+  sourceFiles,
+  sourceTexts,
+  termsPage,
+  testFiles,
+  toolFiles,
+} from "./project-texts.ts";
+
+/** Returns the phrases that the page of terms rules out. */
+export function forbiddenPhrases(): Phrase[] {
+  return phrasesOf(readProjectFile(termsPage));
+}
+
+/**
+ * Returns where the project uses phrases that it should not, one a line: file, line, phrase and what to write instead.
+ * Checks messages, comments, declared names, names of tests, and pages.
+ */
+export function wordingErrors(phrases: readonly Phrase[]): string[] {
+  const filter = roughPattern(phrases);
+  const find = phraseFinder(phrases);
+  return [
+    ...sourceTexts([...sourceFiles(), ...toolFiles()], false, filter),
+    ...sourceTexts(testFiles(), true, filter),
+    ...pageTexts(pageFiles(), filter),
+  ].flatMap(({ file, ...text }) =>
+    find(text).map(
+      ({ phrase }) =>
+        `${file}:${text.line}: ${text.kind} "${text.text}": write "${phrase.replacement}" instead of "${phrase.phrase}"`,
+    ),
+  );
+}

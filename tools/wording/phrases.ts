@@ -1,0 +1,72 @@
+import type { Text } from "./texts-of.ts";
+
+/** A phrase that this project does not use. */
+export interface Phrase {
+  readonly phrase: string;
+  /** What to write instead. */
+  readonly replacement: string;
+  /** Longer phrases that contain it and are correct. */
+  readonly exceptions: readonly string[];
+}
+
+/**
+ * Returns the phrases that the page of terms rules out: the code spans in the last column of its tables, up to the word
+ * "except". The first column has what to write instead.
+ */
+export function phrasesOf(page: string): Phrase[] {
+  return page.split("\n").flatMap((line) => {
+    const cells = /^\| (.+) \|$/.exec(line)?.[1]?.split(" | ") ?? [];
+    const [phrases = "", exceptions = ""] = (cells.at(-1) ?? "").split(" except ");
+    const replacement = (cells[0] ?? "").replaceAll("`", "");
+    return codeSpansOf(phrases).map((phrase) => ({ phrase, replacement, exceptions: codeSpansOf(exceptions) }));
+  });
+}
+
+function codeSpansOf(cell: string): string[] {
+  return [...cell.matchAll(/`([^`]+)`/g)].map(([, span = ""]) => span);
+}
+
+/** A phrase in a text. */
+export interface Offence {
+  readonly text: Text;
+  readonly phrase: Phrase;
+}
+
+/** Returns a function that finds phrases in texts. Names are compared word by word. */
+export function phraseFinder(phrases: readonly Phrase[]): (text: Text) => Offence[] {
+  const patterns = phrases.map((phrase) => {
+    const exceptions = phrase.exceptions.length === 0 ? undefined : patternOf(phrase.exceptions, "gi");
+    return { phrase, pattern: patternOf([phrase.phrase], "i"), exceptions };
+  });
+  return (text) => {
+    const words = text.kind === "name" ? wordsOf(text.text) : text.text;
+    return patterns
+      .filter(({ pattern, exceptions }) => pattern.test(exceptions ? words.replaceAll(exceptions, "") : words))
+      .map(({ phrase }) => ({ text, phrase }));
+  };
+}
+
+/** Returns a pattern that all sources with a phrase match, also in names and across lines, for a quick first pass. */
+export function roughPattern(phrases: readonly Phrase[]): RegExp {
+  const patterns = phrases.map(({ phrase }) => {
+    const words = phrase.split(" ").map((word) => {
+      const [first, rest] = [word.slice(0, 1), word.slice(1)];
+      // A word that starts with a capital letter may follow another one in a name.
+      return `(?:(?<![A-Za-z])${escaped(first.toLowerCase())}|${escaped(first.toUpperCase())})${escaped(rest)}(?![a-z])`;
+    });
+    return words.join("[\\s*/]*");
+  });
+  return new RegExp(patterns.join("|"));
+}
+
+function patternOf(phrases: readonly string[], flags: string): RegExp {
+  return new RegExp(`(?<![\\w-])(?:${phrases.map(escaped).join("|")})(?![\\w-])`, flags);
+}
+
+function escaped(phrase: string): string {
+  return phrase.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&");
+}
+
+function wordsOf(name: string): string {
+  return name.replaceAll(/(?<=[a-z0-9])(?=[A-Z])|_/g, " ").toLowerCase();
+}

@@ -1,0 +1,67 @@
+import { globSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { projectFolder } from "../build/manifest.ts";
+import { pageTextsOf, type Text, textsOf } from "./texts-of.ts";
+
+/** A text with its file, relative to the project's folder. */
+export interface PlacedText extends Text {
+  readonly file: string;
+}
+
+/** The page that lists the terms of the project. */
+export const termsPage = "docs/explanation/terms.md";
+
+/** Returns the contents of a file of the project. */
+export function readProjectFile(file: string): string {
+  return readFileSync(join(projectFolder, file), "utf8");
+}
+
+function isExcluded(name: string): boolean {
+  return /(?:^|\/)(?:node_modules|gen|dist)$/.test(name);
+}
+
+function filesOf(...patterns: readonly string[]): string[] {
+  return globSync(patterns, { cwd: projectFolder, exclude: isExcluded }).toSorted();
+}
+
+/** Returns the files of programs: the plant store and the packages. */
+export function sourceFiles(): string[] {
+  return filesOf("src/**/*.ts", "packages/!(testing)/src/**/*.ts", "packages/conformance/runner/**/*.ts");
+}
+
+/** Returns the files of tools and benchmarks. */
+export function toolFiles(): string[] {
+  return filesOf("tools/**/*.ts", "bench/**/*.ts");
+}
+
+/** Returns the files of tests and of what they share. */
+export function testFiles(): string[] {
+  return filesOf("test/**/*.ts", "packages/*/test/**/*.ts", "packages/testing/src/**/*.ts");
+}
+
+/** Returns the pages of the documentation. */
+export function pageFiles(): string[] {
+  return filesOf("*.md", "docs/**/*.md", "deploy/**/*.md", "bench/*.md", "packages/**/README.md", "src/README.md");
+}
+
+/**
+ * Returns the texts of source files.
+ *
+ * @param isTest - whether the strings of the files are names of tests instead of messages
+ * @param filter - skips files that it does not match
+ */
+export function sourceTexts(files: readonly string[], isTest: boolean, filter: RegExp = /^/): PlacedText[] {
+  return textsIn(files, filter, (content) => textsOf(content, isTest));
+}
+
+/** Returns the texts of pages. @param filter - skips files that it does not match */
+export function pageTexts(files: readonly string[], filter: RegExp = /^/): PlacedText[] {
+  return textsIn(files, filter, pageTextsOf);
+}
+
+function textsIn(files: readonly string[], filter: RegExp, read: (content: string) => Text[]): PlacedText[] {
+  return files.flatMap((file) => {
+    const content = readProjectFile(file);
+    return filter.test(content) ? read(content).map((text) => ({ file, ...text })) : [];
+  });
+}
