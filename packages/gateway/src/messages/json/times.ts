@@ -165,20 +165,21 @@ function printNanos(nanos: number): string {
 // can be in range.
 const secondsWithUnit = /^(-?)([0-9]{1,12})(?:\.([0-9]{1,9}))?s$/;
 
-// google.protobuf.Duration: 10,000 years, counted as 315,576,000,000 seconds.
+// google.protobuf.Duration: 10,000 years, counted as 315,576,000,000 seconds. duration.proto limits seconds and nanos
+// separately.
 const durationSecondsMax = 315_576_000_000;
 
 /**
  * Parses a google.protobuf.Duration from its JSON form: `1.5s`, `-0.000000001s`.
  *
- * @returns `undefined` when the text is not a duration, or is beyond ±315,576,000,000 seconds
+ * @returns `undefined` when the text is not a duration, or its seconds are beyond ±315,576,000,000
  */
 export function parseDuration(text: string): Duration | undefined {
   const match = secondsWithUnit.exec(text);
   if (match === null) return undefined;
   const seconds = Number(match[2]);
+  if (seconds > durationSecondsMax) return undefined;
   const nanos = Number((match[3] ?? "").padEnd(9, "0"));
-  if (seconds > durationSecondsMax || (seconds === durationSecondsMax && nanos > 0)) return undefined;
   // Seconds and nanos have the same sign. A zero must not become JavaScript's -0.
   const negative = match[1] === "-";
   return create(DurationSchema, {
@@ -190,7 +191,7 @@ export function parseDuration(text: string): Duration | undefined {
 /**
  * Prints a google.protobuf.Duration, as {@link parseDuration} reads it.
  *
- * @throws Error when it is beyond ±315,576,000,000 seconds, or its nanos have another sign or more than nine digits
+ * @throws Error when its seconds are beyond ±315,576,000,000, or its nanos have another sign or more than nine digits
  */
 export function printDuration({ seconds, nanos }: Pick<Duration, "seconds" | "nanos">): string {
   const time = Number(seconds);
