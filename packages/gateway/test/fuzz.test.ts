@@ -86,8 +86,10 @@ const edge = oneOf(
     "315576000000s -315576000000.0s -0.000000001s NULL_VALUE",
   "",
 );
+// Requests may contain names of masks that have no JSON form, so that no response can repeat them.
+const canBeRepeated = ([name, value]: readonly [string, string]): boolean => name !== "mask" || !value.includes("_");
 const typedQuery = fc
-  .array(fc.tuple(fieldName, edge), { minLength: 1, maxLength: 3 })
+  .array(fc.tuple(fieldName, edge).filter(canBeRepeated), { minLength: 1, maxLength: 3 })
   .map((pairs) => pairs.map(([name, value]) => `${name}=${encodeURIComponent(value)}`).join("&"));
 const typedJson = fc.oneof(
   edge.map((value) => JSON.stringify(value)),
@@ -97,7 +99,7 @@ const typedJson = fc.oneof(
   ),
 );
 const typedBody = fc
-  .array(fc.tuple(fieldName, typedJson), { minLength: 1, maxLength: 3 })
+  .array(fc.tuple(fieldName, typedJson).filter(canBeRepeated), { minLength: 1, maxLength: 3 })
   .map((pairs) => encode(`{${pairs.map(([name, value]) => `"${name}":${value}`).join(",")}}`));
 const typedHead = fc
   .tuple(

@@ -211,6 +211,7 @@ function rollNanos(dice: Dice): number {
 }
 
 function rollPaths(dice: Dice): string[] {
-  const names = ["id", "display_name", "address_line_1", "camelCase", "a.b_c", "*", "_a", "", "a,b"];
+  // The first five have a JSON form.
+  const names = ["id", "display_name", "a.b_c", "*", "_a", "address_line_1", "camelCase", "", "a,b"];
   return Array.from({ length: dice.roll(3) }, () => dice.oneOf(dice.roll(9) === 0 ? names : names.slice(0, 5)));
 }

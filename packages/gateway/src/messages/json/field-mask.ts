@@ -13,9 +13,9 @@ const identifier = /^[A-Za-z_][A-Za-z0-9_]*$/;
 /**
  * Parses a google.protobuf.FieldMask from its JSON form: paths separated by commas, names separated by dots.
  *
- * Names are proto names in lowerCamelCase. The JSON mapping cannot express names that do not survive the conversion;
- * here they are written unchanged if they have an underscore (`address_line_1`) and otherwise in backticks
- * (`` `camelCase` ``), so that texts and names correspond one to one. `*` stands for all fields.
+ * Names are proto names in lowerCamelCase. The JSON mapping cannot express names that do not survive the conversion; as
+ * an extension, they are read unchanged if they have an underscore (`address_line_1`) and otherwise in backticks
+ * (`` `camelCase` ``), so that each name has one text. `*` stands for all fields.
  *
  * @param protoNames - whether proto names (`display_name`) are allowed too, as URLs use both
  * @returns the mask with proto names; `undefined` when a path is not a field path
@@ -37,9 +37,10 @@ function toSnakeCase(text: string): string {
 }
 
 /**
- * Prints the paths of a mask, as {@link parseFieldMask} reads them.
+ * Prints the paths of a mask in the JSON mapping.
  *
- * @throws Error when a path is empty, or holds a comma or a backtick
+ * @throws Error when a name does not survive the conversion to lowerCamelCase and back, is empty, or contains a comma or
+ * a backtick
  */
 export function printFieldMask(paths: readonly string[]): string {
   return paths.map((path) => path.split(".").map(printName).join(".")).join(",");
@@ -48,13 +49,15 @@ export function printFieldMask(paths: readonly string[]): string {
 function parseName(text: string, protoNames: boolean): string | undefined {
   if (text === "*") return text;
   if (camel.test(text)) return toSnakeCase(text);
-  const name = text.startsWith("`") && text.endsWith("`") ? text.slice(1, -1) : text;
-  return identifier.test(name) && (protoNames || printName(name) === text) ? name : undefined;
+  const isQuoted = text.startsWith("`") && text.endsWith("`");
+  const name = isQuoted ? text.slice(1, -1) : text;
+  if (!identifier.test(name)) return undefined;
+  return protoNames || (!reversible.test(name) && isQuoted !== name.includes("_")) ? name : undefined;
 }
 
 function printName(name: string): string {
   if (reversible.test(name)) return name.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
-  if (identifier.test(name)) return name.includes("_") ? name : `\`${name}\``;
-  if (/^[^,`]+$/.test(name)) return name;
-  throw new Error(`a mask with the name ${JSON.stringify(name)} has no JSON`);
+  // The conversion does not change "*" and keys such as "a-b".
+  if (/^[^A-Z_,`]+$/.test(name)) return name;
+  throw new Error(`the field mask name ${JSON.stringify(name)} has no JSON form: it would be read as a different name`);
 }

@@ -16,7 +16,7 @@ const noOptions: WriteJsonOptions = {};
  * not set left out, field masks as {@link printFieldMask} writes them. It is compiled when it is first called.
  *
  * The function throws an Error when a message cannot be written, which is the handler's fault: a Timestamp out of
- * range, an Any whose type is not in the registry, a field mask with an empty path, a number in a field of text.
+ * range, an Any whose type is not in the registry, a field mask that has no JSON form, a number in a field of text.
  */
 export function createJsonMessageWriter(
   desc: DescMessage,

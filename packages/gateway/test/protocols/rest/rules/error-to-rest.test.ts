@@ -43,14 +43,14 @@ describe("createErrorRecordWriter()", () => {
       { desc: NestedSchema, value: { text: "a", number: 7n } },
       { desc: DurationSchema, value: { seconds: 1n } },
       { desc: StructSchema, value: { fields: { a: { kind: { case: "boolValue" as const, value: true } } } } },
-      { desc: FieldMaskSchema, value: { paths: ["foo_bar", "a_1", "fooBar"] } },
+      { desc: FieldMaskSchema, value: { paths: ["foo_bar", "a.b_c"] } },
     ];
     expect(bodyOf(new ConnectError("x", Code.Aborted, undefined, details))).toMatchObject({
       details: [
         { "@type": "type.googleapis.com/kitchensink.v1.Nested", text: "a", number: "7" },
         { "@type": "type.googleapis.com/google.protobuf.Duration", value: "1s" },
         { "@type": "type.googleapis.com/google.protobuf.Struct", value: { a: true } },
-        { "@type": "type.googleapis.com/google.protobuf.FieldMask", value: "fooBar,a_1,`fooBar`" },
+        { "@type": "type.googleapis.com/google.protobuf.FieldMask", value: "fooBar,a.bC" },
       ],
     });
   });

@@ -118,11 +118,11 @@ describe("a service that accepts a resource as it was read", () => {
       httpMethod: "PATCH",
       path: "/v1/shelves/1",
       header: [["content-type", "application/json"]],
-      body: Buffer.from('{"name":"shelves/1","theme":"a","addressLine1":"b","camelCase":"c"}'),
+      body: Buffer.from('{"name":"shelves/1","theme":"a","widthMm":"1"}'),
     });
     expect(JSON.parse(answer.body.toString())).toEqual({
-      shelf: { name: "shelves/1", theme: "a", addressLine1: "b", camelCase: "c" },
-      updateMask: "address_line_1,`camelCase`,theme",
+      shelf: { name: "shelves/1", theme: "a", widthMm: "1" },
+      updateMask: "theme,widthMm",
     });
   });
 });
