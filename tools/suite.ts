@@ -74,6 +74,7 @@ export function describeSuite({ name, about, whySeparate, needs = [], occasion }
 function sourceOf(need: Requirement): string {
   const thing: FoundThing = requirements[need];
   if ("debian" in thing) return `debian ${thing.debian}`;
+  if ("debian13" in thing) return `debian-13 ${thing.debian13}`;
   if ("go" in thing) return `go ${thing.go}`;
   if ("npm" in thing) return `npm ${thing.npm}`;
   return `site ${need} ${thing.site}`;

