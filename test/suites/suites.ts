@@ -244,7 +244,8 @@ export const suites: readonly Suite[] = [
   {
     kind: "program",
     name: "protobuf-conformance",
-    about: "protobuf's conformance suite against the readers and writers of binary messages and of JSON",
+    about:
+      "protobuf's conformance suite and JSONTestSuite against the readers and writers of binary messages and of JSON",
     occasion: "run",
     whySeparate: "has dependencies that `npm ci` does not install",
     program: "packages/gateway/test/suites/protobuf-conformance/run.ts",

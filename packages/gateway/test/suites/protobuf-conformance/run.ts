@@ -3,10 +3,11 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createTempFolder } from "../../../../testing/src/process/temp-folder.ts";
 import { toolsFolder } from "../../../../testing/src/process/tools-folder.ts";
+import { type JsonCase, problemOf } from "./json-test-suite.ts";
 
 // `npm run suite -- protobuf-conformance`: runs protobuf's conformance suite against the readers and writers of binary
-// messages and of JSON, once with generated code and once without. Arguments go to its runner:
-// `-- --test Required.Proto3.JsonInput.DurationMaxValue.JsonOutput`.
+// messages and of JSON, and JSONTestSuite against the readers of JSON, once with generated code and once without.
+// Arguments go to protobuf's runner: `-- --test Required.Proto3.JsonInput.DurationMaxValue.JsonOutput`.
 
 /** The cases of this release, without those of the text format, which are skipped. */
 const casesWanted = 5567;
@@ -33,12 +34,16 @@ const descriptors = temporary.file("descriptors.binpb");
 execFileSync("buf", ["build", join(installed, "include"), "--as-file-descriptor-set", "--output", descriptors], {
   stdio: "inherit",
 });
-const tallies = [true, false].map(runSuite);
+const { parsing: jsonCases }: { parsing: readonly JsonCase[] } = await import(
+  join(folder, "node_modules/json-test-suite/index.js")
+);
+const tallies = [true, false].flatMap((codegen) => [runSuite(codegen), ...(args.length > 0 ? [] : [readAll(codegen)])]);
 const passed = tallies.reduce((sum, tally) => sum + tally.passed, 0);
 const failed = tallies.reduce((sum, tally) => sum + tally.failed, 0);
 const file = process.env["TEST_REPORT"];
 if (file !== undefined) {
-  const detail = `${versionOf(installed)}: ${casesWanted.toLocaleString("en")} cases, with generated code and without`;
+  const counts = `${casesWanted.toLocaleString("en")} cases, and ${jsonCases.length} of JSONTestSuite`;
+  const detail = `${versionOf(installed)}: ${counts}, with generated code and without`;
   writeFileSync(file, JSON.stringify({ numPassedTests: passed, numFailedTests: failed, detail }));
 }
 process.exitCode = failed === 0 && passed > 0 ? 0 : 1;
@@ -60,6 +65,14 @@ function runSuite(codegen: boolean): Tally {
   // Arguments choose cases; without any it must be all of them.
   if (args.length > 0) return tally;
   return { ...tally, failed: Math.max(tally.failed, casesWanted - tally.passed) };
+}
+
+function readAll(codegen: boolean): Tally {
+  const problems = jsonCases.flatMap((each) => problemOf(each, codegen) ?? []);
+  for (const problem of problems) process.stdout.write(`${problem}\n`);
+  const tally = { passed: jsonCases.length - problems.length, failed: problems.length };
+  process.stdout.write(`JSONTestSuite: ${tally.passed} passed, ${tally.failed} failed\n`);
+  return tally;
 }
 
 /** Returns the command that starts the runner: with the libraries of Debian 13 where those of the machine are too old. */
