@@ -87,13 +87,13 @@ function describeBody(
   options: OperationOptions,
   expansion: Expansion,
 ): OpenApiOperation["requestBody"] {
-  const { method, pattern, boundByPath } = binding;
+  const { method, pattern, boundByPath, bodyFormat } = binding;
   const field = findProtoField(method.input, pattern.body);
   const content = bodyContent(binding, options, expansion);
   const inBody =
     field === undefined ? method.input.fields.filter((each) => boundByPath.get(each) !== "whole") : [field];
   // A stream may have no message.
-  const mustBeThere = binding.bodyFormat.kind !== "lines" && inBody.some(isRequired);
+  const mustBeThere = bodyFormat.isRequired === true || (bodyFormat.kind !== "lines" && inBody.some(isRequired));
   return content && { ...(mustBeThere && { required: true }), content };
 }
 

@@ -18,11 +18,15 @@ export interface BodyFormat {
    * `undefined` if they are lines there too.
    */
   readonly jsonValues?: "sequence" | "or-array";
+  /** Whether an empty body is refused, rather than read as the default message. */
+  readonly isRequired?: true;
 }
 
 const noBody: BodyFormat = { kind: "none", contentTypes: [] };
 const ignoredBody: BodyFormat = { kind: "ignored", contentTypes: [] };
 const json: BodyFormat = { kind: "json", contentTypes: ["application/json"] };
+// A google.protobuf.Value without a kind has no JSON form (struct.proto).
+const requiredJson: BodyFormat = { ...json, isRequired: true };
 const anyBytes: BodyFormat = { kind: "bytes", contentTypes: ["*/*"] };
 // Not `application/json`, which is one JSON value.
 const lines: BodyFormat = { kind: "lines", contentTypes: ["application/x-ndjson", "application/jsonl"] };
@@ -53,7 +57,7 @@ export function bodyFormatOf(
 ): BodyFormat {
   if (body === "") return options.ignoreBodies ? ignoredBody : noBody;
   if (rule.isRaw) return anyBytes;
-  if (!rule.takesStream) return json;
+  if (!rule.takesStream) return body === "*" && input.typeName === "google.protobuf.Value" ? requiredJson : json;
   if (options.jsonClientStreams) {
     return { ...gatewayLines, jsonValues: mayBeArray(input, body) ? "sequence" : "or-array" };
   }

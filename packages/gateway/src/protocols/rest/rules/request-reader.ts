@@ -86,7 +86,8 @@ export function createRequestReader(
     decode(request) {
       const { body: bytes, contentType } = request;
       // Bytes are a google.api.HttpBody even where there are none, such as an empty file.
-      const given = bytes.byteLength === 0 && !isRaw ? undefined : bytes;
+      const isGiven = bytes.byteLength > 0 || isRaw || bodyFormat.isRequired === true;
+      const given = isGiven ? bytes : undefined;
       const problem = given && bodyProblem(bodyFormat, contentType, false);
       if (problem !== undefined) throw problem;
       return readMessage(contentType, given, request);
