@@ -9,7 +9,7 @@ import {
   WatchReadingsRequestSchema,
 } from "../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import type { GatewayOptions } from "../../packages/gateway/src/index.ts";
-import { greenhouse, obey, readMaxBytes } from "../../packages/http-engine/test/compared-with-node/side-by-side.ts";
+import { greenhouse, perform, readMaxBytes } from "../../packages/http-engine/test/compared-with-node/side-by-side.ts";
 import type { Field } from "../../packages/testing/src/carriers/exchange.ts";
 import { encodeEnvelope } from "../../packages/testing/src/gateway/envelope.ts";
 import { type WireFormat, wireFormats } from "../../packages/testing/src/gateway/wire-format.ts";
@@ -26,7 +26,7 @@ export const streamingOptions: GatewayOptions = {
         let count = 0;
         for await (const { sensor } of readings) {
           count += 1;
-          await obey(sensor, context);
+          await perform(sensor, context);
         }
         return { count, meanDegreesCelsius: 21.5 };
       },
@@ -38,9 +38,9 @@ async function* watchReadings(
   { sensor, count }: { readonly sensor: string; readonly count: number },
   context: HandlerContext,
 ): AsyncGenerator<MessageInitShape<typeof ReadingSchema>> {
-  if (!sensor.startsWith("later: ")) await obey(sensor, context);
+  if (!sensor.startsWith("later: ")) await perform(sensor, context);
   for (let at = 0; at < count; at++) yield { sensor, degreesCelsius: at };
-  if (sensor.startsWith("later: ")) await obey(sensor.slice("later: ".length), context);
+  if (sensor.startsWith("later: ")) await perform(sensor.slice("later: ".length), context);
 }
 
 async function* controlClimate(
@@ -48,7 +48,7 @@ async function* controlClimate(
   context: HandlerContext,
 ): AsyncGenerator<MessageInitShape<typeof AdjustmentSchema>> {
   for await (const { sensor, degreesCelsius } of readings) {
-    await obey(sensor, context);
+    await perform(sensor, context);
     yield { sensor, heatWatts: degreesCelsius };
   }
 }

@@ -83,7 +83,7 @@ async function replace(
   if (after.kind === "problems") return after;
   const tokens = parseTokenHashes(after.value);
   if (tokens.kind === "problems") return tokens;
-  // No test can tell: if this came after the content is written, the new file would be removed.
+  // Equivalent mutant: if this came after the content is written, the new file would be removed.
   if (Buffer.byteLength(after.value) > tokenHashesFileLimitBytes) {
     return notParsed(`${target} would be larger than the limit of ${tokenHashesFileLimitBytes} bytes`);
   }

@@ -84,7 +84,7 @@ export class SocketHttp2Exchange extends CarriedExchange implements StreamReceiv
 const none: HeaderFields = [];
 
 function blockOf(fields: HeaderFields): Uint8Array {
-  // No test can tell: it saves encoding an empty block.
+  // Equivalent mutant: it saves encoding an empty block.
   if (fields.length === 0) return noBytes;
   return fields instanceof PreparedHeaderFields ? (fields.block ??= encodeBlock(fields)) : encodeBlock(fields);
 }

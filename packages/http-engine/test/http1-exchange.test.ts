@@ -286,9 +286,9 @@ describe("an unread body", () => {
       using connection = await openHttp1(greenhouse.address);
       const head = [`POST ${target} HTTP/1.1`, "host: x", "transfer-encoding: chunked", ...header, "", ""].join("\r\n");
       connection.write(`${head}no length\r\n`);
-      const answer = await connection.readAnswer();
-      expect(answer.httpStatus).toBe(httpStatus);
-      expect(fieldValue(answer.header, "connection")).toBe("close");
+      const response = await connection.readAnswer();
+      expect(response.httpStatus).toBe(httpStatus);
+      expect(fieldValue(response.header, "connection")).toBe("close");
       expect(await connection.atEnd()).toBe(true);
     },
   );
@@ -299,9 +299,9 @@ describe("an unread body", () => {
     await using greenhouse = await startGreenhouse({ waterBed: () => ({}) });
     using connection = await openHttp1(greenhouse.address);
     connection.request({ httpMethod: "POST", path: "/nothing", header: [], body: Buffer.alloc(largest) });
-    const answer = await connection.readAnswer();
-    expect(answer.httpStatus).toBe(404);
-    expect(fieldValue(answer.header, "connection")).not.toBe("close");
+    const response = await connection.readAnswer();
+    expect(response.httpStatus).toBe(404);
+    expect(fieldValue(response.header, "connection")).not.toBe("close");
     connection.request(water([], "{}"));
     expect(await connection.readAnswer()).toMatchObject({ httpStatus: 200 });
   });
@@ -313,9 +313,9 @@ describe("an unread body", () => {
     await using greenhouse = await startGreenhouse({});
     using connection = await openHttp1(greenhouse.address);
     connection.request({ httpMethod: "POST", path: "/nothing", header, body: Buffer.alloc(bytes) });
-    const answer = await connection.readAnswer();
-    expect(answer.httpStatus).toBe(404);
-    expect(fieldValue(answer.header, "connection")).toBe("close");
+    const response = await connection.readAnswer();
+    expect(response.httpStatus).toBe(404);
+    expect(fieldValue(response.header, "connection")).toBe("close");
     expect(String(await connection.readToEnd())).toBe("");
     // Unread bytes would cause a reset, which may overtake the response.
     expect(connection.socket.errored).toBeNull();

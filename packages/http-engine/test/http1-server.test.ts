@@ -93,10 +93,10 @@ describe("a client that waits for 100 Continue", () => {
       using connection = await openHttp1(greenhouse.address);
       const head = [`${httpMethod} ${target} HTTP/1.1`, "host: x", `content-type: ${type}`, "expect: 100-continue"];
       connection.write([...head, ...header, `content-length: ${String(length)}`, "", ""].join("\r\n"));
-      const answer = await connection.readAnswer();
-      expect(answer).toMatchObject({ httpStatus, interim: [] });
+      const response = await connection.readAnswer();
+      expect(response).toMatchObject({ httpStatus, interim: [] });
       // The body may follow anyway, which the server cannot know, so the connection is closed.
-      expect(fieldValue(answer.header, "connection")).toBe("close");
+      expect(fieldValue(response.header, "connection")).toBe("close");
     },
   );
 
@@ -162,10 +162,10 @@ describe("a request over a limit", () => {
   ])("$name gets $httpStatus with an error record", async ({ target, header, httpStatus }) => {
     using connection = await openHttp1(greenhouse.address);
     connection.write([`POST ${target} HTTP/1.1`, "host: x", ...header, "", ""].join("\r\n"));
-    const answer = await connection.readAnswer();
-    expect(answer.httpStatus).toBe(httpStatus);
-    expect(fieldValue(answer.header, "content-type")).toBe("application/json");
-    expect(JSON.parse(answer.body.toString())).toMatchObject({ code: Code.ResourceExhausted });
+    const response = await connection.readAnswer();
+    expect(response.httpStatus).toBe(httpStatus);
+    expect(fieldValue(response.header, "content-type")).toBe("application/json");
+    expect(JSON.parse(response.body.toString())).toMatchObject({ code: Code.ResourceExhausted });
   });
 
   test.each([
@@ -189,9 +189,9 @@ describe("a request over a limit", () => {
     using connection = await openHttp1(greenhouse.address);
     const fields: Field[] = header.length === 0 ? [] : [["transfer-encoding", "chunked"]];
     connection.request({ httpMethod: "POST", path, header: [json, ...fields], body });
-    const answer = await connection.readAnswer();
-    expect(answer.httpStatus).toBe(413);
-    if (fieldValue(answer.header, "connection") === "close") {
+    const response = await connection.readAnswer();
+    expect(response.httpStatus).toBe(413);
+    if (fieldValue(response.header, "connection") === "close") {
       expect(await connection.atEnd()).toBe(true);
     } else {
       connection.request(water([], "{}"));
@@ -229,9 +229,9 @@ describe.concurrent("a client that times out", () => {
   ])("$name gets 408 with an error record, and is disconnected", async ({ sent }) => {
     using connection = await openHttp1(greenhouse.address);
     connection.write(sent);
-    const answer = await connection.readAnswer();
-    expect(answer.httpStatus).toBe(408);
-    expect(JSON.parse(answer.body.toString())).toMatchObject({ code: Code.InvalidArgument });
+    const response = await connection.readAnswer();
+    expect(response.httpStatus).toBe(408);
+    expect(JSON.parse(response.body.toString())).toMatchObject({ code: Code.InvalidArgument });
     expect(await connection.atEnd()).toBe(true);
   });
 
@@ -327,9 +327,9 @@ describe("the content length of a response", () => {
     using connection = await openHttp1(greenhouse.address);
     for (let i = 0; i < 2; i++) {
       connection.request({ httpMethod: "GET", path: "/page", header: [] });
-      const answer = await connection.readAnswer();
-      expect(answer.httpStatus).toBe(httpStatus);
-      expect(answer.header.filter(([name]) => name === "content-length").map(([, value]) => value)).toEqual(
+      const response = await connection.readAnswer();
+      expect(response.httpStatus).toBe(httpStatus);
+      expect(response.header.filter(([name]) => name === "content-length").map(([, value]) => value)).toEqual(
         want === null ? [] : [want],
       );
     }
@@ -369,9 +369,9 @@ describe("HEAD", () => {
     using connection = await openHttp1(greenhouse.address);
     for (const httpMethod of ["HEAD", "GET"]) {
       connection.request({ httpMethod, path: target, header: [] });
-      const answer = await connection.readAnswer(httpMethod);
-      expect(answer.httpStatus).toBe(200);
-      expect(fieldValue(answer.header, "content-length")).toBe(want);
+      const response = await connection.readAnswer(httpMethod);
+      expect(response.httpStatus).toBe(200);
+      expect(fieldValue(response.header, "content-length")).toBe(want);
     }
   });
 });

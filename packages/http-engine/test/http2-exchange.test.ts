@@ -128,14 +128,14 @@ describe.each(http2Servers)("an HTTP/2 stream, %s,", (http2) => {
       { name: "the response ends", end: (_, respond) => respond() },
     ])("fails the stream of messages when $name", async ({ end }) => {
       const begun = Promise.withResolvers<() => Promise<{ done?: boolean | undefined }>>();
-      const answer = Promise.withResolvers<void>();
+      const response = Promise.withResolvers<void>();
       await using greenhouse = await startGreenhouse(
         {
           recordReadings: async (readings) => {
             const iterator = readings[Symbol.asyncIterator]();
             await iterator.next();
             begun.resolve(() => iterator.next());
-            await answer.promise;
+            await response.promise;
             return {};
           },
         },
@@ -148,7 +148,7 @@ describe.each(http2Servers)("an HTTP/2 stream, %s,", (http2) => {
       const next = await within(begun.promise, "the first message");
       connection.send(dataFrame(1, emptyMessage), dataFrame(1, emptyMessage, frameFlag.endStream));
       await settle(connection);
-      end(connection, answer.resolve);
+      end(connection, response.resolve);
       await greenhouse.answered(1);
       await expect(within(next(), "the end of the messages")).rejects.toThrow("gone away");
     });
@@ -156,13 +156,13 @@ describe.each(http2Servers)("an HTTP/2 stream, %s,", (http2) => {
 
   test("that its client resets with an unread body cannot respond, which is not reported as a fault", async () => {
     const reached = Promise.withResolvers<void>();
-    const answer = Promise.withResolvers<object>();
+    const response = Promise.withResolvers<object>();
     const faults: unknown[] = [];
     await using greenhouse = await startGreenhouse(
       {
         recordReadings: () => {
           reached.resolve();
-          return answer.promise;
+          return response.promise;
         },
       },
       { onFault: (fault) => faults.push(fault) },
@@ -174,7 +174,7 @@ describe.each(http2Servers)("an HTTP/2 stream, %s,", (http2) => {
     await within(reached.promise, "the handler");
     connection.send(resetFrame(1, constants.NGHTTP2_NO_ERROR));
     await settle(connection);
-    answer.resolve({});
+    response.resolve({});
     expect(await greenhouse.answered(1)).toMatchObject({ httpStatus: 0 });
     expect(faults).toEqual([]);
   });
@@ -197,9 +197,9 @@ describe.each(http2Servers)("an HTTP/2 stream, %s,", (http2) => {
         : []),
     ])("$name gets $httpStatus with an error record", async ({ path, header, httpStatus }) => {
       using connection = await openHttp2(greenhouse.address);
-      const answer = await connection.exchange({ httpMethod: "GET", path, header });
-      expect(answer.httpStatus).toBe(httpStatus);
-      expect(JSON.parse(answer.body.toString())).toMatchObject({ code: Code.ResourceExhausted });
+      const response = await connection.exchange({ httpMethod: "GET", path, header });
+      expect(response.httpStatus).toBe(httpStatus);
+      expect(JSON.parse(response.body.toString())).toMatchObject({ code: Code.ResourceExhausted });
     });
 
     test("of bodies gets its response immediately, and the connection stays open", async () => {
@@ -212,13 +212,13 @@ describe.each(http2Servers)("an HTTP/2 stream, %s,", (http2) => {
           header: [json],
           body: Buffer.of(),
         });
-        const answer = readHttp2Answer(stream);
+        const response = readHttp2Answer(stream);
         stream.end(Buffer.alloc(200_000, " "));
-        expect((await answer).httpStatus).toBe(413);
+        expect((await response).httpStatus).toBe(413);
       }
       const body = Buffer.from('{"note":"four"}');
-      const answer = await connection.exchange({ httpMethod: "POST", path: "/beds/7:water", header: [json], body });
-      expect(JSON.parse(answer.body.toString())).toMatchObject({ liters: 4 });
+      const response = await connection.exchange({ httpMethod: "POST", path: "/beds/7:water", header: [json], body });
+      expect(JSON.parse(response.body.toString())).toMatchObject({ liters: 4 });
     });
 
     // The server enforces these two, which is the application's own if the handler is mounted.
@@ -261,8 +261,8 @@ describe.each(http2Servers)("an HTTP/2 stream, %s,", (http2) => {
       const interim = await connection.readUntil(({ type }) => type === frameType.headers);
       expect(interim && statusOf(hpack, interim)).toBe("100");
       connection.send(dataFrame(1, Buffer.from("{}"), frameFlag.endStream));
-      const answer = await connection.readUntil(({ type }) => type === frameType.headers);
-      expect(answer && statusOf(hpack, answer)).toBe("200");
+      const response = await connection.readUntil(({ type }) => type === frameType.headers);
+      expect(response && statusOf(hpack, response)).toBe("200");
     });
 
     test("gets it only if it waits", async () => {
@@ -272,8 +272,8 @@ describe.each(http2Servers)("an HTTP/2 stream, %s,", (http2) => {
       connection.send(headersFrame(1, [[":path", "/beds/7:water"], ...header]));
       await expect.poll(() => greenhouse.openRequests()).toBe(1);
       connection.send(dataFrame(1, Buffer.from("{}"), frameFlag.endStream));
-      const answer = await connection.readUntil(({ type }) => type === frameType.headers);
-      expect(answer && statusOf(new HpackDecoder(10_000), answer)).toBe("200");
+      const response = await connection.readUntil(({ type }) => type === frameType.headers);
+      expect(response && statusOf(new HpackDecoder(10_000), response)).toBe("200");
     });
 
     test("gets it once on a node server, which sends it", async () => {
@@ -288,8 +288,8 @@ describe.each(http2Servers)("an HTTP/2 stream, %s,", (http2) => {
       const hpack = new HpackDecoder(10_000);
       const statuses = [];
       for (let at = 0; at < 2; at += 1) {
-        const answer = await connection.readUntil(({ type }) => type === frameType.headers);
-        statuses.push(answer && statusOf(hpack, answer));
+        const response = await connection.readUntil(({ type }) => type === frameType.headers);
+        statuses.push(response && statusOf(hpack, response));
       }
       expect(statuses).toEqual(["100", "200"]);
     });
@@ -356,7 +356,7 @@ describe.each(http2Servers)("an HTTP/2 stream, %s,", (http2) => {
     const stream = connection.open({ httpMethod: "POST", path: "/beds/7:water", header: [json], body: Buffer.of() });
     const [header]: { ":status"?: number; "www-authenticate"?: string }[] = await within(
       once(stream, "response"),
-      "an answer",
+      "a response",
     );
     expect(header).toMatchObject({ ":status": 401, "www-authenticate": "Bearer" });
   });

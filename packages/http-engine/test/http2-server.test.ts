@@ -29,13 +29,13 @@ const message = encodeEnvelope(0, Buffer.of(8, 7));
 describe("a draining server", () => {
   test("sends GOAWAY to a connection without requests, and serves streams that cross the GOAWAY", async () => {
     const requested = Promise.withResolvers<void>();
-    const answer = Promise.withResolvers<object>();
+    const response = Promise.withResolvers<object>();
     const gateway = createTestGateway({
       routes: (router) =>
         router.service(OrderService, {
           deleteOrder: () => {
             requested.resolve();
-            return answer.promise;
+            return response.promise;
           },
         }),
     });
@@ -56,7 +56,7 @@ describe("a draining server", () => {
     const last = await silent.readUntil(({ type }) => type === frameType.goAway);
     expect(last?.payload.readUInt32BE(0)).toBe(1);
 
-    answer.resolve({});
+    response.resolve({});
     const ends = await Promise.all([silent.readEnd(1), busy.readEnd(1)]);
     expect(ends).toStrictEqual([
       { kind: "answered", httpStatus: 200 },
@@ -93,9 +93,9 @@ test("a body that fills its window while its request is admitted is read complet
 });
 
 test("a long call keeps only the memory that its message needs", async () => {
-  const answer = Promise.withResolvers<object>();
+  const response = Promise.withResolvers<object>();
   const gateway = createTestGateway({
-    routes: (router) => router.service(OrderService, { deleteOrder: () => answer.promise }),
+    routes: (router) => router.service(OrderService, { deleteOrder: () => response.promise }),
   });
   const address = await gateway.listen({ host: "127.0.0.1", port: 0 });
   using connection = await openFrames(address);
@@ -117,7 +117,7 @@ test("a long call keeps only the memory that its message needs", async () => {
   };
   const limitBytes = (calls * 3 * 16_384) / 2;
   expect(await leastOf(callAll, limitBytes)).toBeLessThan(limitBytes);
-  answer.resolve({});
+  response.resolve({});
   expect(await connection.readEnd(1)).toStrictEqual({ kind: "answered", httpStatus: 200 });
   await gateway.close();
 });

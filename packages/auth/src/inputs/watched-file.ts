@@ -119,7 +119,7 @@ function keepWatching(file: FileToWatch, firstDigest: string): WatchedFile {
     if (texts.kind === "problems") return record.recordRejection(texts.problems);
     // A file that has just changed may change again without new timestamps, so the next check reads it again. Measured
     // by our own clock: that of a network volume may differ, and not every file system records the time of a write.
-    // No test can tell: the file systems here have finer timestamps.
+    // Equivalent mutant: the file systems here have finer timestamps.
     readFingerprint = performance.now() - changedAtMs < timestampGranularityMs ? "" : fingerprint;
     const digest = digestOf(texts.value);
     if (digest === appliedDigest) return record.recordUnchanged();

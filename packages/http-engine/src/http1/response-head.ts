@@ -71,9 +71,9 @@ export function formatResponseHead(
   framing: Framing,
   connectionLines: string,
 ): string {
-  // No test can tell whether a line is cached: it is the same each time.
+  // Equivalent mutant: a cached line is the same as a new one.
   let head = (statusLines[httpStatus] ??= toStatusLine(httpStatus));
-  // No test can tell: an empty list has no lines, but checking whether it is prepared takes as long as a short head.
+  // Equivalent mutant: an empty list has no lines, but checking whether it is prepared takes as long as a short head.
   for (const list of fields) if (list.length > 0) head += fieldLines(list);
   if (typeof framing === "number") head += `content-length: ${framing}\r\n`;
   else if (framing === "chunked") head += "transfer-encoding: chunked\r\n";

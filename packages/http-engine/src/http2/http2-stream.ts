@@ -85,7 +85,8 @@ export class Http2Stream extends StreamFlow<StreamReceiver> {
   respond(parts: readonly Uint8Array[], body: Uint8Array | undefined, trailer: Uint8Array | undefined): void {
     if (this.closed || this.localEnded) return;
     const { output, sendFlow } = this.#connection;
-    // Nearly every response fits into one frame that may be sent now. No test can tell: the other way sends the same bytes.
+    // Nearly every response fits into one frame that may be sent now.
+    // Equivalent mutant: the other way sends the same bytes.
     if (body === undefined || sendFlow.takeAll(this, body.byteLength)) {
       output.respond(this.id, parts, body, trailer);
       return this.sideEnded();

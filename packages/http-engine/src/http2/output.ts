@@ -138,7 +138,7 @@ export class Output {
     this.#queuedBytes = 0;
     // After our own end, or a disconnect of the peer, nothing can be sent.
     if (this.#closed || !this.#socket.writable) return;
-    // No test can tell: a single piece requires no cork, which costs more than this check.
+    // Equivalent mutant: a single piece requires no cork, which costs more than this check.
     if (pieces.length > 1) this.#socket.cork();
     let more = true;
     const last = pieces.at(-1);

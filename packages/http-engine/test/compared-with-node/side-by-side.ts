@@ -22,14 +22,14 @@ import { isSince } from "../../../testing/src/peer-version.ts";
 
 /** The same service on connect-node's own server and on the gateway. Dispose of them with `await using`. */
 export interface SideBySide {
-  /** Where connect-node listens, by HTTP version. */
+  /** The addresses of connect-node, by HTTP version. */
   readonly connectNode: Readonly<Record<HttpVersion, Address>>;
-  /** Where the gateway listens, for both. */
+  /** The address of the gateway, for both versions. */
   readonly gateway: Address;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** The most a message may have here, so that a row can go over it. */
+/** The message limit, so that a test case can exceed it. */
 export const readMaxBytes = 10_000;
 
 /** Starts both with the same routes, interceptors and options. */
@@ -37,7 +37,7 @@ export async function startSideBySide(): Promise<SideBySide> {
   const options = sideBySideOptions;
   const handler = connectNodeAdapter(options);
   const servers = { "1.1": createHttp1Server(handler), "2": createHttp2Server(handler) };
-  // A connection may be quiet for long where the machine is busy.
+  // A connection may be idle for long on a busy machine.
   servers["1.1"].keepAliveTimeout = 0;
   const gateway = createGateway({ ...options, onFault: () => {} });
   const [http1, http2, own] = await Promise.all([listen(servers["1.1"]), listen(servers["2"]), gateway.listen()]);
@@ -50,9 +50,9 @@ export async function startSideBySide(): Promise<SideBySide> {
   };
 }
 
-const callKey = createContextKey("nobody", { description: "what the interceptor said" });
+const callKey = createContextKey("nobody", { description: "set by the interceptor" });
 
-const tellOfTheCall: Interceptor = (next) => async (request) => {
+const recordCall: Interceptor = (next) => async (request) => {
   request.contextValues.set(callKey, `${request.method.name}, streaming: ${String(request.stream)}`);
   request.header.set("x-set-by-interceptor", "yes");
   const response = await next(request);
@@ -70,26 +70,26 @@ export const sideBySideOptions: {
   readonly routes: (router: ConnectRouter) => void;
   readonly interceptors: Interceptor[];
   readonly readMaxBytes: number;
-} = { routes, interceptors: [tellOfTheCall], readMaxBytes };
+} = { routes, interceptors: [recordCall], readMaxBytes };
 
-/** Does what the text of the request says, and reports in the header what it saw of the call. */
+/** Performs the instruction in the request, and reports the call's properties in a response header. */
 export const greenhouse: Partial<ServiceImpl<typeof GreenhouseService>> = {
   waterBed: async ({ bed, liters, note }, context) => {
-    tell(context);
-    await obey(note, context);
+    reportCall(context);
+    await perform(note, context);
     return { bed, liters, note: note === "answer at length" ? "water ".repeat(1_000) : note };
   },
   getReading: async ({ sensor }, context) => {
-    tell(context);
-    await obey(sensor, context);
+    reportCall(context);
+    await perform(sensor, context);
     return { sensor, degreesCelsius: 21.5 };
   },
 };
 
-// Everything that a handler can see of a call, but for what differs from call to call.
-function tell(context: HandlerContext): void {
+// Reports everything that a handler gets of a call, except for what differs from call to call.
+function reportCall(context: HandlerContext): void {
   const { requestHeader, responseHeader, service, method, url } = context;
-  const seen = {
+  const properties = {
     rpc: `${service.typeName}/${method.name}`,
     protocol: context.protocolName,
     httpMethod: context.requestMethod,
@@ -101,22 +101,22 @@ function tell(context: HandlerContext): void {
     custom: requestHeader.get("x-custom"),
     binary: requestHeader.get("x-custom-bin"),
     contentType: requestHeader.get("content-type"),
-    names: [...requestHeader.keys()].filter((name) => !carriedByHttp.has(name) && !name.startsWith(":")).toSorted(),
+    names: [...requestHeader.keys()].filter((name) => !addedByHttp.has(name) && !name.startsWith(":")).toSorted(),
   };
-  responseHeader.set("x-seen", JSON.stringify(seen));
+  responseHeader.set("x-seen", JSON.stringify(properties));
 }
 
-// What the HTTP version, or the client's library for it, adds.
-const carriedByHttp: ReadonlySet<string> = new Set(["host", "connection", "content-length", "transfer-encoding"]);
+// Fields that the HTTP version or its client library adds.
+const addedByHttp: ReadonlySet<string> = new Set(["host", "connection", "content-length", "transfer-encoding"]);
 
-/** Does what a text says: fails, waits for the end of the call, or sets header and trailer. */
-export async function obey(text: string, context: HandlerContext): Promise<void> {
-  const [order, ...words] = text.split(": ");
-  if (order === "fail") throw failure(Number(words[0]), words[1] ?? "");
-  if (order === "break") throw new Error("the pump is on fire at 10.0.0.7");
-  if (order === "break with words") throw "words";
-  if (order === "wait") await untilAborted(context.signal);
-  if (order === "tell more") tellMore(context);
+/** Performs an instruction: fails, waits until the call is aborted, or sets header and trailer. */
+export async function perform(text: string, context: HandlerContext): Promise<void> {
+  const [instruction, ...words] = text.split(": ");
+  if (instruction === "fail") throw failure(Number(words[0]), words[1] ?? "");
+  if (instruction === "break") throw new Error("the pump is on fire at 10.0.0.7");
+  if (instruction === "break with words") throw "words";
+  if (instruction === "wait") await untilAborted(context.signal);
+  if (instruction === "tell more") setMetadata(context);
 }
 
 function failure(code: Code, message: string): ConnectError {
@@ -138,7 +138,7 @@ async function untilAborted(signal: AbortSignal): Promise<never> {
   throw signal.reason;
 }
 
-function tellMore({ responseHeader, responseTrailer }: HandlerContext): void {
+function setMetadata({ responseHeader, responseTrailer }: HandlerContext): void {
   for (const headers of [responseHeader, responseTrailer]) {
     const name = headers === responseHeader ? "x-more" : "x-more-trailer";
     headers.append(name, "one");

@@ -6,14 +6,14 @@ import { readOutcome } from "../../../testing/src/gateway/outcome.ts";
 import { KeptConnections } from "../../../testing/src/gateway/kept-connections.ts";
 import { carriages, type Carriage, type WireFormat } from "../../../testing/src/gateway/wire-format.ts";
 import { startSideBySide, type SideBySide } from "./side-by-side.ts";
-import { unaryCallTable, type UnaryCallRow } from "./unary-calls.ts";
+import { unaryCallTable, type UnaryCallCase } from "./unary-calls.ts";
 
-const rows = unaryCallTable.flatMap((row) =>
+const cases = unaryCallTable.flatMap((row) =>
   carriages
-    .filter((carriage) => isSpoken(carriage) && (row.only?.(carriage) ?? true))
+    .filter((carriage) => isSupported(carriage) && (row.only?.(carriage) ?? true))
     .map((carriage) => ({ row, carriage, name: `${row.name} by ${carriage.name}` })),
 );
-type Pair = { readonly row: UnaryCallRow; readonly carriage: Carriage; readonly name: string };
+type Pair = { readonly row: UnaryCallCase; readonly carriage: Carriage; readonly name: string };
 
 describe("a client of the gateway", () => {
   let servers: SideBySide;
@@ -26,7 +26,7 @@ describe("a client of the gateway", () => {
     await servers[Symbol.asyncDispose]();
   });
 
-  const ask = async ({ row, carriage }: Pair): Promise<{ want: HttpAnswer; got: HttpAnswer }> => {
+  const callBoth = async ({ row, carriage }: Pair): Promise<{ want: HttpAnswer; got: HttpAnswer }> => {
     const { format, httpVersion } = carriage;
     const request = row.request(format);
     const [want, got] = await Promise.all([
@@ -36,43 +36,43 @@ describe("a client of the gateway", () => {
     return { want, got };
   };
 
-  test.each<Pair>(rows)("sees the same of $name as a client of connect-node", async (pair) => {
-    const { want, got } = await ask(pair);
-    if (pair.row.httpStatusAlone === true) return expect(got.httpStatus).toBe(want.httpStatus);
-    const look = pair.row.codeAlone?.(pair.carriage) === true ? codeOf : seen;
-    expect(look(pair.carriage.format, got)).toStrictEqual(look(pair.carriage.format, want));
+  test.each<Pair>(cases)("gets the same for $name as a client of connect-node", async (pair) => {
+    const { want, got } = await callBoth(pair);
+    if (pair.row.httpStatusOnly === true) return expect(got.httpStatus).toBe(want.httpStatus);
+    const observe = pair.row.codeOnly?.(pair.carriage) === true ? codeOf : observedBy;
+    expect(observe(pair.carriage.format, got)).toStrictEqual(observe(pair.carriage.format, want));
   });
 });
 
 // connect-node knows neither REST nor the text form of gRPC-Web.
-function isSpoken({ format }: Carriage): boolean {
+function isSupported({ format }: Carriage): boolean {
   return format.protocol !== "rest" && format.name !== "grpc-web-text";
 }
 
-function codeOf(format: WireFormat, answer: HttpAnswer): number {
-  return readOutcome(format, answer).code;
+function codeOf(format: WireFormat, response: HttpAnswer): number {
+  return readOutcome(format, response).code;
 }
 
-/** What a client makes of an answer: status, fields and message, wherever the bytes of them stood. */
-function seen(format: WireFormat, answer: HttpAnswer): unknown {
-  const header = answer.header.filter(([name]) => !framing.has(name));
-  const isRpc = (fieldValue(answer.header, "content-type") ?? "").startsWith("application/grpc");
+/** Returns what a client gets of a response: status, fields and messages. */
+function observedBy(format: WireFormat, response: HttpAnswer): unknown {
+  const header = response.header.filter(([name]) => !framing.has(name));
+  const isRpc = (fieldValue(response.header, "content-type") ?? "").startsWith("application/grpc");
   if (format.protocol === "connect" || !isRpc) {
-    const body = inflate(fieldValue(answer.header, "content-encoding"), answer.body).toString("utf8");
-    return { httpStatus: answer.httpStatus, header: fields(header), body };
+    const body = inflate(fieldValue(response.header, "content-encoding"), response.body).toString("utf8");
+    return { httpStatus: response.httpStatus, header: fields(header), body };
   }
-  const encoding = fieldValue(answer.header, "grpc-encoding");
-  const envelopes = decodeEnvelopes(answer.body).map(({ flags, bytes }) => ({
+  const encoding = fieldValue(response.header, "grpc-encoding");
+  const envelopes = decodeEnvelopes(response.body).map(({ flags, bytes }) => ({
     isTrailer: (flags & 0x80) !== 0,
     text: ((flags & 1) === 0 ? bytes : inflate(encoding, bytes)).toString("utf8"),
   }));
   const messages = envelopes.filter(({ isTrailer }) => !isTrailer).map(({ text }) => text);
   const last = envelopes.find(({ isTrailer }) => isTrailer);
-  const trailer = last === undefined ? answer.trailer : webTrailer(last.text);
-  // An error may come as Trailers-Only, in one section, or in two: clients look for the status in both.
+  const trailer = last === undefined ? response.trailer : webTrailer(last.text);
+  // An error may be sent as Trailers-Only or in two sections: clients read the status from both.
   const isError = fieldValue([...header, ...trailer], "grpc-status") !== "0";
   return {
-    httpStatus: answer.httpStatus,
+    httpStatus: response.httpStatus,
     messages,
     ...(isError ? { fields: fields([...header, ...trailer]) } : { header: fields(header), trailer: fields(trailer) }),
   };

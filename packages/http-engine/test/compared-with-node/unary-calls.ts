@@ -7,16 +7,16 @@ import { encodeEnvelope } from "../../../testing/src/gateway/envelope.ts";
 import type { Field, HttpRequest } from "../../../testing/src/carriers/exchange.ts";
 import { encodeMessage, rpcRequest, type Carriage, type WireFormat } from "../../../testing/src/gateway/wire-format.ts";
 
-/** One call of the table, in any wire format of unary calls. */
-export interface UnaryCallRow {
+/** A test case: a call in any wire format of unary calls. */
+export interface UnaryCallCase {
   readonly name: string;
   readonly request: (format: WireFormat) => HttpRequest;
-  /** The carriages that the row makes sense on; all of them by default. */
+  /** Whether the case applies to a carriage. Default: all. */
   readonly only?: (carriage: Carriage) => boolean;
-  /** The carriages on which the code is the same alone, because the words or a field differ on purpose. */
-  readonly codeAlone?: (carriage: Carriage) => boolean;
-  /** Whether only the HTTP status is the same: connect-node responds without a body, and without Allow. */
-  readonly httpStatusAlone?: boolean;
+  /** Whether only the code is compared, because the message or a field differs on purpose. */
+  readonly codeOnly?: (carriage: Carriage) => boolean;
+  /** Whether only the HTTP status is compared: connect-node responds without a body and without Allow. */
+  readonly httpStatusOnly?: boolean;
 }
 
 const waterBed = "/greenhouse.v1.GreenhouseService/WaterBed";
@@ -27,7 +27,7 @@ const water =
   (format: WireFormat): HttpRequest =>
     rpcRequest(format, encodeMessage(format, WaterBedRequestSchema, { bed: 7n, liters, note }), header, waterBed);
 
-/** A body as it stands, in place of a message. */
+/** A raw body instead of a message. */
 const raw =
   (body: (format: WireFormat) => Uint8Array, header: readonly Field[] = []) =>
   (format: WireFormat): HttpRequest => ({
@@ -40,31 +40,31 @@ const isConnect = ({ format }: Carriage): boolean => format.protocol === "connec
 const isJson = ({ format }: Carriage): boolean => format.codec === "json";
 const always = (): boolean => true;
 
-const outcomeRows: readonly UnaryCallRow[] = [
-  { name: "an answer", request: water("thanks") },
-  { name: "an answer with fields of its own", request: water("tell more") },
-  { name: "a long answer", request: water("answer at length") },
+const outcomeCases: readonly UnaryCallCase[] = [
+  { name: "a response", request: water("thanks") },
+  { name: "a response with additional fields", request: water("tell more") },
+  { name: "a long response", request: water("answer at length") },
   {
     name: "an empty message",
     request: (format) => rpcRequest(format, encodeMessage(format, WaterBedRequestSchema, {}), [], waterBed),
   },
-  { name: "text beyond ASCII", request: water("Wärme für 🌵") },
+  { name: "non-ASCII text", request: water("Wärme für 🌵") },
   ...Array.from({ length: 16 }, (_, index) => ({
     name: `an error with code ${String(index + 1)}`,
     request: water(`fail: ${String(index + 1)}: no water`),
-    // Which code it is, no version of HTTP sees.
+    // HTTP/1.1 does not differ by code.
     only: ({ httpVersion }: Carriage) => httpVersion === "2" || index === 0,
   })),
   { name: "an error without a message", request: water("fail: 5: ") },
-  { name: "an error with a message beyond ASCII", request: water("fail: 9: 100 % Wärme für 🌵\n") },
-  { name: "an error that is none of Connect's", request: water("break") },
-  { name: "a thing thrown that is no error", request: water("break with words") },
+  { name: "an error with a non-ASCII message", request: water("fail: 9: 100 % Wärme für 🌵\n") },
+  { name: "an error that is not a ConnectError", request: water("break") },
+  { name: "a thrown string", request: water("break with words") },
 ];
 
-const headerRows: readonly UnaryCallRow[] = [
-  { name: "a header of the client's own", request: water("", [["x-custom", "one"]]) },
+const headerCases: readonly UnaryCallCase[] = [
+  { name: "a custom header", request: water("", [["x-custom", "one"]]) },
   {
-    name: "a header of the client's own, twice",
+    name: "a custom header, twice",
     request: water("", [
       ["x-custom", "one"],
       ["x-custom", "two"],
@@ -75,30 +75,30 @@ const headerRows: readonly UnaryCallRow[] = [
   { name: "a cookie", request: water("", [["cookie", "a=1; b=2"]]) },
 ];
 
-const timeoutRows: readonly UnaryCallRow[] = [
-  { name: "a deadline that is far", request: (format) => water("", timeout(format, 60_000))(format) },
-  { name: "a deadline that passes", request: (format) => water("wait", timeout(format, 30))(format) },
+const timeoutCases: readonly UnaryCallCase[] = [
+  { name: "a long deadline", request: (format) => water("", timeout(format, 60_000))(format) },
+  { name: "a deadline that is exceeded", request: (format) => water("wait", timeout(format, 30))(format) },
   {
-    name: "a deadline that has passed",
+    name: "an exceeded deadline",
     request: (format) => water("wait", timeout(format, 0))(format),
-    // A call that is over before its handler ran does not run, so there are no fields of the handler's.
-    codeAlone: always,
+    // The handler does not run, so the response has none of its fields.
+    codeOnly: always,
   },
-  { name: "a deadline that is no number", request: (format) => water("", [[timeoutName(format), "soon"]])(format) },
+  { name: "a deadline that is not a number", request: (format) => water("", [[timeoutName(format), "soon"]])(format) },
   { name: "a negative deadline", request: (format) => water("", [[timeoutName(format), "-1"]])(format) },
 ];
 
-const compressionRows: readonly UnaryCallRow[] = [
+const compressionCases: readonly UnaryCallCase[] = [
   {
-    name: "an answer that may be compressed with gzip",
+    name: "a response that may be compressed with gzip",
     request: (format) => water("answer at length", [[acceptName(format), "gzip"]])(format),
   },
   {
-    name: "an answer that may be compressed with Brotli",
+    name: "a response that may be compressed with Brotli",
     request: (format) => water("answer at length", [[acceptName(format), "br"]])(format),
   },
   {
-    name: "a short answer that may be compressed",
+    name: "a short response that may be compressed",
     request: (format) => water("", [[acceptName(format), "gzip, br"]])(format),
   },
   {
@@ -109,32 +109,32 @@ const compressionRows: readonly UnaryCallRow[] = [
   { name: "a message in Brotli", request: (format) => compressedWater(format, "br", brotliCompressSync) },
 ];
 
-const limitRows: readonly UnaryCallRow[] = [
+const limitCases: readonly UnaryCallCase[] = [
   { name: "a message just under the limit", request: water("w".repeat(9_900)) },
   {
-    name: "a message that grows over the limit",
+    name: "a compressed message above the limit",
     request: (format) => compressedWater(format, "gzip", gzipSync, "w".repeat(20_000)),
   },
 ];
 
-// What is wrong is said in the words of the reader that found it, which name the place.
-const messageRows: readonly UnaryCallRow[] = [
-  { name: "JSON that is none", request: raw(inFormat("{")), only: isJson, codeAlone: always },
+// The messages are those of different parsers, and contain the position.
+const messageCases: readonly UnaryCallCase[] = [
+  { name: "invalid JSON", request: raw(inFormat("{")), only: isJson, codeOnly: always },
   { name: "JSON with an unknown field", request: raw(inFormat('{"bed":"7","pots":3}')), only: isJson },
   { name: "JSON with a number for an int64", request: raw(inFormat('{"bed":7}')), only: isJson },
-  { name: "no envelope", request: raw(() => Buffer.alloc(0)), only: isEnveloped, codeAlone: always },
-  { name: "half an envelope", request: raw(() => Buffer.of(0, 0, 0)), only: isEnveloped, codeAlone: always },
+  { name: "no envelope", request: raw(() => Buffer.alloc(0)), only: isEnveloped, codeOnly: always },
+  { name: "half an envelope", request: raw(() => Buffer.of(0, 0, 0)), only: isEnveloped, codeOnly: always },
   {
     name: "two messages",
     request: raw((format) => Buffer.concat([inFormat("{}")(format), inFormat("{}")(format)])),
     only: (carriage) => isEnveloped(carriage) && isJson(carriage),
-    codeAlone: always,
+    codeOnly: always,
   },
 ];
 
-const getRows: readonly UnaryCallRow[] = [
+const getCases: readonly UnaryCallCase[] = [
   ...["thanks", "tell more", "fail: 5: no water", "break"].map((sensor) => ({
-    name: `a GET that comes to "${sensor}"`,
+    name: `a GET with "${sensor}"`,
     request: (format: WireFormat) => get(format, sensor),
     only: isConnect,
   })),
@@ -142,36 +142,36 @@ const getRows: readonly UnaryCallRow[] = [
     name: "a GET without a version",
     request: (format) => ({ httpMethod: "GET", path: `${getReading}?encoding=${format.codec}&message=`, header: [] }),
     only: isConnect,
-    codeAlone: isJson,
+    codeOnly: isJson,
   },
 ];
 
-const wrongRows: readonly UnaryCallRow[] = [
+const invalidCases: readonly UnaryCallCase[] = [
   {
     name: "a GET of an RPC with side effects",
     request: () => ({ httpMethod: "GET", path: waterBed, header: [] }),
-    httpStatusAlone: true,
+    httpStatusOnly: true,
   },
   {
-    name: "a content type that is none of RPC's",
+    name: "a content type that is not an RPC format",
     request: (format) => ({ ...water("")(format), header: [["content-type", "text/plain"]] }),
-    httpStatusAlone: true,
+    httpStatusOnly: true,
   },
 ];
 
 /**
- * Every unary call that is sent to both servers. They agree in neither code nor words where a client's mistake is a fault
- * with connect-node, such as a message that is none, and where nothing is there, which connect-node says without a body.
+ * Every unary call that is sent to both servers. Without the cases in which connect-node reports a client error, such as
+ * an invalid message, as an internal error, and without unknown paths, for which it responds without a body.
  */
-export const unaryCallTable: readonly UnaryCallRow[] = [
-  ...outcomeRows,
-  ...headerRows,
-  ...timeoutRows,
-  ...compressionRows,
-  ...limitRows,
-  ...messageRows,
-  ...getRows,
-  ...wrongRows,
+export const unaryCallTable: readonly UnaryCallCase[] = [
+  ...outcomeCases,
+  ...headerCases,
+  ...timeoutCases,
+  ...compressionCases,
+  ...limitCases,
+  ...messageCases,
+  ...getCases,
+  ...invalidCases,
 ];
 
 function inFormat(message: string | Uint8Array): (format: WireFormat) => Uint8Array {

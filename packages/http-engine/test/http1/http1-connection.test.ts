@@ -22,7 +22,7 @@ const receiver: RequestReceiver = {
   onWritable: () => {},
 };
 
-/** Both ends of a connection, of which the server's answers every request with a page. Dispose of it with `using`. */
+/** Both ends of a connection whose server responds to every request with a page. Dispose of it with `using`. */
 interface Ends extends Disposable {
   readonly client: Socket;
   readonly socket: Socket;
@@ -33,7 +33,7 @@ interface Ends extends Disposable {
 async function openEnds(
   page: Uint8Array,
   timeoutCheckIntervalMs: number,
-  onRequest = (asked: Http1Connection, _head: Http1RequestHead): void => asked.respond(200, [], page),
+  onRequest = (http1: Http1Connection, _head: Http1RequestHead): void => http1.respond(200, [], page),
   highWaterMark?: number,
 ): Promise<Ends> {
   const accepted = Promise.withResolvers<Pick<Ends, "socket" | "connection">>();
@@ -43,9 +43,9 @@ async function openEnds(
       limits: defaultLimits,
       timeoutCheckIntervalMs,
       budget,
-      onRequest: (asked, head) => {
-        asked.receiver = receiver;
-        onRequest(asked, head);
+      onRequest: (http1, head) => {
+        http1.receiver = receiver;
+        onRequest(http1, head);
       },
       onClose: () => {},
       onFault: () => {},
@@ -70,27 +70,27 @@ describe("a body arrives with the bytes that were sent", () => {
     expect(await bytesOf(length, readPieces)).toEqual(markedBytes(length));
   });
 
-  test.each(lengths)("when its %i bytes are read as a whole", async (length) => {
-    expect(await bytesOf(length, readWhole)).toEqual(markedBytes(length));
+  test.each(lengths)("when its %i bytes are read in one piece", async (length) => {
+    expect(await bytesOf(length, readCompletely)).toEqual(markedBytes(length));
   });
 
   test.each(lengths)("when its %i bytes are read after they have arrived", async (length) => {
     const readLater = async (body: RequestBody): Promise<Uint8Array> => {
       await expect.poll(() => body.ended).toBe(true);
-      return await readWhole(body, length);
+      return await readCompletely(body, length);
     };
     expect(await bytesOf(length, readLater)).toEqual(markedBytes(length));
   });
 
-  /** Sends a body, behind the head of its request, and returns what was read of it. */
+  /** Sends a request with a body, and returns the body that was read. */
   async function bytesOf(
     length: number,
     read: (body: RequestBody, length: number) => Promise<Uint8Array>,
   ): Promise<Buffer> {
     const bytes = Promise.withResolvers<Uint8Array>();
-    using ends = await openEnds(Buffer.of(), 1000, (asked) => {
-      const body = new RequestBody(asked, length);
-      asked.receiver = { ...receiver, body };
+    using ends = await openEnds(Buffer.of(), 1000, (http1) => {
+      const body = new RequestBody(http1, length);
+      http1.receiver = { ...receiver, body };
       read(body, length).then(bytes.resolve, bytes.reject);
     });
     ends.client.write(`PUT / HTTP/1.1\r\nhost: x\r\ncontent-length: ${String(length)}\r\n\r\n`);
@@ -99,7 +99,7 @@ describe("a body arrives with the bytes that were sent", () => {
   }
 });
 
-/** Returns bytes of which hardly any two neighbourhoods are the same. */
+/** Returns bytes whose sequences hardly repeat. */
 function markedBytes(length: number): Buffer {
   return Buffer.from(Uint8Array.from({ length }, (_, at) => (at * at) >>> 3));
 }
@@ -111,74 +111,74 @@ async function readPieces(body: RequestBody): Promise<Uint8Array> {
 }
 
 test.each([
-  { name: "whose bytes were copied", read: (body: RequestBody) => void readWhole(body, 1_000_000) },
+  { name: "whose bytes were copied", read: (body: RequestBody) => void readCompletely(body, 1_000_000) },
   {
     name: "that arrives after its response",
-    read: (_: RequestBody, asked: Http1Connection) => asked.respond(200, [], Buffer.of()),
+    read: (_: RequestBody, http1: Http1Connection) => http1.respond(200, [], Buffer.of()),
   },
 ])("the memory of chunks is freed for a body $name", async ({ read }) => {
   const length = 250_000;
   const chunks: Buffer[] = [];
-  using ends = await openEnds(Buffer.of(), 1000, (asked) => {
-    const body = new RequestBody(asked, length);
-    asked.receiver = { ...receiver, body };
-    asked.socket.on("data", (chunk: Buffer) => chunks.push(chunk));
-    read(body, asked);
+  using ends = await openEnds(Buffer.of(), 1000, (http1) => {
+    const body = new RequestBody(http1, length);
+    http1.receiver = { ...receiver, body };
+    http1.socket.on("data", (chunk: Buffer) => chunks.push(chunk));
+    read(body, http1);
   });
   ends.client.write(`PUT / HTTP/1.1\r\nhost: x\r\ncontent-length: ${String(length)}\r\n\r\n`);
   ends.client.write(Buffer.alloc(length));
   await expect.poll(() => ends.socket.bytesRead).toBeGreaterThan(length);
-  // Not of all: node shortens the buffer of some chunks only, and what is short is left to the garbage collector.
+  // Not of all: only some chunks have a separate buffer, and short ones are left to the garbage collector.
   expect(chunks.some((chunk) => chunk.buffer instanceof ArrayBuffer && chunk.buffer.detached)).toBe(true);
 });
 
-function readWhole(body: RequestBody, length: number): Promise<Uint8Array> {
-  const whole = Promise.withResolvers<Uint8Array>();
-  body.read(planBody(length), { received: (bytes = Buffer.of()) => whole.resolve(bytes) });
-  return whole.promise;
+function readCompletely(body: RequestBody, length: number): Promise<Uint8Array> {
+  const complete = Promise.withResolvers<Uint8Array>();
+  body.read(planBody(length), { received: (bytes = Buffer.of()) => complete.resolve(bytes) });
+  return complete.promise;
 }
 
-test("a defect of ours ends the connection before the request that came with it, though that is answered", async () => {
+test("a defect closes the connection before the pipelined request is served", async () => {
   let requests = 0;
-  using ends = await openEnds(Buffer.of(), 1000, (asked) => {
+  using ends = await openEnds(Buffer.of(), 1000, (http1) => {
     requests += 1;
-    queueMicrotask(() => asked.respond(200, [], Buffer.of()));
+    queueMicrotask(() => http1.respond(200, [], Buffer.of()));
     throw new Error("a defect");
   });
   ends.client.write("GET / HTTP/1.1\r\nhost: x\r\n\r\n".repeat(2));
-  await within(once(ends.socket, "close"), "the end of the connection");
+  await within(once(ends.socket, "close"), "the close of the connection");
   expect(requests).toBe(1);
 });
 
-test("a client that has reset its connection is noticed behind requests that fill what is read ahead", async () => {
-  const gone = Promise.withResolvers<void>();
+test("a reset by the client is detected while the read-ahead buffer is full", async () => {
+  const disconnected = Promise.withResolvers<void>();
   let requests = 0;
-  using ends = await openEnds(Buffer.of(), 1000, (asked) => {
+  using ends = await openEnds(Buffer.of(), 1000, (http1) => {
     requests += 1;
-    asked.receiver = { ...receiver, onDisconnect: gone.resolve };
+    http1.receiver = { ...receiver, onDisconnect: disconnected.resolve };
   });
   ends.client.write(Buffer.alloc(200_000, "GET / HTTP/1.1\r\nhost: x\r\n\r\n"));
   await expect.poll(() => ends.socket.isPaused()).toBe(true);
   ends.client.resetAndDestroy();
-  const look = (): boolean => {
+  const check = (): boolean => {
     ends.connection.checkTimeouts(performance.now());
     return ends.socket.destroyed;
   };
-  await expect.poll(look).toBe(true);
-  await within(gone.promise, "the receiver to be told");
-  // However its call ends, none of the others is begun.
+  await expect.poll(check).toBe(true);
+  await within(disconnected.promise, "onDisconnect");
+  // After its call, no other request is served.
   ends.connection.respond(200, [], Buffer.of());
   await new Promise(setImmediate);
   expect(requests).toBe(1);
 });
 
-test("what waits of an answer is let go with its client, although its call goes on", async () => {
+test("a buffered response is freed when the client disconnects, although its call continues", async () => {
   let piece: WeakRef<Uint8Array> | undefined;
-  using ends = await openEnds(Buffer.alloc(16 * 1024 * 1024), 1000, (asked) => {
+  using ends = await openEnds(Buffer.alloc(16 * 1024 * 1024), 1000, (http1) => {
     const page = Buffer.alloc(16_000_000);
     piece = new WeakRef(page);
-    asked.begin(200, []);
-    asked.write(page);
+    http1.begin(200, []);
+    http1.write(page);
   });
   ends.client.write("GET / HTTP/1.1\r\nhost: x\r\n\r\n");
   await expect.poll(() => ends.budget.bytes).toBeGreaterThan(0);
@@ -191,51 +191,48 @@ test("what waits of an answer is let go with its client, although its call goes 
   expect([piece?.deref(), late.deref()]).toEqual([undefined, undefined]);
 });
 
-test.each(["close", "keep-alive"])(
-  "a head is not kept longer than its request, with connection: %s",
-  async (option) => {
-    let asked: WeakRef<Http1RequestHead> | undefined;
-    using ends = await openEnds(Buffer.of(), 1000, (connection, head) => {
-      asked = new WeakRef(head);
-      connection.respond(200, [], Buffer.of());
-    });
-    ends.client.write(`GET / HTTP/1.1\r\nhost: x\r\nconnection: ${option}\r\n\r\n`);
-    await within(once(ends.client.resume(), "data"), "the answer");
-    collectGarbage();
-    expect(asked?.deref()).toBeUndefined();
-    expect(ends.socket.destroyed).toBe(false);
-  },
-);
+test.each(["close", "keep-alive"])("a head is freed after its request, with connection: %s", async (option) => {
+  let weakHead: WeakRef<Http1RequestHead> | undefined;
+  using ends = await openEnds(Buffer.of(), 1000, (connection, head) => {
+    weakHead = new WeakRef(head);
+    connection.respond(200, [], Buffer.of());
+  });
+  ends.client.write(`GET / HTTP/1.1\r\nhost: x\r\nconnection: ${option}\r\n\r\n`);
+  await within(once(ends.client.resume(), "data"), "the response");
+  collectGarbage();
+  expect(weakHead?.deref()).toBeUndefined();
+  expect(ends.socket.destroyed).toBe(false);
+});
 
-test("an answer without a body has a length of 0", async () => {
-  using ends = await openEnds(Buffer.alloc(1), 1000, (asked) => asked.respond(200, [], undefined));
+test("a response without a body has Content-Length 0", async () => {
+  using ends = await openEnds(Buffer.alloc(1), 1000, (http1) => http1.respond(200, [], undefined));
   ends.client.write("GET / HTTP/1.1\r\nhost: x\r\n\r\n");
-  const [head] = await within(once(ends.client.resume(), "data"), "the answer");
+  const [head] = await within(once(ends.client.resume(), "data"), "the response");
   expect(String(head)).toContain("content-length: 0\r\n");
 });
 
 test.each([
-  { name: "whose fields say so", fields: [["content-length", "5"]], body: undefined },
-  { name: "of which the body is given", fields: [], body: Buffer.from("order") },
-])("an answer to HEAD has the length that one to GET would have, $name", async ({ fields, body }) => {
-  using ends = await openEnds(Buffer.alloc(1), 1000, (asked) => asked.respond(200, fields, body));
+  { name: "with the length in its fields", fields: [["content-length", "5"]], body: undefined },
+  { name: "with a body", fields: [], body: Buffer.from("order") },
+])("a response to HEAD $name has the Content-Length of GET", async ({ fields, body }) => {
+  using ends = await openEnds(Buffer.alloc(1), 1000, (http1) => http1.respond(200, fields, body));
   ends.client.end("HEAD / HTTP/1.1\r\nhost: x\r\n\r\n".repeat(2));
-  const answers = String(await within(buffer(ends.client), "the answers"));
-  expect(answers.match(/\r\ncontent-length: 5\r\n/g)).toHaveLength(2);
-  expect(answers).not.toContain("order");
+  const responses = String(await within(buffer(ends.client), "the responses"));
+  expect(responses.match(/\r\ncontent-length: 5\r\n/g)).toHaveLength(2);
+  expect(responses).not.toContain("order");
 });
 
-test("a client that takes some of its answer now and then is not cut off, one that takes none is", async () => {
-  // More than the system takes by itself.
+test("a client that reads some of its response now and then stays connected, one that reads none is disconnected", async () => {
+  // More than the kernel buffers.
   const page = Buffer.alloc(64 * 1024 * 1024);
   using ends = await openEnds(page, defaultLimits.idleTimeoutMs);
   const { client, socket, connection } = ends;
   client.write("GET / HTTP/1.1\r\nhost: x\r\n\r\n");
-  for (let looks = 0; looks < 4; looks++) {
+  for (let checks = 0; checks < 4; checks++) {
     do {
-      const taken = once(socket, "drain");
+      const drained = once(socket, "drain");
       client.resume();
-      await within(taken, "a part to be taken");
+      await within(drained, "a part to be read");
       client.pause();
     } while (socket.writableLength === 0);
     connection.checkTimeouts(performance.now() + defaultLimits.idleTimeoutMs - 1000);
@@ -245,13 +242,13 @@ test("a client that takes some of its answer now and then is not cut off, one th
   expect(socket.destroyed).toBe(true);
 });
 
-test("a request that was read ahead begins once the client has taken the answer before it", async () => {
-  // More than the system takes by itself.
+test("a pipelined request is served once the client has read the previous response", async () => {
+  // More than the kernel buffers.
   const page = Buffer.alloc(64 * 1024 * 1024);
   const targets: string[] = [];
-  using ends = await openEnds(page, 1000, (asked, { target }) => {
+  using ends = await openEnds(page, 1000, (http1, { target }) => {
     targets.push(target);
-    asked.respond(200, [], target === "/a" ? page : Buffer.of());
+    http1.respond(200, [], target === "/a" ? page : Buffer.of());
   });
   ends.client.write(["/a", "/b"].map((target) => `GET ${target} HTTP/1.1\r\nhost: x\r\n\r\n`).join(""));
   await expect.poll(() => targets).toContain("/a");
@@ -261,41 +258,41 @@ test("a request that was read ahead begins once the client has taken the answer 
   await expect.poll(() => targets).toEqual(["/a", "/b"]);
 });
 
-test("a request that was read ahead is answered, though its client has ended its side before a large answer", async () => {
-  const asked = Promise.withResolvers<Http1Connection>();
+test("a pipelined request is served although its client has closed its side before a large response", async () => {
+  const requested = Promise.withResolvers<Http1Connection>();
   const targets: string[] = [];
   using ends = await openEnds(Buffer.alloc(64 * 1024 * 1024), 1000, (connection, { target }) => {
     targets.push(target);
-    asked.resolve(connection);
+    requested.resolve(connection);
   });
   const ended = once(ends.socket, "end");
   ends.client.end(["/a", "/b"].map((target) => `GET ${target} HTTP/1.1\r\nhost: x\r\n\r\n`).join(""));
-  const connection = await within(asked.promise, "the request");
-  await within(ended, "the end of the client's side");
+  const connection = await within(requested.promise, "the request");
+  await within(ended, "the close of the client's side");
   connection.respond(200, [], Buffer.alloc(64 * 1024 * 1024));
   ends.client.resume();
   await expect.poll(() => targets).toEqual(["/a", "/b"]);
 });
 
-test("a body that was cut short is refused at once behind the answer to the request before it", async () => {
-  const asked = Promise.withResolvers<Http1Connection>();
+test("a truncated body is refused immediately after the previous response", async () => {
+  const requested = Promise.withResolvers<Http1Connection>();
   const targets: string[] = [];
-  let broken = 0;
+  let errors = 0;
   using ends = await openEnds(Buffer.of(), 1000, (connection, { target }) => {
     targets.push(target);
-    connection.receiver = { ...receiver, onRequestError: () => void (broken += 1) };
-    asked.resolve(connection);
+    connection.receiver = { ...receiver, onRequestError: () => void (errors += 1) };
+    requested.resolve(connection);
   });
   const ended = once(ends.socket, "end");
   const [first, second] = ["GET /a HTTP/1.1\r\nhost: x\r\n", "PUT /b HTTP/1.1\r\nhost: x\r\ncontent-length: 5\r\n"];
   ends.client.end(`${first}\r\n${second}\r\nord`);
-  const connection = await within(asked.promise, "the request");
-  await within(ended, "the end of the client's side");
+  const connection = await within(requested.promise, "the request");
+  await within(ended, "the close of the client's side");
   connection.respond(200, [], Buffer.of());
-  await expect.poll(() => ({ targets, broken })).toEqual({ targets: ["/a", "/b"], broken: 1 });
+  await expect.poll(() => ({ targets, errors })).toEqual({ targets: ["/a", "/b"], errors: 1 });
 });
 
-test("a connection is busy until its client has taken the answer", async () => {
+test("a connection is busy until its client has read the response", async () => {
   using ends = await openEnds(Buffer.alloc(64 * 1024 * 1024), 1000);
   const { client, connection } = ends;
   expect([connection.busy, connection.requests]).toEqual([false, 0]);
@@ -305,56 +302,60 @@ test("a connection is busy until its client has taken the answer", async () => {
   await expect.poll(() => [connection.busy, connection.requests]).toEqual([false, 0]);
 });
 
-test("a client that has yet to take the end of its last answer is not cut off by a look", async () => {
-  const asked = Promise.withResolvers<Http1Connection>();
-  using ends = await openEnds(Buffer.alloc(64 * 1024 * 1024), 1000, asked.resolve);
+test("a client that has not yet read the end of its last response is not disconnected by a check", async () => {
+  const requested = Promise.withResolvers<Http1Connection>();
+  using ends = await openEnds(Buffer.alloc(64 * 1024 * 1024), 1000, requested.resolve);
   ends.client.write("GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
-  const connection = await within(asked.promise, "the request");
+  const connection = await within(requested.promise, "the request");
   connection.begin(200, []);
   while (!connection.write(Buffer.alloc(16 * 1024)));
   connection.end(undefined);
   connection.checkTimeouts(performance.now());
-  const answer = await within(buffer(ends.client), "the answer");
-  expect(String(answer.subarray(-5))).toBe("0\r\n\r\n");
+  const response = await within(buffer(ends.client), "the response");
+  expect(String(response.subarray(-5))).toBe("0\r\n\r\n");
 });
 
-describe("a connection that drains ends with the last request that has come", () => {
+describe("a draining connection closes after the last request that has arrived", () => {
   const request = "GET / HTTP/1.1\r\nhost: x\r\n";
   test.each([
-    { name: "of three at once", sent: `${request}\r\n`.repeat(3), want: ["keep-alive", "keep-alive", "close"] },
-    { name: "whose body has yet to come", sent: `${request}content-length: 5\r\n\r\n`, want: ["close"] },
+    {
+      name: "of three pipelined requests",
+      sent: `${request}\r\n`.repeat(3),
+      want: ["keep-alive", "keep-alive", "close"],
+    },
+    { name: "whose body has not arrived", sent: `${request}content-length: 5\r\n\r\n`, want: ["close"] },
   ])("$name", async ({ sent, want }) => {
-    using ends = await openEnds(Buffer.of(), 1000, (asked) => {
-      asked.drain();
-      asked.respond(200, [], Buffer.of());
+    using ends = await openEnds(Buffer.of(), 1000, (http1) => {
+      http1.drain();
+      http1.respond(200, [], Buffer.of());
     });
     ends.client.write(sent);
-    const answers = await within(buffer(ends.client), "the answers");
-    const ofEach = Array.from(String(answers).matchAll(/\r\nconnection: (\S+)/g), ([, option]) => option);
+    const responses = await within(buffer(ends.client), "the responses");
+    const ofEach = Array.from(String(responses).matchAll(/\r\nconnection: (\S+)/g), ([, option]) => option);
     expect(ofEach).toEqual(want);
   });
 });
 
-test("a client that takes as much as it is sent meanwhile is not cut off, one that takes none of that is", async () => {
-  const asked = Promise.withResolvers<Http1Connection>();
-  using ends = await openEnds(Buffer.alloc(64 * 1024 * 1024), 1000, asked.resolve);
+test("a client that reads as much as is sent meanwhile stays connected, one that reads none is disconnected", async () => {
+  const requested = Promise.withResolvers<Http1Connection>();
+  using ends = await openEnds(Buffer.alloc(64 * 1024 * 1024), 1000, requested.resolve);
   const { client, socket } = ends;
   client.write("GET / HTTP/1.1\r\nhost: x\r\n\r\n");
-  const connection = await within(asked.promise, "the request");
+  const connection = await within(requested.promise, "the request");
   connection.begin(200, []);
   const piece = Buffer.alloc(64 * 1024);
   while (!connection.write(piece));
-  // More than the system takes by itself, in one write behind the one that has to wait.
+  // More than the kernel buffers, in one write after the buffered one.
   while (socket.writableLength < 32 * 1024 * 1024) connection.write(piece);
   const filledAtMs = performance.now();
   const held = socket.writableLength;
   while (socket.writableLength === held) {
-    await within(once(client.resume(), "data"), "some of the answer");
+    await within(once(client.resume(), "data"), "some of the response");
     client.pause();
   }
-  const takenAtMs = performance.now();
+  const readAtMs = performance.now();
   connection.write(piece);
-  connection.checkTimeouts((filledAtMs + takenAtMs) / 2 + defaultLimits.idleTimeoutMs);
+  connection.checkTimeouts((filledAtMs + readAtMs) / 2 + defaultLimits.idleTimeoutMs);
   expect(socket.destroyed).toBe(false);
   await new Promise(setImmediate);
   const laterMs = performance.now();
@@ -363,19 +364,24 @@ test("a client that takes as much as it is sent meanwhile is not cut off, one th
   expect(socket.destroyed).toBe(true);
 });
 
-describe("a piece shares its memory with others until one has to wait", () => {
+describe("a piece uses shared memory until it must be buffered", () => {
   test.each([
     { name: "of a known length", fields: [["content-length", "100000000"]], bytes: 100, isCopied: false },
-    { name: "in a chunk, joined with what frames it", fields: [], bytes: 4096 - "ff8\r\n\r\n".length, isCopied: true },
-    { name: "in a larger chunk, uncopied", fields: [], bytes: 4097 - "ff8\r\n\r\n".length, isCopied: false },
+    {
+      name: "in a chunk, copied together with its framing",
+      fields: [],
+      bytes: 4096 - "ff8\r\n\r\n".length,
+      isCopied: true,
+    },
+    { name: "in a larger chunk, without a copy", fields: [], bytes: 4097 - "ff8\r\n\r\n".length, isCopied: false },
   ])("$name", async ({ fields, bytes, isCopied }) => {
-    const asked = Promise.withResolvers<Http1Connection>();
-    using ends = await openEnds(Buffer.alloc(64 * 1024 * 1024), 1000, asked.resolve);
+    const requested = Promise.withResolvers<Http1Connection>();
+    using ends = await openEnds(Buffer.alloc(64 * 1024 * 1024), 1000, requested.resolve);
     const { client, socket } = ends;
     client.write("GET / HTTP/1.1\r\nhost: x\r\n\r\n");
-    const connection = await within(asked.promise, "the request");
+    const connection = await within(requested.promise, "the request");
     connection.begin(200, fields);
-    const written = seenParts(socket);
+    const written = recordParts(socket);
     const write = (): { readonly isCopied: boolean; readonly sharesMemory: boolean } => {
       const piece = Buffer.allocUnsafe(bytes);
       connection.write(piece);
@@ -390,74 +396,74 @@ describe("a piece shares its memory with others until one has to wait", () => {
   });
 });
 
-test("what a client has not taken of an answer is counted again whenever it takes some", async () => {
+test("the unread part of a response is counted again whenever the client reads some", async () => {
   const page = Buffer.alloc(64 * 1024 * 1024);
   let writable = 0;
-  using ends = await openEnds(page, 1000, (asked) => {
-    asked.receiver = { ...receiver, onWritable: () => void (writable += 1) };
-    asked.begin(200, [["content-length", String(page.byteLength)]]);
-    asked.write(page);
+  using ends = await openEnds(page, 1000, (http1) => {
+    http1.receiver = { ...receiver, onWritable: () => void (writable += 1) };
+    http1.begin(200, [["content-length", String(page.byteLength)]]);
+    http1.write(page);
   });
   const { client, socket, budget } = ends;
   client.write("GET / HTTP/1.1\r\nhost: x\r\n\r\n");
   for (let times = 0; times < 3; times++) {
-    const taken = once(socket, "drain");
+    const drained = once(socket, "drain");
     client.resume();
-    await within(taken, "a part to be taken");
+    await within(drained, "a part to be read");
     client.pause();
-    // A page of which a part waits to be written counts as a whole, and what the socket holds once more.
+    // A page that is not completely written counts in full, and the socket's buffer in addition.
     expect(budget.bytes).toBe(page.byteLength + socket.writableLength);
   }
-  // Nor is more asked for before all of it was given to the socket.
+  // onWritable is not called before all of it was written to the socket.
   expect(writable).toBe(0);
 });
 
-test("what is sent of an answer piece by piece is counted with each piece", async () => {
+test("a streamed response is counted with each piece", async () => {
   const piece = Buffer.alloc(16 * 1024);
-  const asked = Promise.withResolvers<Http1Connection>();
-  using ends = await openEnds(Buffer.alloc(64 * 1024 * 1024), 1000, asked.resolve);
+  const requested = Promise.withResolvers<Http1Connection>();
+  using ends = await openEnds(Buffer.alloc(64 * 1024 * 1024), 1000, requested.resolve);
   const { client, socket, budget } = ends;
   client.write("GET / HTTP/1.1\r\nhost: x\r\n\r\n");
-  const connection = await within(asked.promise, "the request");
+  const connection = await within(requested.promise, "the request");
   connection.begin(200, [["content-length", String(64 * 1024 * 1024)]]);
   while (!connection.write(piece)) expect(budget.bytes).toBe(socket.writableLength);
   expect(budget.bytes).toBe(socket.writableLength);
 });
 
-test("a client that says nothing is let go after the idle time, counted from the first look", async () => {
+test("an idle client is disconnected after the idle timeout, counted from the first check", async () => {
   using ends = await openEnds(Buffer.of(), defaultLimits.idleTimeoutMs / 2);
   const { socket, connection } = ends;
-  // Then it has as long to close its side as any other, which is not over at the next look.
+  // Then it has the linger time to close its side, which is not over at the next check.
   const states = [1, 2, 3, 4, 5].map(() => {
     connection.checkTimeouts(performance.now());
-    return socket.destroyed ? "closed" : socket.writableEnded ? "let go" : "open";
+    return socket.destroyed ? "closed" : socket.writableEnded ? "closing" : "open";
   });
-  expect(states).toEqual(["open", "open", "let go", "let go", "closed"]);
+  expect(states).toEqual(["open", "open", "closing", "closing", "closed"]);
 });
 
-test("a client that sends empty lines now and then is let go when it would have been without them", async () => {
+test("empty lines do not extend the idle timeout", async () => {
   using ends = await openEnds(Buffer.of(), defaultLimits.idleTimeoutMs / 2);
   const { client, socket, connection } = ends;
-  const isLetGo: boolean[] = [];
-  for (let looks = 0; looks < 3; looks++) {
-    const come = once(socket, "data");
+  const isClosing: boolean[] = [];
+  for (let checks = 0; checks < 3; checks++) {
+    const received = once(socket, "data");
     client.write("\r\n");
-    await within(come, "an empty line");
+    await within(received, "an empty line");
     connection.checkTimeouts(performance.now());
-    isLetGo.push(socket.writableEnded);
+    isClosing.push(socket.writableEnded);
   }
-  expect(isLetGo).toEqual([false, false, true]);
+  expect(isClosing).toEqual([false, false, true]);
 });
 
-test("empty lines before a request are counted wherever they are cut, and only until it comes", async () => {
+test("empty lines are counted however they are split, and only until the next request", async () => {
   using ends = await openEnds(Buffer.of(), 1000);
   const { client, socket } = ends;
   const send = async (text: string): Promise<void> => {
-    const come = once(socket, "data");
+    const received = once(socket, "data");
     client.write(text);
-    await within(come, "what was sent");
+    await within(received, "the sent bytes");
   };
-  // The second has the fields of the first.
+  // The second request has the fields of the first.
   for (const target of ["/a", "/b"]) {
     for (let lines = 0; lines < 16; lines++) await send("\r\n");
     await send(`GET ${target} HTTP/1.1\r\nhost: x\r\n\r\n`);
@@ -468,31 +474,31 @@ test("empty lines before a request are counted wherever they are cut, and only u
   expect(socket.writableEnded).toBe(true);
 });
 
-test("of a large answer its last part alone is copied, which lets go of the rest", async () => {
+test("only the last part of a large response is copied, so that its buffer can be freed", async () => {
   const page = Buffer.alloc(64 * 1024 * 1024);
   using ends = await openEnds(page, 1000);
   const { client, socket } = ends;
-  const parts = seenParts(socket);
+  const parts = recordParts(socket);
   const finished = once(socket, "finish");
   client.resume().end("GET / HTTP/1.1\r\nhost: x\r\n\r\n");
-  await within(finished, "the end of the answer");
+  await within(finished, "the end of the response");
   expect(parts.map((part) => part.buffer === page.buffer)).toEqual([...Array<boolean>(255).fill(true), false]);
 });
 
-test("of a large answer what the socket holds is counted each time that it has taken more", async () => {
+test("the socket's buffer is counted each time it has drained", async () => {
   const page = Buffer.alloc(64 * 1024 * 1024);
   using ends = await openEnds(page, 1000);
   const { client, socket, budget } = ends;
-  const besideSocket = new Set<number>();
-  socket.on("drain", () => besideSocket.add(budget.bytes - socket.writableLength));
+  const outsideSocket = new Set<number>();
+  socket.on("drain", () => outsideSocket.add(budget.bytes - socket.writableLength));
   client.resume().write("GET / HTTP/1.1\r\nhost: x\r\n\r\n");
   await expect.poll(() => client.bytesRead).toBeGreaterThan(page.byteLength);
-  // The page counts as a whole until its last part is handed over.
-  await expect.poll(() => [...besideSocket]).toEqual([page.byteLength, 0]);
+  // The page counts in full until its last part is written.
+  await expect.poll(() => [...outsideSocket]).toEqual([page.byteLength, 0]);
 });
 
-/** Returns the bytes that are written to a socket from now on, part by part. */
-function seenParts(socket: Socket): Uint8Array[] {
+/** Records the parts that are written to a socket from now on. */
+function recordParts(socket: Socket): Uint8Array[] {
   const parts: Uint8Array[] = [];
   const write = socket.write.bind(socket);
   Object.assign(socket, {
@@ -507,185 +513,188 @@ function seenParts(socket: Socket): Uint8Array[] {
 const mebibytes = 1024 * 1024;
 
 test.each([
-  { name: "that nothing else reads is freed once it is taken", mark: markSingleUse, bytes: mebibytes, left: 0 },
-  { name: "of the program's own is kept", mark: (page: Uint8Array) => page, bytes: mebibytes, left: mebibytes },
-  // More than the system takes by itself.
+  { name: "for single use is freed after sending", mark: markSingleUse, bytes: mebibytes, remaining: 0 },
+  { name: "that may be used again is kept", mark: (page: Uint8Array) => page, bytes: mebibytes, remaining: mebibytes },
+  // More than the kernel buffers.
   {
-    name: "that waits in the socket is kept",
+    name: "that is buffered by the socket is kept",
     mark: markSingleUse,
     bytes: 32 * mebibytes,
-    left: 32 * mebibytes,
+    remaining: 32 * mebibytes,
     highWaterMark: 64 * mebibytes,
   },
-])("a large answer $name", async ({ mark, bytes, left, highWaterMark }) => {
+])("the memory of a large response $name", async ({ mark, bytes, remaining, highWaterMark }) => {
   const want = Buffer.alloc(bytes, "a");
   const page = mark(new Uint8Array(want));
-  using ends = await openEnds(page, 1000, (asked) => asked.respond(200, [], page), highWaterMark);
+  using ends = await openEnds(page, 1000, (http1) => http1.respond(200, [], page), highWaterMark);
   ends.client.end("GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
-  const answer = await within(buffer(ends.client), "the answer");
-  expect(answer.subarray(-want.byteLength).equals(want)).toBe(true);
-  expect(page.byteLength).toBe(left);
+  const response = await within(buffer(ends.client), "the response");
+  expect(response.subarray(-want.byteLength).equals(want)).toBe(true);
+  expect(page.byteLength).toBe(remaining);
 });
 
-test("a head that is larger than a write is sent once", async () => {
+test("a head that is larger than one write is sent once", async () => {
   const page = Buffer.alloc(1024 * 1024, "p");
   const fields = [["large", "x".repeat(1024 * 1024)]];
-  using ends = await openEnds(page, 1000, (asked) => asked.respond(200, fields, page));
+  using ends = await openEnds(page, 1000, (http1) => http1.respond(200, fields, page));
   const { client } = ends;
   const received: Buffer[] = [];
   const ended = once(client, "end");
   client.on("data", (bytes: Buffer) => received.push(bytes));
   client.resume().end("GET / HTTP/1.1\r\nhost: x\r\n\r\n");
-  await within(ended, "the end of the answer");
+  await within(ended, "the end of the response");
   const [head = "", body] = String(Buffer.concat(received)).split("\r\n\r\n");
   expect(head.match(/large: (x+)\r\n/)?.[1]?.length).toBe(1024 * 1024);
   expect(body?.length).toBe(page.byteLength);
 });
 
-test("a client whose call took long has as much time as any other to ask again", async () => {
-  const asked = Promise.withResolvers<Http1Connection>();
-  using ends = await openEnds(Buffer.of(), defaultLimits.idleTimeoutMs / 2, asked.resolve);
+test("the idle timeout starts after a long call", async () => {
+  const requested = Promise.withResolvers<Http1Connection>();
+  using ends = await openEnds(Buffer.of(), defaultLimits.idleTimeoutMs / 2, requested.resolve);
   const { client, socket } = ends;
   client.write("GET / HTTP/1.1\r\nhost: x\r\n\r\n");
-  const connection = await within(asked.promise, "the request");
-  for (let looks = 0; looks < 4; looks++) connection.checkTimeouts(performance.now());
+  const connection = await within(requested.promise, "the request");
+  for (let checks = 0; checks < 4; checks++) connection.checkTimeouts(performance.now());
   connection.respond(200, [], Buffer.of());
-  const isLetGo = [1, 2, 3].map(() => {
+  const isClosing = [1, 2, 3].map(() => {
     connection.checkTimeouts(performance.now());
     return socket.writableEnded;
   });
-  expect(isLetGo).toEqual([false, false, true]);
+  expect(isClosing).toEqual([false, false, true]);
 });
 
-test("a client that has ended its side is not given up while it is sent more of its answer", async () => {
-  let broken = 0;
-  using ends = await openEnds(Buffer.of(), defaultLimits.idleTimeoutMs / 4, (asked) => {
-    asked.receiver = { ...receiver, onRequestError: () => void (broken += 1) };
-    asked.begin(200, []);
+test("a client that has closed its side is not refused while its response continues", async () => {
+  let errors = 0;
+  using ends = await openEnds(Buffer.of(), defaultLimits.idleTimeoutMs / 4, (http1) => {
+    http1.receiver = { ...receiver, onRequestError: () => void (errors += 1) };
+    http1.begin(200, []);
   });
   const { client, socket, connection } = ends;
-  const [come, ended] = [once(socket, "data"), once(socket, "end")];
+  const [received, ended] = [once(socket, "data"), once(socket, "end")];
   client.write("GET / HTTP/1.1\r\nhost: x\r\n\r\n");
-  await within(come, "the request");
-  for (let looks = 0; looks < 3; looks += 1) connection.checkTimeouts(performance.now());
+  await within(received, "the request");
+  for (let checks = 0; checks < 3; checks += 1) connection.checkTimeouts(performance.now());
   client.end();
-  await within(ended, "the end of the client's side");
+  await within(ended, "the close of the client's side");
   connection.checkTimeouts(performance.now());
-  for (let looks = 0; looks < 3; looks += 1) {
+  for (let checks = 0; checks < 3; checks += 1) {
     connection.write(Buffer.from("order"));
     connection.checkTimeouts(performance.now());
   }
-  expect(broken).toBe(0);
+  expect(errors).toBe(0);
   connection.checkTimeouts(performance.now());
-  expect(broken).toBe(1);
+  expect(errors).toBe(1);
 });
 
-test("a head that trickles is timed out, however often something of it comes", async () => {
+test("a head that arrives slowly times out", async () => {
   const { headerTimeoutMs } = defaultLimits;
   using ends = await openEnds(Buffer.of(), headerTimeoutMs / 4);
   const { client, socket, connection } = ends;
-  let looks = 0;
+  let checks = 0;
   for (const byte of "GET / HTTP/1.1") {
     if (socket.writableEnded) break;
-    const come = once(socket, "data");
+    const received = once(socket, "data");
     client.write(byte);
-    await within(come, "a byte");
+    await within(received, "a byte");
     connection.checkTimeouts(performance.now());
-    looks++;
+    checks++;
   }
-  // Between its first byte and the last look a quarter of the time passes four times.
-  expect(looks).toBe(5);
+  // Between its first byte and the last check, a quarter of the timeout passes four times.
+  expect(checks).toBe(5);
 });
 
-test("a body in chunks that trickles is timed out, wherever its chunks are cut, and whatever is answered", async () => {
+test("a chunked body that arrives slowly times out, however it is split, even during the response", async () => {
   const { requestTimeoutMs } = defaultLimits;
-  let broken = 0;
-  using ends = await openEnds(Buffer.of(), requestTimeoutMs / 4, (asked) => {
+  let errors = 0;
+  using ends = await openEnds(Buffer.of(), requestTimeoutMs / 4, (http1) => {
     const body = { isAwaited: true, isFull: false, onData: () => false, onEnd: () => {} };
-    asked.receiver = { ...receiver, body, onRequestError: () => void (broken += 1) };
-    asked.begin(200, []);
+    http1.receiver = { ...receiver, body, onRequestError: () => void (errors += 1) };
+    http1.begin(200, []);
   });
   const { client, socket, connection } = ends;
-  let looks = 0;
+  let checks = 0;
   const head = "POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n";
   for (const text of [head, "1", "\r\n", "a", "\r", "\n", "1", "\r\nb\r\n"]) {
-    if (broken > 0) break;
-    const come = once(socket, "data");
+    if (errors > 0) break;
+    const received = once(socket, "data");
     client.write(text);
-    await within(come, "a part");
+    await within(received, "a part");
     connection.write(Buffer.from("order"));
     connection.checkTimeouts(performance.now());
-    looks++;
+    checks++;
   }
-  expect(looks).toBe(5);
+  expect(checks).toBe(5);
 });
 
 test.each([
   { httpMethod: "HEAD", httpStatus: 200 },
   { httpMethod: "GET", httpStatus: 204 },
   { httpMethod: "GET", httpStatus: 304 },
-])("an answer of $httpStatus to $httpMethod has no body, whatever is written", async ({ httpMethod, httpStatus }) => {
-  using ends = await openEnds(Buffer.of(), 1000, (asked) => {
-    asked.begin(httpStatus, []);
-    asked.write(Buffer.from("order"));
-    asked.end(undefined);
-  });
-  const { client } = ends;
-  const received: Buffer[] = [];
-  const ended = once(client, "end");
-  client.on("data", (bytes: Buffer) => received.push(bytes));
-  client.resume().end(`${httpMethod} / HTTP/1.1\r\nhost: x\r\n\r\n`);
-  await within(ended, "the end of the connection");
-  const [head = "", ...rest] = String(Buffer.concat(received)).split("\r\n\r\n");
-  expect(head).toMatch(/\r\nconnection: keep-alive\r\n/);
-  expect(rest).toEqual([""]);
-});
+])(
+  "a response with status $httpStatus to $httpMethod has no body, even if one is written",
+  async ({ httpMethod, httpStatus }) => {
+    using ends = await openEnds(Buffer.of(), 1000, (http1) => {
+      http1.begin(httpStatus, []);
+      http1.write(Buffer.from("order"));
+      http1.end(undefined);
+    });
+    const { client } = ends;
+    const received: Buffer[] = [];
+    const ended = once(client, "end");
+    client.on("data", (bytes: Buffer) => received.push(bytes));
+    client.resume().end(`${httpMethod} / HTTP/1.1\r\nhost: x\r\n\r\n`);
+    await within(ended, "the close of the connection");
+    const [head = "", ...rest] = String(Buffer.concat(received)).split("\r\n\r\n");
+    expect(head).toMatch(/\r\nconnection: keep-alive\r\n/);
+    expect(rest).toEqual([""]);
+  },
+);
 
-test("an empty piece does not end a body in chunks", async () => {
-  using ends = await openEnds(Buffer.of(), 1000, (asked) => {
-    asked.begin(200, []);
-    for (const piece of ["", "order"]) asked.write(Buffer.from(piece));
-    asked.end(undefined);
+test("an empty piece does not end a chunked body", async () => {
+  using ends = await openEnds(Buffer.of(), 1000, (http1) => {
+    http1.begin(200, []);
+    for (const piece of ["", "order"]) http1.write(Buffer.from(piece));
+    http1.end(undefined);
   });
   ends.client.end("GET / HTTP/1.1\r\nhost: x\r\n\r\n");
-  const answer = await within(buffer(ends.client), "the answer");
-  expect(String(answer).split("\r\n\r\n").slice(1).join("|")).toBe("5\r\norder\r\n0|");
+  const response = await within(buffer(ends.client), "the response");
+  expect(String(response).split("\r\n\r\n").slice(1).join("|")).toBe("5\r\norder\r\n0|");
 });
 
-test("a body has all its time although its head took some", async () => {
+test("the request timeout of a body starts after its head", async () => {
   const { requestTimeoutMs, headerTimeoutMs } = defaultLimits;
-  let broken = 0;
-  using ends = await openEnds(Buffer.of(), Math.min(headerTimeoutMs, requestTimeoutMs) / 4, (asked) => {
-    asked.receiver = { ...receiver, onRequestError: () => void (broken += 1) };
+  let errors = 0;
+  using ends = await openEnds(Buffer.of(), Math.min(headerTimeoutMs, requestTimeoutMs) / 4, (http1) => {
+    http1.receiver = { ...receiver, onRequestError: () => void (errors += 1) };
   });
   const { client, socket, connection } = ends;
   const send = async (text: string): Promise<void> => {
-    const come = once(socket, "data");
+    const received = once(socket, "data");
     client.write(text);
-    await within(come, "what was sent");
+    await within(received, "the sent bytes");
   };
-  const lookUntil = (enough: (looks: number) => boolean): number => {
-    let looks = 0;
-    for (; !enough(looks); looks++) connection.checkTimeouts(performance.now());
-    return looks;
+  const checkUntil = (enough: (checks: number) => boolean): number => {
+    let checks = 0;
+    for (; !enough(checks); checks++) connection.checkTimeouts(performance.now());
+    return checks;
   };
   await send("POST / HTTP/1.1\r\n");
-  lookUntil((looks) => looks === 3);
+  checkUntil((checks) => checks === 3);
   await send("host: x\r\ncontent-length: 9\r\n\r\n");
-  const looks = lookUntil((made) => broken > 0 || made > 1_000);
-  expect(looks).toBe(1 + Math.ceil((4 * requestTimeoutMs) / Math.min(headerTimeoutMs, requestTimeoutMs)));
+  const checks = checkUntil((made) => errors > 0 || made > 1_000);
+  expect(checks).toBe(1 + Math.ceil((4 * requestTimeoutMs) / Math.min(headerTimeoutMs, requestTimeoutMs)));
 });
 
-test("a client that waits to send its body is told to with each request, unless its answer has begun", async () => {
+test("a client that waits for 100 Continue gets it with each request, unless its response has started", async () => {
   let requests = 0;
-  using ends = await openEnds(Buffer.of(), 1000, (asked) => {
+  using ends = await openEnds(Buffer.of(), 1000, (http1) => {
     requests++;
     const isBegun = requests !== 2;
-    if (isBegun) asked.begin(200, [["content-length", "5"]]);
-    asked.startBody();
-    if (!isBegun) return asked.respond(200, [], Buffer.of());
-    asked.write(Buffer.from("order"));
-    asked.end(undefined);
+    if (isBegun) http1.begin(200, [["content-length", "5"]]);
+    http1.startBody();
+    if (!isBegun) return http1.respond(200, [], Buffer.of());
+    http1.write(Buffer.from("order"));
+    http1.end(undefined);
   });
   const { client } = ends;
   const received: Buffer[] = [];
@@ -694,40 +703,40 @@ test("a client that waits to send its body is told to with each request, unless 
   const waits = "PUT / HTTP/1.1\r\nhost: x\r\nexpect: 100-continue\r\ncontent-length: 1\r\n\r\n";
   client.resume().write(`GET / HTTP/1.1\r\nhost: x\r\n\r\n${waits}`);
   await expect.poll(() => requests).toBe(2);
-  // It was told to send it, so the next request comes behind it.
+  // The client sends the body, so the next request follows it.
   client.write(`!${waits}`);
-  await within(ended, "the end of the connection");
+  await within(ended, "the close of the connection");
   const statuses = String(Buffer.concat(received)).matchAll(/HTTP\/1\.1 (\d+)/g);
   expect(Array.from(statuses, ([, status]) => status)).toEqual(["200", "100", "200", "200"]);
 });
 
-describe("an answer that announced 5 bytes ends the connection", () => {
+describe("a response with Content-Length 5 closes the connection", () => {
   test.each([
-    { name: "with 6, of which the last would be taken for the next answer", pieces: ["order", "s"] },
-    { name: "with 6 at once", pieces: ["orders"] },
-    { name: "with 4", pieces: ["ord", "e"] },
+    { name: "if 6 bytes are written in two pieces", pieces: ["order", "s"] },
+    { name: "if 6 bytes are written in one piece", pieces: ["orders"] },
+    { name: "if only 4 bytes are written", pieces: ["ord", "e"] },
   ])("$name", async ({ pieces }) => {
-    using ends = await openEnds(Buffer.of(), 1, (asked) => {
-      asked.begin(200, [["content-length", "5"]]);
-      for (const piece of pieces) asked.write(Buffer.from(piece));
-      asked.end(undefined);
+    using ends = await openEnds(Buffer.of(), 1, (http1) => {
+      http1.begin(200, [["content-length", "5"]]);
+      for (const piece of pieces) http1.write(Buffer.from(piece));
+      http1.end(undefined);
     });
     const { client, socket } = ends;
     const received: Buffer[] = [];
     client.on("data", (bytes: Buffer) => received.push(bytes)).on("error", () => {});
     const closed = new Promise((resolve) => client.on("close", resolve));
     client.resume().write("GET / HTTP/1.1\r\nhost: x\r\n\r\n");
-    await within(closed, "the end of the connection");
+    await within(closed, "the close of the connection");
     expect(socket.destroyed).toBe(true);
     const [, body = ""] = String(Buffer.concat(received)).split("\r\n\r\n");
     expect("order".startsWith(body)).toBe(true);
   });
 
-  test("with 5 not", async () => {
-    using ends = await openEnds(Buffer.of(), 1, (asked) => {
-      asked.begin(200, [["content-length", "5"]]);
-      for (const piece of ["ord", "er"]) asked.write(Buffer.from(piece));
-      asked.end(undefined);
+  test("not if 5 bytes are written", async () => {
+    using ends = await openEnds(Buffer.of(), 1, (http1) => {
+      http1.begin(200, [["content-length", "5"]]);
+      for (const piece of ["ord", "er"]) http1.write(Buffer.from(piece));
+      http1.end(undefined);
     });
     const { client, socket } = ends;
     const ended = new Promise<void>((resolve) => {
@@ -738,7 +747,7 @@ describe("an answer that announced 5 bytes ends the connection", () => {
       });
     });
     client.resume().write("GET / HTTP/1.1\r\nhost: x\r\n\r\n");
-    await within(ended, "the answer");
+    await within(ended, "the response");
     expect(socket.destroyed).toBe(false);
   });
 });

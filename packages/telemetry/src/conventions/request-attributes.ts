@@ -78,7 +78,7 @@ export function httpSeriesKey(answer: AnsweredRequest): number {
   // -1 for any other method.
   const method = knownMethods.indexOf(httpMethod);
   const version = httpVersions.indexOf(httpVersion);
-  // No test can tell: other factors give other numbers, which are shared in the same way.
+  // Equivalent mutant: other factors give other numbers, which are shared in the same way.
   const outcome = (serverErrorCode(answer) ?? 0) * 1_000 + httpStatus;
   const methods = knownMethods.length + 1;
   return ((outcome * methods + method) * httpVersions.length + version) * 2 + (scheme === "https" ? 1 : 0);

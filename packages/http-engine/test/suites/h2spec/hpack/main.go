@@ -1,5 +1,5 @@
-// Speaks HPACK as Go does: for each line of its input, the header lists of a connection one way and the header
-// blocks of one the other way, it writes a line with the blocks of the lists and the lists of the blocks.
+// Encodes and decodes HPACK with Go: for each line of input, which contains header lists and field blocks of a
+// connection, it writes a line with the encoded lists and the decoded blocks.
 package main
 
 import (
@@ -11,7 +11,7 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// The size of the dynamic table that both sides begin with (RFC 9113 §6.5.2).
+// The initial size of the dynamic table (RFC 9113 §6.5.2).
 const tableBytes = 4096
 
 // Octets are base64 in JSON: values may be any.
@@ -22,7 +22,7 @@ type field struct {
 }
 
 type block struct {
-	// The sizes that the table is given before the block, one after the other.
+	// The sizes that the table is set to before the block, in order.
 	TableSizes []uint32
 	Fields     []field
 }
@@ -35,7 +35,7 @@ type connection struct {
 type reply struct {
 	Blocks [][]byte
 	Lists  [][]field
-	// What is wrong with the blocks that were to be read, if anything is.
+	// The error of the first invalid block, if any.
 	Problem string
 }
 
@@ -43,16 +43,16 @@ func main() {
 	requests := json.NewDecoder(os.Stdin)
 	replies := json.NewEncoder(os.Stdout)
 	for requests.More() {
-		var asked connection
-		if err := requests.Decode(&asked); err != nil {
+		var request connection
+		if err := requests.Decode(&request); err != nil {
 			log.Fatal(err)
 		}
-		said := reply{Blocks: encode(asked.Lists)}
+		result := reply{Blocks: encode(request.Lists)}
 		var err error
-		if said.Lists, err = decode(asked.Blocks); err != nil {
-			said.Problem = err.Error()
+		if result.Lists, err = decode(request.Blocks); err != nil {
+			result.Problem = err.Error()
 		}
-		if err := replies.Encode(said); err != nil {
+		if err := replies.Encode(result); err != nil {
 			log.Fatal(err)
 		}
 	}
