@@ -1,0 +1,46 @@
+import { existsSync, readFileSync } from "node:fs";
+import { dirname, join, normalize } from "node:path";
+import { expect, test } from "vitest";
+import { projectFolder } from "../../packages/testing/src/process/child-program.ts";
+import { projectFiles } from "../support/project-files.ts";
+
+// Every link from one page of the project to another file leads to a file, and to a heading if it names one.
+
+const pages = projectFiles().filter((file) => file.endsWith(".md"));
+
+function read(page: string): string {
+  return readFileSync(join(projectFolder, page), "utf8").replaceAll(/^ *```[^]*?^ *```$/gm, "");
+}
+
+/** Returns the anchors of a page, which are made of its headings as GitHub makes them. */
+function anchorsOf(page: string): Set<string> {
+  const headings = read(page).matchAll(/^#+ (.*)$/gm);
+  return new Set(Array.from(headings, ([, heading = ""]) => anchorOf(heading)));
+}
+
+function anchorOf(heading: string): string {
+  const text = heading.replaceAll(/\[([^\]]+)\]\([^)]*\)/g, "$1").toLowerCase();
+  return text.replaceAll(/[^\w\- ]/g, "").replaceAll(" ", "-");
+}
+
+function linksOf(page: string): string[] {
+  const targets = read(page)
+    .replaceAll("\n", " ")
+    .matchAll(/\]\(([^)\s]+)\)/g);
+  return Array.from(targets, ([, target = ""]) => target).filter((target) => !/^[a-z]+:/.test(target));
+}
+
+function isBroken(page: string, link: string): boolean {
+  const [path = "", anchor] = link.split("#");
+  const target = path === "" ? page : normalize(join(dirname(page), path));
+  if (!existsSync(join(projectFolder, target))) return true;
+  return anchor !== undefined && target.endsWith(".md") && !anchorsOf(target).has(anchor);
+}
+
+test("links are found", () => {
+  expect(pages.flatMap(linksOf).length).toBeGreaterThan(300);
+});
+
+test.each(pages)("the links of %s lead to files and headings that exist", (page) => {
+  expect(linksOf(page).filter((link) => isBroken(page, link))).toEqual([]);
+});
