@@ -259,75 +259,75 @@ const smallFields = Buffer.from(Array.from({ length: 120 }, (_, i) => [0x40, 1, 
 
 export const heldRows: readonly HeldRow[] = [
   {
-    what: "a connection of HTTP/1.1 on which nothing is said",
+    what: "an HTTP/1.1 connection without a request",
     atMost: "8 KiB a connection",
     n: 50,
     run: connections(openRaw),
   },
   {
-    what: "a connection of HTTP/2 on which nothing is asked",
+    what: "an HTTP/2 connection without a stream",
     atMost: "32 KiB a connection",
     n: 50,
     run: connections(openRawHttp2),
   },
   {
-    what: "a connection over TLS on which nothing is said",
+    what: "a TLS connection without a request",
     atMost: "128 KiB a connection",
     native: true,
     n: 200,
     run: connections(openRawTls, undefined, "plantsOverTls"),
   },
   {
-    what: "a handshake over TLS that does not end",
+    what: "an incomplete TLS handshake",
     atMost: "192 KiB a connection",
     native: true,
     n: 200,
     run: connections(openRaw, (client) => client.write(clientHelloBegin), "plantsOverTls"),
   },
   {
-    what: "a header of HTTP/1.1 that does not end",
+    what: "an incomplete HTTP/1.1 header",
     atMost: "32 KiB a connection",
     n: 25,
     run: connections(openRaw, (client) => client.write(`GET / HTTP/1.1\r\nx: ${"x".repeat(15_000)}`)),
   },
   {
-    what: "a connection of HTTP/1.1 that is idle after a request with 15 KB of header fields",
+    what: "an HTTP/1.1 connection, idle after 15 KB of header fields",
     atMost: "8 KiB a connection",
     n: 50,
     run: connections(openRaw, askOnce(`authorization: Bearer token\r\nx: ${"x".repeat(15_000)}\r\n`)),
   },
   {
-    what: "a connection of HTTP/1.1 that is idle after a request with a token of 8 KB",
+    what: "an HTTP/1.1 connection, idle after a token of 8 KB",
     atMost: "8 KiB a connection",
     n: 50,
     run: connections(openRaw, askOnce(`authorization: Bearer ${"t".repeat(8_000)}\r\n`)),
   },
   {
-    what: "a connection of HTTP/1.1 that is idle after a request with a token of 4 KB, all of which is kept",
+    what: "an HTTP/1.1 connection, idle after a token of 4 KB, which is cached",
     atMost: "24 KiB a connection",
     n: 50,
     run: connections(openRaw, askOnce(`authorization: Bearer ${"t".repeat(4_000)}\r\n`)),
   },
   {
-    what: "a connection of HTTP/1.1 that is idle after a request with 580 small header fields",
+    what: "an HTTP/1.1 connection, idle after 580 small header fields",
     atMost: "8 KiB a connection",
     n: 50,
     run: connections(openRaw, askOnce("ab:cd\r\n".repeat(580))),
   },
   {
-    what: "a header block of HTTP/2 that does not end",
+    what: "an incomplete HTTP/2 header block",
     atMost: "128 KiB a connection",
     n: 25,
     run: connections(openRawHttp2, (client) => client.send(...endlessBlock(1, Buffer.alloc(60_000)))),
   },
   {
-    what: "a few bytes of a header block of HTTP/2 that does not end",
+    what: "the first bytes of an HTTP/2 header block",
     atMost: "32 KiB a connection",
     n: 25,
     run: connections(openRawHttp2, (client) => client.send(...endlessBlock(1, Buffer.alloc(20)))),
   },
   {
-    what: "a few bytes of a frame of HTTP/2 that does not end",
+    what: "the first bytes of an HTTP/2 frame",
     atMost: "32 KiB a connection",
     n: 25,
     run: connections(openRawHttp2, (client) =>
@@ -343,7 +343,7 @@ export const heldRows: readonly HeldRow[] = [
     ),
   },
   {
-    what: "ever new credentials and header fields",
+    what: "different credentials and header fields in each request",
     atMost: "2 MiB in all",
     n: 8_000,
     run: streams((id) => {
@@ -352,43 +352,43 @@ export const heldRows: readonly HeldRow[] = [
     }),
   },
   {
-    what: "requests over HTTP/2 whose refusals nobody reads",
+    what: "refused HTTP/2 requests whose responses are not read",
     atMost: "2 MiB a connection",
     n: 10_000,
     run: streams((id) => [headersFrame(id, deletePlant, last)], { reads: false }),
   },
   {
-    what: "small answers over HTTP/2 that nobody reads",
+    what: "small HTTP/2 responses that are not read",
     atMost: "2 MiB a connection",
     n: 1_000,
     run: streams((id) => [healthCall(id, "Check"), dataFrame(id, emptyMessage, last)], { reads: false }),
   },
   {
-    what: "small answers over HTTP/2 that are asked for one by one, and that no window lets pass",
+    what: "small HTTP/2 responses, requested one by one, blocked by flow control",
     atMost: "8 KiB a stream",
     n: 50,
     run: streams(shortNote, { server: "greenhouse", ...withoutWindow }),
   },
   {
-    what: "small answers over HTTP/2 with trailers, in the same way",
+    what: "small HTTP/2 responses with trailers, blocked by flow control",
     atMost: "8 KiB a stream",
     n: 50,
     run: streams(trailerNote, { server: "greenhouse", ...withoutWindow }),
   },
   {
-    what: "refusals over HTTP/2 that no window lets pass",
+    what: "refused HTTP/2 requests whose responses are blocked by flow control",
     atMost: "8 KiB a stream",
     n: 50,
     run: streams((id) => [headersFrame(id, filled(getHeader, id), last)], withoutWindow),
   },
   {
-    what: "large answers over HTTP/2 that nobody reads",
+    what: "large HTTP/2 responses that are not read",
     atMost: "20 MiB a connection",
     n: 60,
     run: streams(longNotes, { server: "greenhouse", reads: false, opening: [settingFrame(4, 2 ** 31 - 1)] }),
   },
   {
-    what: "large answers over many connections that nobody reads",
+    what: "large responses on many connections that are not read",
     atMost: "320 MiB in all",
     n: 6,
     run: async ({ addresses }, n) => {
@@ -397,7 +397,7 @@ export const heldRows: readonly HeldRow[] = [
     },
   },
   {
-    what: "a stream of answers that nobody reads",
+    what: "a server stream that is not read",
     atMost: "256 KiB a stream",
     n: 16,
     run: streams((id) => [filledCall(id, "WatchReadings"), ...bodyFrames(id, endlessWatch, 16_384, last)], {
@@ -407,38 +407,38 @@ export const heldRows: readonly HeldRow[] = [
     }),
   },
   {
-    what: "Server-Sent Events over HTTP/1.1 that nobody reads",
+    what: "Server-Sent Events over HTTP/1.1 that are not read",
     atMost: "256 KiB a connection",
     // Up to 1,000.
     n: 250,
     run: connections(openRaw, watchEvents("s".repeat(4_000), endless), "greenhouse"),
   },
   {
-    what: "Server-Sent Events over HTTP/1.1 that come one by one, and that nobody reads",
+    what: "Server-Sent Events over HTTP/1.1, sent one by one, that are not read",
     atMost: "256 KiB a connection",
     n: 4,
     run: connections(openRaw, watchEvents(`one-by-one-${"s".repeat(1_000)}`, endless), "greenhouse"),
   },
   {
-    what: "Server-Sent Events over HTTP/1.1 of which none has come yet",
+    what: "Server-Sent Events over HTTP/1.1 before the first event",
     atMost: "48 KiB a connection",
     n: 50,
     run: connections(openRaw, watchEvents("later", 0), "greenhouse"),
   },
   {
-    what: "requests over HTTP/1.1 whose refusals nobody reads",
+    what: "refused HTTP/1.1 requests whose responses are not read",
     atMost: "1 MiB a connection",
     n: 2_000,
     run: pipelined("plants", "GET /"),
   },
   {
-    what: "requests over HTTP/1.1 that are sent ahead of a call that takes long",
+    what: "HTTP/1.1 requests pipelined behind a slow call",
     atMost: "1 MiB a connection",
     n: 1_000,
     run: pipelined("greenhouse", "GET /sensors/x/reading"),
   },
   {
-    what: "calls over HTTP/2 that take long",
+    what: "slow HTTP/2 calls",
     atMost: "24 KiB a stream",
     n: 200,
     run: async (server, n) => {
@@ -455,13 +455,13 @@ export const heldRows: readonly HeldRow[] = [
     },
   },
   {
-    what: "bodies that come with requests that are refused",
+    what: "bodies of refused requests",
     atMost: "1.5 MiB a connection",
     n: 60,
     run: streams((id) => [headersFrame(id, filled(deletePlant, id)), ...bodyFrames(id, Buffer.alloc(16_000))]),
   },
   {
-    what: "bodies that come while it is decided whether to refuse",
+    what: "bodies that arrive while the credential is checked",
     atMost: "8 MiB a connection",
     n: 64,
     run: streams((id) => [filledCall(id, "WaterBed", ["wait", "1"]), ...bodyFrames(id, Buffer.alloc(16_000))], {
@@ -477,7 +477,7 @@ export const heldRows: readonly HeldRow[] = [
     }),
   },
   {
-    what: "bodies of unary calls that do not end",
+    what: "incomplete bodies of unary calls",
     atMost: "160 KiB a stream",
     n: 60,
     run: streams(
@@ -495,7 +495,7 @@ export const heldRows: readonly HeldRow[] = [
     ),
   },
   {
-    what: "a body over HTTP/1.1 in pieces of one byte",
+    what: "an HTTP/1.1 body in pieces of one byte",
     atMost: "4 MiB a connection",
     n: 50_000,
     run: async (server, n) => {
@@ -511,13 +511,13 @@ export const heldRows: readonly HeldRow[] = [
     },
   },
   {
-    what: "a message of fields of two bytes that nobody knows, while its handler runs",
+    what: "a message of unknown two-byte fields, while its handler runs",
     atMost: "85 bytes a byte",
     n: 512 * 1024,
     run: messageOfUnknownFields,
   },
   {
-    what: "a message of a stream that trickles",
+    what: "a message of a stream that arrives slowly",
     atMost: "8 MiB a stream",
     n: 1_000_000,
     run: async (server, n) => {
@@ -533,7 +533,7 @@ export const heldRows: readonly HeldRow[] = [
     },
   },
   {
-    what: "a line of a stream over REST that does not end",
+    what: "an incomplete line of a REST stream",
     atMost: "4.5 MiB a stream",
     n: 1_000_000,
     run: async (server, n) => {
@@ -547,7 +547,7 @@ export const heldRows: readonly HeldRow[] = [
     },
   },
   {
-    what: "bodies of streams over REST in br that do not end",
+    what: "incomplete br bodies of REST streams",
     atMost: "384 MiB in all",
     native: true,
     // Up to 64, which would need 1 GiB.
@@ -555,14 +555,14 @@ export const heldRows: readonly HeldRow[] = [
     run: streams((id) => encodedReadings(id, "br", fullBrotliWindow), { server: "greenhouse" }),
   },
   {
-    what: "bodies of streams over REST in zstd that do not end",
+    what: "incomplete zstd bodies of REST streams",
     atMost: "384 MiB in all",
     native: true,
     n: 32,
     run: streams((id) => encodedReadings(id, "zstd", fullZstdWindow), { server: "greenhouse" }),
   },
   {
-    what: "a message of a stream that is announced and does not come",
+    what: "an announced message of a stream that does not arrive",
     atMost: "64 KiB a stream",
     n: 60,
     run: streams((id) => [filledCall(id, "RecordReadings"), dataFrame(id, encodeEnvelope(0, Buffer.of(), 4_000_000))], {
@@ -571,7 +571,7 @@ export const heldRows: readonly HeldRow[] = [
     }),
   },
   {
-    what: "messages of a stream that nobody takes",
+    what: "messages of a stream that the handler does not read",
     atMost: "1 MiB a stream",
     n: 1,
     run: streams((id) => [filledCall(id, "ControlClimate"), ...times(12, () => dataFrame(id, reading))], {
@@ -580,20 +580,20 @@ export const heldRows: readonly HeldRow[] = [
     }),
   },
   {
-    what: "messages of a few bytes among much else that are taken slowly",
+    what: "small messages between large ones that the handler reads slowly",
     atMost: "28 KiB a stream",
     n: 60,
     run: takenSlowly([16_384, 16_384, 16_384]),
   },
   {
-    what: "messages of a few bytes among 16 KiB that are taken slowly",
+    what: "small messages within 16 KiB that the handler reads slowly",
     atMost: "44 KiB a stream",
     n: 60,
     // With the headers of both frames, one byte less than what is copied.
     run: takenSlowly([16_383 - 2 * 9 - twoMessages.byteLength]),
   },
   {
-    what: "messages of many streams that are taken slowly",
+    what: "messages of many streams that the handler reads slowly",
     atMost: "12 MiB a connection",
     // Up to 256, the limit of a connection.
     n: 64,
@@ -609,16 +609,16 @@ export const heldRows: readonly HeldRow[] = [
       return { clients: [client], units: 1 };
     },
   },
-  { what: "watchers of health", atMost: "64 MiB in all", n: 400, run: watchers(emptyMessage) },
+  { what: "health watches", atMost: "64 MiB in all", n: 400, run: watchers(emptyMessage) },
   {
-    what: "watchers of health that send as many fields that nobody knows as they may",
+    what: "health watches whose requests are full of unknown fields",
     atMost: "64 MiB in all",
     n: 400,
     // Each is a number of one byte in field 2.
     run: watchers(encodeEnvelope(0, Buffer.alloc(512, Buffer.from([0x10, 1])))),
   },
   {
-    what: "bodies of calls of health that do not end",
+    what: "incomplete bodies of health checks",
     atMost: "32 KiB a stream",
     n: 60,
     run: streams((id) => [healthCall(id, "Check"), dataFrame(id, encodeEnvelope(0, Buffer.alloc(500), 512))], {
@@ -626,7 +626,7 @@ export const heldRows: readonly HeldRow[] = [
     }),
   },
   {
-    what: "bodies of calls of health that are too large",
+    what: "oversized bodies of health checks",
     atMost: "1.5 MiB a connection",
     n: 60,
     run: streams((id) => [
@@ -641,13 +641,13 @@ export const heldRows: readonly HeldRow[] = [
     run: streams((id) => [headersFrame(id, filled(deletePlant, id)), resetFrame(id, 8)]),
   },
   {
-    what: "PINGs whose answers nobody reads",
+    what: "PINGs whose acknowledgements are not read",
     atMost: "256 KiB a connection",
     n: 2_000,
     run: frames((n) => times(n, () => frame(frameType.ping, 0, 0, Buffer.alloc(8)))),
   },
   {
-    what: "SETTINGS whose acknowledgements nobody reads",
+    what: "SETTINGS whose acknowledgements are not read",
     atMost: "256 KiB a connection",
     n: 24,
     run: frames((n) => times(n, (i) => settingFrame(4, i))),

@@ -132,7 +132,7 @@ const compressed: readonly { readonly coding: string; readonly bytes: Buffer }[]
 const hugeWindow = Buffer.from("28b52ffd0088010000", "hex");
 
 const proxyLists = [
-  { what: "of whatever the client sent", list: `${"a,".repeat(7_500)}203.0.113.7` },
+  { what: "sent by the client", list: `${"a,".repeat(7_500)}203.0.113.7` },
   { what: "of commas", list: ",".repeat(15_000) },
   { what: "of trusted addresses", list: "10.0.0.1,".repeat(1_650) },
 ];
@@ -158,19 +158,19 @@ export const spentRows: readonly SpentRow[] = [
     run: onStreams("plants", (id) => [headersFrame(id, deletePlant, last)]),
   },
   {
-    what: "a request with a credential that nobody knows",
+    what: "a request with an unknown credential",
     atMost: "8",
     n: 1000,
     run: onStreams("plants", (id) => [headersFrame(id, [...deletePlant, bearer(`${tokens.unknown}-${id}`)], last)]),
   },
   {
-    what: "a request with as many header fields as are allowed",
+    what: "a request with the maximum of header fields",
     atMost: "12",
     n: 200,
     run: onStreams("plants", (id) => [headersFrame(id, [...deletePlant, ...manyFields(400)], last)]),
   },
   {
-    what: "a request over HTTP/1.1 without a credential",
+    what: "an HTTP/1.1 request without a credential",
     atMost: "10",
     n: 1000,
     run: repeated("plants", Buffer.from("GET / HTTP/1.1\r\nhost: x\r\n\r\n")),
@@ -185,7 +185,7 @@ export const spentRows: readonly SpentRow[] = [
     ),
   },
   {
-    what: "an `Accept` of 12 KB on a stream over REST",
+    what: "an `Accept` of 12 KB on a REST stream",
     atMost: "30",
     n: 100,
     run: repeated(
@@ -225,7 +225,7 @@ export const spentRows: readonly SpentRow[] = [
     run: frames((n) => streamIds(n).flatMap((id) => [headersFrame(id, deletePlant), resetFrame(id, 8)])),
   },
   {
-    what: "a stream above the number that is allowed",
+    what: "a stream above the limit of concurrent streams",
     atMost: "8",
     n: 90,
     run: async ({ addresses }, n) => {
@@ -243,7 +243,7 @@ export const spentRows: readonly SpentRow[] = [
   { what: "a SETTINGS frame", atMost: "8", n: 24, run: frames((n) => times(n, (i) => settingFrame(4, i))) },
   { what: "a WINDOW_UPDATE", atMost: "0.2", n: 1200, run: frames((n) => times(n, () => windowUpdateFrame(0, 1))) },
   {
-    what: "an octet of a response that is let through alone, of up to 240 streams in turn",
+    what: "a window of one octet for a response, up to 240 streams in turn",
     atMost: "1",
     n: 60 * octetsOfEach,
     run: frames(
@@ -256,25 +256,25 @@ export const spentRows: readonly SpentRow[] = [
     ),
   },
   {
-    what: "a frame of a kind that nobody knows",
+    what: "a frame of an unknown type",
     atMost: "0.4",
     n: 490,
     run: frames((n) => times(n, () => frame(0x55, 0, 0))),
   },
   {
-    what: "a DATA frame without data",
+    what: "an empty DATA frame",
     atMost: "8",
     n: 49,
     run: frames((n) => times(n, () => dataFrame(1, Buffer.of())), [headersFrame(1, [...deletePlant, authorized])]),
   },
   {
-    what: "an octet of the body of a unary call that comes alone",
+    what: "a single octet of a unary call's body",
     atMost: "2",
     n: 1000,
     run: trickled("plants", headersFrame(1, [...deletePlant, authorized]), (n) => Buffer.alloc(n)),
   },
   {
-    what: "an octet of a message of a stream that comes alone",
+    what: "a single octet of a stream's message",
     atMost: "2",
     n: 1000,
     run: trickled("greenhouse", greenhouseCall(1, "RecordReadings"), (n) =>
@@ -282,19 +282,19 @@ export const spentRows: readonly SpentRow[] = [
     ),
   },
   {
-    what: "an octet of a line of a stream over REST that comes alone",
+    what: "a single octet of a REST stream's line",
     atMost: "2",
     n: 1000,
     run: trickled("greenhouse", headersFrame(1, restReadings), (n) => Buffer.alloc(n, "x")),
   },
   {
-    what: "a KiB of empty lines of a stream over REST",
+    what: "a KiB of empty lines of a REST stream",
     atMost: "30",
     n: 1000,
     run: large("greenhouse", (n) => post("/readings", "application/x-ndjson", Buffer.alloc(n * 1024, "\n"))),
   },
   {
-    what: "a chunk over HTTP/1.1 of a single octet",
+    what: "an HTTP/1.1 chunk of a single octet",
     atMost: "0.3",
     n: 4000,
     run: large("greenhouse", (n) => {
@@ -303,7 +303,7 @@ export const spentRows: readonly SpentRow[] = [
     }),
   },
   {
-    what: "a KiB of JSON of unknown names, deep inside of each other",
+    what: "a KiB of JSON with unknown names, deeply nested",
     atMost: "20",
     n: 64,
     run: large("kitchenSink", (n) => {
@@ -314,7 +314,7 @@ export const spentRows: readonly SpentRow[] = [
     }),
   },
   {
-    what: "a KiB of JSON in eight levels of Any, each with its type last",
+    what: "a KiB of JSON in eight levels of Any, each with its type at the end",
     atMost: "35",
     n: 64,
     run: large("kitchenSink", (n) => {
@@ -333,13 +333,13 @@ export const spentRows: readonly SpentRow[] = [
     run: large("greenhouse", (n) => postText(encodeEnvelope(0, Buffer.alloc(n * 768)).toString("base64"))),
   },
   {
-    what: "a KiB of gRPC-Web-text that is padded after each octet",
+    what: "a KiB of gRPC-Web-text, padded after each octet",
     atMost: "2",
     n: 1250,
     run: large("greenhouse", (n) => postText("AA==".repeat(n * 256))),
   },
   ...compressed.map(({ coding, bytes }) => ({
-    what: `a body that ${coding} makes larger than 4 MiB`,
+    what: `a ${coding} body that decompresses to more than 4 MiB`,
     atMost: "2500",
     n: 4,
     run: apart("greenhouse", post(waterBed, "application/proto", bytes, `content-encoding: ${coding}`)),
@@ -351,7 +351,7 @@ export const spentRows: readonly SpentRow[] = [
     run: apart("greenhouse", post(waterBed, "application/proto", hugeWindow, "content-encoding: zstd")),
   },
   {
-    what: "a call of health",
+    what: "a health check",
     atMost: "2.5",
     n: 1000,
     run: onStreams("plants", (id) => [
@@ -360,7 +360,7 @@ export const spentRows: readonly SpentRow[] = [
     ]),
   },
   {
-    what: "a connection of HTTP/2 that is opened and closed",
+    what: "an HTTP/2 connection that is opened and closed",
     atMost: "60",
     n: 50,
     run: async ({ addresses }, n) => {
@@ -371,7 +371,7 @@ export const spentRows: readonly SpentRow[] = [
     },
   },
   {
-    what: "a connection over TLS that is opened and closed",
+    what: "a TLS connection that is opened and closed",
     atMost: "150",
     n: 50,
     run: async ({ addresses }, n) => {

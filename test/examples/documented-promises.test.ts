@@ -1,0 +1,27 @@
+import { describe, expect, test } from "vitest";
+import { readPage } from "../support/docs/page-blocks.ts";
+import { cellsOf, missingFiles, missingTests, referencesIn } from "../support/docs/references.ts";
+
+// SECURITY.md: each promise names tests that exist.
+
+const [, table = ""] = readPage("SECURITY.md").split("| the plant server promises | tests |\n");
+const lines = table.split("\n").slice(1);
+const promises = lines.slice(0, lines.indexOf("")).map((line) => {
+  const [promise = "", tests = ""] = cellsOf(line);
+  return { promise, tests: referencesIn("SECURITY.md", tests, /"([^"]+)"/g) };
+});
+
+test("the table of promises is read", () => {
+  expect(promises.length).toBeGreaterThan(9);
+});
+
+describe.each(promises)("the promise: $promise", ({ tests }) => {
+  test("names test files that exist", () => {
+    expect(tests).not.toEqual([]);
+    expect(missingFiles(tests)).toEqual([]);
+  });
+
+  test("names tests that these files have", () => {
+    expect(missingTests(tests)).toEqual([]);
+  });
+});

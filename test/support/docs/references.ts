@@ -1,0 +1,100 @@
+import { existsSync, readFileSync } from "node:fs";
+import { dirname, join, relative } from "node:path";
+import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";
+
+// Cells of tables in the docs that refer to code and tests: [rest.test.ts](../test/rest.test.ts) "an id has one spelling".
+
+/** A file that a cell refers to, with the functions or test titles that follow it. */
+export interface Reference {
+  readonly file: string;
+  readonly names: readonly string[];
+}
+
+/** The cells of a table's row without the outer bars. */
+export function cellsOf(line: string): readonly string[] {
+  return line.slice(2, -2).split(" | ");
+}
+
+/** Returns the files that a cell of a page refers to, with the names that match a pattern: `/"([^"]+)"/g` for titles. */
+export function referencesIn(page: string, cell: string, name: RegExp): readonly Reference[] {
+  return cell.split("<br>").flatMap((part) => {
+    const [, target = "", names = ""] = /^\[[^\]]+\]\(([^)]+)\)(.*)$/.exec(part) ?? [];
+    const file = relative(projectFolder, join(projectFolder, dirname(page), target));
+    return target === "" ? [] : [{ file, names: [...names.matchAll(name)].map(([, each = ""]) => each) }];
+  });
+}
+
+/** Returns the files of these references that do not exist. */
+export function missingFiles(references: readonly Reference[]): readonly string[] {
+  return references.map(({ file }) => file).filter((file) => !existsSync(join(projectFolder, file)));
+}
+
+/** Returns the names of these references that their files do not define as a function, a type, an RPC or the like. */
+export function missingDefinitions(references: readonly Reference[]): readonly string[] {
+  return references.flatMap(({ file, names }) => names.filter((name) => !defines(file, name)));
+}
+
+/** Returns the titles of these references that their test files do not have. */
+export function missingTests(references: readonly Reference[]): readonly string[] {
+  return references.flatMap(({ file, names }) => names.filter((title) => !hasTest(file, title)));
+}
+
+function read(file: string): string {
+  return readFileSync(join(projectFolder, file), "utf8");
+}
+
+/** Whether a file defines something of this name, in any language of the project. */
+function defines(file: string, name: string): boolean {
+  const kinds = "function|const|class|interface|type|rpc|service|message|func|fn";
+  return new RegExp(`\\b(?:${kinds}) ${name}\\b`).test(read(file));
+}
+
+/** Returns a test file and what it imports from `test/`, which may contain a part of its test cases. */
+function sourcesOf(file: string): readonly string[] {
+  const files = new Set([file]);
+  for (const each of files) {
+    for (const [, specifier = ""] of read(each).matchAll(/ from "(\.[^"]+\.ts)"/g)) {
+      const imported = join(dirname(each), specifier);
+      if (imported.startsWith("test/")) files.add(imported);
+    }
+  }
+  return [...files].map(read);
+}
+
+/** Letters that a title needs in addition to placeholders, so that it does not match nearly any text. */
+const fixedLettersMin = 6;
+
+/**
+ * Returns patterns of the titles that a test file may have: its strings, in which a placeholder of vitest matches any
+ * text. Placeholders at the end are optional.
+ */
+function titlesIn(source: string): readonly RegExp[] {
+  const strings = source.matchAll(/"((?:[^"\\\n]|\\.)+)"|`((?:[^`\\]|\\.)+)`/g);
+  return Array.from(strings, ([, quoted, template]) => quoted ?? template ?? "").flatMap((text) => {
+    const withoutEnd = text.replace(/(?:[,:] [^,:]*\$[\w.]+)+$/, "");
+    return [...new Set([text, withoutEnd])].flatMap(toPattern);
+  });
+}
+
+function toPattern(title: string): readonly RegExp[] {
+  const parts = title.split(/\$\{[^}]*\}|\$[\w.]+|%[sdj]/);
+  if (parts.length > 1 && parts.join("").replaceAll(/[^a-z]/gi, "").length < fixedLettersMin) return [];
+  return [new RegExp(`^${parts.map(escaped).join(".+")}$`)];
+}
+
+function escaped(text: string): string {
+  return text.replaceAll(/[\\^$.*+?()[\]{}|]/g, String.raw`\$&`);
+}
+
+/** The patterns of each source that was read. */
+const patterns = new Map<string, readonly RegExp[]>();
+
+function patternsOf(source: string): readonly RegExp[] {
+  let known = patterns.get(source);
+  if (known === undefined) patterns.set(source, (known = titlesIn(source)));
+  return known;
+}
+
+function hasTest(file: string, title: string): boolean {
+  return sourcesOf(file).some((source) => patternsOf(source).some((pattern) => pattern.test(title)));
+}
