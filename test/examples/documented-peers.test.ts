@@ -140,15 +140,15 @@ describe("what the guide says of other rules", () => {
       request: "GET /v1/shelves/1%2F2/books/3",
       cell: (answer) => (echoed(answer) === "shelves/1%2F2/books/3" ? "keeps `%2F`" : echoed(answer)),
     },
-    { about: "`/a:b` to `/{name}`, beside `/{name}:close`", request: "GET /v1/verbs/a:b", cell: quoted },
+    { about: "`/a:b` to `/{name}`, next to `/{name}:close`", request: "GET /v1/verbs/a:b", cell: quoted },
     {
       about: "HEAD where GET is",
       request: "HEAD /v1/query",
       cell: ({ httpStatus, header }) => (httpStatus === 200 && header.length > 1 ? "as GET" : String(httpStatus)),
     },
-    { about: "a text that is not UTF-8, in a query", request: "GET /v1/query?fString=%ff", cell: status },
+    { about: "a string that is not UTF-8, in a query", request: "GET /v1/query?fString=%ff", cell: status },
     { about: "an unknown enum name in a body", request: "POST /v1/sinks", body: '{"fEnum":"X"}', cell: status },
-    { about: "text behind the JSON of a body", request: "POST /v1/sinks", body: "{} x", cell: status },
+    { about: "text after the JSON of a body", request: "POST /v1/sinks", body: "{} x", cell: status },
   ];
 
   test.each(rows)("$about", async ({ about, cell, ...request }) => {
