@@ -5,11 +5,11 @@ import { openHttp1 } from "../../packages/testing/src/carriers/http1-connection.
 import { startPlantServer, tokens, type TestPlantServer } from "../support/server/plant-server.ts";
 import { numRunsOf } from "../../packages/testing/src/test-seed.ts";
 
-/** Connections of one property; each is opened, spoken to and ended. */
+/** The connections of one property. */
 const connectionsPerProperty = numRunsOf(200);
 
-/** So many are open at once: a connection whose body is not read takes a second to end. */
-const connectionsAtOnce = 40;
+/** The number of concurrent connections: one whose body is not read takes a second to close. */
+const concurrentConnections = 40;
 
 const credential = `authorization: Bearer ${tokens.good}`;
 
@@ -101,7 +101,7 @@ describe("the server responds or closes the connection, and keeps running", () =
 });
 
 async function overMany<Value>(arbitrary: fc.Arbitrary<Value>, send: (value: Value) => Promise<void>): Promise<void> {
-  const batch = fc.array(arbitrary, { minLength: connectionsAtOnce, maxLength: connectionsAtOnce });
+  const batch = fc.array(arbitrary, { minLength: concurrentConnections, maxLength: concurrentConnections });
   const property = fc.asyncProperty(batch, async (values) => void (await Promise.all(values.map(send))));
-  await fc.assert(property, { numRuns: connectionsPerProperty / connectionsAtOnce });
+  await fc.assert(property, { numRuns: connectionsPerProperty / concurrentConnections });
 }

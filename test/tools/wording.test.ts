@@ -89,14 +89,16 @@ describe("phrases", () => {
     ]);
   });
 
-  test.each([
+  const rows = [
     { kind: "message", text: "the port is no number", found: ["is no"] },
     { kind: "comment", text: "It is no longer open.", found: [] },
     { kind: "test name", text: "At once, and forthwith", found: ["at once", "forthwith"] },
     { kind: "comment", text: "look at oncelers", found: [] },
     { kind: "name", text: "closeAtOnce", found: ["at once"] },
     { kind: "name", text: "flatOnce", found: [] },
-  ] as const)("are found in a $kind: $text", ({ kind, text, found }) => {
+  ] as const;
+
+  test.each(rows)("are found in a $kind: $text", ({ kind, text, found }) => {
     const offences = find({ kind, text, callee: "", line: 1 });
     expect(offences.map(({ phrase }) => phrase.phrase)).toEqual(found);
   });

@@ -76,11 +76,11 @@ function copyContext(ignored: string, context: string): void {
   const patterns = linesOf(ignored);
   const passed = patterns.filter((line) => line.startsWith("!")).map((line) => line.slice(1));
   for (const name of globSync(passed, { cwd: projectFolder })) {
-    cpSync(join(projectFolder, name), join(context, name), { recursive: true, filter: isNoPackage });
+    cpSync(join(projectFolder, name), join(context, name), { recursive: true, filter: isSource });
   }
 }
 
-function isNoPackage(path: string): boolean {
+function isSource(path: string): boolean {
   return basename(path) !== "node_modules";
 }
 

@@ -24,7 +24,7 @@ function descriptorLimit(): number {
 }
 
 /** Fewer than the backlog of connections that have not been accepted. */
-const openedAtOnce = 250;
+const openedPerBatch = 250;
 
 const folder = createTempFolder();
 const sockets: Socket[] = [];
@@ -68,8 +68,8 @@ async function expectProbesAnswered(): Promise<void> {
 }
 
 test(`probes get responses with ${connectionCount} open connections, and while more are opened`, async () => {
-  for (let remaining = connectionCount; remaining > 0; remaining -= openedAtOnce)
-    await openKept(Math.min(remaining, openedAtOnce));
+  for (let remaining = connectionCount; remaining > 0; remaining -= openedPerBatch)
+    await openKept(Math.min(remaining, openedPerBatch));
   await expectProbesAnswered();
   // More connections than are served above the limit.
   for (let i = 0; i < 4; i++) {
