@@ -127,7 +127,7 @@ class TypeIndex {
         return `the type ${clipped(typeName)} is missing`;
       const message = this.#messages.get(typeName);
       const hole = message && this.#holeIn(message);
-      if (hole !== undefined) return `the type ${clipped(hole)}, which ${clipped(typeName)} has a field of, is missing`;
+      if (hole !== undefined) return `the type ${clipped(hole)} of a field of ${clipped(typeName)} is missing`;
       for (const field of message?.field ?? []) if (field.typeName !== "") reached.add(bare(field.typeName));
     }
     return undefined;

@@ -42,7 +42,7 @@ function parseSet(bytes: Uint8Array): FileDescriptorSet {
     // Older releases of protobuf-es have no limit but the stack.
     const isTooDeep = /recursion depth|call stack/.test(messageOf(error));
     if (!isTooDeep) throw new NotADescriptorSet(messageOf(error), { cause: error });
-    throw new Error(`messages are nested too deep: in a set they have ${recursionLimit} levels at most`, {
+    throw new Error(`messages must not be nested more than ${recursionLimit} levels deep in a descriptor set`, {
       cause: error,
     });
   }

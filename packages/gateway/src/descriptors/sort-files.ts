@@ -16,10 +16,10 @@ export function sortFiles(files: ReadonlyMap<string, FileDescriptorProto>): File
     const file = files.get(name);
     if (file === undefined || sorted.has(file)) return;
     if (way.includes(name)) {
-      throw new Error(`${clipped(name)} imports itself, by ${clipped(way.slice(way.indexOf(name) + 1).join(", "))}`);
+      throw new Error(`import cycle: ${clipped([...way.slice(way.indexOf(name)), name].join(" -> "))}`);
     }
     if (way.length >= importDepthMax) {
-      throw new Error(`${clipped(name)} is imported over more than ${importDepthMax} files`);
+      throw new Error(`imports are nested more than ${importDepthMax} levels deep, at ${clipped(name)}`);
     }
     for (const imported of file.dependency) visit(imported, [...way, name]);
     sorted.add(file);

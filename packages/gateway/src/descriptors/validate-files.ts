@@ -31,7 +31,7 @@ export function validateFiles(files: readonly FileDescriptorProto[]): void {
   const addType = (scope: string, name: string): string => {
     requireIdentifier(name);
     const typeName = joined(scope, name);
-    if (types.has(typeName)) throw new Error(`${clipped(typeName)} is defined twice`);
+    if (types.has(typeName)) throw new Error(`${clipped(typeName)} is defined more than once`);
     types.add(typeName);
     return typeName;
   };
@@ -70,7 +70,7 @@ export function distinctFiles(files: readonly FileDescriptorProto[]): readonly F
     const before = byName.get(file.name);
     if (file.name === "") throw new Error("a file has no name");
     if (before !== undefined && !equals(FileDescriptorProtoSchema, before, file)) {
-      throw new Error(`there are two different files ${clipped(file.name)}`);
+      throw new Error(`file ${clipped(file.name)} is defined more than once with different contents`);
     }
     byName.set(file.name, file);
   }
@@ -91,11 +91,10 @@ export function validateMessage({ field: fields, oneofDecl, extension }: Descrip
   for (const { name } of extension) requireIdentifier(name);
   const numbers = new Set<number>();
   for (const { name, number } of fields) {
-    const isTaken = numbers.has(number);
-    if (number < 1 || number > fieldNumberMax || isTaken) {
-      const problem = `field ${clipped(name)} of ${clipped(typeName)} has the number ${number}`;
-      throw new Error(isTaken ? `${problem}, as another one does` : problem);
-    }
+    const field = `field ${clipped(name)} of ${clipped(typeName)}`;
+    if (number < 1 || number > fieldNumberMax)
+      throw new Error(`the number of ${field} must be between 1 and ${fieldNumberMax}, got ${number}`);
+    if (numbers.has(number)) throw new Error(`${field} has number ${number}, which another field has already`);
     numbers.add(number);
   }
 }
@@ -115,13 +114,13 @@ export function requireDistinct(names: readonly string[], owner: string): void {
   const seen = new Set<string>();
   for (const name of names) {
     requireIdentifier(name);
-    if (seen.has(name)) throw new Error(`${clipped(owner)} has two members ${clipped(name)}`);
+    if (seen.has(name)) throw new Error(`${clipped(owner)} has more than one member named ${clipped(name)}`);
     seen.add(name);
   }
 }
 
 /** Checks a name. @throws Error for one that is not an identifier of protobuf, or too long */
 export function requireIdentifier(name: string): void {
-  if (name.length > nameMax) throw new Error(`a name has more than ${nameMax} characters: ${clipped(name)}`);
-  if (!identifier.test(name)) throw new Error(`${JSON.stringify(clipped(name))} is not an identifier of protobuf`);
+  if (name.length > nameMax) throw new Error(`a name must not be longer than ${nameMax} characters, got ${clipped(name)}`);
+  if (!identifier.test(name)) throw new Error(`${JSON.stringify(clipped(name))} is not a protobuf identifier`);
 }

@@ -13,7 +13,7 @@ export function validateServices(services: Iterable<DescService>): void {
   try {
     validate(services);
   } catch (error) {
-    throw withCode(new Error(`the descriptors cannot be used: ${messageOf(error)}`), "ERR_DESCRIPTORS");
+    throw withCode(new Error(`cannot use the descriptors: ${messageOf(error)}`), "ERR_DESCRIPTORS");
   }
 }
 

@@ -148,84 +148,84 @@ describe("a definition is refused", () => {
     {
       name: "with a shell command as a package",
       files: [{ name: "a.proto", package: "a;touch${IFS}x;b" }],
-      says: '"a;touch${IFS}x;b" is not an identifier of protobuf',
+      says: '"a;touch${IFS}x;b" is not a protobuf identifier',
     },
     {
       name: "with an empty part of a package",
       files: [{ name: "a.proto", package: "a..b" }],
-      says: '"" is not an identifier',
+      says: '"" is not a protobuf identifier',
     },
-    { name: "with a dot in the name of a message", files: [one({ name: "A.B" })], says: '"A.B" is not an identifier' },
+    { name: "with a dot in the name of a message", files: [one({ name: "A.B" })], says: '"A.B" is not a protobuf identifier' },
     {
       name: "with a space in the name of a field",
       files: [one({ name: "A", field: [text("a b")] })],
-      says: '"a b" is not an identifier',
+      says: '"a b" is not a protobuf identifier',
     },
     {
       name: "with a quote in the name of a oneof",
       files: [one({ name: "A", oneofDecl: [{ name: "'" }] })],
-      says: `"'" is not an identifier`,
+      says: `"'" is not a protobuf identifier`,
     },
-    { name: "with a letter that is not ASCII", files: [one({ name: "Ä" })], says: '"Ä" is not an identifier' },
+    { name: "with a letter that is not ASCII", files: [one({ name: "Ä" })], says: '"Ä" is not a protobuf identifier' },
     {
       name: "with a slash in the name of an RPC",
       files: [{ name: "a.proto", service: [{ name: "S", method: [{ name: "a/b" }] }] }],
-      says: '"a/b" is not an identifier',
+      says: '"a/b" is not a protobuf identifier',
     },
     {
       name: "with a digit first in the name of a service",
       files: [{ name: "a.proto", service: [{ name: "1S" }] }],
-      says: '"1S" is not an identifier',
+      says: '"1S" is not a protobuf identifier',
     },
     {
       name: "with a hyphen in the name of an enum's value",
       files: [{ name: "a.proto", enumType: [{ name: "E", value: [{ name: "a-b" }] }] }],
-      says: '"a-b" is not an identifier',
+      says: '"a-b" is not a protobuf identifier',
     },
     {
       name: "with a hyphen in the name of an extension",
       files: [{ name: "a.proto", extension: [text("a-b")] }],
-      says: '"a-b" is not an identifier',
+      says: '"a-b" is not a protobuf identifier',
     },
     {
       name: "with a hyphen in the name of a nested extension",
       files: [one({ name: "A", extension: [text("a-b")] })],
-      says: '"a-b" is not an identifier',
+      says: '"a-b" is not a protobuf identifier',
     },
     {
       name: "with a name of more than 1,000 characters",
       files: [one({ name: "A".repeat(1_001) })],
-      says: "a name has more than 1000 characters",
+      says: "a name must not be longer than 1000 characters",
     },
     {
       name: "with two fields of one name",
       files: [one({ name: "A", field: [text("a", 1), text("a", 2)] })],
-      says: "A has two members a",
+      says: "A has more than one member named a",
     },
     {
       name: "with two fields of one number",
       files: [one({ name: "A", field: [text("a", 1), text("b", 1)] })],
-      says: "field b of A has the number 1, as another one does",
+      says: "field b of A has number 1, which another field has already",
     },
     {
       name: "with the field number 0",
       files: [one({ name: "A", field: [text("a", 0)] })],
-      says: "field a of A has the number 0",
+      says: "the number of field a of A must be between 1 and 2147483647, got 0",
     },
     {
       name: "with a negative field number",
       files: [one({ name: "A", field: [text("a", -1)] })],
-      says: "field a of A has the number -1",
+      says: "the number of field a of A must be between 1 and 2147483647, got -1",
     },
     {
       name: "with two RPCs of one name",
       files: [{ name: "a.proto", service: [{ name: "S", method: [{ name: "M" }, { name: "M" }] }] }],
-      says: "S has two members M",
+      says: "S has more than one member named M",
     },
     {
       name: "with two values of one name",
       files: [{ name: "a.proto", enumType: [{ name: "E", value: [{ name: "V" }, { name: "V" }] }] }],
-      says: "E has two members V",
+      says: "E has more than one member named V",
     },
     {
       name: "with an enum without values",
@@ -235,17 +235,17 @@ describe("a definition is refused", () => {
     {
       name: "with two types of one name in two files",
       files: [one({ name: "A" }), { name: "b.proto", enumType: [{ name: "A", value: [{ name: "V" }] }] }],
-      says: "A is defined twice",
+      says: "A is defined more than once",
     },
     {
       name: "with a nested type that is there twice",
       files: [one({ name: "A", nestedType: [{ name: "B" }, { name: "B" }] })],
-      says: "A.B is defined twice",
+      says: "A.B is defined more than once",
     },
     {
       name: "with two different files of one name",
       files: [b, { ...b, messageType: [{ name: "C" }] }],
-      says: "there are two different files b.proto",
+      says: "file b.proto is defined more than once with different contents",
     },
     { name: "with a file without a name", files: [{ package: "a" }], says: "a file has no name" },
     {
@@ -254,7 +254,7 @@ describe("a definition is refused", () => {
         { name: "a.proto", dependency: ["b.proto"] },
         { name: "b.proto", dependency: ["a.proto"] },
       ],
-      says: "a.proto imports itself, by b.proto",
+      says: "import cycle: a.proto -> b.proto -> a.proto",
     },
     {
       name: "with a message of more than 10,000 fields",
@@ -290,7 +290,7 @@ describe("a definition is refused", () => {
     wrap(0x0a);
     expect(() => readDescriptorSet(Buffer.concat(pieces))).toThrow(
       // Older releases of protobuf-es read what fits their stack, and then the file lacks a name.
-      /^(?:messages are nested too deep|a file has no name)/,
+      /^(?:messages must not be nested|a file has no name)/,
     );
   });
 });

@@ -55,44 +55,44 @@ test.each<{ readonly name: string; readonly file: FileInit; readonly says: strin
   {
     name: "two fields of one number",
     file: fileOf([text("b", 1), text("c", 1)]),
-    says: "field c of a.Inner has the number 1",
+    says: "field c of a.Inner has number 1, which another field has already",
   },
-  { name: "two fields of one name", file: fileOf([text("b", 1), text("b", 2)]), says: "a.Inner has two members b" },
-  { name: "the field number 0", file: fileOf([text("b", 0)]), says: "field b of a.Inner has the number 0" },
-  { name: "a field whose name begins with a digit", file: fileOf([text("1b", 1)]), says: '"1b" is not an identifier' },
+  { name: "two fields of one name", file: fileOf([text("b", 1), text("b", 2)]), says: "a.Inner has more than one member named b" },
+  { name: "the field number 0", file: fileOf([text("b", 0)]), says: "the number of field b of a.Inner must be between 1 and 2147483647, got 0" },
+  { name: "a field whose name begins with a digit", file: fileOf([text("1b", 1)]), says: '"1b" is not a protobuf identifier' },
   {
     name: "a message whose name begins with a digit",
     file: fileOf([], {
       messageType: [response, { name: "1Request" }],
       service: [{ name: "S", method: [{ ...method, inputType: ".a.1Request" }] }],
     }),
-    says: '"1Request" is not an identifier',
+    says: '"1Request" is not a protobuf identifier',
   },
   {
     name: "a service whose name begins with a digit",
     file: fileOf([], { service: [{ name: "1S", method: [method] }] }),
-    says: '"1S" is not an identifier',
+    says: '"1S" is not a protobuf identifier',
   },
   {
     name: "two RPCs of one name",
     file: fileOf([], { service: [{ name: "S", method: [method, method] }] }),
-    says: "a.S has two members Get",
+    says: "a.S has more than one member named Get",
   },
   {
     name: "two values of one name",
     file: fileOf([kind], { enumType: [{ name: "Kind", value: [{ name: "V" }, { name: "V", number: 1 }] }] }),
-    says: "a.Kind has two members V",
+    says: "a.Kind has more than one member named V",
   },
   {
     name: "a wrong field in a response",
     file: fileOf([], { messageType: [{ name: "Request" }, { name: "Response", field: [text("b", -1)] }] }),
-    says: "field b of a.Response has the number -1",
+    says: "the number of field b of a.Response must be between 1 and 2147483647, got -1",
   },
 ])("a gateway does not start with $name", ({ file, says }) => {
   expect(() => start(file)).toThrow(
     expect.objectContaining({
       code: "ERR_DESCRIPTORS",
-      message: expect.stringMatching(new RegExp(`^the descriptors cannot be used: .*${says.replaceAll(".", "\\.")}`)),
+      message: expect.stringMatching(new RegExp(`^cannot use the descriptors: .*${says.replaceAll(".", "\\.")}`)),
     }),
   );
 });

@@ -45,7 +45,7 @@ test("a service that lacks a type is left out at the start, with a reason, until
   const served = (): readonly string[] => proxy.services.map(({ typeName }) => typeName).toSorted();
   expect(served()).toEqual(["whole.Service"]);
   expect(proxy.omitted).toEqual([
-    `${upstream.address}: other.Service: the type third.Text, which other.Text has a field of, is missing`,
+    `${upstream.address}: other.Service: the type third.Text of a field of other.Text is missing`,
   ]);
   // C++, Java and Python leave the names in JSON out of what they reflect.
   expect(proxy.services[0]?.methods[0]?.input.fields[0]?.jsonName).toBe("aText");
@@ -75,7 +75,7 @@ function setOf(...files: readonly FileInit[]): Uint8Array {
   );
 }
 
-const missing = "other.Service: the type third.Text, which other.Text has a field of, is missing";
+const missing = "other.Service: the type third.Text of a field of other.Text is missing";
 const added = fileOf("added", undefined, []);
 
 test.each([

@@ -258,14 +258,14 @@ test.each<{
       const at = Number.parseInt(name, 10);
       return sending({ name, dependency: at < 250 ? [`${at + 1}.proto`] : [] });
     }),
-    says: "199.proto is imported over more than 200 files",
+    says: "imports are nested more than 200 levels deep, at 199.proto",
   },
   {
     name: "has files that import each other",
     routes: importing(["b.proto"], (name) =>
       sending({ name, dependency: [name === "b.proto" ? "c.proto" : "b.proto"] }),
     ),
-    says: "b.proto imports itself, by c.proto",
+    says: "import cycle: b.proto -> c.proto -> b.proto",
   },
   {
     name: "has two files of one name",

@@ -141,7 +141,7 @@ test.each([
         create(FileDescriptorSetSchema, { file: [{ name: "a", package: "a;b", service: [{ name: "A" }] }] }),
       ),
     ],
-    says: '127.0.0.1:1: the descriptors cannot be used: they are no valid definition: "a;b" is not an identifier .*',
+    says: '127.0.0.1:1: the descriptors cannot be used: they are no valid definition: "a;b" is not a protobuf identifier.*',
   },
   {
     name: "are of two upstreams with one service",
