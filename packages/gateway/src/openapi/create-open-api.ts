@@ -265,8 +265,8 @@ function standardErrors(schemas: Schemas, form: ErrorForm): readonly OpenApiErro
   const { name, schema } = errorSchemas[form];
   const body = { record: schemas.ofOther(name, schema), contentType: errorFormats[form].contentType };
   return [
-    { status: "4XX", description: "What is wrong with the request, under the status that its code maps to.", ...body },
-    { status: "5XX", description: "What went wrong in the server, under the status that its code maps to.", ...body },
+    { status: "4XX", description: "The request is refused. The status follows from the error code.", ...body },
+    { status: "5XX", description: "The server has failed. The status follows from the error code.", ...body },
   ];
 }
 

@@ -18,7 +18,7 @@ export const componentFieldsMax = 5_000;
 export const documentFieldsMax = 300_000;
 
 /** What a document says where fields are left out. */
-export const cutOff = "More fields can be set than are listed here.";
+export const cutOff = "Not all fields are listed here; the others can be set, too.";
 
 /** Characters of names and comments that count as one more field. */
 const charactersPerField = 100;

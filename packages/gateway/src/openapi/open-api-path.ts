@@ -51,8 +51,8 @@ export function toOpenApiPath({ segments, variables, verb }: PathTemplate): Open
       .join("/");
   const placeOf = (variable: TemplateVariable, at: number): string => {
     const literal = literalBefore(at);
-    const part = literal === undefined ? `Wildcard ${numberOf(at)}` : `What follows \`${literal}/\``;
-    return `${part} in \`${variable.fieldPath.join(".")}\`, which has the form \`${formOf(variable)}\`.`;
+    const part = literal === undefined ? `Wildcard ${numberOf(at)}` : `The part after \`${literal}/\``;
+    return `${part} in \`${variable.fieldPath.join(".")}\`, whose format is \`${formOf(variable)}\`.`;
   };
   const parameters: PathParameter[] = [];
   const texts = segments.map((segment, at) => {

@@ -140,7 +140,7 @@ function describeSuccess(
   const schema = field === undefined ? schemas.ofMessage(method.output) : schemas.ofWholeBody(field);
   if (!answersStream(method)) return ok({ "application/json": { schema } });
   const forms = streamForms.offered.map((form) => [form.contentType, mediaOf(form, schema, openapi)]);
-  return ok(Object.fromEntries(forms), "OK: a stream, in the form that Accept asks for");
+  return ok(Object.fromEntries(forms), "OK: a stream, in the format that the Accept header asks for");
 }
 
 // google.api.HttpBody: bytes of any type. As "*/*" without a schema, which would say so, most generators make methods of

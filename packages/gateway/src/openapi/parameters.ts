@@ -27,7 +27,7 @@ export function describePathParameter(
   const field = path === undefined ? undefined : leafOf(path);
   // A comment is about the whole field: who types what it says for a part of it names something else.
   const about = parameter.place ?? (field && schemas.commentOf(field));
-  const coverage = parameter.covers === "segments" ? "Takes any number of segments, slashes between them." : undefined;
+  const coverage = parameter.covers === "segments" ? "Any number of path segments, separated by slashes." : undefined;
   const description = [about, coverage].filter((text) => text !== undefined).join("\n\n");
   return {
     name: parameter.name,

@@ -28,7 +28,7 @@ export function* describePaths(
     yield;
     const method = openApiMethods.find((name) => name.toUpperCase() === binding.pattern.httpMethod);
     if (method === undefined) {
-      onOmitted?.(binding, "OpenAPI has no operation for this method");
+      onOmitted?.(binding, "OpenAPI cannot describe this HTTP method");
       continue;
     }
     const own = toOpenApiPath(binding.template);
@@ -38,7 +38,7 @@ export function* describePaths(
     byShape.set(shape, { path, parameters: named });
     const item = (paths[path] ??= {});
     if (item[method] !== undefined) {
-      onOmitted?.(binding, `OpenAPI cannot tell it from the operation that is described at ${path}`);
+      onOmitted?.(binding, `OpenAPI cannot distinguish it from the operation at ${path}`);
       continue;
     }
     const parameters = own.parameters.map((parameter, at) => ({

@@ -244,7 +244,7 @@ export interface BoundObject {
   readonly expansion: Expansion;
 }
 
-const noExample = `There is no example: it would have more than ${exampleFieldsMax} fields.`;
+const noExample = `The example is left out: it would have more than ${exampleFieldsMax} fields.`;
 
 /** The first members of a oneof, of which each two are said to exclude each other: 16 of them are 120 pairs. */
 const excludedMembersMax = 16;

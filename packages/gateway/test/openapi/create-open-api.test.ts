@@ -125,7 +125,7 @@ describe("a path parameter", () => {
 
   test("for several segments says so", () => {
     const [parameter] = operation("GET /v1/files/{f_string}").parameters ?? [];
-    expect(parameter?.description).toBe("Takes any number of segments, slashes between them.");
+    expect(parameter?.description).toBe("Any number of path segments, separated by slashes.");
   });
 });
 
@@ -138,10 +138,10 @@ describe("a part of a path variable", () => {
   test("says which part it is, takes one segment, and has no comment of the whole", () => {
     const notes = new Map([["kitchensink.v1.Sink.f_string", "Such as shelves/1/books/2."]]);
     const described = createOpenApi([KitchenSink], { info, comments: notes });
-    const form = "in `f_string`, which has the form `shelves/{shelf}/books/{book}`.";
+    const form = "in `f_string`, whose format is `shelves/{shelf}/books/{book}`.";
     expect(about(operation("GET /v1/shelves/{shelf}/books/{book}", described))).toEqual([
-      { name: "shelf", description: `What follows \`shelves/\` ${form}`, type: "string", pattern: "^[^/]+$" },
-      { name: "book", description: `What follows \`books/\` ${form}`, type: "string", pattern: "^[^/]+$" },
+      { name: "shelf", description: `The part after \`shelves/\` ${form}`, type: "string", pattern: "^[^/]+$" },
+      { name: "book", description: `The part after \`books/\` ${form}`, type: "string", pattern: "^[^/]+$" },
     ]);
     expect(about(operation("GET /v1/string/{f_string}", described))).toEqual([
       { name: "f_string", description: "Such as shelves/1/books/2.", type: "string", pattern: undefined },
@@ -152,12 +152,12 @@ describe("a part of a path variable", () => {
     const template = { pattern: { case: "get", value: "/{f_string=*/files/**}" } } as const;
     const selector = `${KitchenSink.typeName}.Root`;
     const described = createOpenApi([KitchenSink], { info, rest: { rules: [{ selector, ...template }] } });
-    const form = "in `f_string`, which has the form `{f_string_1}/files/{file}`.";
+    const form = "in `f_string`, whose format is `{f_string_1}/files/{file}`.";
     expect(about(operation("GET /{f_string_1}/files/{file}", described))).toEqual([
       { name: "f_string_1", description: `Wildcard 1 ${form}`, type: "string", pattern: "^[^/]+$" },
       {
         name: "file",
-        description: `What follows \`files/\` ${form}\n\nTakes any number of segments, slashes between them.`,
+        description: `The part after \`files/\` ${form}\n\nAny number of path segments, separated by slashes.`,
         type: "string",
         pattern: undefined,
       },
@@ -501,9 +501,9 @@ test("a number of 64 bits is a number where that is asked for, in a wrapper too"
 
 test("bindings that OpenAPI cannot describe are left out and reported", () => {
   expect(omitted).toEqual([
-    "GET /v1/match/{f_string}: OpenAPI cannot tell it from the operation that is described at /v1/match/{f_string}",
-    "PROPFIND /v1/custom/{f_string}: OpenAPI has no operation for this method",
-    "* /v1/any/{f_string}: OpenAPI has no operation for this method",
+    "GET /v1/match/{f_string}: OpenAPI cannot distinguish it from the operation at /v1/match/{f_string}",
+    "PROPFIND /v1/custom/{f_string}: OpenAPI cannot describe this HTTP method",
+    "* /v1/any/{f_string}: OpenAPI cannot describe this HTTP method",
   ]);
 });
 
