@@ -46,7 +46,7 @@ function* encode(pieces: Iterable<string>): Generator<void, Uint8Array<ArrayBuff
     const piece = Buffer.from(text);
     text = "";
     bytes += piece.byteLength;
-    if (bytes > documentMaxBytes) throw new Error(`the description has more than ${documentMaxBytes} bytes`);
+    if (bytes > documentMaxBytes) throw new Error(`the OpenAPI document is larger than ${documentMaxBytes} bytes`);
     encoded.push(piece);
   };
   for (const piece of pieces) {

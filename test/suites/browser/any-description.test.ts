@@ -156,7 +156,7 @@ test("a segment of a path variable must not contain a slash, and is labelled", a
   await fillForm(page, { shelf: "1/2", book: "3" });
   const wrong = page.locator("form input:invalid");
   expect([await wrong.count(), await wrong.getAttribute("id")]).toEqual([1, "path-shelf"]);
-  await page.getByText("What follows shelves/ in").waitFor();
+  await page.getByText("The part after shelves/ in").waitFor();
 });
 
 test("a JSON body is sent unchanged, and the response is shown with all digits", async () => {
@@ -180,7 +180,7 @@ test("the initial example of a body is accepted by the server, and omits output-
 
 describe("a stream", () => {
   test("is shown message by message, in the selected format", async () => {
-    const request = await send("watchReadings", { sensor: "palm", count: "3", "Answer as": "text/event-stream" });
+    const request = await send("watchReadings", { sensor: "palm", count: "3", "Response format": "text/event-stream" });
     expect(request.headers()["accept"]).toBe("text/event-stream");
     await page.locator(".outcome", { hasText: "3 messages" }).waitFor();
     expect((await page.locator(".details pre").first().innerText()).match(/^data: \{"sensor"/gm)).toHaveLength(3);

@@ -126,7 +126,7 @@ describe("a user with a token", () => {
     await page.reload();
     expect((await sendDelete(page, "1")).outcome).toMatch(/^204/);
     await page.getByRole("button", { name: "Forget" }).click();
-    await page.getByText("Forgotten: requests go without a token now.").waitFor();
+    await page.getByText("Token removed. Requests are now sent without a token.").waitFor();
     expect((await sendDelete(page, "1")).details).toContain('"error": 16');
   });
 
@@ -182,14 +182,14 @@ describe("Authorize", () => {
     const { page } = visited;
     await page.getByText("No token yet.").waitFor();
     await authorize(page, tokens.good);
-    const note = `Authorized: the token that ends in 6789 goes with every request to ${baseUrl}, until this tab is closed.`;
+    const note = `Authorized: the token ending in 6789 is sent with every request to ${baseUrl} until this tab is closed.`;
     await page.getByText(note).waitFor();
   });
 
   test("shows that nothing was entered", async () => {
     await using visited = await visit();
     await authorize(visited.page, " ");
-    await visited.page.getByText("Nothing was entered, so nothing has changed.").waitFor();
+    await visited.page.getByText("No token entered.").waitFor();
   });
 });
 
@@ -243,7 +243,7 @@ test("the page shows that the server cannot be reached", async () => {
   await page.route("**/plants/*", (route) => route.abort());
   await page.getByLabel(/^id/).fill("1");
   await page.getByRole("button", { name: "Send DELETE" }).click();
-  await page.locator(".outcome", { hasText: "The server could not be reached" }).waitFor();
+  await page.locator(".outcome", { hasText: "Cannot reach the server" }).waitFor();
   expect(await page.locator(".details").innerText()).toBe("");
 });
 

@@ -67,13 +67,13 @@ function showCredential(connection: Connection): void {
     // The whole line that the server prints may have been pasted.
     const token = input.value.trim().replace(/^(?:authorization:\s*)?bearer\s+/i, "");
     input.value = "";
-    if (token === "") return say("Nothing was entered, so nothing has changed. Paste a token first.");
+    if (token === "") return say("No token entered. Paste a token first.");
     sessionStorage.setItem(tokenKey(connection.baseUrl()), token);
-    return say(`Authorized: ${describeToken(connection)} The first answer tells whether the server accepts it.`);
+    return say(`Authorized: ${describeToken(connection)} The first response shows whether the server accepts it.`);
   });
   forget.addEventListener("click", () => {
     sessionStorage.removeItem(tokenKey(connection.baseUrl()));
-    say("Forgotten: requests go without a token now.");
+    say("Token removed. Requests are now sent without a token.");
     input.focus();
   });
   connection.onChange(() => say(describeToken(connection)));
@@ -83,9 +83,9 @@ function showCredential(connection: Connection): void {
 
 function describeToken({ token, baseUrl }: Connection): string {
   const text = token();
-  if (text === "") return "No token yet. It will go with the requests of this page, and nowhere else.";
-  const which = text.length < lengthToShowEnd ? "a token" : `the token that ends in ${text.slice(-4)}`;
-  return `${which} goes with every request to ${baseUrl()}, until this tab is closed.`;
+  if (text === "") return "No token yet. It is sent only with the requests of this page.";
+  const which = text.length < lengthToShowEnd ? "a token" : `the token ending in ${text.slice(-4)}`;
+  return `${which} is sent with every request to ${baseUrl()} until this tab is closed.`;
 }
 
 function withoutSlash(url: string): string {

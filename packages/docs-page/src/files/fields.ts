@@ -45,7 +45,7 @@ function showValueNames({ "x-value-names": names }: Schema): HTMLElement[] {
     element("dt", {}, value),
     element("dd", {}, element("code", {}, name)),
   ]);
-  return [folded(`The names of its ${rows.length / 2} values`, element("dl", { class: "values" }, ...rows))];
+  return [folded(`Names of its ${rows.length / 2} values`, element("dl", { class: "values" }, ...rows))];
 }
 
 /** A piece of text, and the schema that it names, if it names one. */
@@ -61,7 +61,7 @@ function partsOf(schema: Schema): Part[] {
   if (name !== undefined) return [{ text: name, name }];
   if (anyOf !== undefined)
     return anyOf.flatMap((each, at) => [...(at > 0 ? [{ text: " or " }] : []), ...partsOf(each)]);
-  if (type === "array") return [{ text: "list of " }, ...partsOf(items ?? {})];
+  if (type === "array") return [{ text: "array of " }, ...partsOf(items ?? {})];
   if (typeof additionalProperties === "object") return [{ text: "map of " }, ...partsOf(additionalProperties)];
   return [{ text: format === undefined ? type : `${type}, ${format}` }];
 }

@@ -59,7 +59,7 @@ export function bodyInputs(description: Description, { requestBody }: OperationO
   if (example !== undefined) control.value = JSON.stringify(example, undefined, hasLines ? undefined : 2);
   control.rows = Math.min(control.value.split("\n").length + 1, bodyRowsMax);
   return {
-    fields: [labelled(control, hasLines ? "Body, a JSON message on each line" : "Body, JSON")],
+    fields: [labelled(control, hasLines ? "Body, one JSON message per line" : "Body, JSON")],
     read: () => ({ body: control.value.trim() || undefined, contentType: main.type }),
   };
 }
@@ -82,7 +82,7 @@ export function acceptInputs({ responses }: OperationObject): Inputs {
   if (types.length < 2) return nothing;
   const control = choose("accept", types);
   control.value = mainMediaOf(content)?.type ?? "";
-  return { fields: [labelled(control, "Answer as")], read: () => ({ accept: control.value }) };
+  return { fields: [labelled(control, "Response format")], read: () => ({ accept: control.value }) };
 }
 
 function inputOf(description: Description, { name, schema, required = false, in: place }: Parameter) {
@@ -96,7 +96,7 @@ function controlOf(schema: Schema, id: string): Control {
   const choices = schema.type === "boolean" ? ["true", "false"] : schema.enum;
   if (choices !== undefined) return choose(id, ["", ...choices]);
   if (schema.type === "array") {
-    return element("textarea", { id, rows: "2", class: "short", spellcheck: "false", placeholder: "One on each line" });
+    return element("textarea", { id, rows: "2", class: "short", spellcheck: "false", placeholder: "One per line" });
   }
   const input = element("input", { id, autocomplete: "off", spellcheck: "false" });
   if (schema.type === "integer") {
@@ -106,7 +106,7 @@ function controlOf(schema: Schema, id: string): Control {
   }
   if (schema.pattern === segmentPattern) {
     input.pattern = String.raw`[^\/]+`;
-    input.title = "One segment of the path, without slashes";
+    input.title = "One path segment, without slashes";
   }
   return input;
 }

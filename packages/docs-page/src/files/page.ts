@@ -53,10 +53,10 @@ function viewOf(description: Description, connection: Connection): View | undefi
 
 try {
   const response = await fetch("openapi.json");
-  if (!response.ok) throw new Error(`the answer was ${response.status}`);
+  if (!response.ok) throw new Error(`the server responded with status ${response.status}`);
   show(await response.json());
 } catch (error) {
   const reason = error instanceof Error ? error.message : String(error);
-  const alert = element("p", { role: "alert" }, `The description could not be loaded: ${reason}.`);
+  const alert = element("p", { role: "alert" }, `Cannot load the API description: ${reason}.`);
   find("view", HTMLElement).replaceChildren(alert);
 }

@@ -16,11 +16,11 @@ export function showReading(description: Description, object: OperationObject, h
     "div",
     { class: "reading" },
     ...(isOnlyName(object) ? [] : prose(description, object.description)),
-    ...titled("Parameters of the path", showParameters(description, object, "path")),
-    ...titled("Parameters of the query", showParameters(description, object, "query")),
+    ...titled("Path parameters", showParameters(description, object, "path")),
+    ...titled("Query parameters", showParameters(description, object, "query")),
     ...titled("Header fields", showParameters(description, object, "header")),
     ...titled("Body", showBody(description, object.requestBody?.content, "readOnly")),
-    ...titled("Answers", showAnswers(description, object)),
+    ...titled("Responses", showAnswers(description, object)),
   );
 }
 

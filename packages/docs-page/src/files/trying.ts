@@ -75,8 +75,8 @@ function readInputs(inputs: readonly Inputs[]): Input {
 
 // Browsers do not tell a page why its request failed.
 function noAnswer(): HTMLElement[] {
-  const why = "The server could not be reached, or it takes no calls from pages of this origin.";
-  return [element("span", { class: "badge bad" }, "no answer"), element("span", {}, why)];
+  const why = "Cannot reach the server, or it does not allow requests from pages of this origin (CORS).";
+  return [element("span", { class: "badge bad" }, "no response"), element("span", {}, why)];
 }
 
 function callOf(operation: Operation, input: Input, { baseUrl, needsToken }: Connection): Call {
