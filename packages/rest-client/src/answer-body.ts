@@ -20,7 +20,7 @@ export async function* readPieces(body: ReadableStream<Uint8Array> | null): Asyn
       yield piece.value;
     }
   } catch (error) {
-    throw new ConnectError("the answer breaks off", Code.Unavailable, undefined, undefined, error);
+    throw new ConnectError("the response is incomplete", Code.Unavailable, undefined, undefined, error);
   }
 }
 
@@ -30,7 +30,7 @@ export async function readBody(response: Response, bytesMax: number): Promise<Ui
   const bytes = new CollectedBytes(0, bytesMax);
   for await (const piece of readPieces(response.body)) {
     if (Math.max(announced, bytes.byteLength + piece.byteLength) > bytesMax) {
-      throw new ConnectError(`the answer is larger than ${bytesMax} bytes`, Code.ResourceExhausted);
+      throw new ConnectError(`the response is larger than ${bytesMax} bytes`, Code.ResourceExhausted);
     }
     bytes.add(piece);
   }
@@ -57,5 +57,6 @@ export function isJsonType(header: Headers): boolean {
 
 /** Returns the error for a body of a type that is not among those that are read. No body is shown. */
 export function wrongType(header: Headers, wanted: string): ConnectError {
-  return new ConnectError(`the answer is ${header.get("content-type") ?? "of no type"}, not ${wanted}`, Code.Unknown);
+  const type = header.get("content-type") ?? "no content type";
+  return new ConnectError(`the response must be ${wanted}, got ${type}`, Code.Unknown);
 }

@@ -36,7 +36,7 @@ export function createAnswerReader({ method, pattern, httpMethod }: RestRule, op
       return readJsonExactly(output, field, json, options);
     } catch (error) {
       const problem = error instanceof ConnectError ? error.rawMessage : String(error);
-      const message = `the answer is not a valid ${output.typeName}: ${problem}`;
+      const message = `the response is not a valid ${output.typeName}: ${problem}`;
       throw new ConnectError(message, Code.Internal, undefined, undefined, error);
     }
   };

@@ -97,7 +97,7 @@ async function* splitValues(
     const found = ConnectError.from(error);
     // What would be a client's mistake in a request is the server's here.
     if (found.code !== Code.InvalidArgument) throw error;
-    throw new ConnectError(`the answer is not as it should be: ${found.rawMessage}`, Code.Internal);
+    throw new ConnectError(`the response is not valid: ${found.rawMessage}`, Code.Internal);
   }
 }
 

@@ -236,7 +236,7 @@ function readBaseUrl(text: string): string {
   // An empty query is not in `search`, but paths behind its question mark would be none.
   const isPlain = !/[?#]/.test(url.href) && url.username === "" && url.password === "";
   if (!/^https?:$/.test(url.protocol) || !isPlain)
-    throw new TypeError(`baseUrl ${text} is not a URL such as https://host`);
+    throw new TypeError(`baseUrl must be a URL such as "https://host", got "${text}"`);
   return url.href.replace(/\/+$/, "");
 }
 

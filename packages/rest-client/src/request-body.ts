@@ -65,16 +65,16 @@ function toJsonBody(value: JsonValue): RequestBody {
   const json = JSON.stringify(value);
   // JSON.stringify escapes nothing else that begins like this. Other parsers make U+FFFD of it.
   if (/(?<!\\)(?:\\\\)*\\ud[89a-f]/.test(json))
-    throw new Refusal("a text has a lone surrogate, which UTF-8 does not have");
+    throw new Refusal("a string has a lone surrogate, which UTF-8 cannot encode");
   return { contentType: "application/json", bytes: toUtf8(json) };
 }
 
 function toRawBody(name: string, body: unknown): RequestBody {
-  if (!isMessage(body)) throw new Refusal(`${name}: is not set, which bytes cannot say`);
+  if (!isMessage(body)) throw new Refusal(`${name}: must be set in a body of bytes`);
   const { contentType, data, extensions } = asFieldValues(body);
-  if (!(data instanceof Uint8Array)) throw new Refusal(`${name}: has no bytes`);
-  if (Array.isArray(extensions) && extensions.length > 0) throw new Refusal(`${name}.extensions: bytes have none`);
+  if (!(data instanceof Uint8Array)) throw new Refusal(`${name}.data: must be a Uint8Array`);
+  if (Array.isArray(extensions) && extensions.length > 0) throw new Refusal(`${name}.extensions: must be empty in a body of bytes`);
   const type = typeof contentType === "string" ? contentType : "";
-  if (type !== "" && !isMediaType(type)) throw new Refusal(`${name}.content_type: is not a media type`);
+  if (type !== "" && !isMediaType(type)) throw new Refusal(`${name}.content_type: must be a media type such as image/png`);
   return { contentType: type === "" ? undefined : type, bytes: data };
 }

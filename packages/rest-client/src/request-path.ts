@@ -42,7 +42,7 @@ export function findVariableText({ path }: RuleVariable, message: Message, texts
 
 function variableText(variable: RuleVariable, message: Message, texts: UrlTexts): string {
   const text = findVariableText(variable, message, texts);
-  if (text === undefined || text === "") throw new Refusal(`${variable.name}: is not set, or empty`);
+  if (text === undefined || text === "") throw new Refusal(`${variable.name}: must be set and not empty`);
   return text;
 }
 
@@ -50,7 +50,7 @@ function variableText(variable: RuleVariable, message: Message, texts: UrlTexts)
 function printFree(segment: TemplateSegment): readonly string[] {
   if (segment.kind === "literal") return [printTemplateLiteral(segment.text)];
   if (segment.kind === "**") return [];
-  throw new Refusal('no field says what stands for "*"');
+  throw new Refusal('the path has a "*" that no field sets');
 }
 
 function expandVariable(
@@ -62,7 +62,7 @@ function expandVariable(
   const pieces = text.split("/");
   // To some of them a backslash is a slash.
   const bad = pieces.includes("") ? "" : text.split(/[/\\]/).find((piece) => piece === "." || piece === "..");
-  if (bad !== undefined) throw new Refusal(`${name}: a path may lose a segment "${bad}"`);
+  if (bad !== undefined) throw new Refusal(`${name}: must not contain the path segment "${bad}"`);
   const segments = isMultiSegment ? pieces : [text];
   if (!fits(segments, template)) throw new Refusal(`${name}: does not match "${template.map(printSegment).join("/")}"`);
   return segments.map((segment) => escapeUrlText(name, segment));
@@ -100,6 +100,6 @@ function requireReading(rule: RestRule, path: string, values: readonly string[])
     const isOwn = match.binding === rule.pattern;
     if (isOwn && match.captures.every((capture, index) => capture === values[index])) continue;
     const other = `${match.binding.httpMethod} ${match.binding.pathTemplate}`;
-    throw new Refusal(`${rule.variables[0]?.name ?? path}: the path ${path} could be read as that of ${other}`);
+    throw new Refusal(`${rule.variables[0]?.name ?? path}: the path ${path} could also match ${other}`);
   }
 }

@@ -36,7 +36,7 @@ function parametersOf(
   style: QueryStyle,
 ): string[] {
   const extension = message.$unknown?.find(({ no }) => style.registry?.getExtensionFor(desc, no) !== undefined);
-  if (extension !== undefined) throw new Refusal(`${prefix}${desc.typeName}: a query has no extensions`);
+  if (extension !== undefined) throw new Refusal(`${prefix}${desc.typeName}: extensions cannot be sent in a query`);
   const parameters: string[] = [];
   for (const field of desc.fields) {
     const below = bound?.get(field);
@@ -60,7 +60,7 @@ function parametersOf(
 function parameterName(prefix: string, field: DescField, { useProtoFieldName }: QueryStyle): string {
   const { json, proto } = namesOf(field);
   const name = useProtoFieldName ? (proto ?? json) : (json ?? proto);
-  if (name === undefined) throw new Refusal(`${prefix}${field.name}: each of its names is that of another field`);
+  if (name === undefined) throw new Refusal(`${prefix}${field.name}: each of its names is ambiguous with another field`);
   return prefix + name;
 }
 
@@ -86,10 +86,10 @@ function messageParameters(
 ): readonly string[] {
   const child = loadField(asFieldValues(message), field);
   if (field.fieldKind !== "message" || hasCustomJsonRepresentation(field.message) || !isMessage(child)) {
-    throw new Refusal(`${name}: a query has no ${kindOf(field)}`);
+    throw new Refusal(`${name}: ${kindOf(field)} cannot be sent in a query`);
   }
   const parameters = parametersOf(field.message, child, below, `${name}.`, style);
-  if (parameters.length === 0 && below === undefined) throw new Refusal(`${name}: a query has no empty messages`);
+  if (parameters.length === 0 && below === undefined) throw new Refusal(`${name}: empty messages cannot be sent in a query`);
   return parameters;
 }
 

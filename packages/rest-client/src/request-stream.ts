@@ -25,11 +25,11 @@ export async function openInput(input: AsyncIterable<Message>): Promise<OpenedIn
 /** Returns the only message of an input. @throws ConnectError `InvalidArgument` for none, or more */
 export async function onlyMessage(input: AsyncIterable<Message>): Promise<Message> {
   const { first, rest } = await openInput(input);
-  if (first === undefined) throw new ConnectError("there is no message to send", Code.InvalidArgument);
+  if (first === undefined) throw new ConnectError("the request message is missing", Code.InvalidArgument);
   const { done } = await rest.next();
   if (done === true) return first;
   await rest.return?.();
-  throw new ConnectError("this RPC takes one message", Code.InvalidArgument);
+  throw new ConnectError("this RPC accepts only one request message", Code.InvalidArgument);
 }
 
 /** The body of a stream: its messages as lines of JSON, or the bytes of google.api.HttpBody messages. */
@@ -91,7 +91,7 @@ async function collect(
     pieces.push(piece);
     byteLength += piece.byteLength;
     if (byteLength <= collectedBytesMax) continue;
-    throw new ConnectError(`a page sends no stream of more than ${collectedBytesMax} bytes`, Code.ResourceExhausted);
+    throw new ConnectError(`a browser cannot send a stream larger than ${collectedBytesMax} bytes`, Code.ResourceExhausted);
   }
   return concatBytes(pieces);
 }

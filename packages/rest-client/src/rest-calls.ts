@@ -121,7 +121,7 @@ export class RestCalls {
     const url = this.settings.baseUrl + target;
     // Nothing that a URL parser changes may be sent: it would be another resource.
     // No test can tell: whatever it would change was refused or escaped before.
-    if (new URL(url).href !== url) throw new ConnectError(`${url} is not a URL as it stands`, Code.InvalidArgument);
+    if (new URL(url).href !== url) throw new ConnectError(`${url} is not a normalized URL`, Code.InvalidArgument);
     const { httpMethod } = rule;
     return sendRequest(
       this.settings.fetch,
@@ -183,7 +183,7 @@ function emptyStream(method: RestMethod): RestRequest {
   const { rule } = method;
   const [variable] = rule?.variables ?? [];
   if (rule === undefined || variable !== undefined) {
-    throw new ConnectError(`there is no message to name ${variable?.name ?? "a path"}`, Code.InvalidArgument);
+    throw new ConnectError(`a stream without messages cannot set ${variable?.name ?? "the path"}`, Code.InvalidArgument);
   }
   return method.write(create(method.desc.input));
 }

@@ -87,14 +87,14 @@ export class RestMethod {
     const problems: string[] = [];
     const body = this.#attempt(problems, () => {
       const set = rule.variables.find((variable) => findVariableText(variable, message, this.#texts) !== undefined);
-      if (set !== undefined) throw new Refusal(`${set.name}: only the first message of a stream can set it`);
+      if (set !== undefined) throw new Refusal(`${set.name}: may be set only in the first message of a stream`);
       const query = writeQuery(this.desc.input, message, bodyOf(rule), this.#query);
-      if (query !== "") throw new Refusal(`${query.split("=", 1)[0]}: only the first message of a stream can set it`);
+      if (query !== "") throw new Refusal(`${query.split("=", 1)[0]}: may be set only in the first message of a stream`);
       return this.#writePiece(rule, message);
     });
     if (body === undefined) throw this.#refusal(problems);
     if (isRawBody(rule) && body.contentType !== undefined) {
-      throw this.#refusal([`${rule.pattern.body}.content_type: only the first message of a stream can set it`]);
+      throw this.#refusal([`${rule.pattern.body}.content_type: may be set only in the first message of a stream`]);
     }
     return body;
   }
@@ -115,7 +115,7 @@ export class RestMethod {
     const found = this.#bindings.find((binding) => binding.rule === rule)?.writeBody(message);
     const field = findProtoField(this.desc.input, rule.pattern.body);
     if (found === undefined && field?.message?.typeName === "google.protobuf.Value") {
-      throw new Refusal(`${field.name}: is not set, which a line cannot say`);
+      throw new Refusal(`${field.name}: must be set in a stream`);
     }
     return found ?? { contentType: "application/json", bytes: new TextEncoder().encode("null") };
   }
@@ -132,7 +132,7 @@ export class RestMethod {
 
   #refusal(problems: readonly string[]): ConnectError {
     const shown = [...new Set(problems)].slice(0, problemsShown).join("; or ");
-    return new ConnectError(`${selectorOf(this.desc)} has no request for this: ${shown}`, Code.InvalidArgument);
+    return new ConnectError(`cannot send this message to ${selectorOf(this.desc)}: ${shown}`, Code.InvalidArgument);
   }
 }
 

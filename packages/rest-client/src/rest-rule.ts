@@ -63,7 +63,7 @@ export function compileRestRules(method: DescMethod): readonly RestRule[] {
     return patterns.map((pattern) => compileRule(method, pattern, table));
   } catch (error) {
     if (!(error instanceof RuleProblem)) throw error;
-    throw new ConnectError(`the HTTP rule of ${selectorOf(method)}: ${error.message}`, Code.Internal);
+    throw new ConnectError(`the HTTP rule of ${selectorOf(method)} is not valid: ${error.message}`, Code.Internal);
   }
 }
 
@@ -103,9 +103,9 @@ function compileRule(method: DescMethod, pattern: HttpPattern, routes: RouteTabl
   });
   const usual = pattern.body === "" ? "GET" : "POST";
   const httpMethod = pattern.httpMethod === anyMethod ? usual : pattern.httpMethod;
-  if (forbiddenMethods.has(httpMethod)) throw new RuleProblem(`fetch sends no ${httpMethod}`);
+  if (forbiddenMethods.has(httpMethod)) throw new RuleProblem(`fetch does not allow the HTTP method ${httpMethod}`);
   if (pattern.body !== "" && (httpMethod === "GET" || httpMethod === "HEAD")) {
-    throw new RuleProblem(`fetch sends no body with ${httpMethod}`);
+    throw new RuleProblem(`fetch does not allow a body with ${httpMethod}`);
   }
   const boundByPathOrBody = bindBody(input, pattern.body, boundFields);
   return { method, pattern, httpMethod, template, variables, boundByPathOrBody, routes };

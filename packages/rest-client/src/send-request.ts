@@ -31,7 +31,7 @@ export async function sendRequest(
     response = await fetchFunction(url, request);
   } catch (error) {
     const reason = error instanceof Error && error.cause instanceof Error ? error.cause.message : String(error);
-    throw new ConnectError(`the server gives no answer: ${reason}`, Code.Unavailable, undefined, undefined, error);
+    throw new ConnectError(`cannot get a response from the server: ${reason}`, Code.Unavailable, undefined, undefined, error);
   }
   if (response.ok) return response;
   const { status, type, headers } = response;
@@ -39,7 +39,7 @@ export async function sendRequest(
   if (type === "opaqueredirect" || (status >= 300 && status < 400)) {
     const to = headers.get("location");
     throw new ConnectError(
-      `the server redirects${to === null ? "" : ` to ${to}`}, which is not followed`,
+      `the server redirected${to === null ? "" : ` to ${to}`}; redirects are not followed`,
       Code.Unknown,
     );
   }

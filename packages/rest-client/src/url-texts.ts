@@ -71,6 +71,6 @@ export function escapeUrlText(name: string, text: string): string {
       (mark) => `%${mark.charCodeAt(0).toString(16).toUpperCase()}`,
     );
   } catch {
-    throw new Refusal(`${name}: has a lone surrogate, which no URL can have`);
+    throw new Refusal(`${name}: has a lone surrogate, which UTF-8 cannot encode`);
   }
 }

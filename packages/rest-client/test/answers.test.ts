@@ -49,12 +49,12 @@ test.each([
 });
 
 describe("bad servers", () => {
-  const redirect = "the server redirects to https://elsewhere.example/, which is not followed";
+  const redirect = "the server redirected to https://elsewhere.example/; redirects are not followed";
   test.each([
     {
       name: "HTML",
       answer: (response: ServerResponse) => answerWith(response, 200, "<p>hello", "text/html"),
-      want: { code: Code.Unknown, rawMessage: "the answer is text/html, not application/json" },
+      want: { code: Code.Unknown, rawMessage: "the response must be application/json, got text/html" },
     },
     {
       name: "JSON that breaks off",
@@ -72,12 +72,12 @@ describe("bad servers", () => {
         response.writeHead(200, { "content-length": 100, "content-type": "application/json" }).write('{"rpc":');
         setImmediate(() => response.destroy());
       },
-      want: { code: Code.Unavailable, rawMessage: "the answer breaks off" },
+      want: { code: Code.Unavailable, rawMessage: "the response is incomplete" },
     },
     {
       name: "nothing",
       answer: (response: ServerResponse) => response.destroy(),
-      want: { code: Code.Unavailable, rawMessage: expect.stringContaining("the server gives no answer") },
+      want: { code: Code.Unavailable, rawMessage: expect.stringContaining("cannot get a response from the server") },
     },
     {
       name: "an announcement of 100 MB",
@@ -94,7 +94,7 @@ describe("bad servers", () => {
         response.on("drain", more);
         more();
       },
-      want: { code: Code.ResourceExhausted, rawMessage: "the answer is larger than 4194304 bytes" },
+      want: { code: Code.ResourceExhausted, rawMessage: "the response is larger than 4194304 bytes" },
     },
     ...[301, 302, 303, 307, 308].map((status) => ({
       name: `a redirect, ${status}`,
@@ -105,7 +105,7 @@ describe("bad servers", () => {
     {
       name: "304",
       answer: (response: ServerResponse) => response.writeHead(304).end(),
-      want: { code: Code.Unknown, rawMessage: "the server redirects, which is not followed" },
+      want: { code: Code.Unknown, rawMessage: "the server redirected; redirects are not followed" },
     },
   ])("$name", async ({ answer, want }) => {
     const error = await ask(answer);
@@ -118,7 +118,7 @@ describe("bad servers", () => {
     const hidden = Object.defineProperties(new Response(), told);
     expect(await ask(() => undefined, { fetch: async () => hidden })).toMatchObject({
       code: Code.Unknown,
-      rawMessage: "the server redirects, which is not followed",
+      rawMessage: "the server redirected; redirects are not followed",
     });
   });
 
@@ -322,9 +322,9 @@ describe("google.api.HttpBody", () => {
   });
 
   test.each([
-    { name: "that is not set", file: undefined, want: "file: is not set, which bytes cannot say" },
-    { name: "whose type is none", file: { contentType: "a\r\nb: c" }, want: "file.content_type: is not a media type" },
-    { name: "with extensions", file: { extensions: [{}] }, want: "file.extensions: bytes have none" },
+    { name: "that is not set", file: undefined, want: "file: must be set in a body of bytes" },
+    { name: "whose type is none", file: { contentType: "a\r\nb: c" }, want: "file.content_type: must be a media type such as image/png" },
+    { name: "with extensions", file: { extensions: [{}] }, want: "file.extensions: must be empty in a body of bytes" },
   ])("$name is refused", async ({ file, want }) => {
     await using server = await startRestServer((response) => answerWith(response, 200, {}));
     const client = createClient(FileService, createRestTransport({ baseUrl: server.baseUrl }));

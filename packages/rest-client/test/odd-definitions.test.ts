@@ -87,13 +87,13 @@ test.each([
   const [one] = defineRpcs({ a: "a", b: "b" }, ["/x/{a}", ...others]);
   expect(targetOf(one, { a: "y:z" })).toBe("/x/y%3Az");
   const path = `/x/${encodeURIComponent(value)}`;
-  expect(targetOf(one, { a: value })).toBe(`a: the path ${path} could be read as that of GET ${read}`);
+  expect(targetOf(one, { a: value })).toBe(`a: the path ${path} could also match GET ${read}`);
 });
 
 test("a value is refused that is another one of its own path once its slashes are decoded", () => {
   const [one] = defineRpcs({ a: "a", b: "b" }, ["/x/{a}/{b=**}"]);
   expect(targetOf(one, { a: "y", b: "z/w" })).toBe("/x/y/z/w");
-  expect(targetOf(one, { a: "y/z", b: "w" })).toBe("a: the path /x/y%2Fz/w could be read as that of GET /x/{a}/{b=**}");
+  expect(targetOf(one, { a: "y/z", b: "w" })).toBe("a: the path /x/y%2Fz/w could also match GET /x/{a}/{b=**}");
 });
 
 test("an answer to HEAD has no body, and a field that is the answer is one of it", () => {
@@ -121,7 +121,7 @@ test.each([
 test("a field whose names are those of another is refused in a query, because servers differ in what they mean", () => {
   const [list] = defineRpcs({ a: "text", text: "a" }, ["/x"]);
   expect(targetOf(list, {})).toBe("/x");
-  expect(targetOf(list, { a: "1" })).toBe("a: each of its names is that of another field");
+  expect(targetOf(list, { a: "1" })).toBe("a: each of its names is ambiguous with another field");
 });
 
 test("a field that is called by its own name in every query is called by its JSON name if that is the only one", () => {

@@ -134,46 +134,46 @@ test.each(requests)("%s", async (_, method, sink, want) => {
 });
 
 const refusals: readonly Row[] = [
-  ["nothing", matchRest, {}, "f_string: is not set, or empty"],
-  ["what no binding takes, for one reason", matchOne, { nested: { text: "" } }, "f_string: is not set, or empty"],
+  ["nothing", matchRest, {}, "f_string: must be set and not empty"],
+  ["what no binding takes, for one reason", matchOne, { nested: { text: "" } }, "f_string: must be set and not empty"],
   ...[".", "..", "a/../b", "a/..", "./a", "a//b", "/a", "a/"].flatMap((text): readonly Row[] => {
     const bad = text.split("/").find((piece) => piece === "" || piece === "." || piece === "..");
-    const want = `f_string: a path may lose a segment "${bad}"`;
+    const want = `f_string: must not contain the path segment "${bad}"`;
     return [
       [`${text} in several segments`, matchRest, { fString: text }, want],
       [`${text} in one segment`, any, { fString: text }, want],
     ];
   }),
   ...["a\\..\\b", "..\\b", "a/b\\."].map((text): Row => {
-    const want = expect.stringMatching(/^f_string: a path may lose a segment "\.{1,2}"$/);
+    const want = expect.stringMatching(/^f_string: must not contain the path segment "\.{1,2}"$/);
     return [`${text}, whose backslashes may be slashes`, any, { fString: text }, want];
   }),
-  ["a lone surrogate in a path", any, { fString: "a\ud800" }, "f_string: has a lone surrogate, which no URL can have"],
-  ["a lone surrogate in a query", query, { tags: ["\udfff"] }, "tags: has a lone surrogate, which no URL can have"],
+  ["a lone surrogate in a path", any, { fString: "a\ud800" }, "f_string: has a lone surrogate, which UTF-8 cannot encode"],
+  ["a lone surrogate in a query", query, { tags: ["\udfff"] }, "tags: has a lone surrogate, which UTF-8 cannot encode"],
   [
     "a lone surrogate in a body",
     KitchenSink.method.create,
     { labels: { a: "\ud800" } },
-    "a text has a lone surrogate, which UTF-8 does not have",
+    "a string has a lone surrogate, which UTF-8 cannot encode",
   ],
   [
     "a value that is another RPC's path",
     matchRest,
     { fString: "me" },
-    "f_string: the path /v1/match/me could be read as that of GET /v1/match/me",
+    "f_string: the path /v1/match/me could also match GET /v1/match/me",
   ],
-  ["a map", query, { labels: { a: "b" } }, "labels: a query has no maps"],
-  ["repeated messages", query, { nesteds: [{ text: "a" }] }, "nesteds: a query has no repeated messages"],
-  ["an empty message", query, { nested: { inner: {} } }, "nested.inner: a query has no empty messages"],
-  ["a google.protobuf.Empty", query, { empty: {} }, "empty: a query has no empty messages"],
-  ["a Struct", query, { struct: { a: 1 } }, "struct: a query has no google.protobuf.Struct"],
+  ["a map", query, { labels: { a: "b" } }, "labels: maps cannot be sent in a query"],
+  ["repeated messages", query, { nesteds: [{ text: "a" }] }, "nesteds: repeated messages cannot be sent in a query"],
+  ["an empty message", query, { nested: { inner: {} } }, "nested.inner: empty messages cannot be sent in a query"],
+  ["a google.protobuf.Empty", query, { empty: {} }, "empty: empty messages cannot be sent in a query"],
+  ["a Struct", query, { struct: { a: 1 } }, "struct: google.protobuf.Struct cannot be sent in a query"],
   [
     "a Value",
     query,
     { value: { kind: { case: "nullValue", value: 0 } } },
-    "value: a query has no google.protobuf.Value",
+    "value: google.protobuf.Value cannot be sent in a query",
   ],
-  ["an Any", query, { any: {} }, "any: a query has no google.protobuf.Any"],
+  ["an Any", query, { any: {} }, "any: google.protobuf.Any cannot be sent in a query"],
   ["a number beyond its type", query, { fInt32: 2 ** 31 }, 'f_int32: "2147483648" is not an int32'],
   ["an integer with a fraction", query, { fInt32: 1.5 }, 'f_int32: "1.5" is not an int32'],
   ["a time beyond JSON", query, { time: { seconds: 10n ** 12n } }, expect.stringMatching(/^time: /)],
@@ -184,7 +184,7 @@ test.each(refusals)("%s is refused by name, and not sent", async (_, method, sin
   expect(seen).toEqual([]);
   if (!(error instanceof ConnectError)) throw error;
   expect(error.code).toBe(Code.InvalidArgument);
-  const prefix = `kitchensink.v1.KitchenSink.${method.name} has no request for this: `;
+  const prefix = `cannot send this message to kitchensink.v1.KitchenSink.${method.name}: `;
   expect([error.rawMessage.slice(0, prefix.length), error.rawMessage.slice(prefix.length)]).toEqual([prefix, want]);
 });
 
@@ -253,7 +253,7 @@ test("an extension is refused in a query, if it is known", () => {
   const write = (registry: Registry | undefined) =>
     writeQuery(LegacySchema, legacy, new Map(), { texts: createUrlTexts({}), useProtoFieldName: false, registry });
   expect(write(undefined)).toBe("name=n");
-  expect(() => write(kitchenSinkRegistry)).toThrow("kitchensink.v1.Legacy: a query has no extensions");
+  expect(() => write(kitchenSinkRegistry)).toThrow("kitchensink.v1.Legacy: extensions cannot be sent in a query");
 });
 
 /** The fetch of a browser, which refuses to be the method of anything. */

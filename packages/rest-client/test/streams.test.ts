@@ -95,7 +95,7 @@ describe("a server stream", () => {
       name: "a line that breaks off",
       type: ndjson,
       body: '{"title":"a"}\n{"title":',
-      want: ["a", expect.stringMatching(/^Internal: the answer is not a valid catalog\.v1\.Book/)],
+      want: ["a", expect.stringMatching(/^Internal: the response is not a valid catalog\.v1\.Book/)],
     },
     {
       name: "an event that is no JSON",
@@ -107,7 +107,7 @@ describe("a server stream", () => {
       name: type,
       type,
       body: "<p>",
-      want: [`Unknown: the answer is ${type}, not a stream of JSON or events`],
+      want: [`Unknown: the response must be a stream of JSON or events, got ${type}`],
     })),
   ])("of $name", async ({ type, body, want }) => {
     expect(await watch((response) => response.writeHead(200, { "content-type": type }).end(body))).toEqual(want);
@@ -150,7 +150,7 @@ describe("a server stream", () => {
         .writeHead(200, { "content-type": ndjson })
         .write('{"title":"a"}\n', () => setImmediate(() => response.destroy()));
     });
-    expect(seen).toEqual(["a", "Unavailable: the answer breaks off"]);
+    expect(seen).toEqual(["a", "Unavailable: the response is incomplete"]);
   });
 
   test("arrives message by message, and ends with its signal", async () => {
@@ -258,12 +258,12 @@ describe("a stream of the client", () => {
   });
 
   test.each([
-    { name: "no message names the path", readings: [], want: "there is no message to name sensor" },
+    { name: "no message names the path", readings: [], want: "a stream without messages cannot set sensor" },
     { name: "the first message lacks the path", readings: [{}], want: expect.stringContaining("sensor: is not set") },
     {
       name: "a later message has the path",
       readings: [{ sensor: "a" }, { sensor: "a" }],
-      want: expect.stringContaining("sensor: only the first message of a stream can set it"),
+      want: expect.stringContaining("sensor: may be set only in the first message of a stream"),
     },
   ])("is refused where $name", async ({ readings, want }) => {
     let isComplete = false;

@@ -81,7 +81,7 @@ test("a page sends no deadline to another origin, and its streams in one piece",
   await elsewhere.replaceSink(baseUrl);
   expect(await elsewhere.uploadPieces(baseUrl, 3, 4)).toBe("7");
   expect(await elsewhere.uploadPieces(baseUrl, 20, 1024 * 1024)).toBe(
-    "[resource_exhausted] a page sends no stream of more than 16777216 bytes",
+    "[resource_exhausted] a browser cannot send a stream larger than 16777216 bytes",
   );
   const here = await openPage({ document: {}, location: { href: `${baseUrl}/a`, origin: baseUrl } });
   await here.replaceSink("/api");

@@ -38,7 +38,7 @@ test("a page of another origin calls, with a timeout that requires no additional
     "Replace 9007199254740993 tree",
   );
   expect(await module.evaluate((functions, url) => functions.askForDots(url), baseUrl)).toBe(
-    '[invalid_argument] kitchensink.v1.KitchenSink.Any has no request for this: f_string: a path may lose a segment ".."',
+    '[invalid_argument] cannot send this message to kitchensink.v1.KitchenSink.Any: f_string: must not contain the path segment ".."',
   );
 });
 
