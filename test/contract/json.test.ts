@@ -18,7 +18,7 @@ interface Row {
 const plantsAtFirst = [0n, 1n, 7n, 8n, 2n ** 53n, 2n ** 53n + 1n, 2n ** 63n - 1n, -(2n ** 63n)];
 
 const notInt64 = (text: string): string => `id: ${JSON.stringify(text)} is not an int64`;
-const notUtf8 = "not JSON: the bytes are not UTF-8";
+const notUtf8 = "not valid JSON: the bytes are not UTF-8";
 
 // A row for each kind: packages/gateway/test/messages/json has the spellings.
 const acceptedRows: readonly Row[] = [
@@ -40,7 +40,7 @@ const idRows: readonly Row[] = [
   { name: "a fraction of zero", text: '{"id":7.0}', want: notInt64("7.0") },
   { name: "2^63", text: '{"id":9223372036854775808}', want: notInt64("9223372036854775808") },
   { name: "2^64 + 7", text: '{"id":"18446744073709551623"}', want: notInt64("18446744073709551623") },
-  { name: "a boolean", text: '{"id":true}', want: "id: not an int64" },
+  { name: "a boolean", text: '{"id":true}', want: "id: must be an int64" },
   { name: "an id twice", text: '{"id":"7","id":"8"}', want: "id: is set more than once" },
 ];
 
@@ -51,21 +51,21 @@ const fieldRows: readonly Row[] = [
 ];
 
 const syntaxRows: readonly Row[] = [
-  { name: "nothing", text: "", want: "not JSON: the text ends where an object should be" },
+  { name: "nothing", text: "", want: "not valid JSON: expected an object, got the end of the text at character 1" },
   {
     name: "a byte order mark",
     text: '\ufeff{"id":"7"}',
-    want: 'not JSON: "\ufeff" where an object should be, at character 1',
+    want: 'not valid JSON: expected an object, got "\ufeff" at character 1',
   },
   {
     name: "a second object",
     text: '{"id":"7"}{"id":"8"}',
-    want: 'not JSON: "{" where the end of the text should be, at character 11',
+    want: 'not valid JSON: expected the end of the text, got "{" at character 11',
   },
   {
     name: "half a surrogate pair",
     text: '{"id":"\\ud800"}',
-    want: "id: not JSON: a lone surrogate in a string, at character 8",
+    want: "id: not valid JSON: lone surrogate in a string at character 8",
   },
   { name: "bytes that are not UTF-8", text: Buffer.from('{"id":"7\xff"}', "latin1"), want: notUtf8 },
   { name: "a deep nest", text: '{"x":'.repeat(10_000), want: "nested deeper than 100 levels" },

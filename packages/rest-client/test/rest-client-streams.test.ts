@@ -136,30 +136,35 @@ describe.each(restWays)("a stream of a client on REST over $name", (way) => {
 
   test.each(
     onFirstWay(way, [
-      { name: "is no JSON", path: "/readings", body: "{}\n\n{}\nx\n{}", want: /^line 4: not JSON: "x"/ },
+      { name: "is no JSON", path: "/readings", body: "{}\n\n{}\nx\n{}", want: /^line 4: not valid JSON: expected an object, got "x"/ },
       {
         name: "is no JSON, behind blank lines",
         path: "/readings",
         body: "\n\n{}\n\n\n\nx\n",
-        want: /^line 7: not JSON: "x"/,
+        want: /^line 7: not valid JSON: expected an object, got "x"/,
       },
-      { name: "is two values", path: "/readings", body: "{}\n{} {}\n", want: /^line 2: not JSON: "\{" where the end/ },
-      { name: "is half a value", path: "/readings", body: '{"sensor":\n"a"}', want: /^line 1: sensor: not a string/ },
-      { name: "begins with a byte order mark", path: "/readings", body: "\ufeff{}\n", want: /^line 1: not JSON/ },
+      {
+        name: "is two values",
+        path: "/readings",
+        body: "{}\n{} {}\n",
+        want: /^line 2: not valid JSON: expected the end of the text, got "\{"/,
+      },
+      { name: "is half a value", path: "/readings", body: '{"sensor":\n"a"}', want: /^line 1: sensor: must be a string/ },
+      { name: "begins with a byte order mark", path: "/readings", body: "\ufeff{}\n", want: /^line 1: not valid JSON/ },
       { name: "has an unknown field", path: "/readings", body: '{"x":1}', want: /^line 1: .*"x"/ },
       { name: "is not UTF-8", path: "/readings", body: Buffer.of(0x22, 0xff, 0x22), want: /^line 1: .*UTF-8/ },
-      { name: "is an array", path: "/readings", body: '[{"sensor":"a"}]', want: /^line 1: not JSON: "\["/ },
+      { name: "is an array", path: "/readings", body: '[{"sensor":"a"}]', want: /^line 1: must be an object, got "\["/ },
       {
         name: "repeats the path",
         path: "/sensors/s/readings",
         body: '{"sensor":"s"}\n{}',
-        want: /^line 1: sensor: is bound by the path/,
+        want: /^line 1: sensor: is already set by the path/,
       },
       {
         name: "overrides the path later",
         path: "/sensors/s/readings",
         body: '{}\n{"sensor":"t"}',
-        want: /^line 2: sensor: is bound by the path/,
+        want: /^line 2: sensor: is already set by the path/,
       },
       { name: "is missing", path: "/sensors/s/readings", body: "", want: /^the body has no message/ },
       { name: "is blank", path: "/sensors/s/readings", body: "\n\n", want: /^the body has no message/ },
@@ -186,7 +191,7 @@ describe.each(restWays)("a stream of a client on REST over $name", (way) => {
       { rest: { rules, service: () => ({ sameValueAsPath: true }) } },
     );
     const answer = await post(greenhouse, "/sensors/s/readings", '{"sensor":"s"}\n');
-    expect(JSON.parse(answer.body.toString())).toMatchObject({ message: "line 1: sensor: is bound by the path" });
+    expect(JSON.parse(answer.body.toString())).toMatchObject({ message: "line 1: sensor: is already set by the path" });
   });
 
   test.each(
@@ -399,7 +404,7 @@ describe.each(restWays)("a stream of a client on REST over $name", (way) => {
     upload.write("{}\nx\n");
     // Both are still open.
     const rest = await within(upload.readUntil("@error"), "the error");
-    expect(rest).toMatch(/^[^]*\{\}\n[^]*\{"@error":\{"code":3,.*"line 3: not JSON/);
+    expect(rest).toMatch(/^[^]*\{\}\n[^]*\{"@error":\{"code":3,.*"line 3: not valid JSON/);
   });
 
   test.each([

@@ -47,19 +47,19 @@ const fields: readonly Row[] = [
     rule: "the body never sets a path field",
     request: "PATCH /v1/nested/a",
     body: '{"text":"b"}',
-    want: invalid("text: is bound by the path"),
+    want: invalid("text: is already set by the path"),
   },
   {
     rule: "the body never sets a path field, not even to the same",
     request: "PATCH /v1/nested/a",
     body: '{"text":"a"}',
-    want: invalid("text: is bound by the path"),
+    want: invalid("text: is already set by the path"),
   },
   {
     rule: "the body never sets a deeper path field",
     request: "PATCH /v1/inner/a",
     body: '{"inner":{"inner":{"text":"b"}}}',
-    want: invalid("nested.inner.inner.text: is bound by the path"),
+    want: invalid("nested.inner.inner.text: is already set by the path"),
   },
   {
     rule: "the body sets what lies beside a deeper path field",
@@ -91,7 +91,7 @@ const fields: readonly Row[] = [
     body: '{"x":1}',
     want: invalid('unknown field "nested.x"'),
   },
-  { rule: "text behind the body's field", request: "PATCH /v1/body/int64", body: "7 8", want: invalid("not JSON") },
+  { rule: "text behind the body's field", request: "PATCH /v1/body/int64", body: "7 8", want: invalid("not valid JSON") },
 ];
 
 const collisions: readonly Row[] = [
@@ -99,19 +99,19 @@ const collisions: readonly Row[] = [
     rule: 'body "*" never sets a path field',
     request: "PUT /v1/sinks/7",
     body: '{"fInt64":"9"}',
-    want: invalid("f_int64: is bound by the path"),
+    want: invalid("f_int64: is already set by the path"),
   },
   {
     rule: 'body "*" never sets a path field, not even to null',
     request: "PUT /v1/sinks/7",
     body: '{"f_int64":null}',
-    want: invalid("f_int64: is bound by the path"),
+    want: invalid("f_int64: is already set by the path"),
   },
   {
     rule: 'body "*" never sets a nested path field',
     request: "PUT /v1/nested/a/sinks",
     body: '{"nested":{"text":"b"}}',
-    want: invalid("nested.text: is bound by the path"),
+    want: invalid("nested.text: is already set by the path"),
   },
   {
     rule: 'body "*" and the path are of one oneof',
@@ -169,7 +169,7 @@ const presence: readonly Row[] = [
     rule: "a DELETE that binds a body refuses a bad one",
     request: "DELETE /v1/bodies/7",
     body: '{"text":1}',
-    want: invalid("nested.text: not a string"),
+    want: invalid("nested.text: must be a string"),
   },
 ];
 

@@ -44,7 +44,7 @@ const extensions: readonly Row[] = [
     { name: "a", any: { "@type": "x/kitchensink.v1.Legacy", name: "b", [note]: "c" } },
     `{"name":"a","any":{"${note}":"c","name":"b","@type":"x/kitchensink.v1.Legacy"}}`,
   ),
-  ...refused("an extension of its type", `{"name":"a","${note}":7}`, `${note}: not a string`),
+  ...refused("an extension of its type", `{"name":"a","${note}":7}`, `${note}: must be a string`),
   ...refused(
     "an extension in a message",
     `{"name":"a","child":{"name":"b","${codes}":[1,"x"]}}`,

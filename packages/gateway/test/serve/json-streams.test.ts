@@ -34,7 +34,7 @@ test.each<object>([
 
 test.each([
   { json: '{"number":7}', message: "name: is required" },
-  { json: '{"name":"a","[kitchensink.v1.note]":1}', message: "[kitchensink.v1.note]: not a string" },
+  { json: '{"name":"a","[kitchensink.v1.note]":1}', message: "[kitchensink.v1.note]: must be a string" },
 ])("a stream of JSON messages ends at $json, by $message", async ({ json, message }) => {
   expect(await exchangeStream('{"name":"c"}', json)).toEqual([
     { name: "c" },

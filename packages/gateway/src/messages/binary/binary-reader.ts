@@ -48,5 +48,5 @@ export function readQuickly(
 function readPlainly(desc: DescMessage, bytes: Uint8Array, options: Partial<BinaryReadOptions> | undefined): Message {
   const message = fromBinary(desc, bytes, options);
   if (hasDeclaredWireTypes(desc, bytes)) return message;
-  throw new Error(`a field of ${desc.typeName} is not written as it is declared`);
+  throw new Error(`a field of ${desc.typeName} has another wire type than it is declared with`);
 }

@@ -14,18 +14,19 @@ const anyDepthMax = 8;
 /** Reads a google.protobuf.Any: `@type` and the fields of the message of that type. `{}` is an empty Any. */
 export function readAny(context: ReadContext): Any {
   const { scanner } = context;
-  if (scanner.peek() !== "object") throw new FieldProblem("not an object");
+  if (scanner.peek() !== "object") throw new FieldProblem("must be an object");
   const mark = scanner.mark();
   const typeUrl = context.typeUrls?.get(mark.at) ?? findTypeUrl(context);
   if (typeUrl === undefined) return create(AnySchema);
   const desc = findType(context, typeUrl);
-  if (++context.anyDepth > anyDepthMax) throw new FieldProblem(`more than ${anyDepthMax} levels of Any`);
+  if (++context.anyDepth > anyDepthMax)
+    throw new FieldProblem(`google.protobuf.Any is nested more than ${anyDepthMax} levels deep`);
   scanner.rewind(mark);
   const message = readPacked(context, desc);
   context.anyDepth--;
   // toBinary() refuses messages that lack required fields.
   requireFieldsRead(context, desc, message);
-  if (!isMessage(message, desc)) throw new TypeError(`the reader of ${desc.typeName} made something else`);
+  if (!isMessage(message, desc)) throw new TypeError(`the reader of ${desc.typeName} returned another type`);
   return create(AnySchema, { typeUrl, value: toBinary(desc, message) });
 }
 
@@ -39,7 +40,7 @@ function findTypeUrl(context: ReadContext): string | undefined {
     else if (scanner.peek() === "string") return scanner.readString();
     else break;
   }
-  throw new FieldProblem('has no "@type"');
+  throw new FieldProblem('"@type" is missing');
 }
 
 /**
@@ -61,7 +62,7 @@ function skipNoting(scanner: JsonScanner, typeUrls: Map<number, string>): void {
 function findType(context: ReadContext, typeUrl: string): DescMessage {
   const slash = typeUrl.lastIndexOf("/");
   const desc = slash < 0 ? undefined : context.registry?.getMessage(typeUrl.slice(slash + 1));
-  if (desc === undefined) throw new FieldProblem(`type ${quote(typeUrl)} is not known here`);
+  if (desc === undefined) throw new FieldProblem(`unknown type ${quote(typeUrl)}`);
   return desc;
 }
 
@@ -70,7 +71,7 @@ function readPacked(context: ReadContext, desc: DescMessage): unknown {
   if (desc.typeName === EmptySchema.typeName) return readValue(context, desc) ?? create(desc);
   if (!hasCustomJsonRepresentation(desc)) return context.messages.readFields(context, desc, { ignoredKey: "@type" });
   const message = readValue(context, desc);
-  if (message === undefined) throw new FieldProblem('has no "value"');
+  if (message === undefined) throw new FieldProblem('"value" is missing');
   return message;
 }
 

@@ -25,7 +25,7 @@ function createExtensionReader(extension: DescExtension): FieldReader {
   const { extendee, jsonName } = extension;
   const own = { kind: "field", parent: extendee, name: jsonName, localName: "value", oneof: undefined };
   const field = { ...extension, ...own };
-  if (!isField(field)) throw new TypeError(`${extension.typeName} makes no field`);
+  if (!isField(field)) throw new TypeError(`extension ${extension.typeName} is not a field`);
   const alone: DescMessage = { ...extendee, fields: [field], members: [field], oneofs: [] };
   const inner = createFieldReader(field);
   return {

@@ -67,7 +67,7 @@ function createEnumReader(desc: DescEnum): ValueReader {
       scanner.readLiteral("null");
       return 0;
     }
-    if (kind !== "number") throw new FieldProblem(`${noun} is a name or a number`);
+    if (kind !== "number") throw new FieldProblem(`must be the name or number of ${noun}`);
     const text = scanner.readNumber();
     const value = enumNumber(desc, parseExactInteger(text, int32));
     if (value === undefined) throw new FieldProblem(`${quote(text)} is not ${noun}`);
@@ -79,7 +79,7 @@ function createElementReader(field: ListField | MapField): ValueReader {
   const read = createValueReader(field);
   if (takesNull(field)) return read;
   return (context) => {
-    if (context.scanner.peek() === "null") throw new FieldProblem("null cannot be in a list or a map");
+    if (context.scanner.peek() === "null") throw new FieldProblem("must not be null in an array or a map");
     return read(context);
   };
 }
@@ -88,7 +88,7 @@ function createListReader(field: ListField): FieldReader["read"] {
   const readElement = createElementReader(field);
   return (context, fields) => {
     const { scanner, path } = context;
-    if (scanner.peek() !== "array") throw new FieldProblem("not an array");
+    if (scanner.peek() !== "array") throw new FieldProblem("must be an array");
     const items = listOf(fields[field.localName]);
     let index = 0;
     scanner.readArray(() => {
@@ -104,7 +104,7 @@ function createMapReader(field: MapField): FieldReader["read"] {
   const readElement = createElementReader(field);
   return (context, fields) => {
     const { scanner, path } = context;
-    if (scanner.peek() !== "object") throw new FieldProblem("not an object");
+    if (scanner.peek() !== "object") throw new FieldProblem("must be an object");
     const entries = asFieldValues(fields[field.localName]);
     scanner.readObject((key) => {
       if (!isMapKey(key, field.mapKey)) throw new FieldProblem(`${quote(key)} is not a valid key of this map`);
@@ -118,7 +118,7 @@ function createMapReader(field: MapField): FieldReader["read"] {
 
 function listOf(value: unknown): unknown[] {
   if (Array.isArray(value)) return value;
-  throw new TypeError("not a list");
+  throw new TypeError("expected an array");
 }
 
 /** Returns whether JSON `null` is a value of this field. Of all other fields it means that they are not set. */

@@ -12,7 +12,7 @@ export type FieldValues = Record<string, unknown>;
  */
 export function asFieldValues(value: unknown): FieldValues {
   if (isFieldValues(value)) return value;
-  throw new TypeError("not a message");
+  throw new TypeError("expected a message");
 }
 
 function isFieldValues(value: unknown): value is FieldValues {

@@ -16,7 +16,7 @@ export function valueToJson(value: unknown, form: JsonForm): JsonValue {
  * @throws TypeError for what is no list
  */
 export function listToJson<Empty>(items: unknown, form: JsonForm, whenEmpty: Empty): JsonValue[] | Empty {
-  if (!Array.isArray(items)) return refuseType("a list", items);
+  if (!Array.isArray(items)) return refuseType("an array", items);
   if (items.length === 0) return whenEmpty;
   // By index, which sees the holes of a list.
   if (typeof form === "string") {
@@ -53,5 +53,5 @@ function isOfType(values: FieldValues, type: string): values is JsonObject {
 
 /** Throws the error for a value of another type. */
 export function refuseType(expected: string, value: unknown): never {
-  throw new TypeError(`${typeof value} where ${expected} should be`);
+  throw new TypeError(`expected ${expected}, got ${typeof value}`);
 }

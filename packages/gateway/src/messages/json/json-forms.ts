@@ -131,7 +131,7 @@ function plainValueToJson(value: unknown): JsonValue {
 
 function finiteToJson(value: number): JsonValue {
   if (Number.isFinite(value)) return signedToJson(value);
-  throw new Error("a google.protobuf.Value cannot be NaN or infinite");
+  throw new Error(`a number in a google.protobuf.Value must be finite, got ${value}`);
 }
 
 /** Returns the form of a well-known type that has one of its own; `undefined` for every other type. */
@@ -165,7 +165,7 @@ function formOf<Desc extends DescMessage>(desc: Desc, toJson: (message: MessageS
 
 /** Throws the error for what is no message of a type. */
 export function refuseMessage(typeName: string): never {
-  throw new TypeError(`not a ${typeName}`);
+  throw new TypeError(`expected a ${typeName}`);
 }
 
 function unpackedToJson(any: Any, forms: MessageForms): JsonObject {
@@ -184,7 +184,8 @@ export function packedToJson(typeUrl: string, desc: DescMessage, message: Messag
   const isObject = typeof value === "object" && !Array.isArray(value) && !hasCustomJsonRepresentation(desc);
   if (!isObject || value === null) return { "@type": typeUrl, value };
   const { "@type": own, ...fields } = value;
-  if (own !== undefined) throw new Error(`a ${desc.typeName} in an Any has a field "@type", as the Any has`);
+  if (own !== undefined)
+    throw new Error(`the field "@type" of ${desc.typeName} conflicts with that of the Any that contains it`);
   return { "@type": typeUrl, ...fields };
 }
 
@@ -212,6 +213,6 @@ function kindToJson({ kind }: Value): JsonValue {
     case "stringValue":
       return kind.value;
     default:
-      throw new Error("a google.protobuf.Value has no value");
+      throw new Error("the kind of a google.protobuf.Value is missing");
   }
 }

@@ -20,6 +20,8 @@ const copiedTextMin = 1024;
 // The number grammar of RFC 8259 §6; sticky, to match at the scanner's position.
 const numberToken = /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/y;
 
+const startOfValue = /["[{tfn\d-]/;
+
 // What RFC 8259 §7 allows behind a backslash; sticky as well.
 const escapeToken = /["\\/bfnrt]|u[0-9A-Fa-f]{4}/y;
 
@@ -80,13 +82,13 @@ export class JsonScanner {
         this.#at = at + 1;
         return escaped ? this.#unescape(start, at) : this.#own(text.slice(start, at));
       }
-      if (unit < 0x20) throw this.#problemAt(at, "a control character in a string");
+      if (unit < 0x20) throw this.#problemAt(at, "control character in a string");
       if (unit !== 0x5c) continue;
       escaped = true;
       escapeToken.lastIndex = ++at;
-      if (!escapeToken.test(text)) throw this.#problemAt(at, "an unknown escape in a string");
+      if (!escapeToken.test(text)) throw this.#problemAt(at, "unknown escape in a string");
     }
-    throw this.#problemAt(text.length, "the text ends inside a string");
+    throw this.#problemAt(text.length, "unterminated string");
   }
 
   /** Reads the next value, a number, and returns its source text. */
@@ -199,7 +201,7 @@ export class JsonScanner {
   }
 
   #open(unit: number, what: string): void {
-    if (this.#skipSpace() !== unit) throw this.#unexpected(what);
+    if (this.#skipSpace() !== unit) throw this.#notA(what);
     if (++this.#depth > jsonDepthMax) throw new FieldProblem(`nested deeper than ${jsonDepthMax} levels`);
     this.#at++;
   }
@@ -212,7 +214,7 @@ export class JsonScanner {
   #unescape(start: number, end: number): string {
     const value = String(JSON.parse(this.#text.slice(start - 1, end + 1)));
     // Only escapes can produce a lone surrogate. RFC 8259 §8.2 leaves it undefined, and UTF-8 cannot represent it.
-    if (!value.isWellFormed()) throw this.#problemAt(start, "a lone surrogate in a string");
+    if (!value.isWellFormed()) throw this.#problemAt(start, "lone surrogate in a string");
     return value;
   }
 
@@ -225,12 +227,18 @@ export class JsonScanner {
     }
   }
 
+  #notA(type: string): FieldProblem {
+    const found = this.#text.charAt(this.#at);
+    if (!startOfValue.test(found)) return this.#unexpected(type);
+    return new FieldProblem(`must be ${type}, got ${quote(found)} at character ${this.#at + 1}`);
+  }
+
   #unexpected(expected: string): FieldProblem {
-    if (this.#at >= this.#text.length) return new FieldProblem(`not JSON: the text ends where ${expected} should be`);
-    return this.#problemAt(this.#at, `${quote(this.#text.charAt(this.#at))} where ${expected} should be`);
+    const found = this.#at < this.#text.length ? quote(this.#text.charAt(this.#at)) : "the end of the text";
+    return this.#problemAt(this.#at, `expected ${expected}, got ${found}`);
   }
 
   #problemAt(at: number, what: string): FieldProblem {
-    return new FieldProblem(`not JSON: ${what}, at character ${at + 1}`);
+    return new FieldProblem(`not valid JSON: ${what} at character ${at + 1}`);
   }
 }

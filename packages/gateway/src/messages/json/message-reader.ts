@@ -84,7 +84,7 @@ function readBoundField(context: ReadContext, reader: FieldReader, fields: Field
     refuseOtherValue(field, repeated, fields);
     return;
   }
-  if (context.rejectUnknown) throw new FieldProblem("is bound by the path");
+  if (context.rejectUnknown) throw new FieldProblem("is already set by the path");
   unknown.addField(field.name, path.slice(0, -1));
   scanner.skipValue();
 }
@@ -95,7 +95,7 @@ function refuseOtherValue(field: DescField, repeated: MessageShape<DescMessage>,
   if (Number.isNaN(fromPath) && Number.isNaN(loadField(repeated, field))) return;
   const expected = create(field.parent);
   createFieldSetter(field)(expected, fromPath);
-  if (!equals(field.parent, repeated, expected)) throw new FieldProblem("is not the value in the path");
+  if (!equals(field.parent, repeated, expected)) throw new FieldProblem("must be the value in the path");
 }
 
 // Limits how many paths one body can produce, because each can be as long as messages are deep.
@@ -103,6 +103,6 @@ const notedFieldsMax = 1000;
 
 function noteField({ path, anyDepth }: ReadContext, paths: string[]): void {
   if (anyDepth > 0 || !path.every((step) => typeof step === "object")) return;
-  if (paths.length === notedFieldsMax) throw new FieldProblem(`more than ${notedFieldsMax} fields for an update mask`);
+  if (paths.length === notedFieldsMax) throw new FieldProblem(`the update mask has more than ${notedFieldsMax} fields`);
   paths.push(printPath(path));
 }

@@ -83,7 +83,7 @@ export function readJsonExactly<Desc extends DescMessage>(
   const read = (context: ReadContext): MessageShape<Desc> => {
     const whole = field === undefined ? messageReaders.readerOf(desc)(context) : undefined;
     if (isMessage(whole, desc)) return whole;
-    if (field === undefined) throw new TypeError(`the reader of ${desc.typeName} made something else`);
+    if (field === undefined) throw new TypeError(`the reader of ${desc.typeName} returned another type`);
     const message = create(desc);
     readExactField(createFieldReader(field), undefined, context, message);
     return message;
@@ -99,12 +99,12 @@ const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 export function toText(json: Uint8Array | string): string {
   if (typeof json === "string") {
     if (json.isWellFormed()) return json;
-    throw invalidMessage("not JSON: a lone surrogate in the text");
+    throw invalidMessage("not valid JSON: lone surrogate in the text");
   }
   try {
     return utf8.decode(json);
   } catch {
-    throw invalidMessage("not JSON: the bytes are not UTF-8");
+    throw invalidMessage("not valid JSON: the bytes are not UTF-8");
   }
 }
 

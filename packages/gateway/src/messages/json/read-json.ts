@@ -184,5 +184,5 @@ function isOneofSet(fields: FieldValues, { oneof }: DescField): boolean {
 
 function asMessageOf<Desc extends DescMessage>(desc: Desc, value: unknown): MessageShape<Desc> {
   if (isMessage(value, desc)) return value;
-  throw new TypeError(`the reader of ${desc.typeName} made something else`);
+  throw new TypeError(`the reader of ${desc.typeName} returned another type`);
 }

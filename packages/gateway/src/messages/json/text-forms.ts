@@ -41,7 +41,7 @@ export function parseText(text: string, form: TextForm, canonical: boolean): unk
 function whyNot(text: string, noun: string): string {
   const digits = noun.endsWith("64") ? digitsOfRounded(text) : undefined;
   if (digits === undefined) return `${quote(text)} is not ${noun}`;
-  return `${digits} has been read as a double, which has 53 bits, by the body parser: send ${noun} as a text`;
+  return `the body parser has rounded ${digits} to a double, which has 53 bits; send ${noun} as a string`;
 }
 
 const string: readonly JsonKind[] = ["string"];
@@ -92,7 +92,7 @@ export function messageForm(desc: DescMessage, inUrl: boolean): TextForm | undef
     case "google.protobuf.Duration":
       return { noun: 'a duration such as "1.5s"', kinds: string, parse: parseDuration };
     case "google.protobuf.FieldMask": {
-      const noun = inUrl ? "a list of field paths" : "a list of lowerCamelCase field paths";
+      const noun = `a comma-separated list of ${inUrl ? "" : "lowerCamelCase "}field paths`;
       return { noun, kinds: string, parse: (text) => parseFieldMask(text, inUrl) };
     }
     default:

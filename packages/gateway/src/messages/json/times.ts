@@ -93,8 +93,10 @@ const daysBefore1970 = 719_468;
  */
 export function printTimestamp({ seconds, nanos }: Pick<Timestamp, "seconds" | "nanos">): string {
   const time = Number(seconds);
-  if (time < timestampSecondsMin || time > timestampSecondsMax) throw new Error("a timestamp is from year 1 to 9999");
-  if (!isNanos(nanos) || nanos < 0) throw new Error("the nanos of a timestamp are from 0 to 999999999");
+  if (time < timestampSecondsMin || time > timestampSecondsMax)
+    throw new Error(`a Timestamp must be between year 1 and 9999, got ${time} seconds`);
+  if (!isNanos(nanos) || nanos < 0)
+    throw new Error(`the nanos of a Timestamp must be between 0 and 999999999, got ${nanos}`);
   const day = Math.floor(time / secondsPerDay);
   const second = time - day * secondsPerDay;
   const clock = part(second, 3600) * 10_000 + (part(second, 60) % 60) * 100 + (second % 60);
@@ -195,8 +197,11 @@ export function parseDuration(text: string): Duration | undefined {
  */
 export function printDuration({ seconds, nanos }: Pick<Duration, "seconds" | "nanos">): string {
   const time = Number(seconds);
-  if (Math.abs(time) > durationSecondsMax) throw new Error("a duration is within 315576000000 seconds");
-  if (!isNanos(nanos)) throw new Error("the nanos of a duration are within 999999999");
-  if (time * nanos < 0) throw new Error("the nanos of a duration have the sign of its seconds");
+  if (Math.abs(time) > durationSecondsMax)
+    throw new Error(`a Duration must be between -315576000000 and 315576000000 seconds, got ${time}`);
+  if (!isNanos(nanos))
+    throw new Error(`the nanos of a Duration must be between -999999999 and 999999999, got ${nanos}`);
+  if (time * nanos < 0)
+    throw new Error(`seconds and nanos of a Duration must have the same sign, got ${time} and ${nanos}`);
   return `${time === 0 && nanos < 0 ? "-" : ""}${time}${printNanos(nanos)}s`;
 }

@@ -33,14 +33,14 @@ export function createWellKnownReader(desc: DescMessage): ValueReader | undefine
 export function createTextReader(form: TextForm): ValueReader {
   return ({ scanner, canonicalIntegers }) => {
     const kind = scanner.peek();
-    if (!form.kinds.includes(kind)) throw new FieldProblem(`not ${form.noun}`);
+    if (!form.kinds.includes(kind)) throw new FieldProblem(`must be ${form.noun}`);
     return parseText(scanner.readText(), form, canonicalIntegers);
   };
 }
 
 /** Reads a JSON object into the plain object that protobuf-es stores in fields of type google.protobuf.Struct. */
 export const readJsonObject: ValueReader<JsonObject> = ({ scanner }) => {
-  if (scanner.peek() !== "object") throw new FieldProblem("not an object");
+  if (scanner.peek() !== "object") throw new FieldProblem("must be an object");
   return readPlainObject(scanner);
 };
 

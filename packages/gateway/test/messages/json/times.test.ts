@@ -124,7 +124,7 @@ describe("printTimestamp()", () => {
     { seconds: 0n, nanos: 1_000_000_000 },
     { seconds: 0n, nanos: 0.5 },
   ])("refuses $seconds seconds and $nanos nanos", (time) => {
-    expect(() => printTimestamp(time)).toThrow("timestamp");
+    expect(() => printTimestamp(time)).toThrow("Timestamp");
   });
 });
 
@@ -149,6 +149,6 @@ describe("printDuration()", () => {
     { seconds: 0n, nanos: 1_000_000_000 },
     { seconds: 0n, nanos: -1_000_000_000 },
   ])("refuses $seconds seconds and $nanos nanos", (duration) => {
-    expect(() => printDuration(duration)).toThrow("duration");
+    expect(() => printDuration(duration)).toThrow("Duration");
   });
 });

@@ -148,11 +148,11 @@ const holed = ["Flora"];
 holed.length = 2;
 
 test.each([
-  ["a list with a number", { authors: ["Flora", 1] }, "number where a string should be"],
-  ["a list with a hole", { authors: holed }, "undefined where a string should be"],
-  ["no list", { authors: "Flora" }, "string where a list should be"],
-  ["a map with a number", { labels: { language: "en", binding: 1 } }, "number where a string should be"],
-  ["no map", { labels: null }, "not a message"],
+  ["a list with a number", { authors: ["Flora", 1] }, "expected a string, got number"],
+  ["a list with a hole", { authors: holed }, "expected a string, got undefined"],
+  ["no list", { authors: "Flora" }, "expected an array, got string"],
+  ["a map with a number", { labels: { language: "en", binding: 1 } }, "expected a string, got number"],
+  ["no map", { labels: null }, "expected a message"],
 ])("%s in the place of texts is refused", (_name, fields, words) => {
   const message = Object.assign(create(BookSchema), fields);
   expect(() => createJsonMessageWriter(BookSchema)(message)).toThrow(words);
@@ -192,7 +192,7 @@ test("a message with a field called @type is not written as an Any, which has on
   const odd = defineOdd(["@type", "b"]);
   const typeUrl = "type.googleapis.com/Odd";
   expect(() => anyToJson(typeUrl, odd, Object.assign(create(odd), { f0: "a" }), {})).toThrow(
-    'a Odd in an Any has a field "@type", as the Any has',
+    'the field "@type" of Odd conflicts with that of the Any that contains it',
   );
   expect(anyToJson(typeUrl, odd, Object.assign(create(odd), { f1: "a" }), {})).toEqual({ "@type": typeUrl, b: "a" });
 });

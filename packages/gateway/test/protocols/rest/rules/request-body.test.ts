@@ -65,17 +65,17 @@ describe("a service that accepts a resource as it was read", () => {
   });
 
   test.each([
-    { request: "PATCH /v1/shelves/1", body: '{"name":"shelves/2"}', want: "shelf.name: is not the value in the path" },
-    { request: "PATCH /v1/shelves/1", body: '{"name":""}', want: "shelf.name: is not the value in the path" },
-    { request: "PATCH /v1/shelves/1", body: '{"name":7}', want: "shelf.name: not a string" },
-    { request: "PUT /v1/sinks/7", body: '{"fInt64":8}', want: "f_int64: is not the value in the path" },
+    { request: "PATCH /v1/shelves/1", body: '{"name":"shelves/2"}', want: "shelf.name: must be the value in the path" },
+    { request: "PATCH /v1/shelves/1", body: '{"name":""}', want: "shelf.name: must be the value in the path" },
+    { request: "PATCH /v1/shelves/1", body: '{"name":7}', want: "shelf.name: must be a string" },
+    { request: "PUT /v1/sinks/7", body: '{"fInt64":8}', want: "f_int64: must be the value in the path" },
     { request: "PUT /v1/sinks/7", body: '{"fInt64":7,"f_int64":7}', want: "f_int64: is set more than once" },
     {
       request: "PATCH /v1/inner/a",
       body: '{"inner":{"inner":{"text":"b"}}}',
-      want: "nested.inner.inner.text: is not the value in the path",
+      want: "nested.inner.inner.text: must be the value in the path",
     },
-    { request: "PUT /v1/choices/a", body: '{"choiceText":"b"}', want: "choice_text: is not the value in the path" },
+    { request: "PUT /v1/choices/a", body: '{"choiceText":"b"}', want: "choice_text: must be the value in the path" },
     { request: "PATCH /v1/shelves/1?shelf.name=shelves/1", body: "{}", want: "is bound by the path or the body" },
   ])("refuses $body at $request: $want", ({ request, body, want }) => {
     expect(() => decode(options, request, body)).toThrow(want);
@@ -91,14 +91,14 @@ describe("a service that accepts a resource as it was read", () => {
     const decodeAt = (value: string, json: string): Message =>
       decode({ ...options, rules }, `PUT /v1/floats/${value}`, json);
     expect(decodeAt(path, body)).toEqual(decodeAt(path, "{}"));
-    expect(() => decodeAt("1.5", body)).toThrow("is not the value in the path");
-    expect(() => decodeAt(path, body.replace(`"${path}"`, "1.5"))).toThrow("is not the value in the path");
+    expect(() => decodeAt("1.5", body)).toThrow("must be the value in the path");
+    expect(() => decodeAt(path, body.replace(`"${path}"`, "1.5"))).toThrow("must be the value in the path");
   });
 
   test("refuses another value even if it is lenient", () => {
     const lenient: RestRouteOptions = { service: () => ({ sameValueAsPath: true, lenient: true }) };
     expect(() => decode(lenient, "PATCH /v1/shelves/1", '{"name":"shelves/2"}')).toThrow(
-      "is not the value in the path",
+      "must be the value in the path",
     );
     expect(decode(lenient, "PATCH /v1/shelves/1", '{"name":"shelves/1","x":1}')).toEqual(
       create(UpdateShelfRequestSchema, { shelf: { name: "shelves/1" } }),
@@ -107,7 +107,7 @@ describe("a service that accepts a resource as it was read", () => {
 
   test("does not make other services accept the value of the path", () => {
     const shelvesAlone: RestRouteOptions = { service: (service) => ({ sameValueAsPath: service === Shelves }) };
-    expect(() => decode(shelvesAlone, "PUT /v1/sinks/7", '{"fInt64":7}')).toThrow("f_int64: is bound by the path");
+    expect(() => decode(shelvesAlone, "PUT /v1/sinks/7", '{"fInt64":7}')).toThrow("f_int64: is already set by the path");
   });
 
   test("does so over HTTP", async () => {
@@ -213,7 +213,7 @@ describe("a service whose update masks are filled in", () => {
   });
 
   test("accepts no value of the path in the body, unless that is configured too", () => {
-    expect(() => maskOf("PATCH /v1/shelves/1", '{"name":"shelves/1","theme":"a"}')).toThrow("is bound by the path");
+    expect(() => maskOf("PATCH /v1/shelves/1", '{"name":"shelves/1","theme":"a"}')).toThrow("is already set by the path");
   });
 
   test("fills in no mask unless that is configured", () => {
@@ -225,7 +225,7 @@ describe("a service whose update masks are filled in", () => {
     const level = leaves.map(({ name }) => `"${name}":null`).join();
     const body = (levels: number): string => (levels === 0 ? "{}" : `{${level},"child":${body(levels - 1)}}`);
     const options: RestRouteOptions = { service: () => ({ updateMaskFromBody: true }) };
-    expect(() => decode(options, "PATCH /v1/children/a", body(90))).toThrow("more than 1000 fields for an update mask");
+    expect(() => decode(options, "PATCH /v1/children/a", body(90))).toThrow("the update mask has more than 1000 fields");
     expect(() => decode(options, "PATCH /v1/children/a", body(10))).not.toThrow();
   });
 });
