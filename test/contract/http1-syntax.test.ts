@@ -40,7 +40,7 @@ const badHost = refusal("the Host header is not valid");
 const badTarget = refusal("the request target is not valid");
 const badVersion = refusal("the HTTP version is not supported");
 const badCoding = refusal("the transfer encoding is not supported");
-const codingOfHttp10 = refusal("HTTP/1.0 has no transfer encoding");
+const codingOfHttp10 = refusal("Transfer-Encoding is not allowed in HTTP/1.0");
 const urlTooLong: Refusal = { httpStatus: 414, error: 8, message: "the URL is longer than 8192 bytes" };
 const headerTooLarge: Refusal = { httpStatus: 431, error: 8, message: "the header fields are larger than 16384 bytes" };
 
@@ -73,7 +73,7 @@ const targetRows: readonly Row[] = [
     "an asterisk without OPTIONS": withLine("DELETE * HTTP/1.1"),
   }),
   ...closes(badTarget, { "a tunnel": withLine("CONNECT x:80 HTTP/1.1") }),
-  ...staysOpen(refusal("the URL has a fragment"), { "a fragment": withLine("DELETE /plants/7#x HTTP/1.1") }),
+  ...staysOpen(refusal("the URL must not have a fragment"), { "a fragment": withLine("DELETE /plants/7#x HTTP/1.1") }),
   ...closes(badVersion, {
     "HTTP/2.0 as text": withLine("DELETE /plants/7 HTTP/2.0"),
     "HTTP/0.9": "GET /plants/7\r\n\r\n",
@@ -222,7 +222,7 @@ const fieldRows: readonly Row[] = [
     "a zero byte in a field": withFields("foo: a\0b"),
     "lines that end in a line feed alone": withLine("DELETE /plants/7 HTTP/1.1").replaceAll("\r", ""),
   }),
-  ...closes(refusal("the expectation cannot be met"), {
+  ...closes(refusal("the Expect header is not supported"), {
     "an expectation that nobody can meet": withFields("expect: the-moon"),
   }),
   ...closes(headerTooLarge, {

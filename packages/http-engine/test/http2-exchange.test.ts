@@ -150,7 +150,7 @@ describe.each(http2Servers)("an HTTP/2 stream, %s,", (http2) => {
       await settle(connection);
       end(connection, response.resolve);
       await greenhouse.answered(1);
-      await expect(within(next(), "the end of the messages")).rejects.toThrow("gone away");
+      await expect(within(next(), "the end of the messages")).rejects.toThrow("the client disconnected");
     });
   });
 

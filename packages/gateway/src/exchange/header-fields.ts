@@ -32,10 +32,10 @@ const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
  */
 export function requireField(name: string, value: string): void {
   if (!isToken(name))
-    throw withCode(new TypeError(`"${name}" is not allowed as the name of a field`), "ERR_HEADER_FIELD");
+    throw withCode(new TypeError(`header name "${name}" is not valid`), "ERR_HEADER_FIELD");
   if (!fieldValue.test(value)) {
     throw withCode(
-      new TypeError(`the value of "${name}" has a character that is not allowed in fields`),
+      new TypeError(`the value of header "${name}" contains a character that is not allowed`),
       "ERR_HEADER_FIELD",
     );
   }

@@ -27,7 +27,7 @@ export const clientClosedRequest: number = problems.ERR_CLIENT_GONE.httpStatus;
 
 /** Returns the problem of a request whose client has gone away. */
 export function clientGone(): HttpProblem {
-  return new HttpProblem("ERR_CLIENT_GONE", "the client has gone away");
+  return new HttpProblem("ERR_CLIENT_GONE", "the client disconnected or cancelled the request");
 }
 
 /** Returns the problem of a header with more bytes than {@link Limits.headerBytes}. */
@@ -59,7 +59,7 @@ export function chunkExtensionsTooLarge(): HttpProblem {
 export function expectationProblem(expect: string, httpVersion: "1.0" | "1.1"): HttpProblem | undefined {
   // RFC 9110 §10.1.1: a server ignores an expectation in HTTP/1.0.
   if (httpVersion === "1.0" || expect.toLowerCase() === "100-continue") return undefined;
-  return new HttpProblem("ERR_HTTP_UNSUPPORTED", "the expectation cannot be met", { httpStatus: 417 });
+  return new HttpProblem("ERR_HTTP_UNSUPPORTED", "the Expect header is not supported", { httpStatus: 417 });
 }
 
 /** Returns the problem of a body that was read before the gateway got the request. */
@@ -71,7 +71,8 @@ export function bodyWasRead(): HttpProblem {
 /** Returns what is wrong with the Transfer-Encoding of a request over HTTP/1; `undefined` if nothing is. */
 export function transferEncodingProblem(transferEncoding: string, httpVersion: string): HttpProblem | undefined {
   // RFC 9112 §6.1: the sender has probably forwarded a coding that it does not understand.
-  if (httpVersion === "1.0") return new HttpProblem("ERR_HTTP_UNSUPPORTED", "HTTP/1.0 has no transfer encoding");
+  if (httpVersion === "1.0")
+    return new HttpProblem("ERR_HTTP_UNSUPPORTED", "Transfer-Encoding is not allowed in HTTP/1.0");
   const isChunked = transferEncoding.toLowerCase() === "chunked";
   return isChunked ? undefined : new HttpProblem("ERR_HTTP_UNSUPPORTED", "the transfer encoding is not supported");
 }

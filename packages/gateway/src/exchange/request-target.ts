@@ -20,7 +20,7 @@ export function readRequestTarget(
     if (authorityRequired) return new HttpProblem("ERR_HTTP_INVALID", "the Host header is missing");
   } else if (!authorityGrammar.test(authority))
     return new HttpProblem("ERR_HTTP_INVALID", "the Host header is not valid");
-  if (target.includes("#")) return new HttpProblem("ERR_HTTP_INVALID", "the URL has a fragment");
+  if (target.includes("#")) return new HttpProblem("ERR_HTTP_INVALID", "the URL must not have a fragment");
   if (target.startsWith("/") || (target === "*" && httpMethod === "OPTIONS")) return target;
   const absolute = absoluteForm.exec(target);
   if (absolute === null || !authorityGrammar.test(absolute[1] ?? ""))

@@ -56,6 +56,6 @@ function problemOf({ common, host, httpMethod, target }: FetchExchange, limits: 
  */
 function withoutGrpc(target: Target, { routes }: Server): Target {
   if (target.protocol.name !== "grpc" || target.kind === "unmatched") return target;
-  const error = problem("ERR_CONTENT_TYPE", "gRPC cannot be served here, gRPC-Web can");
+  const error = problem("ERR_CONTENT_TYPE", "gRPC is not supported here; use gRPC-Web");
   return unmatched(routes.protocols.rest, error, target.rpc);
 }

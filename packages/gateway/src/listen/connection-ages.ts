@@ -70,7 +70,7 @@ export function createConnectionAges(options: ConnectionAgeOptions): ConnectionA
   for (const [name, ms] of Object.entries({ maxConnectionAgeMs, maxConnectionAgeGraceMs })) {
     // Not `ms <= 0`, which lets NaN pass. A program without types may hand on a text of its environment.
     if (typeof ms !== "number" || !(ms > 0))
-      throw new RangeError(`${name} must be a number above 0, not ${inspect(ms)}`);
+      throw new RangeError(`${name} must be a number above 0, got ${inspect(ms)}`);
   }
   if (maxConnectionAgeMs === Number.POSITIVE_INFINITY) return undefined;
   return new ConnectionAges(maxConnectionAgeMs, maxConnectionAgeGraceMs);

@@ -20,7 +20,7 @@ export interface HandedConnections {
  */
 export async function joinSharedPort(): Promise<HandedConnections> {
   if (process.send === undefined)
-    throw withCode(new Error("handedOver needs a parent process that has forked this one"), "ERR_OPTIONS");
+    throw withCode(new Error("handedOver requires a process started with child_process.fork()"), "ERR_OPTIONS");
   const { promise, resolve, reject } = Promise.withResolvers<HandedConnections>();
   const share = new Share();
   const receive = (message: SharedPortMessage | null, socket?: Socket): void => {
@@ -31,7 +31,7 @@ export async function joinSharedPort(): Promise<HandedConnections> {
     else if (message?.gateway === "left") process.off("message", receive);
   };
   process.on("message", receive);
-  process.once("disconnect", () => reject(new Error("the process that hands over connections has ended")));
+  process.once("disconnect", () => reject(new Error("the process that hands over connections has stopped")));
   say({ gateway: "join" });
   return await promise;
 }

@@ -120,7 +120,7 @@ export class Listener {
     refuseUnknownOptions(options, listenOptionNames, "listen");
     if (this.#drained !== undefined) throw drained();
     if (this.#net !== undefined || this.#isOpening)
-      throw withCode(new Error("the gateway is listening already"), "ERR_OPTIONS");
+      throw withCode(new Error("the gateway is already listening"), "ERR_OPTIONS");
     this.#isOpening = true;
     try {
       return await this.#open(options);
@@ -271,7 +271,7 @@ export class Listener {
 }
 
 function drained(): Error {
-  return withCode(new Error("the gateway has been drained"), "ERR_OPTIONS");
+  return withCode(new Error("the gateway was drained and cannot listen again"), "ERR_OPTIONS");
 }
 
 // All four, because a proxy may use one port of its own for two addresses of ours.
@@ -284,7 +284,7 @@ function countOne<Key>(counts: Map<Key, number>, key: Key): void {
 }
 
 // On a Unix socket there are no addresses by which to find the connection around the one inside TLS.
-const noSourceInTls = "the PROXY protocol in front of TLS needs a TCP port";
+const noSourceInTls = "proxyProtocol with tls requires a TCP port, not a Unix socket";
 
 /** A connection that may or may not have a request, so it counts as having one. */
 const unknownInside: TakenConnection = { busy: true };

@@ -42,14 +42,14 @@ const causes: Readonly<Record<ErrorCode, Causes>> = {
 export function resetProblem(rstCode: number | undefined, sender: ResetSender): HttpProblem {
   switch (causeOf(rstCode, sender)) {
     case "client":
-      return new HttpProblem("ERR_HTTP_INVALID", `HTTP/2 error of the client: ${errorName(rstCode ?? 0)}`);
+      return new HttpProblem("ERR_HTTP_INVALID", `HTTP/2 error caused by the client: ${errorName(rstCode ?? 0)}`);
     case "server":
-      return new HttpProblem("ERR_CLIENT_GONE", `HTTP/2 error of this server: ${errorName(rstCode ?? 0)}`, {
+      return new HttpProblem("ERR_CLIENT_GONE", `HTTP/2 error caused by the server: ${errorName(rstCode ?? 0)}`, {
         httpStatus: 500,
         code: Code.Internal,
       });
     case "excess":
-      return new HttpProblem("ERR_CLIENT_GONE", "the client takes no more of the response", {
+      return new HttpProblem("ERR_CLIENT_GONE", "the client accepts no more of the response", {
         httpStatus: 429,
         code: Code.ResourceExhausted,
       });

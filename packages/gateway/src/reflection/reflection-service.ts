@@ -39,19 +39,19 @@ function answerOf({ messageRequest: question }: ServerReflectionRequest, index: 
     }
     case "allExtensionNumbersOfType": {
       const extensionNumber = index.extensionNumbersOf(question.value);
-      if (extensionNumber === undefined) return errorAnswer(Code.NotFound, `${question.value} is not known`);
+      if (extensionNumber === undefined) return errorAnswer(Code.NotFound, `unknown type ${question.value}`);
       const value = { baseTypeName: question.value, extensionNumber };
       return { case: "allExtensionNumbersResponse", value };
     }
     case "listServices":
       return { case: "listServicesResponse", value: { service: index.services.map((name) => ({ name })) } };
     default:
-      return errorAnswer(Code.InvalidArgument, "the request asks for nothing that is known");
+      return errorAnswer(Code.InvalidArgument, "unknown reflection request");
   }
 }
 
 function fileAnswer(fileDescriptorProto: Uint8Array[] | undefined, name: string): Answer {
-  if (fileDescriptorProto === undefined) return errorAnswer(Code.NotFound, `${name} is not known`);
+  if (fileDescriptorProto === undefined) return errorAnswer(Code.NotFound, `${name} not found`);
   return { case: "fileDescriptorResponse", value: { fileDescriptorProto } };
 }
 

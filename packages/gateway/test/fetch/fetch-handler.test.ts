@@ -111,7 +111,7 @@ describe("an RPC over Fetch", () => {
     {
       why: "with the default error record",
       options: {},
-      body: '{"code":3,"status":"INVALID_ARGUMENT","message":"gRPC cannot be served here, gRPC-Web can","details":[]}',
+      body: '{"code":3,"status":"INVALID_ARGUMENT","message":"gRPC is not supported here; use gRPC-Web","details":[]}',
     },
     {
       why: "with the error record of the program",

@@ -187,7 +187,7 @@ describe.concurrent("a connection that has reached its age", () => {
     if ("request" in connection) connection.request(wholeWater);
     else void connection.exchange(wholeWater).catch(() => {});
     await within(ended.promise, "the end of the call");
-    expect(reasons).toMatchObject([{ message: expect.stringContaining("gone away") }]);
+    expect(reasons).toMatchObject([{ message: expect.stringContaining("the client disconnected") }]);
   });
 });
 
@@ -255,7 +255,7 @@ describe("the age of a connection", () => {
     vi.useRealTimers();
     const gateway = createTestGateway({ routes: () => {} });
     await expect(gateway.listen({ [name]: value })).rejects.toThrow(
-      `${name} must be a number above 0, not ${inspect(value)}`,
+      `${name} must be a number above 0, got ${inspect(value)}`,
     );
     await gateway.listen();
     await gateway.close();

@@ -22,9 +22,9 @@ test("a gateway listens once; where the port is taken, it may try another", asyn
   const { port } = greenhouse.address;
   await expect(second.listen({ port })).rejects.toMatchObject({ code: "EADDRINUSE" });
   const listening = second.listen();
-  await expect(second.listen()).rejects.toThrow("listening already");
+  await expect(second.listen()).rejects.toThrow("already listening");
   await listening;
-  await expect(second.listen()).rejects.toThrow("listening already");
+  await expect(second.listen()).rejects.toThrow("already listening");
   await second.close();
 });
 
@@ -34,10 +34,10 @@ test("a gateway that is drained before it listens leaves nothing open", async ()
   const gateway = createTestGateway({ routes: () => {} });
   const listening = gateway.listen({ path });
   const drained = gateway.drain(0);
-  await expect(listening).rejects.toThrow("has been drained");
+  await expect(listening).rejects.toThrow("was drained and cannot listen again");
   await drained;
   expect(existsSync(path)).toBe(false);
-  await expect(gateway.listen({ path })).rejects.toThrow("has been drained");
+  await expect(gateway.listen({ path })).rejects.toThrow("was drained and cannot listen again");
   expect(existsSync(path)).toBe(false);
 });
 

@@ -67,6 +67,6 @@ test("a call whose stream is reset for the frames of its client is the client's 
   await within(started.promise, "the handler");
   // RFC 9113 §6.9: an increment of 0 is a PROTOCOL_ERROR.
   connection.send(windowUpdateFrame(1, 0));
-  const error = { code: Code.InvalidArgument, rawMessage: "HTTP/2 error of the client: PROTOCOL_ERROR" };
+  const error = { code: Code.InvalidArgument, rawMessage: "HTTP/2 error caused by the client: PROTOCOL_ERROR" };
   expect(await greenhouse.answered(1)).toMatchObject({ httpStatus: 0, error });
 });

@@ -325,5 +325,5 @@ test("a port is shared until the last process has left it, and then listened on 
 test("a gateway takes connections from a parent alone", async () => {
   const { exitCode, stderr } = await runProgram(process.execPath, [program]);
   expect(exitCode).toBe(1);
-  expect(stderr).toMatch(/handedOver needs a parent process that has forked this one[^]*code: 'ERR_OPTIONS'/);
+  expect(stderr).toMatch(/handedOver requires a process started with child_process\.fork\(\)[^]*code: 'ERR_OPTIONS'/);
 });

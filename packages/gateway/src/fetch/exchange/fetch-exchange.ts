@@ -183,7 +183,7 @@ function responseInit(status: number, headers: Headers): ResponseInit & { readon
 
 /** Tells the reader of an answer that it is incomplete; does nothing if the answer was cancelled. */
 function failAnswer(answer: ReadableStreamDefaultController<Uint8Array> | undefined): void {
-  answer?.error(new TypeError("the answer is incomplete"));
+  answer?.error(new TypeError("the response is incomplete"));
 }
 
 /** Bytes of an answer that wait for their reader, above which the handler is not asked for more. */
