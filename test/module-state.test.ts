@@ -9,13 +9,13 @@ const moduleVariables: Readonly<Record<string, readonly string[]>> = {
   "gateway/serve/request.ts": ["exchangeOf", "serverOf"],
   "gateway/exchange/held-body.ts": ["shared", "sharedBytes"],
   "gateway/listen/date-fields.ts": ["dateSecond", "date"],
-  "gateway/messages/codegen/make-function.ts": ["isAllowed"],
+  "gateway/messages/codegen/compile-function.ts": ["isAllowed"],
   "gateway/compression/window-budget.ts": ["takenBytes"],
 };
 
 /** The constants of modules with members that a function assigns, by file: caches whose comments say how large they get. */
 const assignedConstants: Readonly<Record<string, readonly string[]>> = {
-  "gateway/messages/binary/text-reader.ts": ["shortTexts"],
+  "gateway/messages/binary/string-reader.ts": ["shortTexts"],
   "http-engine/http1/response-head.ts": ["statusLines"],
 };
 

@@ -23,7 +23,7 @@ import {
 } from "@connectrpc/connect";
 import { runStreamingCall, runUnaryCall } from "@connectrpc/connect/protocol";
 import { defaultReadMaxBytes, timerMsMax } from "@plantstore/gateway/exchange";
-import { jsonOptionNames, oncePer } from "@plantstore/gateway/internal/messages/json";
+import { jsonOptionNames, memoize } from "@plantstore/gateway/internal/messages/json";
 import { type OptionNames, refuseUnknownOptions, required } from "@plantstore/gateway/options";
 import { selectorOf, withDetailTypes } from "@plantstore/gateway/rest";
 import type { ReadErrorRecord } from "./answer-error.ts";
@@ -105,7 +105,7 @@ class RestTransport implements Transport {
   readonly #defaultTimeoutMs: number | undefined;
   readonly #calls: RestCalls;
   readonly #fallback: Transport | undefined;
-  readonly #methodOf = oncePer((desc: DescMethod) => new RestMethod(desc, this.#calls.settings.messages));
+  readonly #methodOf = memoize((desc: DescMethod) => new RestMethod(desc, this.#calls.settings.messages));
 
   constructor(options: RestTransportOptions) {
     const { baseUrl, interceptors = [], registry, jsonOptions = {}, readErrorRecord, defaultTimeoutMs } = options;

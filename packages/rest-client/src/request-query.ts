@@ -5,7 +5,7 @@ import {
   type BoundFields,
   hasCustomJsonRepresentation,
   loadField,
-  oncePer,
+  memoize,
 } from "@plantstore/gateway/internal/messages/json";
 import { Refusal } from "./refusal.ts";
 import { escapeUrlText, type UrlTexts } from "./url-texts.ts";
@@ -68,7 +68,7 @@ function parameterName(prefix: string, field: DescField, { useProtoFieldName }: 
  * Returns the names of a field by which every server finds it. Servers split names at dots, some take brackets for the key
  * of a map, and if a name is the JSON name of one field and the proto name of another, it means the one or the other.
  */
-const namesOf = oncePer((field: DescField) => {
+const namesOf = memoize((field: DescField) => {
   const others = field.parent.fields.filter((other) => other !== field);
   const [json, proto] = [field.jsonName, field.name].map((name) => {
     const isOwn = /^[^.[\]]+$/.test(name) && others.every((other) => other.name !== name && other.jsonName !== name);

@@ -1,7 +1,7 @@
 import { create, type Message } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { setByFetch } from "@plantstore/gateway/exchange";
-import { oncePer } from "@plantstore/gateway/internal/messages/json";
+import { memoize } from "@plantstore/gateway/internal/messages/json";
 import { oneMessage, formatGrpcTimeout } from "@plantstore/gateway/internal/protocols";
 import { isHttpBodyType } from "@plantstore/gateway/rest";
 import { readBody } from "./answer-body.ts";
@@ -40,7 +40,7 @@ export class RestCalls {
 
   constructor(settings: CallSettings) {
     this.settings = settings;
-    this.#readerOf = oncePer((rule) => createAnswerReader(rule, settings.messages.read));
+    this.#readerOf = memoize((rule) => createAnswerReader(rule, settings.messages.read));
     this.#sendsDeadline = !isOfOtherOrigin(settings.baseUrl);
   }
 

@@ -1,6 +1,6 @@
 import type { DescFile, DescMethod } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { type BoundFields, oncePer } from "@plantstore/gateway/internal/messages/json";
+import { type BoundFields, memoize } from "@plantstore/gateway/internal/messages/json";
 import {
   anyMethod,
   bindBody,
@@ -72,7 +72,7 @@ function patternsOf(method: DescMethod): readonly HttpPattern[] {
   return rule === undefined ? [] : toHttpPatterns(rule);
 }
 
-const fileRoutesOf = oncePer(({ services }: DescFile): FileRoutes => {
+const fileRoutesOf = memoize(({ services }: DescFile): FileRoutes => {
   const patterns = new Map<string, readonly HttpPattern[]>();
   const table = new RouteTable<HttpPattern>();
   for (const method of services.flatMap((service) => service.methods)) {

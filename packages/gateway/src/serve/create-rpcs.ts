@@ -25,7 +25,7 @@ import {
 import { type UniversalHandlerOptions, validateUniversalHandlerOptions } from "@connectrpc/connect/protocol";
 import { validateServices } from "../descriptors/index.ts";
 import { problem } from "../errors/index.ts";
-import { createReachableRegistry, oncePer, type ReadJsonOptions } from "../messages/json/index.ts";
+import { createReachableRegistry, memoize, type ReadJsonOptions } from "../messages/json/index.ts";
 import type { CallView, ViewedRequest } from "./call-view.ts";
 import {
   createMethodCodecs,
@@ -102,7 +102,7 @@ export function createRpcs(
   requireOwnDescriptors(services, options.jsonOptions?.registry, commonJsPrototype);
   validateServices(services.filter((service) => !isValidated(service)));
   const registry = options.jsonOptions?.registry ?? createReachableRegistry(services);
-  const prepare = oncePer((own: RouterOptions) => {
+  const prepare = memoize((own: RouterOptions) => {
     const withTypes = { ...own, jsonOptions: { registry, ...own.jsonOptions } };
     return { withTypes, rules: jsonRules(withTypes) };
   });

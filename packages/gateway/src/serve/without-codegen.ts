@@ -1,6 +1,6 @@
 import type { ConnectRouterOptions } from "@connectrpc/connect";
 import type { UniversalHandlerOptions } from "@connectrpc/connect/protocol";
-import { oncePer } from "../messages/json/index.ts";
+import { memoize } from "../messages/json/index.ts";
 import { createMethodCodecs } from "../protocols/index.ts";
 import type { RestOptions } from "../protocols/rest/rules/index.ts";
 import type { RpcPlatform } from "./create-rpcs.ts";
@@ -17,7 +17,7 @@ export function withoutCodegen<
 >(options: Options, platform: Platform): readonly [Options, Platform] {
   const { createCodecs = createMethodCodecs } = platform;
   // Cached per options object, because JSON writers are cached by theirs.
-  const withFormats = oncePer((own: UniversalHandlerOptions) => ({
+  const withFormats = memoize((own: UniversalHandlerOptions) => ({
     ...own,
     binaryOptions: { ...own.binaryOptions, ...noCodegen },
     jsonOptions: { ...own.jsonOptions, ...noCodegen },

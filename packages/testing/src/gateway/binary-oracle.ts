@@ -1,6 +1,6 @@
 import { type BinaryReadOptions, type DescMessage, fromBinary, type Message, toBinary } from "@bufbuild/protobuf";
-import { writeQuickly } from "../../../gateway/src/messages/binary/binary-writer.ts";
-import { readQuickly } from "../../../gateway/src/messages/binary/binary-reader.ts";
+import { writeFast } from "../../../gateway/src/messages/binary/binary-writer.ts";
+import { readFast } from "../../../gateway/src/messages/binary/binary-reader.ts";
 import { messageReader } from "../../../gateway/src/messages/binary/message-reader.ts";
 import { messageWriter } from "../../../gateway/src/messages/binary/message-writer.ts";
 import { hasDeclaredWireTypes } from "../../../gateway/src/messages/binary/wire-types.ts";
@@ -24,7 +24,7 @@ const messagesPerType = 100;
  */
 export function readBothWays(desc: DescMessage, bytes: Uint8Array, depth = 100): Way {
   const [way, wayWithout] = [true, false].map((readUnknownFields) => {
-    const quick = readQuickly(messageReader(desc), bytes, depth, readUnknownFields);
+    const quick = readFast(messageReader(desc), bytes, depth, readUnknownFields);
     if (quick === undefined) return "left";
     const plain = readByProtobufEs(desc, bytes, { recursionLimit: depth, readUnknownFields });
     if (plain !== undefined && isSameValue(quick, plain)) return "quick";
@@ -49,7 +49,7 @@ function readByProtobufEs(
 
 /** Writes a message both ways. Throws unless the quick way has the same bytes, or none. */
 export function writeBothWays(desc: DescMessage, message: Message): Way {
-  const quick = writeQuickly(messageWriter(desc), message);
+  const quick = writeFast(messageWriter(desc), message);
   if (quick === undefined) return "left";
   const plain = writeByProtobufEs(desc, message);
   if (plain !== undefined && Buffer.compare(quick, plain) === 0) return "quick";

@@ -1,5 +1,5 @@
 import { type DescMessage, fromBinary, type Message } from "@bufbuild/protobuf";
-import { makeForm } from "../../../gateway/src/messages/json/made-writer.ts";
+import { compileForm } from "../../../gateway/src/messages/json/compiled-writer.ts";
 import { createMessageForms } from "../../../gateway/src/messages/json/message-forms.ts";
 import type { JsonStyle } from "../../../gateway/src/messages/json/write-context.ts";
 import { Dice } from "../dice.ts";
@@ -19,7 +19,7 @@ const styles: readonly JsonStyle[] = [
   { alwaysEmitImplicit: true, useProtoFieldName: true },
 ];
 const forms = styles.map((style) => ({
-  made: createMessageForms(style, makeForm),
+  made: createMessageForms(style, compileForm),
   closures: createMessageForms(style),
 }));
 

@@ -4,7 +4,7 @@ import { type Any, AnySchema, anyUnpack, FieldMaskSchema } from "@bufbuild/proto
 import { hasCustomJsonRepresentation } from "../../../gateway/src/messages/json/custom-form.ts";
 import { printFieldMask } from "../../../gateway/src/messages/json/field-mask.ts";
 import { asFieldValues, loadField, setOwn } from "../../../gateway/src/messages/json/field-values.ts";
-import { oncePer } from "../../../gateway/src/messages/codegen/once-per.ts";
+import { memoize } from "../../../gateway/src/messages/codegen/memoize.ts";
 
 type WriteJsonOptions = Partial<JsonWriteOptions>;
 
@@ -75,7 +75,7 @@ function maskedFieldToJson(field: DescField, message: Message, options: WriteJso
   return Object.keys(json).length > 0 || options.alwaysEmitImplicit === true ? json : undefined;
 }
 
-const partsOf = oncePer((desc: DescMessage): Parts => {
+const partsOf = memoize((desc: DescMessage): Parts => {
   const masked = hasCustomJsonRepresentation(desc)
     ? []
     : desc.fields.filter(({ message }) => message !== undefined && mayHoldMask(message));
@@ -91,7 +91,7 @@ function withFields(desc: DescMessage, fields: DescField[]): DescMessage {
 // An Any may contain a field mask.
 const typesOfMasks: ReadonlySet<string> = new Set([FieldMaskSchema.typeName, AnySchema.typeName]);
 
-const mayHoldMask = oncePer((desc: DescMessage): boolean =>
+const mayHoldMask = memoize((desc: DescMessage): boolean =>
   mayHold(desc, ({ typeName }) => typesOfMasks.has(typeName)),
 );
 

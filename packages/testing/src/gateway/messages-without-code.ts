@@ -1,6 +1,6 @@
 import { type DescMessage, fromBinary, type Message, toBinary } from "@bufbuild/protobuf";
 import { createBinaryReader, createBinaryWriter } from "../../../gateway/src/messages/binary/index.ts";
-import { mayMakeCode } from "../../../gateway/src/messages/codegen/index.ts";
+import { canCompile } from "../../../gateway/src/messages/codegen/index.ts";
 import { hasDeclaredWireTypes } from "../../../gateway/src/messages/binary/wire-types.ts";
 import { createJsonMessageWriter, readPartialJson } from "../../../gateway/src/messages/json/index.ts";
 import { createMessageForms } from "../../../gateway/src/messages/json/message-forms.ts";
@@ -43,7 +43,7 @@ for (let seed = 0; seed < types; seed += 1) {
   }
 }
 
-console.log(JSON.stringify({ mayMakeCode: mayMakeCode(options), same, different }));
+console.log(JSON.stringify({ canCompile: canCompile(options), same, different }));
 
 function readByProtobufEs(desc: DescMessage, bytes: Uint8Array): Message {
   const message = fromBinary(desc, bytes);

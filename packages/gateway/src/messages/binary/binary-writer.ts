@@ -1,30 +1,28 @@
 import { type BinaryWriteOptions, type DescMessage, type Message, toBinary } from "@bufbuild/protobuf";
 import { allocateBytes } from "../../exchange/index.ts";
-import { ByteTarget, tooSmall } from "./byte-target.ts";
-import { type CodegenOptions, mayMakeCode } from "../codegen/index.ts";
+import { ByteTarget, bufferTooSmall } from "./byte-target.ts";
+import { type CodegenOptions, canCompile } from "../codegen/index.ts";
 import { type MessageWriter, messageWriter } from "./message-writer.ts";
 
-/** Bytes that are kept for the next message. */
-// Most messages fit.
-// No test can tell: others only take longer.
+/** The size of the buffer that is kept for the next message. Most messages fit. */
+// No test can tell: other sizes only take longer.
 const keptBytes = 64 * 1024;
 
-/** Bytes of a message beyond which protobuf-es writes it. */
-// What is tried before is a third of this together.
-const quickBytesMax = 64 * 1024 * 1024;
+/** Messages above this size are written by protobuf-es. The buffers tried before add up to a third of it. */
+const fastBytesMax = 64 * 1024 * 1024;
 
-/** Keeps the bytes of one message for the next. */
+/** Keeps one buffer for the next message. */
 class SpareTarget {
   #spare: ByteTarget | undefined;
 
-  /** Takes the bytes: to read a property of the message may write another one, which then has its own. */
+  /** Takes the buffer. Reading a property of a message may write another message, which then gets a new buffer. */
   take(): ByteTarget {
     const target = this.#spare ?? new ByteTarget(keptBytes);
     this.#spare = undefined;
     return target;
   }
 
-  /** Keeps the bytes unless they are more than most messages need. */
+  /** Keeps the buffer if it has the usual size. */
   keep(target: ByteTarget): void {
     if (target.bytes.byteLength === keptBytes) this.#spare = target;
   }
@@ -33,36 +31,36 @@ class SpareTarget {
 const spare = new SpareTarget();
 
 /**
- * Returns the function that writes messages of a type, as `toBinary` does: the same bytes, or the error that it throws.
- * They share no memory with the message.
+ * Returns the function that writes messages of a type, with the same bytes and errors as `toBinary`. The result shares
+ * no memory with the message.
  */
 export function createMessageWriter(
   desc: DescMessage,
   options: (Partial<BinaryWriteOptions> & CodegenOptions) | undefined,
 ): (message: Message) => Uint8Array {
-  // The quick writer writes unknown fields.
+  // The fast writer always writes unknown fields.
   if (options?.writeUnknownFields === false) return (message) => toBinary(desc, message, options);
   let writer: MessageWriter | undefined;
   return (message) => {
-    if (!mayMakeCode(options)) return toBinary(desc, message, options);
+    if (!canCompile(options)) return toBinary(desc, message, options);
     writer ??= messageWriter(desc);
     // No test can tell: protobuf-es alone takes longer.
-    return writeQuickly(writer, message) ?? toBinary(desc, message, options);
+    return writeFast(writer, message) ?? toBinary(desc, message, options);
   };
 }
 
-/** Writes a message, or returns `undefined` if that is left to protobuf-es. */
-export function writeQuickly(writer: MessageWriter, message: Message): Uint8Array | undefined {
+/** Writes a message, or returns `undefined` if protobuf-es must write it. */
+export function writeFast(writer: MessageWriter, message: Message): Uint8Array | undefined {
   let target = spare.take();
   try {
     for (;;) {
-      if (isWritten(writer, message, target)) return takeBytes(writer, target);
-      // No test can tell: what is written of so many bytes is the same, only later.
-      if (target.bytes.byteLength >= quickBytesMax) return undefined;
-      target = new ByteTarget(Math.max(4 * target.bytes.byteLength, target.wantedBytes, writer.largeBytes));
+      if (tryWrite(writer, message, target)) return takeBytes(writer, target);
+      // No test can tell: the result is the same, only slower.
+      if (target.bytes.byteLength >= fastBytesMax) return undefined;
+      target = new ByteTarget(Math.max(4 * target.bytes.byteLength, target.requiredBytes, writer.largeBytes));
     }
   } catch {
-    // Whatever a property is or throws: protobuf-es says what is wrong with it.
+    // A property has a wrong type, or its getter has thrown: protobuf-es reports what is wrong.
     return undefined;
   } finally {
     spare.keep(target);
@@ -71,7 +69,7 @@ export function writeQuickly(writer: MessageWriter, message: Message): Uint8Arra
 
 function takeBytes(writer: MessageWriter, { bytes, at }: ByteTarget): Uint8Array {
   if (bytes.byteLength !== keptBytes) {
-    // An eighth more, so that the next large message of the type fits, too.
+    // An eighth more, so that the next large message of the type also fits.
     writer.largeBytes = Math.ceil(at * 1.125);
     if (at > 0.75 * bytes.byteLength) return bytes.subarray(0, at);
   }
@@ -80,16 +78,16 @@ function takeBytes(writer: MessageWriter, { bytes, at }: ByteTarget): Uint8Array
   return copy;
 }
 
-/** Returns whether all of a message has found its place. */
-function isWritten(writer: MessageWriter, message: Message, target: ByteTarget): boolean {
+/** Writes a message, and returns whether it fits. */
+function tryWrite(writer: MessageWriter, message: Message, target: ByteTarget): boolean {
   target.at = 0;
-  // No test can tell: the wish of an earlier message only takes more memory than is needed.
-  target.wantedBytes = 0;
+  // No test can tell: the requirement of an earlier message only allocates more memory than needed.
+  target.requiredBytes = 0;
   try {
     writer.write(target, message);
-    return target.isWhole;
+    return target.fits;
   } catch (error) {
-    if (error === tooSmall) return false;
+    if (error === bufferTooSmall) return false;
     throw error;
   }
 }

@@ -1,12 +1,13 @@
-import { unsure } from "../codegen/index.ts";
-/** The bytes of a message, and how much of them was read. */
+import { bailOut } from "../codegen/index.ts";
+
+/** The bytes of a message, and the read position. */
 export class ByteSource {
   readonly bytes: Uint8Array;
-  /** Where the next read begins. */
+  /** The offset of the next read. */
   at = 0;
-  /** How many more messages may be open, one inside the other. */
+  /** How many more levels of messages may be entered. */
   depthLeft: number;
-  /** Whether messages keep the fields that their types do not have. */
+  /** Whether messages keep unknown fields. */
   readonly keepsUnknown: boolean;
   #view: DataView | undefined;
 
@@ -16,33 +17,30 @@ export class ByteSource {
     this.keepsUnknown = keepsUnknown;
   }
 
-  /** The same bytes, for numbers of a fixed length. Made when it is first used: many messages have none. */
+  /** The same bytes, for numbers of a fixed length. Created on first use, because many messages have none. */
   get view(): DataView {
     const { buffer, byteOffset, byteLength } = this.bytes;
     return (this.#view ??= new DataView(buffer, byteOffset, byteLength));
   }
 }
 
-/**
- * The functions below read past the end as if there were zeroes: whoever reads a message sees at its end that it went
- * too far.
- */
+// The functions below read zeroes past the end. The reader of a message checks at its end that it has not read too far.
 
-/** Reads a varint, of which the lowest 32 bits count, as a signed integer. */
+/** Reads the lowest 32 bits of a varint as a signed integer. */
 export function readVarint32(source: ByteSource): number {
   const { bytes } = source;
   let at = source.at;
   let value = 0;
   for (let shift = 0; shift < 70; shift += 7) {
     const byte = bytes[at++] ?? 0;
-    // Shifts of 32 and more would begin again at 0.
+    // JavaScript takes shift counts modulo 32.
     if (shift < 35) value |= (byte & 0x7f) << shift;
     if (byte < 0x80) {
       source.at = at;
       return value;
     }
   }
-  throw unsure;
+  throw bailOut;
 }
 
 /** Reads a length or a tag: a varint that fits in 32 bits. */
@@ -50,11 +48,11 @@ export function readUnsigned(source: ByteSource): number {
   const { bytes, at } = source;
   const value = readVarint32(source) >>> 0;
   const length = source.at - at;
-  if (length > 5 || (length === 5 && (bytes[at + 4] ?? 0) > 0x0f)) throw unsure;
+  if (length > 5 || (length === 5 && (bytes[at + 4] ?? 0) > 0x0f)) throw bailOut;
   return value;
 }
 
-// No test can tell: a longer one would do, too.
+// No test can tell: a longer buffer works as well.
 const word = new DataView(new ArrayBuffer(8));
 
 function readVarint64(source: ByteSource): void {
@@ -75,7 +73,7 @@ function readVarint64(source: ByteSource): void {
       return;
     }
   }
-  throw unsure;
+  throw bailOut;
 }
 
 /** Reads an int64. */
@@ -101,11 +99,11 @@ export function readSint64(source: ByteSource): bigint {
   return word.getBigInt64(0, true);
 }
 
-/** Reads a bool, which is true for any number but 0. */
+/** Reads a bool: any number other than 0 is true. */
 export function readBool(source: ByteSource): boolean {
   readVarint64(source);
   return word.getInt32(0, true) !== 0 || word.getInt32(4, true) !== 0;
 }
 
-/** The integers of one byte as int64, which so need no memory. */
+/** The bigints of one-byte varints, so that reading one allocates nothing. */
 export const smallIntegers: readonly bigint[] = Array.from({ length: 0x80 }, (_, value) => BigInt(value));

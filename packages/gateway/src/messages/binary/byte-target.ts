@@ -1,38 +1,38 @@
 import { allocateBytes } from "../../exchange/index.ts";
-import { unsure } from "../codegen/index.ts";
+import { bailOut } from "../codegen/index.ts";
 
 /**
- * Where a message is written, and how much of it was.
+ * The buffer that a message is written to, and the write position.
  *
- * What is written past the end of an array goes nowhere, so numbers are written without a look at what is left. At the
- * end `at` says whether there was enough; otherwise all is written again into more.
+ * Writes past the end of an array are ignored, so numbers are written without a bounds check. At the end {@link fits}
+ * shows whether the buffer was large enough; if not, the message is written again to a larger one.
  */
 export class ByteTarget {
   readonly bytes: Uint8Array;
-  /** Where the next write begins. */
+  /** The offset of the next write. */
   at = 0;
-  /** How many bytes there should have been, if it is known. */
-  wantedBytes = 0;
+  /** The size that the buffer should have had, if known. */
+  requiredBytes = 0;
 
   constructor(length: number) {
     this.bytes = allocateBytes(length);
   }
 
-  /** Whether all that was written has found its place. */
-  get isWhole(): boolean {
+  /** Whether everything written is within the buffer. */
+  get fits(): boolean {
     return this.at <= this.bytes.byteLength;
   }
 }
 
-/** Thrown when what comes next does not fit. Not an error, like {@link unsure}. */
-export const tooSmall: unknown = Symbol("too small");
+/** Thrown when the next value does not fit. A symbol rather than an error, like {@link bailOut}. */
+export const bufferTooSmall: unknown = Symbol("buffer too small");
 
-/** Throws {@link tooSmall} unless there is room for so many bytes. */
-export function checkRoom(target: ByteTarget, length: number): void {
+/** Throws {@link bufferTooSmall} unless the buffer has space for `length` more bytes. */
+export function requireCapacity(target: ByteTarget, length: number): void {
   if (length <= target.bytes.byteLength - target.at) return;
-  // No test can tell: without it, sizes in between would be tried.
-  target.wantedBytes = target.at + length;
-  throw tooSmall;
+  // No test can tell: without it, smaller sizes are tried first.
+  target.requiredBytes = target.at + length;
+  throw bufferTooSmall;
 }
 
 /** Writes a varint of 32 bits. */
@@ -64,7 +64,7 @@ function writeVarint64(target: ByteTarget, lowHalf: number, highHalf: number): v
 
 /** Writes an int32 or an enum. */
 export function writeInt32(target: ByteTarget, value: unknown): void {
-  if (typeof value !== "number" || value !== (value | 0)) throw unsure;
+  if (typeof value !== "number" || value !== (value | 0)) throw bailOut;
   if (value >= 0) writeVarint32(target, value);
   // Sign-extended (protobuf.dev, "Signed Integers").
   else writeVarint64(target, value, -1);
@@ -72,17 +72,17 @@ export function writeInt32(target: ByteTarget, value: unknown): void {
 
 /** Writes a uint32. */
 export function writeUint32(target: ByteTarget, value: unknown): void {
-  if (typeof value !== "number" || value !== value >>> 0) throw unsure;
+  if (typeof value !== "number" || value !== value >>> 0) throw bailOut;
   writeVarint32(target, value);
 }
 
 /** Writes a sint32, whose lowest bit is its sign. */
 export function writeSint32(target: ByteTarget, value: unknown): void {
-  if (typeof value !== "number" || value !== (value | 0)) throw unsure;
+  if (typeof value !== "number" || value !== (value | 0)) throw bailOut;
   writeVarint32(target, (value << 1) ^ (value >> 31));
 }
 
-// No test can tell: a longer one would do, too.
+// No test can tell: a longer buffer works as well.
 const word = new DataView(new ArrayBuffer(8));
 
 /** Writes an int64. */
@@ -106,22 +106,22 @@ export function writeSint64(target: ByteTarget, value: unknown): void {
   writeVarint64(target, (low << 1) ^ sign, ((high << 1) | (low >>> 31)) ^ sign);
 }
 
-/** Texts are for fields with `jstype = JS_STRING`, and for keys. */
+/** Strings are the values of fields with `jstype = JS_STRING`, and map keys. */
 function toInteger(value: unknown): bigint {
   if (typeof value === "bigint") return value;
-  if (typeof value !== "string") throw unsure;
+  if (typeof value !== "string") throw bailOut;
   return BigInt(value);
 }
 
 function toInt64(value: unknown): bigint {
   const integer = toInteger(value);
-  if (BigInt.asIntN(64, integer) !== integer) throw unsure;
+  if (BigInt.asIntN(64, integer) !== integer) throw bailOut;
   return integer;
 }
 
 function toUint64(value: unknown): bigint {
   const integer = toInteger(value);
-  if (BigInt.asUintN(64, integer) !== integer) throw unsure;
+  if (BigInt.asUintN(64, integer) !== integer) throw bailOut;
   return integer;
 }
 
@@ -139,28 +139,28 @@ export function writeSfixed64(target: ByteTarget, value: unknown): void {
 
 /** Writes a double. */
 export function writeDouble(target: ByteTarget, value: unknown): void {
-  if (typeof value !== "number") throw unsure;
+  if (typeof value !== "number") throw bailOut;
   word.setFloat64(0, value, true);
   writeWord(target, 8);
 }
 
-/** Writes a float. A number that is too large for one is refused by protobuf-es. */
+/** Writes a float. For a number that is too large, protobuf-es throws the error. */
 export function writeFloat(target: ByteTarget, value: unknown): void {
-  if (typeof value !== "number" || (Number.isFinite(value) && !Number.isFinite(Math.fround(value)))) throw unsure;
+  if (typeof value !== "number" || (Number.isFinite(value) && !Number.isFinite(Math.fround(value)))) throw bailOut;
   word.setFloat32(0, value, true);
   writeWord(target, 4);
 }
 
 /** Writes a fixed32. */
 export function writeFixed32(target: ByteTarget, value: unknown): void {
-  if (typeof value !== "number" || value !== value >>> 0) throw unsure;
+  if (typeof value !== "number" || value !== value >>> 0) throw bailOut;
   word.setUint32(0, value, true);
   writeWord(target, 4);
 }
 
 /** Writes an sfixed32. */
 export function writeSfixed32(target: ByteTarget, value: unknown): void {
-  if (typeof value !== "number" || value !== (value | 0)) throw unsure;
+  if (typeof value !== "number" || value !== (value | 0)) throw bailOut;
   word.setInt32(0, value, true);
   writeWord(target, 4);
 }
@@ -173,44 +173,44 @@ function writeWord(target: ByteTarget, length: number): void {
 
 /** Writes a bool. */
 export function writeBool(target: ByteTarget, value: unknown): void {
-  if (typeof value !== "boolean") throw unsure;
+  if (typeof value !== "boolean") throw bailOut;
   target.bytes[target.at++] = value ? 1 : 0;
 }
 
-/** Writes a key of a map of bools, which is a text as all names of properties are. */
+/** Writes a bool map key, which is a string because property names are. */
 export function writeBoolKey(target: ByteTarget, key: string): void {
-  if (key !== "true" && key !== "false") throw unsure;
+  if (key !== "true" && key !== "false") throw bailOut;
   writeBool(target, key === "true");
 }
 
-/** Writes bytes behind their length. */
+/** Writes bytes with their length before them. */
 export function writeBytes(target: ByteTarget, value: unknown): void {
-  if (!(value instanceof Uint8Array)) throw unsure;
+  if (!(value instanceof Uint8Array)) throw bailOut;
   writeVarint32(target, value.byteLength);
   writeRaw(target, value);
 }
 
-/** Writes bytes as they are. */
+/** Writes bytes without their length. */
 export function writeRaw(target: ByteTarget, raw: unknown): void {
-  if (!(raw instanceof Uint8Array)) throw unsure;
-  // No test can tell: protobuf-es writes what does not fit, only slower.
-  checkRoom(target, raw.byteLength);
+  if (!(raw instanceof Uint8Array)) throw bailOut;
+  // No test can tell: protobuf-es writes a value that does not fit, only slower.
+  requireCapacity(target, raw.byteLength);
   const { bytes, at } = target;
   bytes.set(raw, at);
   target.at = at + raw.byteLength;
 }
 
 /**
- * Writes the length of what was written from `start` on, for which `reserved` bytes are free there, and moves it if the
- * length needs more or fewer.
+ * Writes the length of the content after `start`, for which `reserved` bytes were left free there, and moves the
+ * content if the length needs more or fewer.
  *
- * @returns how many bytes the length has
+ * @returns the number of bytes of the length
  */
 export function writeLengthBefore(target: ByteTarget, start: number, reserved: number): number {
   const { bytes, at } = target;
   const length = at - start - reserved;
   const needed = lengthBytes(length);
-  // No test can tell: bytes that stay where they are only cost a call.
+  // No test can tell: moving the bytes to the same place only costs a call.
   if (needed !== reserved) bytes.copyWithin(start + needed, start + reserved, at);
   target.at = start;
   writeVarint32(target, length);
@@ -218,11 +218,11 @@ export function writeLengthBefore(target: ByteTarget, start: number, reserved: n
   return needed;
 }
 
-/** Returns how many bytes a length has as a varint. */
+/** Returns the number of bytes of a length as a varint. */
 export function lengthBytes(length: number): number {
   if (length < 0x80) return 1;
   if (length < 0x4000) return 2;
   if (length < 0x20_0000) return 3;
-  // No test can tell: it would take a quarter of a gigabyte.
+  // No test can tell: a test would need a quarter of a gigabyte.
   return length < 0x1000_0000 ? 4 : 5;
 }

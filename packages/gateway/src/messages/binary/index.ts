@@ -1,11 +1,10 @@
 /**
- * Which message are these bytes, and which bytes are this message? The binary format of protobuf, for the messages of
- * protobuf-es. No sockets.
+ * The binary format of protobuf, for the messages of protobuf-es. No sockets.
  *
- * Each type has a quick reader and a quick writer, whose code is made when its first message comes by (`gateway/made-code/`).
- * They know what is as it should be. Anything else, which is whatever is malformed, odd or rare, they leave to
- * protobuf-es: the whole message is read again by `fromBinary`, or written again by `toBinary`, whose verdict and error
- * stand. Where no code may be made at run time, every message goes that way.
+ * Each type has a fast reader and a fast writer, generated at its first message (`codegen/`). They handle valid, common
+ * messages. For anything malformed, unusual or rare they bail out: `fromBinary` reads the whole message again, or
+ * `toBinary` writes it again, and its result or error is used. Where code generation is not allowed, protobuf-es
+ * handles every message.
  */
 export { createBinaryReader } from "./binary-reader.ts";
 export { createBinaryWriter } from "./large-bytes.ts";

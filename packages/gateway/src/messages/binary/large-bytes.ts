@@ -6,23 +6,24 @@ import { concatBytes, markSingleUse, noBytes } from "../../exchange/index.ts";
 import type { CodegenOptions } from "../codegen/index.ts";
 import { createMessageWriter } from "./binary-writer.ts";
 
-/** Bytes from which a field is written apart from the other fields. */
-// 64 KiB: below, two writers cost as much as the copies that they save.
+/**
+ * Bytes fields of at least this size are written separately. Below 64 KiB, a second writer costs as much as the copy.
+ */
 const largeBytesMin = 64 * 1024;
 
 /**
- * Returns the function that encodes messages of a type. A large field of bytes, such as a part of a file, is copied
- * only once, behind the others: fields may come in any order (protobuf.dev, "Field Order"). The result shares no memory
- * with the message, which a handler may use for its next answer.
+ * Returns the function that encodes messages of a type. A large bytes field, such as a part of a file, is copied only
+ * once, after the other fields, which may come in any order (protobuf.dev, "Field Order"). The result shares no memory
+ * with the message, which a handler may reuse for its next response.
  *
- * A writer grows its buffer until everything fits, and returns a copy: megabytes of memory for one of message, and each
- * brings the next garbage collection nearer.
+ * Otherwise a writer would grow its buffer until everything fits, and return a copy: several megabytes for a message of
+ * one, which cause garbage collections.
  */
 export function createBinaryWriter(
   desc: DescMessage,
   options: (UniversalHandlerOptions["binaryOptions"] & CodegenOptions) | undefined,
 ): (message: Message) => Uint8Array {
-  const fields = desc.fields.filter(mayBeApart);
+  const fields = desc.fields.filter(canBeSeparate);
   const write = createMessageWriter(desc, options);
   return (message) => {
     for (const field of fields) {
@@ -37,10 +38,10 @@ export function createBinaryWriter(
 }
 
 /**
- * Returns whether a field can be written apart: only bytes, and not if they are required, because the others could not
- * be encoded without them. Messages have no member for a field of a oneof.
+ * Returns whether a field can be written separately: only bytes, and not required ones, because the other fields could
+ * not be encoded without them. Members of a oneof are excluded, because messages have no property of their name.
  */
-function mayBeApart({ fieldKind, scalar, presence }: DescField): boolean {
+function canBeSeparate({ fieldKind, scalar, presence }: DescField): boolean {
   const isRequired = presence === FeatureSet_FieldPresence.LEGACY_REQUIRED;
   return fieldKind === "scalar" && scalar === ScalarType.BYTES && !isRequired;
 }

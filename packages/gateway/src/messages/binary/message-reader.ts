@@ -10,61 +10,61 @@ import {
   readVarint32,
   smallIntegers,
 } from "./byte-source.ts";
-import { makeFunction, type MessageClass, messageClass, oncePer, TypeScope, unsure } from "../codegen/index.ts";
-import { readerText } from "./reader-text.ts";
-import { readText } from "./text-reader.ts";
+import { compileFunction, type MessageClass, messageClass, memoize, TypeScope, bailOut } from "../codegen/index.ts";
+import { generateReader } from "./reader-source.ts";
+import { readString } from "./string-reader.ts";
 import { hasDeclaredWireTypes } from "./wire-types.ts";
 
 type ReadMessage = (source: ByteSource, message: Message, end: number, endTag: number) => void;
 
-/** The quick reader of a type. */
+/** The fast reader of a type. */
 export interface MessageReader {
   readonly Message: MessageClass;
-  /** Reads into a message, as {@link readerText} says. Throws when it leaves the message to protobuf-es. */
+  /** Reads into a message, as {@link generateReader} describes. Throws if protobuf-es must read the message. */
   read: ReadMessage;
 }
 
 const scope = {
   hasOwn: Object.hasOwn,
-  readAlone,
+  readFieldWithProtobufEs,
   readBool,
   readInt64,
   readSint64,
-  readText,
+  readString,
   readUint64,
   readUnknown,
   readUnsigned,
   readVarint32,
   smallIntegers,
-  unsure,
+  bailOut,
 };
 
-/** Returns the quick reader of a type, whose code is made when the first message of the type is read. */
-export const messageReader: (desc: DescMessage) => MessageReader = oncePer((desc) => {
+/** Returns the fast reader of a type, which is generated when its first message is read. */
+export const messageReader: (desc: DescMessage) => MessageReader = memoize((desc) => {
   const reader: MessageReader = {
     Message: messageClass(desc),
     read: (...args) => {
-      reader.read = makeReader(desc);
+      reader.read = compileReader(desc);
       reader.read(...args);
     },
   };
   return reader;
 });
 
-function makeReader(desc: DescMessage): ReadMessage {
+function compileReader(desc: DescMessage): ReadMessage {
   const own = new TypeScope(scope);
-  const text = readerText(desc, {
+  const text = generateReader(desc, {
     name: (value) => own.name(value),
     reader: (child) => own.name(messageReader(child)),
   });
-  return makeFunction(text, own.values);
+  return compileFunction(text, own.values);
 }
 
-/** Reads a field that the type does not have. If it is kept, then as by protobuf-es: the bytes behind its tag. */
+/** Reads an unknown field. It is kept as protobuf-es does: the bytes after its tag. */
 function readUnknown(source: ByteSource, message: Message, tag: number): void {
   const { bytes, at: start } = source;
   const wireType: WireType = tag & 7;
-  if (tag >>> 3 === 0) throw unsure;
+  if (tag >>> 3 === 0) throw bailOut;
   skip(source, wireType);
   if (!source.keepsUnknown) return;
   (message.$unknown ??= []).push({ no: tag >>> 3, wireType, data: bytes.subarray(start, source.at) });
@@ -87,16 +87,16 @@ function skip(source: ByteSource, wireType: WireType): void {
       return;
     }
     default:
-      // An unknown group can contain others, or have no end.
-      throw unsure;
+      // An unknown group may contain other groups, or have no end.
+      throw bailOut;
   }
 }
 
-/** Has protobuf-es read one field, between two places, into a message of its own. */
-function readAlone(desc: DescMessage, source: ByteSource, start: number, end: number): Message {
+/** Reads one field, from `start` to `end`, with protobuf-es into a new message. */
+function readFieldWithProtobufEs(desc: DescMessage, source: ByteSource, start: number, end: number): Message {
   const bytes = source.bytes.subarray(start, end);
   const options = { recursionLimit: source.depthLeft + 1, readUnknownFields: source.keepsUnknown };
   const message = fromBinary(desc, bytes, options);
-  if (!hasDeclaredWireTypes(desc, bytes)) throw unsure;
+  if (!hasDeclaredWireTypes(desc, bytes)) throw bailOut;
   return message;
 }

@@ -20,25 +20,25 @@ import {
   writeUint64,
   writeVarint32,
 } from "./byte-target.ts";
-import { makeFunction, type MessageClass, messageClass, oncePer, TypeScope, unsure } from "../codegen/index.ts";
-import { writeText } from "./text-writer.ts";
-import { writerText } from "./writer-text.ts";
+import { compileFunction, type MessageClass, messageClass, memoize, TypeScope, bailOut } from "../codegen/index.ts";
+import { writeString } from "./string-writer.ts";
+import { generateWriter } from "./writer-source.ts";
 
 type WriteMessage = (target: ByteTarget, message: Message) => void;
 
-/** The quick writer of a type. */
+/** The fast writer of a type. */
 export interface MessageWriter {
   readonly Message: MessageClass;
-  /** Writes a message. Throws {@link tooSmall}, or anything else when it leaves the message to protobuf-es. */
+  /** Writes a message. Throws {@link bufferTooSmall}, or anything else if protobuf-es must write the message. */
   write: WriteMessage;
-  /** The bytes to set aside for a large message, by the last one. */
+  /** The buffer size for a large message, derived from the last one. */
   largeBytes: number;
 }
 
 const scope = {
   hasOwn: Object.hasOwn,
-  unsure,
-  writeAlone,
+  bailOut,
+  writeFieldWithProtobufEs,
   writeBool,
   writeBoolKey,
   writeBytes,
@@ -53,32 +53,32 @@ const scope = {
   writeSfixed64,
   writeSint32,
   writeSint64,
-  writeText,
+  writeString,
   writeUint32,
   writeUint64,
   writeUnknown,
 };
 
-/** Returns the quick writer of a type, whose code is made when the first message of the type is written. */
-export const messageWriter: (desc: DescMessage) => MessageWriter = oncePer((desc) => {
+/** Returns the fast writer of a type, which is generated when its first message is written. */
+export const messageWriter: (desc: DescMessage) => MessageWriter = memoize((desc) => {
   const writer: MessageWriter = {
     Message: messageClass(desc),
     largeBytes: 0,
     write: (target, message) => {
-      writer.write = makeWriter(desc);
+      writer.write = compileWriter(desc);
       writer.write(target, message);
     },
   };
   return writer;
 });
 
-function makeWriter(desc: DescMessage): WriteMessage {
+function compileWriter(desc: DescMessage): WriteMessage {
   const own = new TypeScope(scope);
-  const text = writerText(desc, {
+  const text = generateWriter(desc, {
     name: (value) => own.name(value),
     writer: (child) => own.name(messageWriter(child)),
   });
-  return makeFunction(text, own.values);
+  return compileFunction(text, own.values);
 }
 
 function writeUnknown(target: ByteTarget, fields: readonly UnknownField[]): void {
@@ -88,8 +88,8 @@ function writeUnknown(target: ByteTarget, fields: readonly UnknownField[]): void
   }
 }
 
-/** Has protobuf-es write one field, as the only one of a message. */
-function writeAlone(target: ByteTarget, desc: DescMessage, localName: string, value: unknown): void {
+/** Writes one field with protobuf-es, as the only field of a message. */
+function writeFieldWithProtobufEs(target: ByteTarget, desc: DescMessage, localName: string, value: unknown): void {
   const message = create(desc);
   Reflect.set(message, localName, value);
   writeRaw(target, toBinary(desc, message));

@@ -1,33 +1,33 @@
 import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
-import { oncePer } from "../codegen/index.ts";
+import { memoize } from "../codegen/index.ts";
 import { scalarOf } from "./fields.ts";
 
 /** The fields of a message by number. */
 type Layout = ReadonlyMap<number, FieldLayout>;
 
-/** How a field may be written in the bytes of its message. */
+/** How a field may be encoded. */
 interface FieldLayout {
-  /** The wire types that it may have, one bit for each. */
+  /** The wire types that the field may have, as a bit set. */
   readonly wireTypes: number;
-  /** The wire type of each value, if they may be packed. */
+  /** The wire type of each value, if values may be packed. */
   readonly packed: WireType | undefined;
-  /** The layout of its contents, if it is a message or a map entry. A function, as messages may contain themselves. */
+  /** Returns the layout of its content, for a message or a map entry. A function, because messages may be recursive. */
   readonly inside: (() => Layout) | undefined;
 }
 
 /**
- * Returns whether every field of an encoded message has a wire type that its definition allows, and every message and
- * packed list inside it ends where its length says.
+ * Returns whether every field of an encoded message has a wire type that its definition allows, and every nested
+ * message and packed list ends exactly at its length.
  *
- * protobuf-es looks only at field numbers. If a client's definition has a string where ours has an int64, it reads the
- * length of the string as the number, and its text as further fields: "88" becomes 2.
+ * protobuf-es checks only field numbers. If the client's definition has a string where ours has an int64, protobuf-es
+ * reads the length of the string as the number and its characters as further fields: "88" becomes 2.
  */
 export function hasDeclaredWireTypes(desc: DescMessage, bytes: Uint8Array): boolean {
   return isAsDeclared(new BinaryReader(bytes), layoutOf(desc), bytes.byteLength, undefined);
 }
 
-/** @param group - the number of the group that these fields are in, which ends with them */
+/** @param group - the number of the group that contains these fields */
 function isAsDeclared(reader: BinaryReader, layout: Layout, end: number, group: number | undefined): boolean {
   while (reader.pos < end) {
     const [number, wireType] = reader.tag();
@@ -43,7 +43,7 @@ function isAsDeclared(reader: BinaryReader, layout: Layout, end: number, group: 
   return group === undefined && reader.pos === end;
 }
 
-/** Goes on behind something that has a length, and returns whether its contents are as declared. */
+/** Skips a length-delimited value, and returns whether its content is as declared. */
 function isInsideAsDeclared(reader: BinaryReader, { inside, packed }: FieldLayout): boolean {
   const start = reader.pos;
   const length = reader.uint32();
@@ -54,7 +54,7 @@ function isInsideAsDeclared(reader: BinaryReader, { inside, packed }: FieldLayou
   return packed === WireType.Varint ? lastByte < 0x80 : length % (packed === WireType.Bit64 ? 8 : 4) === 0;
 }
 
-const layoutOf = oncePer(
+const layoutOf = memoize(
   (desc: DescMessage): Layout => new Map(desc.fields.map((field) => [field.number, fieldLayoutOf(field)])),
 );
 
@@ -72,7 +72,7 @@ function fieldLayoutOf(field: DescField): FieldLayout {
   if (field.fieldKind !== "list" || field.listKind === "message") return value;
   const wireType = wireTypeOf(scalarOf(field));
   if (wireType === WireType.LengthDelimited) return value;
-  // Packed or not, whatever was declared: parsers accept both.
+  // Parsers accept packed and unpacked values, whichever is declared.
   return { ...value, wireTypes: value.wireTypes | (1 << WireType.LengthDelimited), packed: wireType };
 }
 
@@ -88,7 +88,7 @@ function valueLayoutOf(field: DescField): FieldLayout {
   };
 }
 
-/** Returns how a value is written (protobuf.dev, "Message Structure"); an enum is an int32. */
+/** Returns the wire type of a scalar (protobuf.dev, "Message Structure"); an enum is an int32. */
 export function wireTypeOf(scalar: ScalarType): WireType {
   switch (scalar) {
     case ScalarType.STRING:

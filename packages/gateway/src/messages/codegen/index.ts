@@ -1,10 +1,10 @@
 /**
- * Which code is made at run time? Functions for one message type each, by which `binary/` and `json/` read and write its
- * messages, and whatever else is made once for each. What they consist of is the matter of those rooms. No sockets.
+ * Code generation at run time: functions specialized for one message type, with which `binary/` and `json/` read and
+ * write its messages. Those modules generate the source; this one compiles it. No sockets.
  */
-export { type CodegenOptions, makeFunction, mayMakeCode } from "./make-function.ts";
+export { type CodegenOptions, compileFunction, canCompile } from "./compile-function.ts";
 export { isInherited, type MessageClass, messageClass } from "./message-class.ts";
-export { oncePer } from "./once-per.ts";
-export { switchText } from "./switch-text.ts";
+export { memoize } from "./memoize.ts";
+export { switchSource } from "./switch-source.ts";
 export { literal, TypeScope } from "./type-scope.ts";
-export { refuse, unsure } from "./unsure.ts";
+export { bail, bailOut } from "./bail-out.ts";

@@ -1,33 +1,32 @@
 import { create, type DescMessage, type Message } from "@bufbuild/protobuf";
-import { makeFunction } from "./make-function.ts";
-import { oncePer } from "./once-per.ts";
+import { compileFunction } from "./compile-function.ts";
+import { memoize } from "./memoize.ts";
 import { literal, TypeScope } from "./type-scope.ts";
 
-/** A constructor of messages without a field set. */
+/** A constructor of empty messages. */
 export type MessageClass = new () => Message;
 
-/** Returns whether every object has a property of this name, so that a message has one without having the field. */
+/** Returns whether every object inherits a property of this name, so that it exists even if the field is not set. */
 export function isInherited(name: string): boolean {
   return name in Object.prototype;
 }
 
 /**
- * Returns a constructor of messages like those of `create()`, for code that was made for the type.
+ * Returns a constructor of messages like those of `create()`, for generated code.
  *
- * The pattern is a message of protobuf-es: its properties in their order and its prototype, which has the defaults of
- * proto2. A constructor, because V8 then knows how many properties such objects get, and keeps all of them in the
- * object.
+ * It copies a message of protobuf-es: its properties in the same order, and its prototype, which has the defaults of
+ * proto2. With a constructor V8 knows how many properties the objects have, and stores all of them in the object.
  */
-export const messageClass: (desc: DescMessage) => MessageClass = oncePer((desc) => {
+export const messageClass: (desc: DescMessage) => MessageClass = memoize((desc) => {
   const pattern = create(desc);
   return Object.keys(pattern).length > keptPropertiesMax ? classOf(desc) : makeClass(pattern);
 });
 
-/** The most properties that are set by a constructor. V8 keeps 380 at most as it does, and for more `create()` is quicker. */
+/** The most properties that a constructor sets. V8 stores at most 380 in the object; for more, `create()` is faster. */
 const keptPropertiesMax = 400;
 
 function classOf(desc: DescMessage): MessageClass {
-  return makeFunction("function () { return create(desc); }", { create, desc });
+  return compileFunction("function () { return create(desc); }", { create, desc });
 }
 
 function makeClass(pattern: Message): MessageClass {
@@ -35,10 +34,10 @@ function makeClass(pattern: Message): MessageClass {
   const lines = Object.entries(pattern).map(
     ([name, value]) => `this[${literal(name)}] = ${initialValue(value, scope)};`,
   );
-  const made = makeFunction<MessageClass>(`function () {\n${lines.join("\n")}\n}`, scope.values);
+  const constructor = compileFunction<MessageClass>(`function () {\n${lines.join("\n")}\n}`, scope.values);
   // Instances are what `create()` returns: their constructor is Object, by the chain of their prototypes.
-  Reflect.set(made, "prototype", Object.getPrototypeOf(pattern));
-  return made;
+  Reflect.set(constructor, "prototype", Object.getPrototypeOf(pattern));
+  return constructor;
 }
 
 function initialValue(value: unknown, scope: TypeScope): string {

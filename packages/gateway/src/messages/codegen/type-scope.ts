@@ -1,9 +1,9 @@
-import type { Scope } from "./make-function.ts";
+import type { Scope } from "./compile-function.ts";
 
-/** A name or number of a descriptor as it stands in made code. */
+/** Returns a name or number of a descriptor as a literal of generated code. */
 export const literal = (value: string | number): string => JSON.stringify(value);
 
-/** The scope of one function that is made: the same for all types, and what only this type refers to. */
+/** The scope of one generated function: the values common to all types, and those of this type. */
 export class TypeScope {
   readonly #values: Record<string, unknown>;
   #count = 0;
@@ -12,7 +12,7 @@ export class TypeScope {
     this.#values = { ...common };
   }
 
-  /** Adds a value, and returns the name under which the text refers to it. */
+  /** Adds a value, and returns its name in the generated source. */
   name(value: unknown): string {
     this.#count += 1;
     const name = `own${String(this.#count)}`;

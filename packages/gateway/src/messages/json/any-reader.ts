@@ -8,7 +8,7 @@ import type { JsonScanner } from "./json-scanner.ts";
 import type { ReadContext } from "./read-context.ts";
 import { requireFieldsRead } from "./required-fields.ts";
 
-// What an Any holds is encoded again for each Any around it. This limit keeps the total linear.
+// The content of an Any is encoded again for each Any that encloses it. This limit keeps the total linear.
 const anyDepthMax = 8;
 
 /** Reads a google.protobuf.Any: `@type` and the fields of the message of that type. `{}` is an empty Any. */
@@ -24,7 +24,7 @@ export function readAny(context: ReadContext): Any {
   scanner.rewind(mark);
   const message = readPacked(context, desc);
   context.anyDepth--;
-  // toBinary() refuses messages that lack required fields.
+  // toBinary() throws for messages that lack required fields.
   requireFieldsRead(context, desc, message);
   if (!isMessage(message, desc)) throw new TypeError(`the reader of ${desc.typeName} returned another type`);
   return create(AnySchema, { typeUrl, value: toBinary(desc, message) });
@@ -36,7 +36,7 @@ function findTypeUrl(context: ReadContext): string | undefined {
   let key = scanner.firstKey();
   if (key === undefined) return undefined;
   for (; key !== undefined; key = scanner.nextKey()) {
-    if (key !== "@type") skipNoting(scanner, (context.typeUrls ??= new Map()));
+    if (key !== "@type") skipAndNoteTypes(scanner, (context.typeUrls ??= new Map()));
     else if (scanner.peek() === "string") return scanner.readString();
     else break;
   }
@@ -44,18 +44,17 @@ function findTypeUrl(context: ReadContext): string | undefined {
 }
 
 /**
- * Skips a value that comes before the type of its Any, and notes the types in it by the positions of their objects.
- *
- * So what is inside of many Any is skipped once, not once for each of them.
+ * Skips a value that comes before the type of its Any, and notes the types in it by the positions of their objects, so
+ * that nested Any are skipped once rather than once per level.
  */
-function skipNoting(scanner: JsonScanner, typeUrls: Map<number, string>): void {
+function skipAndNoteTypes(scanner: JsonScanner, typeUrls: Map<number, string>): void {
   const kind = scanner.peek();
-  if (kind === "array") return scanner.readArray(() => skipNoting(scanner, typeUrls));
+  if (kind === "array") return scanner.readArray(() => skipAndNoteTypes(scanner, typeUrls));
   if (kind !== "object") return scanner.skipValue();
   const { at } = scanner.mark();
   scanner.readObject((key) => {
     if (key === "@type" && scanner.peek() === "string") typeUrls.set(at, scanner.readString());
-    else skipNoting(scanner, typeUrls);
+    else skipAndNoteTypes(scanner, typeUrls);
   });
 }
 
@@ -67,7 +66,7 @@ function findType(context: ReadContext, typeUrl: string): DescMessage {
 }
 
 function readPacked(context: ReadContext, desc: DescMessage): unknown {
-  // The JSON of an Empty in an Any is disputed: Go writes `"value": {}`, other languages write `@type` alone.
+  // Implementations differ for an Empty in an Any: Go writes `"value": {}`, other languages write `@type` alone.
   if (desc.typeName === EmptySchema.typeName) return readValue(context, desc) ?? create(desc);
   if (!hasCustomJsonRepresentation(desc)) return context.messages.readFields(context, desc, { ignoredKey: "@type" });
   const message = readValue(context, desc);
@@ -75,7 +74,7 @@ function readPacked(context: ReadContext, desc: DescMessage): unknown {
   return message;
 }
 
-// A type with its own JSON form has that form under "value" instead of its fields. Without one, `undefined`.
+// Reads a type with its own JSON form, which an Any has under "value" instead of fields; `undefined` if it is missing.
 function readValue(context: ReadContext, desc: DescMessage): unknown {
   const { scanner, unknown, path } = context;
   let message: unknown;

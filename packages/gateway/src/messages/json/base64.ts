@@ -1,18 +1,18 @@
 import { base64Decode } from "@bufbuild/protobuf/wire";
 
-// The digits of RFC 4648 §4 and §5, both alphabets in one.
+// The digits of both alphabets, RFC 4648 §4 and §5.
 const digits = /^[A-Za-z0-9+/_-]*$/;
 
 /**
  * Decodes base64 or base64url, padded or not, as proto3 JSON requires of readers.
  *
- * @returns `undefined` when the text is neither: it has other characters, an impossible length, or padding that does
- * not complete the last group
+ * @returns `undefined` for any other text: one with other characters, an impossible length, or padding that does not
+ * complete the last group
  */
 export function parseBase64(text: string): Uint8Array | undefined {
   const padding = text.endsWith("==") ? 2 : text.endsWith("=") ? 1 : 0;
   const length = text.length - padding;
   if (length % 4 === 1 || (padding > 0 && text.length % 4 !== 0)) return undefined;
-  // protobuf-es skips spaces and takes padding inside.
+  // protobuf-es skips spaces and accepts padding in the middle.
   return digits.test(text.slice(0, length)) ? base64Decode(text) : undefined;
 }

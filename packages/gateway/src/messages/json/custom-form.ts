@@ -2,10 +2,9 @@ import type { DescMessage } from "@bufbuild/protobuf";
 import { isWrapperDesc } from "@bufbuild/protobuf/wkt";
 
 /**
- * Returns whether the JSON mapping gives a type a form of its own, such as text for a Timestamp, which is under
- * `value` in an Any.
+ * Returns whether a type has its own JSON form, such as a string for a Timestamp, which an Any has under `value`.
  *
- * The function of this name in protobuf-es came with 2.12.
+ * protobuf-es has a function of this name since 2.12.
  */
 export function hasCustomJsonRepresentation(desc: DescMessage): boolean {
   return customTypes.has(desc.typeName) || isWrapperDesc(desc);

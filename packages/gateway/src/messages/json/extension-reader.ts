@@ -2,11 +2,11 @@ import type { DescExtension, DescField, DescMessage } from "@bufbuild/protobuf";
 import { create, isMessage, setExtension } from "@bufbuild/protobuf";
 import { createFieldReader } from "./field-reader.ts";
 import type { FieldValues } from "./field-values.ts";
-import { oncePer } from "../codegen/index.ts";
+import { memoize } from "../codegen/index.ts";
 import type { FieldReader, ReadContext } from "./read-context.ts";
 import { requireFieldsRead } from "./required-fields.ts";
 
-const readerOf = oncePer(createExtensionReader);
+const readerOf = memoize(createExtensionReader);
 
 /**
  * Finds the reader for a key such as `[package.name]` that names an extension of the message; `undefined` when the
@@ -36,7 +36,7 @@ function createExtensionReader(extension: DescExtension): FieldReader {
       inner.read(context, values, undefined);
       // setExtension() writes the value in binary, which fails if required fields are missing.
       if (extension.message !== undefined) requireFieldsRead(context, extension.message, values["value"]);
-      // There is no value if it was an unknown enum name, which is ignored.
+      // There is no value for an unknown enum name that is ignored.
       if (Object.hasOwn(values, "value") && isMessage(fields)) setExtension(fields, extension, values["value"]);
     },
   };

@@ -6,7 +6,7 @@ import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
 // first letter a capital.
 const reversible = /^_?[a-z][a-z0-9]*(?:_[a-z][a-z0-9]*)*$/;
 const camel = /^[A-Za-z][A-Za-z0-9]*$/;
-// What paths of such names do not have: other characters, and separators without a name behind them.
+// Matches what paths of such names cannot contain: other characters, and separators without a name after them.
 const outsideOfCamelPaths = /[^A-Za-z0-9.,]|(?:^|[.,])(?![A-Za-z])/;
 const identifier = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
@@ -17,11 +17,11 @@ const identifier = /^[A-Za-z_][A-Za-z0-9_]*$/;
  * an extension, they are read unchanged if they have an underscore (`address_line_1`) and otherwise in backticks
  * (`` `camelCase` ``), so that each name has one text. `*` stands for all fields.
  *
- * @param protoNames - whether proto names (`display_name`) are allowed too, as URLs use both
+ * @param protoNames - whether proto names (`display_name`) are also allowed, because URLs use both
  * @returns the mask with proto names; `undefined` when a path is not a field path
  */
 export function parseFieldMask(text: string, protoNames: boolean): FieldMask | undefined {
-  // Read as a whole: names one by one take as long again.
+  // Converts all names together: one by one takes twice as long.
   if (!outsideOfCamelPaths.test(text)) return create(FieldMaskSchema, { paths: toSnakeCase(text).split(",") });
   const paths: string[] = [];
   for (const path of text === "" ? [] : text.split(",")) {

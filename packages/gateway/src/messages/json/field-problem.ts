@@ -1,9 +1,9 @@
 import type { DescField } from "@bufbuild/protobuf";
 
 /**
- * Thrown when a text is not a value of the field it is for.
+ * Thrown when a text is not a valid value of its field.
  *
- * It never leaves this room and `rest/`, which make it a `ConnectError` of `InvalidArgument` that names the field.
+ * This module and `rest/` convert it to a `ConnectError` with `InvalidArgument` that names the field.
  */
 export class FieldProblem extends Error {
   override readonly name = "FieldProblem";
@@ -22,12 +22,14 @@ function printStep(step: PathStep): string {
   return typeof step === "number" ? `[${step}]` : `[${quote(step)}]`;
 }
 
-/** The longest excerpt of a client's text in an error, in UTF-16 units: recognisable, too short to flood a log. */
+/**
+ * The longest excerpt of a client's text in an error, in UTF-16 units: enough to recognize, too short to flood a log.
+ */
 const excerptUnitsMax = 64;
 
 /** Quotes a client's text for an error message: as JSON, cut to 64 units. */
 export function quote(text: string): string {
   const excerpt = text.length > excerptUnitsMax ? `${text.slice(0, excerptUnitsMax)}…` : text;
-  // JSON.stringify escapes a surrogate that the cut has left alone.
+  // If the cut splits a surrogate pair, JSON.stringify escapes the rest.
   return JSON.stringify(excerpt);
 }

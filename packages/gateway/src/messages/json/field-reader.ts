@@ -21,7 +21,7 @@ export function createFieldReader(field: DescField): FieldReader {
   const isPlainMessage = field.message !== undefined && !hasCustomJsonRepresentation(field.message);
   return {
     field,
-    nullIsValue: takesNull(field),
+    nullIsValue: acceptsNull(field),
     read(context, fields, bound) {
       // The path sets a well-known type only as a whole, so fields inside are bound only in other messages.
       const value =
@@ -49,7 +49,7 @@ function createLocalReader(field: MessageTypedField): ValueReader {
   return bare === undefined ? (context) => context.messages.readerOf(message)(context) : createTextReader(bare);
 }
 
-// Takes a name or a number that the enum may hold.
+// Reads a name of the enum, or a number that it may hold.
 function createEnumReader(desc: DescEnum): ValueReader {
   const noun = `a value of enum ${desc.typeName}`;
   return ({ scanner, rejectUnknown, unknown, path }) => {
@@ -77,7 +77,7 @@ function createEnumReader(desc: DescEnum): ValueReader {
 
 function createElementReader(field: ListField | MapField): ValueReader {
   const read = createValueReader(field);
-  if (takesNull(field)) return read;
+  if (acceptsNull(field)) return read;
   return (context) => {
     if (context.scanner.peek() === "null") throw new FieldProblem("must not be null in an array or a map");
     return read(context);
@@ -121,8 +121,8 @@ function listOf(value: unknown): unknown[] {
   throw new TypeError("expected an array");
 }
 
-/** Returns whether JSON `null` is a value of this field. Of all other fields it means that they are not set. */
-export function takesNull({ message, enum: enumeration }: DescField): boolean {
+/** Returns whether JSON `null` is a value of this field. For all other fields it means that the field is not set. */
+export function acceptsNull({ message, enum: enumeration }: DescField): boolean {
   return message?.typeName === "google.protobuf.Value" || (enumeration !== undefined && isNullValue(enumeration));
 }
 

@@ -36,11 +36,11 @@ export function createFieldSetter(field: DescField): FieldSetter {
   };
 }
 
-/** Reads the value of a field; `undefined` when it is not set, or another member of its oneof is. */
+/** Returns the value of a field; `undefined` if it is not set, or another member of its oneof is set. */
 export function loadField(fields: FieldValues, field: DescField): unknown {
   if (field.oneof === undefined) {
     const value = fields[field.localName];
-    // Every object has methods, such as `hasOwnProperty`.
+    // A method that every object inherits, such as `hasOwnProperty`, is not a value.
     return typeof value === "function" ? undefined : value;
   }
   const group = asFieldValues(fields[field.oneof.localName]);
@@ -70,7 +70,7 @@ export function localFormOf(field: DescField & { readonly message: DescMessage }
   return bare ? "unwrapped" : "message";
 }
 
-/** Sets a property, even one named `__proto__`, which a plain assignment would take for the prototype. */
+/** Sets a property, even one named `__proto__`, for which a plain assignment would set the prototype. */
 export function setOwn(target: Record<string, unknown>, key: string, value: unknown): void {
   if (key === "__proto__") {
     Object.defineProperty(target, key, { value, writable: true, enumerable: true, configurable: true });

@@ -1,16 +1,17 @@
 /**
- * Which message is this JSON? Strict proto3 JSON, with int64 read from the source text and never through a double.
+ * Strict proto3 JSON, in which an int64 is read from the source text and never through a double.
  *
- * Flow: bytes → UTF-8 text → the value that `JSON.parse` makes of it (parse-plain) → message, by code that is made for
- * its type (made-reader, plain-values, and value-messages for google.protobuf.Value). Where that may lose something, and where something is wrong,
- * the text is read once more: tokens (json-scanner) → fields by descriptor (message-reader, field-reader,
- * well-known-readers) → message, or what is wrong with which field. That way is the truth, the other one is five times
- * as fast. A value in a URL is spelled as in JSON, too: text-forms parses both.
+ * Fast path of reading: bytes → UTF-8 text → the value of `JSON.parse` (parse-plain) → message, by code generated for
+ * its type (compiled-reader, plain-values, and value-messages for google.protobuf.Value). Where that could lose
+ * information, and where something is wrong, the exact reader reads the text again: tokens (json-scanner) → fields by
+ * descriptor (message-reader, field-reader, well-known-readers) → message, or an error that names the field. The exact
+ * reader defines the result; the fast path is five times as fast. Values in a URL are spelled as in JSON: text-forms
+ * parses both.
  *
- * Where no code may be made at all, as in pages, read-exact is used by itself.
+ * Where code generation is never allowed, as in web pages, read-exact is used alone.
  *
- * Back: message → objects, by code that is made for its type (made-writer), or without code by closures (message-forms),
- * of the same forms of values (json-forms, json-elements) → text, by `JSON.stringify`.
+ * Writing: message → objects, by generated code (compiled-writer) or by closures (message-forms), with the same forms
+ * of values (json-forms, json-elements) → text, by `JSON.stringify`.
  */
 export { type BodyRules, createJsonFieldReader, type JsonFieldReader, readJson, readPartialJson } from "./read-json.ts";
 export { readJsonExactly } from "./read-exact.ts";
@@ -41,5 +42,5 @@ export { UnknownNames } from "./unknown-names.ts";
 export { integerRangeOf } from "./numbers.ts";
 export { findField, isUnknownEnumName, jsonNameOf } from "./names.ts";
 export { createUrlEntryParser, createUrlTextParser, type UrlTextParser } from "./text-forms.ts";
-export { oncePer } from "../codegen/index.ts";
+export { memoize } from "../codegen/index.ts";
 export { createReachableRegistry } from "./reachable-types.ts";

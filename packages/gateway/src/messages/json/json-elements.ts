@@ -2,7 +2,7 @@ import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { asFieldValues, type FieldValues, setOwn } from "./field-values.ts";
 import type { JsonForm } from "./write-context.ts";
 
-/** Returns a value in its form. @throws TypeError for a value of another type */
+/** Converts a value to JSON. @throws TypeError for a value of another type */
 export function valueToJson(value: unknown, form: JsonForm): JsonValue {
   if (typeof form !== "string") return form.toJson(value);
   // The form names the type; the others narrow it.
@@ -11,14 +11,14 @@ export function valueToJson(value: unknown, form: JsonForm): JsonValue {
 }
 
 /**
- * Returns a list of items in their form, or `whenEmpty`: the list itself where its items are as JSON has them.
+ * Converts a list to JSON, or returns `whenEmpty`. A list whose items need no conversion is returned as it is.
  *
- * @throws TypeError for what is no list
+ * @throws TypeError if it is not an array
  */
 export function listToJson<Empty>(items: unknown, form: JsonForm, whenEmpty: Empty): JsonValue[] | Empty {
   if (!Array.isArray(items)) return refuseType("an array", items);
   if (items.length === 0) return whenEmpty;
-  // By index, which sees the holes of a list.
+  // By index, so that holes of the array are checked, too.
   if (typeof form === "string") {
     for (let index = 0; index < items.length; index++)
       if (typeof items[index] !== form) refuseType(`a ${form}`, items[index]);
@@ -29,7 +29,7 @@ export function listToJson<Empty>(items: unknown, form: JsonForm, whenEmpty: Emp
   return list;
 }
 
-/** Returns an object of the values of a map in their form, or `whenEmpty`: the map itself, as {@link listToJson}. */
+/** Converts a map to JSON, or returns `whenEmpty`. A map whose values need no conversion is returned as it is. */
 export function mapToJson<Empty>(entries: unknown, form: JsonForm, whenEmpty: Empty): JsonObject | Empty {
   const values = asFieldValues(entries);
   if (isEmpty(values)) return whenEmpty;
@@ -44,7 +44,7 @@ function isEmpty(values: FieldValues): boolean {
   return true;
 }
 
-// Whether JSON.stringify writes an object as it is: its values are of the type, and no method says otherwise.
+// Returns whether JSON.stringify writes the object unchanged: all values have the type, and there is no `toJSON`.
 function isOfType(values: FieldValues, type: string): values is JsonObject {
   if ("toJSON" in values) return false;
   for (const key in values) if (typeof values[key] !== type) return false;

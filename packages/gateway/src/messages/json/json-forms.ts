@@ -33,7 +33,7 @@ import { shortestFloat } from "./shortest-float.ts";
 import { printDuration, printTimestamp } from "./times.ts";
 import type { JsonForm, JsonStyle, MessageForms, ToJson } from "./write-context.ts";
 
-/** Returns the form of the values of a field, or of its elements, as protobuf-es stores them. */
+/** Returns how the values of a field, or its elements, are converted to JSON. */
 export function fieldForm(field: DescField, forms: MessageForms): JsonForm {
   const { message } = field;
   if (message === undefined)
@@ -44,7 +44,7 @@ export function fieldForm(field: DescField, forms: MessageForms): JsonForm {
   return forms.of(message);
 }
 
-// What is no finite number becomes `null` in a field of integers.
+// In an integer field, a number that is not finite becomes `null`.
 function scalarForm(scalar: ScalarType, { int64Numbers }: JsonStyle): JsonForm {
   switch (scalar) {
     case ScalarType.STRING:
@@ -64,13 +64,13 @@ function scalarForm(scalar: ScalarType, { int64Numbers }: JsonStyle): JsonForm {
     case ScalarType.SFIXED64:
     case ScalarType.UINT64:
     case ScalarType.FIXED64:
-      return { toJson: int64Numbers === true ? longToNumber : longToText };
+      return { toJson: int64Numbers === true ? longToNumber : longToString };
     default:
       return "number";
   }
 }
 
-// A program may set a float to a double, of which binary messages keep the nearest float, too.
+// A program may set a float field to any double; like the binary format, this writes the nearest float.
 function floatToJson(value: unknown): JsonValue {
   if (typeof value !== "number") return refuseType("a number", value);
   const float = Math.fround(value);
@@ -82,7 +82,7 @@ function doubleToJson(value: unknown): JsonValue {
   return Number.isFinite(value) ? signedToJson(value) : String(value);
 }
 
-// Runtimes without JSON.rawJSON write 0.
+// Runtimes without JSON.rawJSON write -0 as 0.
 const rawWriter: JSON & { readonly rawJSON?: (text: string) => JsonObject } = JSON;
 const negativeZero: JsonValue = rawWriter.rawJSON?.("-0") ?? 0;
 
@@ -91,15 +91,15 @@ function signedToJson(value: number): JsonValue {
   return Object.is(value, -0) ? negativeZero : value;
 }
 
-function longToText(value: unknown): string {
+function longToString(value: unknown): string {
   if (typeof value === "bigint") return String(value);
-  // As text where `jstype` asks for it. protobuf-es takes either, and a number.
+  // A string for `jstype = JS_STRING`. protobuf-es accepts a bigint, a string or a number.
   if (typeof value === "string") return value;
   return Number.isInteger(value) ? String(value) : refuseType("a 64-bit integer", value);
 }
 
 function longToNumber(value: unknown): JsonValue {
-  const text = longToText(value);
+  const text = longToString(value);
   const number = Number(text);
   return Number.isSafeInteger(number) && text === String(number) ? number : text;
 }
@@ -111,14 +111,14 @@ function enumForm(desc: DescEnum, style: JsonStyle): JsonForm {
   return { toJson: (value) => names.get(value) ?? valueToJson(value, "number") };
 }
 
-// Of values with the same number, the first one gives the name. protobuf-es has JSON names of them since 2.12.
+// Of values with the same number, the first one determines the name. protobuf-es has JSON names of values since 2.12.
 function nameOf(desc: DescEnum, number: number): string {
   const named: { readonly name: string; readonly jsonName?: string } | undefined = desc.value[number];
   const { name = "", jsonName = name } = named ?? {};
   return jsonName;
 }
 
-// A google.protobuf.Struct that is stored as a plain object.
+// Converts a google.protobuf.Struct that is stored as a plain object.
 function plainObjectToJson(value: unknown): JsonObject {
   return mapToJson(value, { toJson: plainValueToJson }, {});
 }
@@ -134,7 +134,7 @@ function finiteToJson(value: number): JsonValue {
   throw new Error(`a number in a google.protobuf.Value must be finite, got ${value}`);
 }
 
-/** Returns the form of a well-known type that has one of its own; `undefined` for every other type. */
+/** Returns the form of a well-known type with its own JSON form; `undefined` for every other type. */
 export function wellKnownForm(desc: DescMessage, forms: MessageForms): ToJson | undefined {
   switch (desc.typeName) {
     case "google.protobuf.Any":
@@ -163,7 +163,7 @@ function formOf<Desc extends DescMessage>(desc: Desc, toJson: (message: MessageS
   return { toJson: (value) => (isMessage(value, desc) ? toJson(value) : refuseMessage(desc.typeName)) };
 }
 
-/** Throws the error for what is no message of a type. */
+/** Throws the error for a value that is not a message of the type. */
 export function refuseMessage(typeName: string): never {
   throw new TypeError(`expected a ${typeName}`);
 }
@@ -178,7 +178,9 @@ function unpackedToJson(any: Any, forms: MessageForms): JsonObject {
   return packedToJson(any.typeUrl, desc, message, forms);
 }
 
-/** Returns a message as a google.protobuf.Any: with its type, and under `value` if it has a JSON form of its own. */
+/**
+ * Converts a message to the JSON of a google.protobuf.Any: `@type` and its fields, or `value` for its own JSON form.
+ */
 export function packedToJson(typeUrl: string, desc: DescMessage, message: Message, forms: MessageForms): JsonObject {
   const value = forms.of(desc).toJson(message);
   const isObject = typeof value === "object" && !Array.isArray(value) && !hasCustomJsonRepresentation(desc);

@@ -12,9 +12,9 @@ export interface JsonMark {
   readonly depth: number;
 }
 
-// V8 copies shorter parts of a text anyway; a longer one is a view, which keeps the text alive.
+// Characters. V8 copies shorter substrings; a longer one is a view, which keeps the text alive.
 const viewLengthMin = 13;
-// Characters. A shorter text may be kept alive: reading it cost less than a copy.
+// Characters. A shorter text may be kept alive, because a copy costs more.
 const copiedTextMin = 1024;
 
 // The number grammar of RFC 8259 §6; sticky, to match at the scanner's position.
@@ -22,7 +22,7 @@ const numberToken = /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/y;
 
 const startOfValue = /["[{tfn\d-]/;
 
-// What RFC 8259 §7 allows behind a backslash; sticky as well.
+// The characters that RFC 8259 §7 allows after a backslash; sticky as well.
 const escapeToken = /["\\/bfnrt]|u[0-9A-Fa-f]{4}/y;
 
 /**
@@ -80,7 +80,7 @@ export class JsonScanner {
       const unit = text.charCodeAt(at);
       if (unit === 0x22) {
         this.#at = at + 1;
-        return escaped ? this.#unescape(start, at) : this.#own(text.slice(start, at));
+        return escaped ? this.#unescape(start, at) : this.#detach(text.slice(start, at));
       }
       if (unit < 0x20) throw this.#problemAt(at, "control character in a string");
       if (unit !== 0x5c) continue;
@@ -108,7 +108,9 @@ export class JsonScanner {
     this.#at += literal.length;
   }
 
-  /** Reads the next value, which is neither object nor array: what is in a string, otherwise the source text. */
+  /**
+   * Reads the next value, which is neither an object nor an array: the content of a string, otherwise the source text.
+   */
   readText(): string {
     const kind = this.peek();
     if (kind === "string") return this.readString();
@@ -122,12 +124,12 @@ export class JsonScanner {
     this.#open(0x7b, "an object");
   }
 
-  /** Reads the first key of the object that was just entered; `undefined` when it is empty, which also leaves it. */
+  /** Reads the first key of the object that was just entered; if it is empty, leaves it and returns `undefined`. */
   firstKey(): string | undefined {
     return this.#skipSpace() === 0x7d ? this.#close() : this.#readKey();
   }
 
-  /** Reads the key after a value; `undefined` at the end of the object, which also leaves it. */
+  /** Reads the key after a value; at the end of the object, leaves it and returns `undefined`. */
   nextKey(): string | undefined {
     const unit = this.#skipSpace();
     if (unit === 0x7d) return this.#close();
@@ -185,11 +187,11 @@ export class JsonScanner {
     if (this.#at < this.#text.length) throw this.#unexpected("the end of the text");
   }
 
-  /** Returns a part of the text, or a copy of one that would keep much more than itself alive, wherever it is kept. */
-  #own(part: string): string {
+  /** Returns a part of the text, copied if it would otherwise keep a much longer text alive. */
+  #detach(part: string): string {
     const { length } = this.#text;
     const keepsLittle = part.length < viewLengthMin || part.length > length / 8 || length < copiedTextMin;
-    // Joining and cutting makes V8 copy, and costs less than any other way.
+    // Concatenating and slicing makes V8 copy, and is the cheapest way.
     return keepsLittle ? part : ` ${part}`.slice(1);
   }
 

@@ -12,16 +12,16 @@ import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
 import { asFieldValues, type FieldValues, setOwn } from "./field-values.ts";
 import { listToJson, mapToJson, valueToJson } from "./json-elements.ts";
 import { fieldForm, refuseMessage, wellKnownForm } from "./json-forms.ts";
-import { oncePer } from "../codegen/index.ts";
+import { memoize } from "../codegen/index.ts";
 import { jsonNameOf } from "./names.ts";
 import type { JsonStyle, MessageForms, ToJson } from "./write-context.ts";
 
-/** Makes the form of a message type that has none of its own: its fields in an object. */
-export type MakeForm = (desc: DescMessage, forms: MessageForms) => ToJson["toJson"];
+/** Creates the form of a message type without its own JSON form: an object of its fields. */
+export type CreateForm = (desc: DescMessage, forms: MessageForms) => ToJson["toJson"];
 
 /** Creates the forms of all types in one style. */
-export function createMessageForms(style: JsonStyle, make: MakeForm = composeForm): MessageForms {
-  const forms: MessageForms = { style, of: oncePer((desc) => wellKnownForm(desc, forms) ?? lazyForm(desc)) };
+export function createMessageForms(style: JsonStyle, make: CreateForm = composeForm): MessageForms {
+  const forms: MessageForms = { style, of: memoize((desc) => wellKnownForm(desc, forms) ?? lazyForm(desc)) };
   function lazyForm(desc: DescMessage): ToJson {
     const form: ToJson = {
       toJson(message) {
@@ -34,7 +34,7 @@ export function createMessageForms(style: JsonStyle, make: MakeForm = composeFor
   return forms;
 }
 
-/** Makes the form of a type of closures, one for each field. */
+/** Creates the form of a type from closures, one for each field. */
 export function composeForm(desc: DescMessage, forms: MessageForms): ToJson["toJson"] {
   const fields = orderedFields(desc).map((field) => ({
     name: jsonNameOf(field, forms.style),
@@ -51,7 +51,7 @@ export function composeForm(desc: DescMessage, forms: MessageForms): ToJson["toJ
   };
 }
 
-/** Returns the fields of a type as they are written: by their numbers. */
+/** Returns the fields of a type in the order in which they are written: by number. */
 export function orderedFields(desc: DescMessage): readonly DescField[] {
   return desc.fields.toSorted((one, other) => one.number - other.number);
 }
@@ -62,9 +62,11 @@ export function addExtensions(json: JsonObject, desc: DescMessage, message: unkn
   return Object.assign(json, toJson(withoutFields(desc), message, style));
 }
 
-const withoutFields = oncePer((desc: DescMessage): DescMessage => ({ ...desc, fields: [] }));
+const withoutFields = memoize((desc: DescMessage): DescMessage => ({ ...desc, fields: [] }));
 
-/** Creates the function that returns a field of a message as JSON has it; `undefined` where it is left out. */
+/**
+ * Creates the function that converts a field of a message to JSON; it returns `undefined` for a field that is left out.
+ */
 export function createFieldForm(
   field: DescField,
   forms: MessageForms,
@@ -83,7 +85,7 @@ export function createFieldForm(
   if (presence !== FeatureSet_FieldPresence.IMPLICIT) {
     return (message) => {
       const value = message[localName];
-      // Defaults of proto2 are on the prototype.
+      // The defaults of proto2 are on the prototype.
       if (value !== undefined && Object.hasOwn(message, localName)) return valueToJson(value, form);
       return presence === FeatureSet_FieldPresence.LEGACY_REQUIRED ? refuseUnset(field) : undefined;
     };
@@ -97,19 +99,19 @@ export function createFieldForm(
 
 function zeroTest(field: DescField): (value: unknown) => boolean {
   const { scalar } = field;
-  // -0 is a value, but equal to 0.
+  // -0 is written, although it equals 0.
   if (scalar === ScalarType.DOUBLE || scalar === ScalarType.FLOAT) return (value) => Object.is(value, 0);
   if (scalar === ScalarType.BYTES) return isEmpty;
   const zero = zeroOf(field);
   return (value) => value === zero;
 }
 
-/** Returns whether something is bytes, but none. */
+/** Returns whether a value is an empty Uint8Array. */
 export function isEmpty(value: unknown): boolean {
   return value instanceof Uint8Array && value.byteLength === 0;
 }
 
-/** Returns the value of which a field of implicit presence is left out, if it is no float and no bytes. */
+/** Returns the value at which a field with implicit presence is left out; not for floats and bytes. */
 // The first value of an enum is not 0 in every edition.
 export function zeroOf(field: DescField): unknown {
   if (field.enum !== undefined) return field.enum.values[0]?.number;

@@ -5,16 +5,16 @@ import { FieldProblem, printPath, quote } from "./field-problem.ts";
 import { createFieldReader } from "./field-reader.ts";
 import { createFieldSetter, type FieldValues, loadField, refuseOtherMember } from "./field-values.ts";
 import { findField } from "./names.ts";
-import { oncePer } from "../codegen/index.ts";
+import { memoize } from "../codegen/index.ts";
 import type { BoundFields, FieldReader, MessageReaders, ReadContext, ReadFieldsOptions } from "./read-context.ts";
 import type { ValueReader } from "./read-context.ts";
 import { createWellKnownReader } from "./well-known-readers.ts";
 
-const fieldReaderOf = oncePer(createFieldReader);
+const fieldReaderOf = memoize(createFieldReader);
 
 /** The readers of all message types, each created on first use, because a message type may contain itself. */
 export const messageReaders: MessageReaders = {
-  readerOf: oncePer(
+  readerOf: memoize(
     (desc: DescMessage): ValueReader => createWellKnownReader(desc) ?? ((context) => readFields(context, desc)),
   ),
   readFields,
@@ -48,7 +48,7 @@ function readFields<Desc extends DescMessage>(
   return message;
 }
 
-/** Reads a field, of which the path has set nothing, the whole, or some of the fields inside. */
+/** Reads a field. @param bound - what the path has set of it: nothing, the whole field, or some of the fields inside */
 function readField(
   context: ReadContext,
   reader: FieldReader,
@@ -63,12 +63,13 @@ function readField(
     return;
   }
   refuseOtherMember(fields, reader.field);
-  const noted = notes?.paths.length;
-  const left = notes && notes.repeated + unknown.count;
+  const notedBefore = notes?.paths.length;
+  const ignoredBefore = notes && notes.repeated + unknown.count;
   reader.read(context, fields, bound);
-  // Noted are the fields inside this one, or if there are none the field itself. It is not noted when part of its value
-  // was ignored, because then it is not set to what the client meant.
-  if (notes === undefined || notes.paths.length !== noted || notes.repeated + unknown.count !== left) return;
+  // The fields inside this one are noted, or the field itself if there are none. It is not noted if part of its value
+  // was ignored, because then it does not have the value that the client meant.
+  if (notes === undefined || notes.paths.length !== notedBefore) return;
+  if (notes.repeated + unknown.count !== ignoredBefore) return;
   noteField(context, notes.paths);
 }
 
@@ -77,7 +78,7 @@ function readBoundField(context: ReadContext, reader: FieldReader, fields: Field
   const { scanner, path, unknown, notes } = context;
   if (context.sameAsBound) {
     if (notes !== undefined) notes.repeated++;
-    // Here too, null means that the field is not set.
+    // null means that the field is not set, so it does not conflict with the path.
     if (scanner.peek() === "null") return scanner.readLiteral("null");
     const repeated = create(field.parent);
     reader.read(context, repeated, undefined);
@@ -91,14 +92,14 @@ function readBoundField(context: ReadContext, reader: FieldReader, fields: Field
 
 function refuseOtherValue(field: DescField, repeated: MessageShape<DescMessage>, fields: FieldValues): void {
   const fromPath = loadField(fields, field);
-  // Number.isNaN, because a NaN equals nothing.
+  // NaN does not equal itself.
   if (Number.isNaN(fromPath) && Number.isNaN(loadField(repeated, field))) return;
   const expected = create(field.parent);
   createFieldSetter(field)(expected, fromPath);
   if (!equals(field.parent, repeated, expected)) throw new FieldProblem("must be the value in the path");
 }
 
-// Limits how many paths one body can produce, because each can be as long as messages are deep.
+// Limits the paths of one body, each of which can be as long as messages are deep.
 const notedFieldsMax = 1000;
 
 function noteField({ path, anyDepth }: ReadContext, paths: string[]): void {

@@ -1,13 +1,14 @@
 import type { DescEnum, DescEnumValue, DescField, DescMessage } from "@bufbuild/protobuf";
-import { oncePer } from "../codegen/index.ts";
+import { memoize } from "../codegen/index.ts";
 
 interface Named {
   readonly name: string;
   readonly jsonName: string;
 }
 
-// A JSON name goes before a proto name, as in the JSON of Go and C#: what is written by its JSON name is read as the same.
-// Of several with one JSON name, which proto2 allows, it means the one whose proto name it is too, or else the first.
+// A JSON name takes precedence over a proto name, as in Go and C#, so that a field written by its JSON name is read as
+// the same field. If several have the same JSON name, which proto2 allows, it means the one whose proto name it also
+// is, or else the first.
 function byNames<Desc extends Named>(descs: readonly Desc[]): ReadonlyMap<string, Desc> {
   const byName = new Map(descs.toReversed().map((desc) => [desc.jsonName, desc]));
   for (const desc of descs) {
@@ -17,23 +18,23 @@ function byNames<Desc extends Named>(descs: readonly Desc[]): ReadonlyMap<string
 }
 
 /** Returns the fields of a message by all their names: the proto name and the JSON name. */
-export const fieldsByName: (message: DescMessage) => ReadonlyMap<string, DescField> = oncePer((message: DescMessage) =>
+export const fieldsByName: (message: DescMessage) => ReadonlyMap<string, DescField> = memoize((message: DescMessage) =>
   byNames(message.fields),
 );
 
 /** Returns the values of an enum by all their names, which are case-sensitive. */
-export const enumValuesByName: (desc: DescEnum) => ReadonlyMap<string, DescEnumValue> = oncePer((desc: DescEnum) =>
+export const enumValuesByName: (desc: DescEnum) => ReadonlyMap<string, DescEnumValue> = memoize((desc: DescEnum) =>
   byNames(desc.values),
 );
 
-/** Finds a field by its JSON name or its proto name, as requests name it. If they are of two fields, by the JSON name. */
+/** Finds a field by its JSON name or its proto name. If these belong to two fields, the JSON name takes precedence. */
 export function findField(message: DescMessage, name: string): DescField | undefined {
   return fieldsByName(message).get(name);
 }
 
 /**
- * Returns the name by which JSON has a field: its JSON name, or with `useProtoFieldName` its proto name. The other one, if
- * {@link findField} finds another field by that.
+ * Returns the name of a field in JSON: its JSON name, or its proto name with `useProtoFieldName`. If {@link findField}
+ * finds another field by that name, returns the other one.
  */
 export function jsonNameOf(field: DescField, { useProtoFieldName }: { readonly useProtoFieldName?: boolean }): string {
   const { name, jsonName, parent } = field;
@@ -49,7 +50,7 @@ export function enumNumberByName(desc: DescEnum, name: string): number | undefin
 // A protobuf identifier. Any other text cannot be a name from a newer schema.
 const identifier = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
-/** Returns whether a text could be a name that only a newer schema has: it is an identifier, but not in this enum. */
+/** Returns whether a text may be a name from a newer schema: it is an identifier, but not a value of this enum. */
 export function isUnknownEnumName(desc: DescEnum, text: string): boolean {
   return identifier.test(text) && enumNumberByName(desc, text) === undefined;
 }

@@ -18,8 +18,8 @@ const uint64: IntegerRange = { name: "uint64", min: 0n, max: 2n ** 64n - 1n, big
 const rounded = /^(-?[1-9][0-9]{15,308})\.50$/;
 
 /**
- * Returns the digits of an integer beyond 2^53 that a body parser has read as a double, which the gateway writes with a
- * fraction of `.50`; `undefined` for any other text.
+ * Returns the digits of an integer beyond 2^53 that a body parser has read as a double, which `readParsedBody` marks
+ * with the fraction `.50`; `undefined` for any other text.
  */
 export function digitsOfRounded(text: string): string | undefined {
   return rounded.exec(text)?.[1];
@@ -47,7 +47,7 @@ export function integerRangeOf(scalar: ScalarType): IntegerRange | undefined {
   }
 }
 
-/** The digits of 2^64-1: no integer has more. */
+/** The number of digits of 2^64-1; no integer has more. */
 const digitsMax = 20;
 const canonicalInteger = /^(?:0|-?[1-9][0-9]{0,19})$/;
 /** A double is exact for any 15 digits (2^53 has 16), so short ids need no arithmetic with BigInt. */
@@ -57,7 +57,7 @@ const exactDigitsMax = 15;
  * Parses an integer in canonical form: `0` or `-?[1-9][0-9]*`, ASCII, in range.
  *
  * Plus signs, leading zeros, spaces, `-0` and exponents are refused. Each value has one spelling, so that caches, logs
- * and authorisation rules in front of a service see the id that its handler sees.
+ * and authorization rules in front of a service see the same id as its handler.
  *
  * @returns the value, a `bigint` if the range is 64 bits wide; `undefined` for any other text
  */
@@ -91,7 +91,7 @@ export function parseExactInteger(text: string, range: IntegerRange): bigint | n
   while (digits.endsWith("0", end)) end--;
   if (end === 0) return range.big ? 0n : 0;
   const zeros = Number(exponentText) - fraction.length + digits.length - end;
-  // Fewer than no zeros mean a fraction other than zero.
+  // A negative count means a fraction other than zero.
   if (zeros < 0 || end + zeros > digitsMax) return undefined;
   return withinRange(BigInt(sign + digits.slice(0, end) + "0".repeat(zeros)), range);
 }

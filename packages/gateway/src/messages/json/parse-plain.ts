@@ -1,74 +1,75 @@
 import type { JsonValue } from "@bufbuild/protobuf";
 import { jsonDepthMax } from "./json-scanner.ts";
 
-/** A JSON text as `JSON.parse` has it. */
+/** The result of `JSON.parse` for a JSON text. */
 export interface PlainText {
   readonly value: JsonValue;
-  /** How many strings there are in the text, names included. Of two equal names, the value has one. */
+  /** The number of strings in the text, names included. Of two equal names, the value has only one. */
   readonly strings: number;
   /** Whether a string may have a lone surrogate. */
-  readonly mayBeLone: boolean;
+  readonly mayHaveLoneSurrogates: boolean;
 }
 
-/** What is known of a text while its values are read. */
+/** The state of reading the values of a text. */
 export interface ReadState {
-  /** How many strings were read so far, names included. */
+  /** The number of strings read so far, names included. */
   strings: number;
   /** Whether a string may have a lone surrogate. */
-  readonly mayBeLone: boolean;
+  readonly mayHaveLoneSurrogates: boolean;
 }
 
 /**
- * Parses a JSON text by `JSON.parse`, if whatever is lost by that can be seen by counting strings.
+ * Parses a JSON text with `JSON.parse`, if counting strings detects everything that `JSON.parse` loses.
  *
  * @param canonical - whether integers must be in canonical form
- * @returns `undefined` when the text is not JSON, or when there is something in it that the value does not show or a
- * message cannot have: a name with an escape, a number that is rounded to an integer, more than 100 levels
+ * @returns `undefined` if the text is not JSON, or contains something that the value does not show or a message cannot
+ * have: a name with an escape, a number that is rounded to an integer, more than 100 levels
  */
 export function parsePlain(text: string, canonical: boolean): PlainText | undefined {
-  const survey = surveyText(text, canonical);
-  if (survey === undefined) return undefined;
+  const scan = scanText(text, canonical);
+  if (scan === undefined) return undefined;
   try {
     const value: JsonValue = JSON.parse(text);
-    return { value, strings: survey.strings, mayBeLone: survey.hasUnicodeEscapes };
+    return { value, strings: scan.strings, mayHaveLoneSurrogates: scan.hasUnicodeEscapes };
   } catch {
     return undefined;
   }
 }
 
-/** Counts the strings in a value, names included; NaN when one has a lone surrogate, or a number is infinite. */
-export function countStrings(value: JsonValue, mayBeLone: boolean): number {
-  if (typeof value === "string") return mayBeLone && !value.isWellFormed() ? Number.NaN : 1;
+/** Counts the strings in a value, names included; NaN if one has a lone surrogate, or a number is infinite. */
+export function countStrings(value: JsonValue, mayHaveLoneSurrogates: boolean): number {
+  if (typeof value === "string") return mayHaveLoneSurrogates && !value.isWellFormed() ? Number.NaN : 1;
   if (typeof value === "number") return Number.isFinite(value) ? 0 : Number.NaN;
   if (typeof value !== "object" || value === null) return 0;
   let count = 0;
   if (Array.isArray(value)) {
-    for (const item of value) count += countStrings(item, mayBeLone);
+    for (const item of value) count += countStrings(item, mayHaveLoneSurrogates);
     return count;
   }
-  for (const name in value) count += 1 + countStrings(value[name] ?? null, mayBeLone);
+  for (const name in value) count += 1 + countStrings(value[name] ?? null, mayHaveLoneSurrogates);
   return count;
 }
 
-/** What one look over a JSON text tells, before `JSON.parse` reads it. */
-interface TextSurvey {
-  /** How many strings there are, names included. */
+/** The result of {@link scanText}. */
+interface TextScan {
+  /** The number of strings, names included. */
   readonly strings: number;
   /** Whether values have escapes such as `\u0041`, the only way to write a lone surrogate. */
   readonly hasUnicodeEscapes: boolean;
 }
 
 /**
- * Looks over a JSON text for what `JSON.parse` does not tell: it counts the strings, because of two equal names only
- * one survives, and looks for numbers whose double is an integer where the number may be none.
+ * Scans a JSON text for what `JSON.parse` does not report: counts the strings, because only one of two equal names
+ * survives, and finds numbers that may not be integers, but whose double is one.
  *
- * It hops over strings, and looks at each character between them. What it says of a text that is not JSON is worthless.
+ * It skips the content of strings, and checks each character between them. For a text that is not JSON, the result is
+ * meaningless.
  *
  * @param canonical - whether integers must be in canonical form
- * @returns `undefined` when there is such a number, or a name with an escape, which `JSON.parse` may take for another
- * name (nodejs/node#63785: V8 13 and 14 do), or the text is nested deeper than 100 levels
+ * @returns `undefined` if there is such a number, or a name with an escape, which `JSON.parse` may confuse with another
+ * name (nodejs/node#63785: V8 13 and 14 do), or if the text is nested deeper than 100 levels
  */
-function surveyText(text: string, canonical: boolean): TextSurvey | undefined {
+function scanText(text: string, canonical: boolean): TextScan | undefined {
   let strings = 0;
   let depth = 0;
   let hasUnicodeEscapes = false;
@@ -79,7 +80,7 @@ function surveyText(text: string, canonical: boolean): TextSurvey | undefined {
       strings++;
       let isEscaped = false;
       at = text.indexOf('"', at + 1);
-      // Invariant: no backslash before this string is left, because JSON has them only in strings.
+      // Invariant: `backslash` is not before this string, because JSON has backslashes only in strings.
       while (backslash >= 0 && backslash < at) {
         isEscaped = true;
         hasUnicodeEscapes ||= text.charCodeAt(backslash + 1) === 0x75;
@@ -92,14 +93,14 @@ function surveyText(text: string, canonical: boolean): TextSurvey | undefined {
     } else if (unit === 0x7d || unit === 0x5d) depth--;
     else if (unit === 0x2e || ((unit === 0x65 || unit === 0x45) && isDigit(text.charCodeAt(at - 1)))) {
       const [start, end] = [startOfNumber(text, at), endOfNumber(text, at)];
-      if (!isFarFromIntegers(text, start, at, end) && mayMislead(text.slice(start, end), canonical)) return undefined;
+      if (!isFarFromIntegers(text, start, at, end) && losesPrecision(text.slice(start, end), canonical)) return undefined;
       at = end - 1;
     }
   }
   return { strings, hasUnicodeEscapes };
 }
 
-// Returns whether the string that ends there is a name: a colon follows, perhaps after white space.
+// Returns whether the string that ends at `end` is a name: a colon follows, possibly after white space.
 function isName(text: string, end: number): boolean {
   let at = end + 1;
   while (isSpace(text.charCodeAt(at))) at++;
@@ -110,11 +111,11 @@ function isSpace(unit: number): boolean {
   return unit === 0x20 || unit === 0x0a || unit === 0x0d || unit === 0x09;
 }
 
-/** The most integer digits with which a double still holds tenths. */
+/** The most integer digits with which a double still represents tenths. */
 const tenthsKeptMax = 14;
 
-// Returns whether a number is, by its first digit behind the point, a tenth or more away from each integer, and so is its
-// double. Most fractions are, and to look at the others takes as long as to parse them.
+// Returns whether the first decimal digit shows that a number, and so its double, is at least a tenth away from any
+// integer. Most fractions are. Checking the others takes as long as parsing them.
 function isFarFromIntegers(text: string, start: number, point: number, end: number): boolean {
   const tenth = text.charCodeAt(point + 1);
   if (text.charCodeAt(point) !== 0x2e || tenth < 0x31 || tenth > 0x38 || point - start > tenthsKeptMax) return false;
@@ -123,14 +124,15 @@ function isFarFromIntegers(text: string, start: number, point: number, end: numb
   return at >= end;
 }
 
-/** The digits that a double keeps, whatever they are. With a sign and a point, a longer number may be rounded. */
+/** The number of decimal digits that a double always preserves. */
 const exactDigitsMax = 15;
 
-// Returns whether a number with a fraction or an exponent has an integer for a double, and is not surely that integer.
-function mayMislead(number: string, canonical: boolean): boolean {
+// Returns whether the double of a number with a fraction or an exponent is an integer, which may not be the exact
+// value.
+function losesPrecision(number: string, canonical: boolean): boolean {
   const isShort = number.length <= exactDigitsMax + 1 && !/[eE]/.test(number);
   if (isShort && !canonical) return false;
-  // What is no safe integer, no field of integers takes without looking at the text.
+  // Integer fields accept a double only if it is a safe integer; for others the exact reader reads the text.
   return Number.isSafeInteger(Number(number));
 }
 

@@ -8,7 +8,7 @@ import {
   ScalarType,
 } from "@bufbuild/protobuf";
 import { isWrapperDesc, type WktWrapperDesc } from "@bufbuild/protobuf/wkt";
-import { refuse } from "../codegen/index.ts";
+import { bail } from "../codegen/index.ts";
 import { createFieldSetter } from "./field-values.ts";
 import { enumValuesByName } from "./names.ts";
 import { type IntegerRange, int32, integerRangeOf } from "./numbers.ts";
@@ -16,13 +16,13 @@ import { countStrings, type ReadState } from "./parse-plain.ts";
 import { enumNumber, messageForm, scalarForm } from "./text-forms.ts";
 import { toListMessage, toStructMessage, toValueMessage } from "./value-messages.ts";
 
-/** Reads values of what `JSON.parse` returns, as a protobuf-es message stores them. */
+/** Converts values from `JSON.parse` to the form in which a protobuf-es message stores them. */
 export interface PlainReader {
   /**
-   * Counts the strings that it reads in the state, names included: if there are as many as in the text, nothing was left
-   * out.
+   * Adds the number of strings that it reads to the state, names included. If the total equals the number in the text,
+   * nothing was lost.
    *
-   * @throws unsure where the exact reader has to look at the text: it may take the value, or it says what is wrong with it
+   * @throws bailOut if the exact reader must read the text, to accept the value or to report what is wrong with it
    */
   read(json: JsonValue, state: ReadState): unknown;
 }
@@ -42,8 +42,8 @@ export function createValueReader(field: DescField, canonical: boolean): PlainRe
 
 const structReader: PlainReader = {
   read(json, state) {
-    if (!isObject(json)) return refuse();
-    state.strings += countStrings(json, state.mayBeLone);
+    if (!isObject(json)) return bail();
+    state.strings += countStrings(json, state.mayHaveLoneSurrogates);
     return json;
   },
 };
@@ -52,9 +52,9 @@ function createEnumReader(desc: DescEnum): PlainReader {
   const values = enumValuesByName(desc);
   return {
     read(json, state) {
-      if (typeof json !== "string") return json === null ? 0 : (enumNumber(desc, toInteger(json, int32)) ?? refuse());
+      if (typeof json !== "string") return json === null ? 0 : (enumNumber(desc, toInteger(json, int32)) ?? bail());
       state.strings++;
-      return values.get(json)?.number ?? refuse();
+      return values.get(json)?.number ?? bail();
     },
   };
 }
@@ -66,9 +66,9 @@ function createWrappedReader({ fields: [inner] }: WktWrapperDesc, canonical: boo
 function createScalarReader(scalar: ScalarType, longAsString: boolean, canonical: boolean): PlainReader {
   const form = scalarForm(scalar, longAsString);
   const readText = (json: JsonValue, state: ReadState): unknown => {
-    if (typeof json !== "string" || (state.mayBeLone && !json.isWellFormed())) return refuse();
+    if (typeof json !== "string" || (state.mayHaveLoneSurrogates && !json.isWellFormed())) return bail();
     state.strings++;
-    return form.parse(json, canonical) ?? refuse();
+    return form.parse(json, canonical) ?? bail();
   };
   const range = integerRangeOf(scalar);
   if (range !== undefined) {
@@ -77,7 +77,7 @@ function createScalarReader(scalar: ScalarType, longAsString: boolean, canonical
   }
   switch (scalar) {
     case ScalarType.BOOL:
-      return { read: (json) => (typeof json === "boolean" ? json : refuse()) };
+      return { read: (json) => (typeof json === "boolean" ? json : bail()) };
     case ScalarType.FLOAT:
       return {
         read: (json, state) => (typeof json === "number" ? toFinite(Math.fround(json)) : readText(json, state)),
@@ -90,7 +90,7 @@ function createScalarReader(scalar: ScalarType, longAsString: boolean, canonical
 }
 
 function toFinite(value: number): number {
-  return Number.isFinite(value) ? value : refuse();
+  return Number.isFinite(value) ? value : bail();
 }
 
 function createIntegerReader(
@@ -100,13 +100,13 @@ function createIntegerReader(
 ): (json: number) => unknown {
   return (json) => {
     const value = canonical && Object.is(json, -0) ? undefined : toInteger(json, range);
-    if (value === undefined) return refuse();
+    if (value === undefined) return bail();
     if (!range.big) return value;
     return longAsString ? String(value) : BigInt(value);
   };
 }
 
-// Returns a number if it is an integer of the range, of which a double shows all digits. Never -0.
+// Returns a number if it is a safe integer in the range. Never -0.
 function toInteger(json: JsonValue, { min, max }: IntegerRange): number | undefined {
   return typeof json === "number" && Number.isSafeInteger(json) && json >= min && json <= max ? json + 0 : undefined;
 }
@@ -115,14 +115,14 @@ function toInteger(json: JsonValue, { min, max }: IntegerRange): number | undefi
 export function createWellKnownReader(desc: DescMessage, canonical: boolean): PlainReader | undefined {
   switch (desc.typeName) {
     case "google.protobuf.Any":
-      // It may come before its type.
-      return { read: refuse };
+      // Its fields may come before its type.
+      return { read: bail };
     case "google.protobuf.Struct":
-      return { read: (json, state) => (isObject(json) ? toStructMessage(json, state) : refuse()) };
+      return { read: (json, state) => (isObject(json) ? toStructMessage(json, state) : bail()) };
     case "google.protobuf.Value":
       return { read: toValueMessage };
     case "google.protobuf.ListValue":
-      return { read: (json, state) => (Array.isArray(json) ? toListMessage(json, state) : refuse()) };
+      return { read: (json, state) => (Array.isArray(json) ? toListMessage(json, state) : bail()) };
     default:
       return isWrapperDesc(desc) ? createWrapperReader(desc, canonical) : createFormReader(desc, canonical);
   }
@@ -147,9 +147,9 @@ function createFormReader(desc: DescMessage, canonical: boolean): PlainReader | 
   return (
     form && {
       read(json, state) {
-        if (typeof json !== "string") return refuse();
+        if (typeof json !== "string") return bail();
         state.strings++;
-        return form.parse(json, canonical) ?? refuse();
+        return form.parse(json, canonical) ?? bail();
       },
     }
   );

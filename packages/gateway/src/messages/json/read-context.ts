@@ -11,11 +11,11 @@ import type { UnknownNames } from "./unknown-names.ts";
  */
 export type BoundFields = ReadonlyMap<DescField, "whole" | BoundFields>;
 
-/** What the reader of a PATCH notes about its body, for an update mask. */
+/** What is noted about the body of a PATCH, for the update mask. */
 export interface FieldNotes {
   /** The paths of the fields that the text sets, as in a field mask: a list, map or Any counts as one field. */
   readonly paths: string[];
-  /** How many fields repeat what the path sets. */
+  /** The number of fields that repeat a value of the path. */
   repeated: number;
 }
 
@@ -36,9 +36,9 @@ export interface ReadContext {
   readonly sameAsBound: boolean;
   readonly notes: FieldNotes | undefined;
   readonly messages: MessageReaders;
-  /** How many google.protobuf.Any enclose the value being read. */
+  /** The number of google.protobuf.Any that enclose the value being read. */
   anyDepth: number;
-  /** The types of google.protobuf.Any that were seen before they are read, by the positions of their objects. */
+  /** The types of google.protobuf.Any that were skipped and are read later, by the positions of their objects. */
   typeUrls: Map<number, string> | undefined;
 }
 

@@ -10,11 +10,11 @@ import type { BoundFields, FieldReader, ReadContext } from "./read-context.ts";
 import type { ReadServiceJsonOptions } from "./read-options.ts";
 import { UnknownNames } from "./unknown-names.ts";
 
-/** What the reading of one text takes into account besides its options. */
+/** Rules for reading one text, in addition to the options. */
 export type TextRules = Pick<ReadContext, "sameAsBound" | "notes">;
 
 /**
- * Reads a text by the exact reader.
+ * Reads a text with the exact reader.
  *
  * @throws ConnectError `InvalidArgument` whose message names the field
  */
@@ -51,7 +51,7 @@ export function readExactText<Value>(
   }
 }
 
-/** Reads the value of a field of which the path has set nothing, the whole, or a part. */
+/** Reads the value of a field. @param below - what the path has set of it: nothing, the whole field, or a part */
 export function readExactField(
   reader: FieldReader,
   below: BoundFields | "whole" | undefined,
@@ -68,8 +68,8 @@ export function readExactField(
 }
 
 /**
- * Reads a message, or one field of it whose value is the whole text, without code that is made at run time, and without
- * asking whether any may be made: a page with a Content-Security-Policy would report that. Required fields may be
+ * Reads a message, or one field of it whose value is the whole text, without generated code, and without checking
+ * whether code generation is allowed, which a page with a Content-Security-Policy would report. Required fields may be
  * missing.
  *
  * @throws ConnectError `InvalidArgument` whose message names the field
@@ -95,7 +95,11 @@ const noRules: TextRules = { sameAsBound: false, notes: undefined };
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-/** Returns JSON as text. @throws ConnectError `InvalidArgument` for bytes that are not UTF-8, and for lone surrogates */
+/**
+ * Decodes JSON to a string.
+ *
+ * @throws ConnectError `InvalidArgument` for bytes that are not UTF-8, and for lone surrogates
+ */
 export function toText(json: Uint8Array | string): string {
   if (typeof json === "string") {
     if (json.isWellFormed()) return json;

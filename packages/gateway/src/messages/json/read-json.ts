@@ -1,10 +1,10 @@
 import type { DescField, DescMessage, JsonValue, Message, MessageShape } from "@bufbuild/protobuf";
 import { isMessage } from "@bufbuild/protobuf";
 import { hasCustomJsonRepresentation } from "./custom-form.ts";
-import { mayMakeCode, unsure } from "../codegen/index.ts";
+import { canCompile, bailOut } from "../codegen/index.ts";
 import { createFieldReader } from "./field-reader.ts";
 import { asFieldValues, createFieldSetter, type FieldValues } from "./field-values.ts";
-import { createMadeReaders, type MadeReaders } from "./made-reader.ts";
+import { createCompiledReaders, type CompiledReaders } from "./compiled-reader.ts";
 import { parsePlain, type ReadState } from "./parse-plain.ts";
 import type { PlainReader } from "./plain-values.ts";
 import { readExactField, readExactText, type TextRules, toText } from "./read-exact.ts";
@@ -22,9 +22,9 @@ export interface JsonReadResult<Desc extends DescMessage> {
 }
 
 /**
- * Reads a message from JSON text. An int64 never passes through a double, and whatever RFC 8259 or the proto3 JSON
- * mapping leaves ambiguous is refused: a field set twice by whatever name, lone surrogates, bad UTF-8, trailing text,
- * nesting beyond 100 levels, two members of a oneof.
+ * Reads a message from JSON text. An int64 never passes through a double, and everything that RFC 8259 or the proto3
+ * JSON mapping leaves ambiguous is refused: a field set twice by any of its names, lone surrogates, invalid UTF-8,
+ * trailing text, nesting beyond 100 levels, two members of a oneof.
  *
  * A field that is missing or `null` is not set, which differs from zero for fields with presence.
  *
@@ -45,11 +45,11 @@ export function readJson<Desc extends DescMessage>(
   return message;
 }
 
-/** What a rule adds to the reading of a body. */
+/** How the path of a rule restricts the body. */
 export interface BodyRules {
   /** The fields that the path has set. */
   readonly bound: BoundFields;
-  /** Whether the text may set them to the same value; otherwise it must not set them. */
+  /** Whether the body may repeat them with the same value; otherwise it must not contain them. */
   readonly sameAsBound: boolean;
 }
 
@@ -57,7 +57,7 @@ const noRules: BodyRules = { bound: new Map(), sameAsBound: false };
 
 /**
  * Reads a message that may be only part of a request: like {@link readJson}, but required fields may be missing, and
- * what was ignored is returned.
+ * the ignored names are returned.
  *
  * @param into - the message in which the path has set fields; not for a type with its own JSON form
  * @param notes - collects the fields that the text sets
@@ -86,7 +86,7 @@ export function readPartialJson<Desc extends DescMessage>(
   );
 }
 
-/** Reads the value of one field into a message and returns what was ignored. */
+/** Reads the value of one field into a message, and returns the ignored names. */
 export type JsonFieldReader = (message: Message, json: Uint8Array, notes?: FieldNotes) => UnknownNames;
 
 /**
@@ -112,34 +112,34 @@ export function createJsonFieldReader(
       (readers) => (below === undefined ? readers.ofField(field) : undefined),
       (value, plain) => {
         if (plain === null && !reader.nullIsValue) return;
-        if (isOneofSet(message, field)) throw unsure;
+        if (isOneofSet(message, field)) throw bailOut;
         store(message, value);
       },
     ).ignored;
 }
 
-// One truth: what the quick way is not sure of, the exact way reads once more, and what it says holds.
+// The exact reader defines the result: it reads the text again whenever the fast path bails out.
 function readText<Value>(
   json: Uint8Array | string,
   options: ReadServiceJsonOptions,
   rules: TextRules,
   readExactly: (context: ReadContext) => Value,
-  readerOf: (readers: MadeReaders) => PlainReader | undefined,
+  readerOf: (readers: CompiledReaders) => PlainReader | undefined,
   take: (value: unknown, json: JsonValue) => Value,
 ): { readonly message: Value; readonly ignored: UnknownNames } {
-  const readers = options.canonicalIntegers === true ? canonicalReaders : readersOfAnySpelling;
+  const readers = options.canonicalIntegers === true ? canonicalReaders : anySpellingReaders;
   const text = toText(json);
-  // What a text sets is noted by the exact reader.
-  const reader = rules.notes === undefined && mayMakeCode(options) ? readerOf(readers) : undefined;
-  const quickly = reader && readQuickly(text, readers.canonical, reader, take);
-  if (quickly !== undefined) return { message: quickly.value, ignored: new UnknownNames() };
+  // Only the exact reader notes which fields are set.
+  const reader = rules.notes === undefined && canCompile(options) ? readerOf(readers) : undefined;
+  const fast = reader && readFast(text, readers.canonical, reader, take);
+  if (fast !== undefined) return { message: fast.value, ignored: new UnknownNames() };
   return readExactText(text, options, rules, readExactly);
 }
 
-const readersOfAnySpelling = createMadeReaders(false);
-const canonicalReaders = createMadeReaders(true);
+const anySpellingReaders = createCompiledReaders(false);
+const canonicalReaders = createCompiledReaders(true);
 
-function readQuickly<Value>(
+function readFast<Value>(
   text: string,
   canonicalIntegers: boolean,
   reader: PlainReader,
@@ -147,18 +147,18 @@ function readQuickly<Value>(
 ): { readonly value: Value } | undefined {
   const plain = parsePlain(text, canonicalIntegers);
   if (plain === undefined) return undefined;
-  const state: ReadState = { strings: 0, mayBeLone: plain.mayBeLone };
+  const state: ReadState = { strings: 0, mayHaveLoneSurrogates: plain.mayHaveLoneSurrogates };
   try {
     const value = reader.read(plain.value, state);
-    // Fewer where a name is there twice.
+    // The counts differ if the text has a duplicate name.
     return state.strings === plain.strings ? { value: take(value, plain.value) } : undefined;
   } catch {
-    // The exact reader says what is wrong, if anything is.
+    // The exact reader reports what is wrong, if anything is.
     return undefined;
   }
 }
 
-// Moves the fields that a text has set into the message in which the path has set its own.
+// Moves the fields that a text has set into the message whose other fields the path has set.
 function mergeInto<Shape extends Message>(
   desc: DescMessage,
   into: Shape,
@@ -169,8 +169,8 @@ function mergeInto<Shape extends Message>(
   const from: FieldValues = message;
   const target: FieldValues = into;
   const fields = Object.keys(json ?? {}).flatMap((name) => findField(desc, name) ?? []);
-  // Before the first is moved, so that nothing is when one cannot be.
-  if (fields.some((field) => bound.has(field) || isOneofSet(target, field))) throw unsure;
+  // Checked before the first field is moved, so that a bail-out leaves the message unchanged.
+  if (fields.some((field) => bound.has(field) || isOneofSet(target, field))) throw bailOut;
   for (const { localName, oneof } of fields) {
     const property = oneof?.localName ?? localName;
     if (Object.hasOwn(from, property)) target[property] = from[property];

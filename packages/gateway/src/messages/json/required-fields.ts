@@ -4,12 +4,12 @@ import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
 import { problem } from "../../errors/index.ts";
 import { FieldProblem, type PathStep, printPath } from "./field-problem.ts";
 import { asFieldValues, type FieldValues, loadField } from "./field-values.ts";
-import { oncePer } from "../codegen/index.ts";
+import { memoize } from "../codegen/index.ts";
 import type { ReadContext } from "./read-context.ts";
 
 /**
- * Checks that a message and those inside it have the fields that proto2 or an edition requires. Messages in an Any were
- * checked when they were read.
+ * Checks that a message and the messages inside it have the fields that proto2 or an edition requires. Messages in an
+ * Any were checked when they were read.
  *
  * @throws ConnectError `InvalidArgument` whose message names the field
  */
@@ -56,34 +56,34 @@ function findMissingBelow(desc: DescMessage, value: unknown): readonly PathStep[
   return undefined;
 }
 
-// The required fields, and those that may contain some. Nearly every message type has none.
-const checkedFieldsOf = oncePer((desc: DescMessage): readonly DescField[] =>
+// The required fields, and the fields that may contain some. Most message types have none.
+const checkedFieldsOf = memoize((desc: DescMessage): readonly DescField[] =>
   desc.fields.filter(
     (field) => isRequiredField(field) || (field.message !== undefined && mayLackFields(field.message)),
   ),
 );
 
-// Of a message without required fields inside, none inside it has them either, so each message is visited once. Without
-// recursion, because a chain of messages may be longer than the stack.
+// Whether each message type, or one inside it, has a required field. If one has none, neither has any type inside it,
+// so each type is visited once. Without recursion, because a chain of messages may be longer than the stack.
 const known = new WeakMap<DescMessage, boolean>();
 
 /** Returns whether a message, or one inside it, has a required field. */
 function mayLackFields(desc: DescMessage): boolean {
-  const seen = new Map<DescMessage, DescMessage | undefined>([[desc, undefined]]);
+  const parents = new Map<DescMessage, DescMessage | undefined>([[desc, undefined]]);
   // Iterating over a map includes what is added to it meanwhile.
-  for (const [message] of seen) {
+  for (const [message] of parents) {
     const isKnown = known.get(message);
     if (isKnown === true || (isKnown === undefined && message.fields.some(isRequiredField))) {
-      for (let each: DescMessage | undefined = message; each !== undefined; each = seen.get(each))
+      for (let each: DescMessage | undefined = message; each !== undefined; each = parents.get(each))
         known.set(each, true);
       return true;
     }
     if (isKnown === false) continue;
     for (const { message: below } of message.fields) {
-      if (below !== undefined && !seen.has(below)) seen.set(below, message);
+      if (below !== undefined && !parents.has(below)) parents.set(below, message);
     }
   }
-  for (const message of seen.keys()) known.set(message, false);
+  for (const message of parents.keys()) known.set(message, false);
   return false;
 }
 

@@ -1,4 +1,4 @@
-// Up to this power of ten a double is exact, so that one multiplication or division by it is rounded once only.
+// Powers of ten up to this one are exact doubles, so one multiplication or division by them is rounded only once.
 const exactPowerMax = 22;
 const powersOfTen = Array.from({ length: exactPowerMax + 1 }, (_, exponent) => Number(`1e${exponent}`));
 
@@ -9,7 +9,7 @@ const normalMin = 2 ** -126;
 
 /**
  * Returns the number with the fewest decimal digits that is read back as the same 32-bit float: 19.99 for
- * 19.989999771118164. Of some powers of two it has one digit more.
+ * 19.989999771118164. For some powers of two it has one digit more than necessary.
  *
  * @param value - a finite 32-bit float, as `Math.fround` returns it
  */
@@ -23,7 +23,7 @@ export function shortestFloat(value: number): number {
   return roundTo(value, digitsMax, exponent);
 }
 
-// `toPrecision` and `Number` give the same number in 15 times the time (1 µs for each float of a list).
+// `Number(value.toPrecision(digits))` returns the same number, but takes 15 times as long (1 µs).
 function roundTo(value: number, digits: number, exponent: number): number {
   const decimals = digits - 1 - exponent;
   if (Math.abs(decimals) > exactPowerMax) return Number(value.toPrecision(digits));

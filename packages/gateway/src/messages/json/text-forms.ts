@@ -17,7 +17,7 @@ import {
 } from "./numbers.ts";
 import { parseDuration, parseTimestamp } from "./times.ts";
 
-/** How the values of a type are written as text: in a URL, and in JSON as a string, a number or a literal. */
+/** The text form of a type's values: in a URL, and in JSON as a string, a number or a literal. */
 export interface TextForm {
   /** What the text must be, for error messages. */
   readonly noun: string;
@@ -31,21 +31,21 @@ export interface TextForm {
   parse(text: string, canonical: boolean): unknown;
 }
 
-/** Parses a text in a form. @throws FieldProblem that quotes a text that is no value */
+/** Parses a text. @throws FieldProblem that quotes the text if it is not a value of the form */
 export function parseText(text: string, form: TextForm, canonical: boolean): unknown {
   const value = form.parse(text, canonical);
-  if (value === undefined) throw new FieldProblem(whyNot(text, form.noun));
+  if (value === undefined) throw new FieldProblem(describeMismatch(text, form.noun));
   return value;
 }
 
-function whyNot(text: string, noun: string): string {
+function describeMismatch(text: string, noun: string): string {
   const digits = noun.endsWith("64") ? digitsOfRounded(text) : undefined;
   if (digits === undefined) return `${quote(text)} is not ${noun}`;
   return `the body parser has rounded ${digits} to a double, which has 53 bits; send ${noun} as a string`;
 }
 
 const string: readonly JsonKind[] = ["string"];
-// JSON may have any number as a string too.
+// In JSON, any number may also be a string.
 const number: readonly JsonKind[] = ["number", "string"];
 const booleans = new Map([
   ["true", true],
@@ -83,7 +83,7 @@ export function scalarForm(scalar: ScalarType, longAsString: boolean): TextForm 
 /**
  * Returns the form of a message type: a wrapper, Timestamp, Duration or FieldMask; `undefined` for every other type.
  *
- * @param inUrl - whether a field mask may have proto names too, as URLs use both
+ * @param inUrl - whether a field mask may also have proto names, because URLs use both
  */
 export function messageForm(desc: DescMessage, inUrl: boolean): TextForm | undefined {
   switch (desc.typeName) {
@@ -145,7 +145,7 @@ export function createUrlTextParser(field: DescField): UrlTextParser | undefined
   return form && ((text) => parseText(text, form, true));
 }
 
-/** Parses the decoded texts of a map's key and value. Throws a FieldProblem for one that is none. */
+/** Parses the decoded texts of a map's key and value. Throws a FieldProblem if either is not valid. */
 export type UrlEntryParser = (key: string, text: string) => readonly [key: string, value: unknown];
 
 /** Creates the parser for the entries of a map; `undefined` when its values have no text form. */
@@ -158,7 +158,10 @@ export function createUrlEntryParser(field: DescField & { readonly fieldKind: "m
   };
 }
 
-/** Integer keys must be canonical, so that "1" and "01" cannot be two entries with the same key. */
+/**
+ * Returns whether a map may have a key. Integer keys must be canonical, so that "1" and "01" are not the same key
+ * twice.
+ */
 export function isMapKey(key: string, type: ScalarType): boolean {
   const range = integerRangeOf(type);
   if (range !== undefined) return parseCanonicalInteger(key, range) !== undefined;
@@ -182,7 +185,7 @@ function enumForm(desc: DescEnum): TextForm {
   return { noun: `a value of enum ${desc.typeName}`, kinds: [], parse };
 }
 
-/** Returns a number if the enum may hold it: any int32 if it is open, only declared ones if it is closed. */
+/** Returns a number if the enum may hold it: any int32 if the enum is open, only declared numbers if it is closed. */
 export function enumNumber(desc: DescEnum, value: bigint | number | undefined): number | undefined {
   return typeof value === "number" && (desc.open || desc.value[value] !== undefined) ? value : undefined;
 }

@@ -22,7 +22,7 @@ export function parseTimestamp(text: string): Timestamp | undefined {
   const offset = parseOffset(text, endOfDigits);
   if (second > 59) return undefined;
   const seconds = day * secondsPerDay + timeOfDay + second - offset;
-  // What is no number in it has made it none.
+  // NaN in any part has made the sum NaN.
   if (!(seconds >= timestampSecondsMin && seconds <= timestampSecondsMax) || Number.isNaN(nanos)) return undefined;
   return { $typeName: "google.protobuf.Timestamp", seconds: BigInt(seconds), nanos };
 }
@@ -31,7 +31,7 @@ const secondsPerDay = 86_400;
 const daysPerEra = 146_097;
 const zero = 0x30;
 
-// NaN for anything but ASCII digits. Regular expressions take three times as long, and these are read by the hundred.
+// Returns NaN for anything other than ASCII digits. A regular expression takes three times as long.
 function parseDigits(text: string, start: number, end: number): number {
   let value = 0;
   for (let at = start; at < end; at++) {
@@ -48,20 +48,20 @@ function endOfDigitsOf(text: string, start: number): number {
   return end;
 }
 
-// From one to nine decimal places; NaN for none, and for more.
+// Returns NaN unless there are one to nine decimal places.
 function parseNanos(text: string, start: number, end: number): number {
   const places = end - start;
   return places >= 1 && places <= 9 ? parseDigits(text, start, end) * 10 ** (9 - places) : Number.NaN;
 }
 
-// Hours and minutes in seconds; NaN when they are none.
+// Returns hours and minutes in seconds; NaN if they are not valid.
 function parseClock(text: string, start: number): number {
   const hours = parseDigits(text, start, start + 2);
   const minutes = parseDigits(text, start + 3, start + 5);
   return hours <= 23 && minutes <= 59 ? hours * 3600 + minutes * 60 : Number.NaN;
 }
 
-// The offset from UTC at the end of a time, in seconds.
+// Returns the offset from UTC at the end of a time, in seconds; NaN if it is not valid.
 function parseOffset(text: string, start: number): number {
   const sign = text[start];
   if (sign === "Z") return text.length === start + 1 ? 0 : Number.NaN;
@@ -82,7 +82,7 @@ function parseDate(year: number, month: number, day: number): number {
 }
 
 const daysOfMonths: readonly (number | undefined)[] = [undefined, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
-// From 0000-03-01 on.
+// Counted from 0000-03-01.
 const daysBefore1970 = 719_468;
 
 /**
@@ -99,33 +99,33 @@ export function printTimestamp({ seconds, nanos }: Pick<Timestamp, "seconds" | "
     throw new Error(`the nanos of a Timestamp must be between 0 and 999999999, got ${nanos}`);
   const day = Math.floor(time / secondsPerDay);
   const second = time - day * secondsPerDay;
-  const clock = part(second, 3600) * 10_000 + (part(second, 60) % 60) * 100 + (second % 60);
+  const clock = quotient(second, 3600) * 10_000 + (quotient(second, 60) % 60) * 100 + (second % 60);
   return joinDigits(dateOf(day), clock, nanos);
 }
 
-// Returns a day, counted from 1970-01-01, as the number that its digits are: 20240229. The calendar is the proleptic
-// Gregorian one. A year begins in March here, so that the leap day is its last, and an era of 400 years with year 0. A
-// Date takes ten times as long.
+// Converts a day, counted from 1970-01-01, to a number with the digits of its date, such as 20240229, in the proleptic
+// Gregorian calendar. Here a year begins in March, so that the leap day is its last day, and an era of 400 years begins
+// with year 0. A Date takes ten times as long.
 function dateOf(day: number): number {
   const sinceYear0 = day + daysBefore1970;
   const era = Math.floor(sinceYear0 / daysPerEra);
   const dayOfEra = sinceYear0 - era * daysPerEra;
-  const leapDays = part(dayOfEra, 1460) - part(dayOfEra, 36_524) + part(dayOfEra, daysPerEra - 1);
-  const yearOfEra = part(dayOfEra - leapDays, 365);
-  const dayOfYear = dayOfEra - (365 * yearOfEra + part(yearOfEra, 4) - part(yearOfEra, 100));
-  const monthFromMarch = part(5 * dayOfYear + 2, 153);
+  const leapDays = quotient(dayOfEra, 1460) - quotient(dayOfEra, 36_524) + quotient(dayOfEra, daysPerEra - 1);
+  const yearOfEra = quotient(dayOfEra - leapDays, 365);
+  const dayOfYear = dayOfEra - (365 * yearOfEra + quotient(yearOfEra, 4) - quotient(yearOfEra, 100));
+  const monthFromMarch = quotient(5 * dayOfYear + 2, 153);
   const month = monthFromMarch < 10 ? monthFromMarch + 3 : monthFromMarch - 9;
   const year = era * 400 + yearOfEra + (month < 3 ? 1 : 0);
-  return (year * 100 + month) * 100 + dayOfYear - part(153 * monthFromMarch + 2, 5) + 1;
+  return (year * 100 + month) * 100 + dayOfYear - quotient(153 * monthFromMarch + 2, 5) + 1;
 }
 
-// The quotient of two numbers that are not negative and below 2^31, as an integer for V8, too.
-function part(value: number, unit: number): number {
+// Returns the integer quotient of two numbers from 0 to 2^31 - 1; `| 0` makes it a small integer for V8.
+function quotient(value: number, unit: number): number {
   return (value / unit) | 0;
 }
 
-// All characters at once, because V8 keeps a text that is put together as a tree of its parts, and JSON.stringify takes
-// much longer to write whatever holds one.
+// Creates the string in one call, because V8 keeps a concatenated string as a tree, and JSON.stringify takes much
+// longer for values that contain one.
 function joinDigits(date: number, clock: number, nanos: number): string {
   const [y1, y2, y3, y4] = [codeOf(date, 1e7), codeOf(date, 1e6), codeOf(date, 1e5), codeOf(date, 1e4)];
   const [m1, m2, d1, d2] = [codeOf(date, 1e3), codeOf(date, 100), codeOf(date, 10), codeOf(date, 1)];
@@ -144,9 +144,9 @@ function joinDigits(date: number, clock: number, nanos: number): string {
   return text(y1, y2, y3, y4, dash, m1, m2, dash, d1, d2, T, h1, h2, colon, n1, n2, colon, s1, s2, point, f1, f2, f3, f4, f5, f6, f7, f8, f9, Z);
 }
 
-// Returns the code of a digit of a number, by what the digit counts.
+// Returns the character code of the digit of a number at a decimal unit, such as 100.
 function codeOf(value: number, unit: number): number {
-  return zero + (part(value, unit) % 10);
+  return zero + (quotient(value, unit) % 10);
 }
 
 const [dash, colon, point, T, Z] = [0x2d, 0x3a, 0x2e, 0x54, 0x5a] as const;
@@ -155,7 +155,7 @@ function isNanos(nanos: number): boolean {
   return Number.isInteger(nanos) && nanos > -1e9 && nanos < 1e9;
 }
 
-// As few of three, six or nine decimal places as it takes; "" for none.
+// Prints three, six or nine decimal places, as few as possible; "" for zero.
 function printNanos(nanos: number): string {
   if (nanos === 0) return "";
   const digits = String(Math.abs(nanos)).padStart(9, "0");

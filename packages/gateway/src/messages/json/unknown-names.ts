@@ -1,6 +1,6 @@
 import { type PathStep, printPath, quote } from "./field-problem.ts";
 
-// Enough to report every mistake of a client at once. Further names are only counted.
+// Enough to report every mistake of a client in one response. Further names are only counted.
 const namesMax = 16;
 
 /** The unknown fields and enum names of a request: the first 16, and the count of all. */
@@ -17,17 +17,17 @@ export class UnknownNames {
     return this.#count;
   }
 
-  /** Adds an unknown field, by its name and the path to the message that it was meant for. */
+  /** Adds an unknown field. @param path - the path to its message */
   addField(name: string, path: readonly PathStep[] = []): void {
     if (++this.#count <= namesMax) this.#names.push(path.length === 0 ? name : `${printPath(path)}.${name}`);
   }
 
-  /** Adds an unknown enum value, by its name and the path to the field that it was meant for. */
+  /** Adds an unknown enum value. @param path - the path to its field */
   addEnumValue(name: string, path: readonly PathStep[]): void {
     if (++this.#count <= namesMax) this.#names.push(`${printPath(path)}=${quote(name)}`);
   }
 
-  /** Returns the error message that refuses them; `noun` says what they are. */
+  /** Returns the error message for them. @param noun - what they are, such as "field" */
   describe(noun: string): string {
     const more = this.#count - this.#names.length;
     const named = this.#names.map(quote).join(", ");

@@ -1,15 +1,15 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { type ListValue, NullValue, type Struct, type Value } from "@bufbuild/protobuf/wkt";
-import { refuse } from "../codegen/index.ts";
+import { bail } from "../codegen/index.ts";
 import { setOwn } from "./field-values.ts";
 import type { ReadState } from "./parse-plain.ts";
 
-// Like the messages of `create()`, but each in one step: a list of a million values is made of little else.
+// The results equal those of `create()`, but each is created in one step, because large lists consist mostly of these.
 
 /**
- * Returns a JSON value as a google.protobuf.Value, and counts its strings, names included.
+ * Converts a JSON value to a google.protobuf.Value, and counts its strings, names included.
  *
- * @throws unsure for a number beyond the range of a double, and for a lone surrogate
+ * @throws bailOut for a number beyond the range of a double, and for a lone surrogate
  */
 export function toValueMessage(json: JsonValue, state: ReadState): Value {
   return { $typeName: "google.protobuf.Value", kind: toKind(json, state) };
@@ -18,11 +18,11 @@ export function toValueMessage(json: JsonValue, state: ReadState): Value {
 function toKind(json: JsonValue, state: ReadState): Value["kind"] {
   switch (typeof json) {
     case "string":
-      if (state.mayBeLone && !json.isWellFormed()) return refuse();
+      if (state.mayHaveLoneSurrogates && !json.isWellFormed()) return bail();
       state.strings++;
       return { case: "stringValue", value: json };
     case "number":
-      return Number.isFinite(json) ? { case: "numberValue", value: json } : refuse();
+      return Number.isFinite(json) ? { case: "numberValue", value: json } : bail();
     case "boolean":
       return { case: "boolValue", value: json };
     default:

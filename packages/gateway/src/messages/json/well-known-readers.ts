@@ -8,7 +8,7 @@ import type { JsonScanner } from "./json-scanner.ts";
 import type { ValueReader } from "./read-context.ts";
 import { messageForm, parseText, type TextForm } from "./text-forms.ts";
 
-// What is nested too deep, the scanner has refused.
+// The scanner already limits nesting.
 const boundedByScanner = { recursionLimit: Number.POSITIVE_INFINITY };
 
 /** Creates the reader of a well-known type with its own JSON form; `undefined` for every other type. */

@@ -1,9 +1,9 @@
 import type { DescField, DescMessage, JsonObject, JsonValue, JsonWriteOptions, Message } from "@bufbuild/protobuf";
 import { valueToJson } from "./json-elements.ts";
 import { fieldForm, packedToJson } from "./json-forms.ts";
-import { makeForm } from "./made-writer.ts";
+import { compileForm } from "./compiled-writer.ts";
 import { createFieldForm, createMessageForms, zeroOf } from "./message-forms.ts";
-import { oncePer } from "../codegen/index.ts";
+import { memoize } from "../codegen/index.ts";
 import type { JsonStyle, MessageForms } from "./write-context.ts";
 
 /** Options of {@link createJsonMessageWriter}: those of Connect. */
@@ -12,8 +12,8 @@ export type WriteJsonOptions = Partial<JsonWriteOptions>;
 const noOptions: WriteJsonOptions = {};
 
 /**
- * Creates the function that writes messages of a type as proto3 JSON text: 64-bit integers as strings, fields that are
- * not set left out, field masks as {@link printFieldMask} writes them. It is compiled when it is first called.
+ * Creates the function that writes messages of a type as proto3 JSON text: 64-bit integers as strings, without fields
+ * that are not set, field masks as {@link printFieldMask} writes them. It is compiled when it is first called.
  *
  * The function throws an Error when a message cannot be written, which is the handler's fault: a Timestamp out of
  * range, an Any whose type is not in the registry, a field mask that has no JSON form, a number in a field of text.
@@ -27,9 +27,9 @@ export function createJsonMessageWriter(
 }
 
 /**
- * Creates the function that writes one field of a message, its zero where a message would leave it out.
+ * Creates the function that writes one field of a message: its zero if a message would leave it out.
  *
- * Other fields are ignored, so that none of them can make the writing fail.
+ * Other fields are ignored, so they cannot cause an error.
  */
 export function createJsonFieldWriter(field: DescField, options: JsonStyle): (message: Message) => string {
   const forms = formsOf(options);
@@ -51,11 +51,13 @@ function zeroToJson(field: DescField, forms: MessageForms): JsonValue {
   }
 }
 
-/** Writes a message as a google.protobuf.Any: with its type, and under `value` if the type has its own JSON form. */
+/**
+ * Converts a message to the JSON of a google.protobuf.Any: `@type` and its fields, or `value` for its own JSON form.
+ */
 export function anyToJson(typeUrl: string, desc: DescMessage, message: Message, options: JsonStyle): JsonObject {
   const json: JsonObject = JSON.parse(JSON.stringify(packedToJson(typeUrl, desc, message, formsOf(options))));
   return json;
 }
 
-// What is compiled is kept as long as its options, which a gateway has one object of.
-const formsOf = oncePer((options: JsonStyle) => createMessageForms(options, makeForm));
+// Compiled forms are cached as long as their options, of which a gateway has one object.
+const formsOf = memoize((options: JsonStyle) => createMessageForms(options, compileForm));

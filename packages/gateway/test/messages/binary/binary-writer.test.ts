@@ -1,7 +1,7 @@
 import { create, type DescMessage, toBinary } from "@bufbuild/protobuf";
 import { FieldMaskSchema, StructSchema } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
-import { writeQuickly } from "../../../src/messages/binary/binary-writer.ts";
+import { writeFast } from "../../../src/messages/binary/binary-writer.ts";
 import { createBinaryWriter } from "../../../src/messages/binary/index.ts";
 import { messageWriter } from "../../../src/messages/binary/message-writer.ts";
 import { LegacySchema } from "../../../../testing/src/gen/kitchensink/v1/legacy_pb.ts";
@@ -150,14 +150,14 @@ describe("a writer", () => {
     const writer = messageWriter(SinkSchema);
     writer.largeBytes = 0;
     // Nearly all of what is tried first.
-    const bytes = writeQuickly(writer, create(SinkSchema, { fBytes: new Uint8Array(240_000) }));
+    const bytes = writeFast(writer, create(SinkSchema, { fBytes: new Uint8Array(240_000) }));
     expect(writer.largeBytes).toBe(Math.ceil(1.125 * Number(bytes?.byteLength)));
   });
 
   test("writes a message whose property writes another one", () => {
     const inner = create(SinkSchema, { fString: "inner" });
     const outer = create(SinkSchema, { fInt32: 1 });
-    const properties = { get: () => String(writeQuickly(messageWriter(SinkSchema), inner)?.byteLength) };
+    const properties = { get: () => String(writeFast(messageWriter(SinkSchema), inner)?.byteLength) };
     Object.defineProperty(outer, "fString", { ...properties, enumerable: true });
     expect(writeBothWays(SinkSchema, outer)).toBe("quick");
   });

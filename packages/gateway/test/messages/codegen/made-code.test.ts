@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { makeFunction, messageClass } from "../../../src/messages/codegen/index.ts";
+import { compileFunction, messageClass } from "../../../src/messages/codegen/index.ts";
 import { ReadingSchema } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { projectFolder } from "../../../../testing/src/process/child-program.ts";
 import { isSince } from "../../../../testing/src/peer-version.ts";
@@ -10,16 +10,16 @@ const program = join(projectFolder, "packages/testing/src/gateway/messages-witho
 
 // Older versions of protobuf-es read and write some odd messages in another way.
 test.runIf(isSince("@bufbuild/protobuf", "2.16")).each([
-  { words: ["--disallow-code-generation-from-strings", program], mayMakeCode: false },
-  { words: [program, "--no-codegen"], mayMakeCode: false },
-  { words: [program], mayMakeCode: true },
-])("messages are the same, with $words", ({ words, mayMakeCode }) => {
+  { words: ["--disallow-code-generation-from-strings", program], canCompile: false },
+  { words: [program, "--no-codegen"], canCompile: false },
+  { words: [program], canCompile: true },
+])("messages are the same, with $words", ({ words, canCompile }) => {
   const output = execFileSync(process.execPath, words, { encoding: "utf8" });
-  expect(JSON.parse(output)).toEqual({ mayMakeCode, same: 1200, different: 0 });
+  expect(JSON.parse(output)).toEqual({ canCompile, same: 1200, different: 0 });
 });
 
 test("a function sees what it is given, and is strict", () => {
-  const made = makeFunction<() => unknown>("function () { return [given, this]; }", { given: 7 });
+  const made = compileFunction<() => unknown>("function () { return [given, this]; }", { given: 7 });
   expect(made()).toEqual([7, undefined]);
 });
 

@@ -7,9 +7,9 @@ import {
 import { ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { createJsonFieldReader, type FieldNotes, readJson, readPartialJson } from "../../../src/messages/json/index.ts";
-import { createMadeReaders } from "../../../src/messages/json/made-reader.ts";
+import { createCompiledReaders } from "../../../src/messages/json/compiled-reader.ts";
 import { countStrings, parsePlain } from "../../../src/messages/json/parse-plain.ts";
-import { unsure } from "../../../src/messages/codegen/index.ts";
+import { bailOut } from "../../../src/messages/codegen/index.ts";
 import { makeBook, makeBooks } from "../../../../testing/src/gateway/books.ts";
 import { SinkSchema } from "../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { LegacySchema, Shade } from "../../../../testing/src/gen/kitchensink/v1/legacy_pb.ts";
@@ -22,7 +22,7 @@ import { numRunsOf, testSeed } from "../../../../testing/src/test-seed.ts";
 // The value of a text, if it has as many strings as the text.
 function parseWhole(text: string, canonical: boolean): unknown {
   const plain = parsePlain(text, canonical);
-  return plain && countStrings(plain.value, plain.mayBeLone) === plain.strings ? plain.value : undefined;
+  return plain && countStrings(plain.value, plain.mayHaveLoneSurrogates) === plain.strings ? plain.value : undefined;
 }
 
 describe("parsePlain() and countStrings()", () => {
@@ -139,21 +139,21 @@ test.each(["pageCount", "rating", "id", "inPrint", "title", "genre", "authors", 
   (name) => {
     const reading = (): unknown => readJson(BookSchema, `{"${name}":{"toString":null,"valueOf":null}}`);
     expect(reading).toThrow(ConnectError);
-    const readers = createMadeReaders(false);
-    const state = { strings: 0, mayBeLone: false };
+    const readers = createCompiledReaders(false);
+    const state = { strings: 0, mayHaveLoneSurrogates: false };
     expect(() => readers.of(BookSchema).read({ [name]: { toString: null, valueOf: null } }, state)).toThrow(
-      expect.toSatisfy((thrown) => thrown === unsure),
+      expect.toSatisfy((thrown) => thrown === bailOut),
     );
   },
 );
 
 test("what clients usually send takes the quick way", () => {
-  const readers = createMadeReaders(false);
+  const readers = createCompiledReaders(false);
   const books = create(ImportBooksRequestSchema, { books: makeBooks(100) });
   const named = toJsonString(BookSchema, makeBook(1), { useProtoFieldName: true, enumAsInteger: true });
   const read = (desc: DescMessage, text: string): unknown => {
     const { value = null, strings } = parsePlain(text, false) ?? {};
-    const state = { strings: 0, mayBeLone: false };
+    const state = { strings: 0, mayHaveLoneSurrogates: false };
     const message = readers.of(desc).read(value, state);
     expect(state.strings).toBe(strings);
     return message;

@@ -11,7 +11,7 @@ function parse(text: string): JsonValue {
 }
 
 function newState(): ReadState {
-  return { strings: 0, mayBeLone: true };
+  return { strings: 0, mayHaveLoneSurrogates: true };
 }
 
 // An older protobuf-es sets the prototype of the fields instead.

@@ -23,7 +23,7 @@ import {
   readJson,
   type WriteJsonOptions,
 } from "../../../src/messages/json/index.ts";
-import { makeForm } from "../../../src/messages/json/made-writer.ts";
+import { compileForm } from "../../../src/messages/json/compiled-writer.ts";
 import { createMessageForms } from "../../../src/messages/json/message-forms.ts";
 import { SinkSchema } from "../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { BookSchema, ListBooksResponseSchema } from "../../../../testing/src/gen/library/v1/library_pb.ts";
@@ -205,7 +205,7 @@ test("a field called @type is read outside of an Any, and inside by its proto na
 });
 
 test("what services usually answer is written by made code, whose objects have all members of the type", () => {
-  const json = createMessageForms({}, makeForm).of(BookSchema).toJson(create(BookSchema));
+  const json = createMessageForms({}, compileForm).of(BookSchema).toJson(create(BookSchema));
   expect(Object.keys(json ?? {})).toHaveLength(BookSchema.fields.length);
 });
 

@@ -1,7 +1,7 @@
 import type { DescMethod, DescService } from "@bufbuild/protobuf";
 import { runSteps } from "../../../exchange/index.ts";
 import { withCode } from "../../../errors/index.ts";
-import { oncePer } from "../../../messages/json/index.ts";
+import { memoize } from "../../../messages/json/index.ts";
 import { answersStream, compileBinding, type RestBinding } from "./binding.ts";
 import type { FindHttpRule, HttpPattern } from "./http-rule.ts";
 import { createHttpRuleFinder, selectorOf, toHttpPatterns } from "./http-rule.ts";
@@ -95,7 +95,7 @@ class Compiler {
     this.#options = options;
     this.#constraints = constraints;
     this.#table = new RouteTable(options.fullyDecodeReservedExpansion);
-    this.#optionsOf = oncePer((service) => bindingOptionsOf(service, options));
+    this.#optionsOf = memoize((service) => bindingOptionsOf(service, options));
   }
 
   *compile(): Generator<void, SurveyedRoutes> {

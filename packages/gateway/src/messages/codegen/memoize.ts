@@ -1,5 +1,7 @@
-/** Returns a function that computes a value once for each key, such as a descriptor, and keeps it as long as the key. */
-export function oncePer<Key extends object, Value extends object | boolean>(
+/**
+ * Returns a function that computes a value once per key, such as a descriptor, and caches it as long as the key lives.
+ */
+export function memoize<Key extends object, Value extends object | boolean>(
   compute: (key: Key) => Value,
 ): (key: Key) => Value {
   const values = new WeakMap<Key, Value>();

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { ByteTarget } from "../../../src/messages/binary/byte-target.ts";
-import { readText } from "../../../src/messages/binary/text-reader.ts";
-import { writeText } from "../../../src/messages/binary/text-writer.ts";
+import { readString } from "../../../src/messages/binary/string-reader.ts";
+import { writeString } from "../../../src/messages/binary/string-writer.ts";
 
 // Runtimes without node's Buffer have Uint8Array alone.
 
@@ -20,7 +20,7 @@ describe.each(texts)("a text $name", ({ text }) => {
     { name: "a Buffer", bytes: Buffer.from(encoded) },
     { name: "a Uint8Array", bytes: encoded },
   ])("is read from the middle of $name", ({ bytes }) => {
-    expect(readText(bytes, around.length, length)).toBe(text);
+    expect(readString(bytes, around.length, length)).toBe(text);
   });
 
   test.each([
@@ -28,7 +28,7 @@ describe.each(texts)("a text $name", ({ text }) => {
     { name: "a Uint8Array", bytes: new Uint8Array(1024) },
   ])("is written behind its length into the middle of $name", ({ bytes }) => {
     const target = Object.assign(new ByteTarget(0), { bytes, at: around.length });
-    writeText(target, text);
+    writeString(target, text);
     // Each length fits in one byte.
     expect(Array.from(bytes.subarray(around.length, target.at))).toEqual([length, ...Buffer.from(text)]);
   });

@@ -5,38 +5,38 @@ import { isKeptAsJson, isWrapped, messageWireType, type MessageField, scalarOf }
 import { literal } from "../codegen/index.ts";
 import { wireTypeOf } from "./wire-types.ts";
 
-/** Names for what the text of a writer refers to. */
+/** Adds the values that the source of a writer refers to, and returns their names. */
 export interface WriterNames {
   name(value: unknown): string;
-  /** Returns the name of the writer of a type, which has `write`, and `Message`, a constructor. */
+  /** Returns the name of the writer of a message type. */
   writer(desc: DescMessage): string;
 }
 
 /**
- * Returns the text of a function `(target, message)`, which writes a message: its fields by their numbers, and what it
- * does not know behind them, as protobuf-es does.
+ * Returns the source of a function `(target, message)`, which writes a message: its fields in the order of their
+ * numbers, then its unknown fields, as protobuf-es does.
  *
- * In the text, `at` is where the next write begins. A length is written in as many bytes as the last one of its field,
- * and moved if it needs more or fewer.
+ * In the source, `at` is the offset of the next write. For a length, as many bytes are reserved as the last length of
+ * the field had, and the content is moved if it needs more or fewer.
  */
-export function writerText(desc: DescMessage, names: WriterNames): string {
-  const fields = desc.fields.toSorted((a, b) => a.number - b.number).map((field) => new FieldText(field, names));
+export function generateWriter(desc: DescMessage, names: WriterNames): string {
+  const fields = desc.fields.toSorted((a, b) => a.number - b.number).map((field) => new FieldSource(field, names));
   return `(() => {
 ${fields.map(({ guess }) => `let ${guess} = 1;`).join("\n")}
 return function (target, message) {
-  if (message.$typeName !== ${literal(desc.typeName)}) throw unsure;
+  if (message.$typeName !== ${literal(desc.typeName)}) throw bailOut;
   const bytes = target.bytes;
   let at = target.at, value, child, start = 0;
-${fields.map((field) => field.text()).join("\n")}
+${fields.map((field) => field.statements()).join("\n")}
   target.at = at;
   if (message.$unknown !== undefined) writeUnknown(target, message.$unknown);
 };
 })()`;
 }
 
-/** The text that writes one field. */
-class FieldText {
-  /** The variable that holds how many bytes the last length had. */
+/** Generates the source that writes one field. */
+class FieldSource {
+  /** The variable that holds the number of bytes of the last length. */
   readonly guess: string;
   readonly #field: DescField;
   readonly #names: WriterNames;
@@ -49,7 +49,7 @@ class FieldText {
     this.guess = `guess${String(field.number)}`;
   }
 
-  text(): string {
+  statements(): string {
     const field = this.#field;
     const get = `value = ${this.#property};\n`;
     switch (field.fieldKind) {
@@ -64,16 +64,16 @@ class FieldText {
   }
 
   #tag(wireType: WireType): string {
-    return tagText(this.#field.number, wireType);
+    return tagSource(this.#field.number, wireType);
   }
 
-  /** Whether `value` is written: what is explicitly there, or is not zero. */
+  /** The condition for writing `value`: it is explicitly set or, without presence, not zero. */
   #isSet(): string {
     const { presence, localName } = this.#field;
-    // Defaults of proto2 are on the prototype.
+    // The defaults of proto2 are on the prototype.
     if (presence !== FeatureSet_FieldPresence.IMPLICIT)
       return `value !== undefined && hasOwn(message, ${literal(localName)})`;
-    // What has no presence is an open enum, whose first value is 0.
+    // An enum without presence is open, and its first value is 0.
     if (this.#field.enum !== undefined) return "value !== 0";
     switch (scalarOf(this.#field)) {
       case ScalarType.BOOL:
@@ -87,31 +87,31 @@ class FieldText {
         // -0 is written.
         return "!Object.is(value, 0)";
       default:
-        // Also "0" and 0n.
+        // Loose equality, because the value may also be "0" or 0n.
         return "value != 0";
     }
   }
 
   #else(): string {
-    return this.#field.presence === FeatureSet_FieldPresence.LEGACY_REQUIRED ? " else throw unsure;" : "";
+    return this.#field.presence === FeatureSet_FieldPresence.LEGACY_REQUIRED ? " else throw bailOut;" : "";
   }
 
   #singular(): string {
     const field = this.#field;
     if (field.fieldKind === "message") return this.#message(field, "value");
     const scalar = scalarOf(field);
-    return this.#tag(wireTypeOf(scalar)) + valueText(scalar, "value");
+    return this.#tag(wireTypeOf(scalar)) + valueSource(scalar, "value");
   }
 
   #list(field: DescField & { fieldKind: "list" }): string {
     if (field.listKind === "message") {
-      if (isKeptAsJson(field)) return `if (value.length !== 0) { ${this.#alone(field)} }`;
-      return forEachText(this.#message(field, "value[index]"));
+      if (isKeptAsJson(field)) return `if (value.length !== 0) { ${this.#withProtobufEs(field)} }`;
+      return forEachSource(this.#message(field, "value[index]"));
     }
     const scalar = scalarOf(field);
-    const one = valueText(scalar, "value[index]");
-    if (!field.packed) return forEachText(this.#tag(wireTypeOf(scalar)) + one);
-    return `if (value.length !== 0) { ${this.#tag(WireType.LengthDelimited)}${this.#behindLength(forEachText(one))} }`;
+    const one = valueSource(scalar, "value[index]");
+    if (!field.packed) return forEachSource(this.#tag(wireTypeOf(scalar)) + one);
+    return `if (value.length !== 0) { ${this.#tag(WireType.LengthDelimited)}${this.#lengthDelimited(forEachSource(one))} }`;
   }
 
   #map(field: DescField & { fieldKind: "map" }): string {
@@ -124,30 +124,30 @@ target.at = at; ${this.guess} = writeLengthBefore(target, entryStart, reserved);
   }
 
   #key(mapKey: ScalarType): string {
-    const tag = tagText(1, wireTypeOf(mapKey));
+    const tag = tagSource(1, wireTypeOf(mapKey));
     if (mapKey === ScalarType.BOOL) return `${tag}${call("writeBoolKey", "key")}`;
-    const isText = mapKey === ScalarType.STRING || isLong(mapKey);
-    // A name that is no integer is NaN, or another number than it says.
+    const isString = mapKey === ScalarType.STRING || isLong(mapKey);
+    // A key that is not a canonical integer does not survive the conversion.
     return (
       tag +
-      (isText
-        ? valueText(mapKey, "key")
-        : `child = Number(key); if (String(child) !== key) throw unsure;\n${valueText(mapKey, "child")}`)
+      (isString
+        ? valueSource(mapKey, "key")
+        : `child = Number(key); if (String(child) !== key) throw bailOut;\n${valueSource(mapKey, "child")}`)
     );
   }
 
   #entryValue(field: DescField & { fieldKind: "map" }): string {
     if (field.mapKind !== "message") {
       const scalar = scalarOf(field);
-      return tagText(2, wireTypeOf(scalar)) + valueText(scalar, "value[key]");
+      return tagSource(2, wireTypeOf(scalar)) + valueSource(scalar, "value[key]");
     }
-    if (isKeptAsJson(field)) return "throw unsure;";
+    if (isKeptAsJson(field)) return "throw bailOut;";
     const write = `target.at = at; ${this.#names.writer(field.message)}.write(target, value[key]); at = target.at;\n`;
-    return `${tagText(2, WireType.LengthDelimited)}start = at; at += 1;\n${write}target.at = at; writeLengthBefore(target, start, 1); at = target.at;\n`;
+    return `${tagSource(2, WireType.LengthDelimited)}start = at; at += 1;\n${write}target.at = at; writeLengthBefore(target, start, 1); at = target.at;\n`;
   }
 
   #message(field: MessageField, value: string): string {
-    if (isKeptAsJson(field)) return this.#alone(field);
+    if (isKeptAsJson(field)) return this.#withProtobufEs(field);
     const writer = this.#names.writer(field.message);
     const wrap = `child = new ${writer}.Message(); child[${literal(field.message.fields[0]?.localName ?? "")}] = value;\n`;
     const [before, inner] = isWrapped(field) ? [wrap, "child"] : ["", value];
@@ -155,28 +155,28 @@ target.at = at; ${this.guess} = writeLengthBefore(target, entryStart, reserved);
     const wireType = messageWireType(field);
     if (wireType === WireType.StartGroup)
       return before + this.#tag(WireType.StartGroup) + write + this.#tag(WireType.EndGroup);
-    return before + this.#tag(wireType) + this.#behindLength(write);
+    return before + this.#tag(wireType) + this.#lengthDelimited(write);
   }
 
-  /** Statements that write something behind its length. */
-  #behindLength(statements: string): string {
-    return `{ const behind = at, reserved = ${this.guess}; at += reserved;
+  /** Statements that write content with its length before it. */
+  #lengthDelimited(statements: string): string {
+    return `{ const lengthStart = at, reserved = ${this.guess}; at += reserved;
 ${statements}
-target.at = at; ${this.guess} = writeLengthBefore(target, behind, reserved); at = target.at; }\n`;
+target.at = at; ${this.guess} = writeLengthBefore(target, lengthStart, reserved); at = target.at; }\n`;
   }
 
-  /** Statements by which protobuf-es writes nothing but this field, of another message of the same type. */
-  #alone(field: MessageField): string {
+  /** Statements with which protobuf-es writes this field alone, of another message of the same type. */
+  #withProtobufEs(field: MessageField): string {
     const parent = this.#names.name(field.parent);
-    return `target.at = at; writeAlone(target, ${parent}, ${literal((field.oneof ?? field).localName)}, ${this.#property}); at = target.at;\n`;
+    return `target.at = at; writeFieldWithProtobufEs(target, ${parent}, ${literal((field.oneof ?? field).localName)}, ${this.#property}); at = target.at;\n`;
   }
 }
 
-function forEachText(statements: string): string {
+function forEachSource(statements: string): string {
   return `for (let index = 0; index < value.length; index += 1) { ${statements} }`;
 }
 
-function tagText(number: number, wireType: WireType): string {
+function tagSource(number: number, wireType: WireType): string {
   const bytes: number[] = [];
   let rest = ((number << 3) | wireType) >>> 0;
   for (; rest > 0x7f; rest >>>= 7) bytes.push((rest & 0x7f) | 0x80);
@@ -188,7 +188,7 @@ function call(write: string, value: string): string {
   return `target.at = at; ${write}(target, ${value}); at = target.at;\n`;
 }
 
-/** A small number, that is not -1, 1.5 or a text, is written in place. */
+/** Statements that write an integer from 0 to 127 inline, and any other value with a call. */
 function oneByteOr(write: string, value: string): string {
   return `if ((${value} & 127) === ${value}) bytes[at++] = ${value}; else { ${call(write, value)} }\n`;
 }
@@ -199,7 +199,7 @@ function isLong(scalar: ScalarType): boolean {
   );
 }
 
-function valueText(scalar: ScalarType, value: string): string {
+function valueSource(scalar: ScalarType, value: string): string {
   switch (scalar) {
     case ScalarType.INT32:
       return oneByteOr("writeInt32", value);
@@ -211,7 +211,7 @@ function valueText(scalar: ScalarType, value: string): string {
 }
 
 const writerNames: Readonly<Record<ScalarType, string>> = {
-  [ScalarType.STRING]: "writeText",
+  [ScalarType.STRING]: "writeString",
   [ScalarType.BYTES]: "writeBytes",
   [ScalarType.BOOL]: "writeBool",
   [ScalarType.INT32]: "writeInt32",

@@ -1,73 +1,73 @@
 import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
 import { WireType } from "@bufbuild/protobuf/wire";
 import { isKeptAsJson, isWrapped, messageWireType, type MessageField, scalarOf } from "./fields.ts";
-import { isInherited, literal, switchText } from "../codegen/index.ts";
+import { isInherited, literal, switchSource } from "../codegen/index.ts";
 import { wireTypeOf } from "./wire-types.ts";
 
-/** Names for what the text of a reader refers to. */
+/** Adds the values that the source of a reader refers to, and returns their names. */
 export interface ReaderNames {
   name(value: unknown): string;
-  /** Returns the name of the reader of a type, which has `Message`, a constructor, and `read`. */
+  /** Returns the name of the reader of a message type. */
   reader(desc: DescMessage): string;
 }
 
 /**
- * Returns the text of a function `(source, message, end, endTag)`, which reads the fields of a type into a message: up
- * to `end` or, of a group, through `endTag`, which is -1 otherwise. It appends to lists, and merges into messages.
+ * Returns the source of a function `(source, message, end, endTag)`, which reads the fields of a type into a message:
+ * up to `end` or, for a group, through `endTag`, which is -1 otherwise. It appends to lists, and merges into messages.
  *
- * In the text, `at` is where the next read begins. It may run past `end`, or become NaN where there are no more bytes;
- * both are seen behind the loop. Whatever a text or a list is made of is checked before.
+ * In the source, `at` is the offset of the next read. It may exceed `end`, or become NaN after the last byte; both are
+ * checked after the loop. The lengths of strings and lists are checked before these are read.
  */
-export function readerText(desc: DescMessage, names: ReaderNames): string {
-  const cases = desc.fields.flatMap((field) => new FieldText(field, names).cases());
+export function generateReader(desc: DescMessage, names: ReaderNames): string {
+  const cases = desc.fields.flatMap((field) => new FieldSource(field, names).cases());
   const numbers = names.name(new Set(desc.fields.map(({ number }) => number)));
   return `function (source, message, end, endTag) {
   const bytes = source.bytes;
   let at = source.at, tag = 0, length = 0, stop = 0, start = 0, child, value, key, entry;
-  if (--source.depthLeft < 0) throw unsure;
+  if (--source.depthLeft < 0) throw bailOut;
   while (at < end) {
     start = at;
     tag = bytes[at++];
     if (tag > 127) { ${slow("tag", "readUnsigned")} }
-    ${switchText("tag", new Map(cases), otherText(numbers), (value) => names.name(value))}
+    ${switchSource("tag", new Map(cases), unknownTagSource(numbers), (value) => names.name(value))}
   }
-  if (at !== end || endTag !== -1) throw unsure;
+  if (at !== end || endTag !== -1) throw bailOut;
   source.at = at;
   source.depthLeft++;
 }`;
 }
 
-/** Statements for a tag that no field has as it is declared. */
-function otherText(numbers: string): string {
+/** Statements for a tag that is not one of the declared tags. */
+function unknownTagSource(numbers: string): string {
   return `source.at = at;
 if (tag === endTag) { source.depthLeft++; return; }
-// A field that is written in another way than it is declared.
-if (${numbers}.has(tag >>> 3)) throw unsure;
+// A known field with another wire type than declared.
+if (${numbers}.has(tag >>> 3)) throw bailOut;
 readUnknown(source, message, tag);
 at = source.at;`;
 }
 
-/** Statements for what one byte does not hold: `at` is behind its first byte. */
+/** Statements that read a value of more than one byte; `at` is after its first byte. */
 function slow(variable: string, read: string): string {
   return `source.at = at - 1; ${variable} = ${read}(source); at = source.at;`;
 }
 
-/** Statements that read a length, and look whether so much is there. */
-function lengthText(end: string): string {
-  // No test can tell: the verdict would be the same, after a packed list of two gigabytes that are not there.
+/** Statements that read a length, and check that so many bytes remain. */
+function lengthSource(end: string): string {
+  // No test can tell: the result is the same without the check, after reading past the end.
   return `length = bytes[at++];
 if (length > 127) { ${slow("length", "readUnsigned")} }
-if (length > ${end} - at) throw unsure;
+if (length > ${end} - at) throw bailOut;
 `;
 }
 
-type TaggedText = [tag: number, statements: string];
+type TagCase = [tag: number, statements: string];
 
-/** The text that reads one field. */
-class FieldText {
+/** Generates the source that reads one field. */
+class FieldSource {
   readonly #field: DescField;
   readonly #names: ReaderNames;
-  /** The property of the message where the field is, or the oneof that it belongs to. */
+  /** The property of the message that holds the field, or its oneof. */
   readonly #property: string;
 
   constructor(field: DescField, names: ReaderNames) {
@@ -76,8 +76,8 @@ class FieldText {
     this.#property = `message[${literal((field.oneof ?? field).localName)}]`;
   }
 
-  /** Statements by the tags for which they are run. */
-  cases(): TaggedText[] {
+  /** Returns the statements of the field, by tag. */
+  cases(): TagCase[] {
     const field = this.#field;
     switch (field.fieldKind) {
       case "map":
@@ -91,31 +91,31 @@ class FieldText {
     }
   }
 
-  #listCases(field: DescField & { fieldKind: "list" }): TaggedText[] {
+  #listCases(field: DescField & { fieldKind: "list" }): TagCase[] {
     const push = `${this.#property}.push(value);`;
     if (field.listKind === "message")
       return [this.#case(messageWireType(field), this.#message(field, "undefined") + push)];
     const wireType = wireTypeOf(scalarOf(field));
     const one = this.#case(wireType, this.#value(field, "end") + push);
     if (wireType === WireType.LengthDelimited) return [one];
-    // Packed or not, whatever was declared: parsers accept both.
-    const packed = `${lengthText("end")}stop = at + length;
+    // Parsers accept packed and unpacked values, whichever is declared.
+    const packed = `${lengthSource("end")}stop = at + length;
 entry = ${this.#property};
 while (at < stop) { ${this.#value(field, "stop")}entry.push(value); }
-if (at !== stop) throw unsure;`;
+if (at !== stop) throw bailOut;`;
     return [one, this.#case(WireType.LengthDelimited, packed)];
   }
 
-  #case(wireType: WireType, statements: string): TaggedText {
+  #case(wireType: WireType, statements: string): TagCase {
     return [((this.#field.number << 3) | wireType) >>> 0, `${statements}\ncontinue;`];
   }
 
-  /** What the field has so far. */
+  /** An expression for the current value of the field. */
   #before(): string {
     const { oneof, localName } = this.#field;
     if (oneof !== undefined)
       return `(${this.#property}.case === ${literal(localName)} ? ${this.#property}.value : undefined)`;
-    // Otherwise a method of all objects would be read into.
+    // Otherwise the message would be merged into an inherited method.
     return isInherited(localName)
       ? `(hasOwn(message, ${literal(localName)}) ? ${this.#property} : undefined)`
       : this.#property;
@@ -130,26 +130,26 @@ if (at !== stop) throw unsure;`;
   /** Statements that read a scalar or an enum into `value`. */
   #value(field: DescField, end: string): string {
     if (field.enum !== undefined) {
-      const read = scalarText(ScalarType.INT32, end);
+      const read = scalarSource(ScalarType.INT32, end);
       if (field.enum.open) return read;
-      // protobuf-es keeps other numbers of a closed enum as unknown fields, or not.
+      // For other numbers of a closed enum, protobuf-es decides whether to keep an unknown field.
       const numbers = this.#names.name(new Set(field.enum.values.map(({ number }) => number)));
-      return `${read}if (!${numbers}.has(value)) throw unsure;\n`;
+      return `${read}if (!${numbers}.has(value)) throw bailOut;\n`;
     }
-    const isText = "longAsString" in field && field.longAsString;
-    return scalarText(scalarOf(field), end) + (isText ? "value = String(value);\n" : "");
+    const isString = "longAsString" in field && field.longAsString;
+    return scalarSource(scalarOf(field), end) + (isString ? "value = String(value);\n" : "");
   }
 
-  /** Statements that read a message into `value`, on top of what `before` is. */
+  /** Statements that read a message into `value`, merged into the value of the expression `before`. */
   #message(field: MessageField, before: string): string {
     const { message: desc, number } = field;
     const reader = this.#names.reader(desc);
-    if (isKeptAsJson(field)) return this.#alone(field, before);
+    if (isKeptAsJson(field)) return this.#withProtobufEs(field, before);
     const [end, endTag] =
       messageWireType(field) === WireType.StartGroup
         ? ["end", literal(((number << 3) | WireType.EndGroup) >>> 0)]
         : ["at + length", "-1"];
-    const length = endTag === "-1" ? lengthText(field.fieldKind === "map" ? "stop" : "end") : "";
+    const length = endTag === "-1" ? lengthSource(field.fieldKind === "map" ? "stop" : "end") : "";
     const read = `source.at = at; ${reader}.read(source, child, ${end}, ${endTag}); at = source.at;\n`;
     if (!isWrapped(field))
       return `${length}child = ${before}; if (child === undefined) child = new ${reader}.Message();\n${read}value = child;\n`;
@@ -158,44 +158,44 @@ if (at !== stop) throw unsure;`;
 ${read}value = ${inner};\n`;
   }
 
-  /** Statements by which protobuf-es reads nothing but this field, into another message of the same type. */
-  #alone(field: MessageField, before: string): string {
+  /** Statements with which protobuf-es reads this field alone, into another message of the same type. */
+  #withProtobufEs(field: MessageField, before: string): string {
     const parent = this.#names.name(field.parent);
     const isGroup = messageWireType(field) === WireType.StartGroup;
     const property = this.#property.replace("message", "child");
     const inner = field.fieldKind === "list" ? `${property}[0]` : property;
-    return `if (${before} !== undefined || ${String(isGroup)}) throw unsure;
-${lengthText("end")}at += length;
-child = readAlone(${parent}, source, start, at);
+    return `if (${before} !== undefined || ${String(isGroup)}) throw bailOut;
+${lengthSource("end")}at += length;
+child = readFieldWithProtobufEs(${parent}, source, start, at);
 value = ${field.oneof === undefined ? inner : `${property}.value`};\n`;
   }
 
   /** Statements that read an entry of a map: a message of key = 1 and value = 2 (protobuf.dev, "Maps"). */
   #entry(field: DescField & { fieldKind: "map" }): string {
-    if (isKeptAsJson(field)) return "throw unsure;";
+    if (isKeptAsJson(field)) return "throw bailOut;";
     const keyTag = literal((1 << 3) | wireTypeOf(field.mapKey));
     const isMessage = field.mapKind === "message";
     const valueTag = literal((2 << 3) | (isMessage ? WireType.LengthDelimited : wireTypeOf(scalarOf(field))));
     const value = isMessage ? this.#message(field, "entry") : this.#value(field, "stop");
-    return `${lengthText("end")}stop = at + length; key = undefined; entry = undefined;
+    return `${lengthSource("end")}stop = at + length; key = undefined; entry = undefined;
 while (at < stop) {
 tag = bytes[at++];
-if (tag === ${keyTag}) { ${scalarText(field.mapKey, "stop")}key = value; }
+if (tag === ${keyTag}) { ${scalarSource(field.mapKey, "stop")}key = value; }
 else if (tag === ${valueTag}) { ${value}entry = value; }
-else throw unsure;
+else throw bailOut;
 }
-if (at !== stop || key === "__proto__") throw unsure;
-${this.#property}[key === undefined ? ${zeroText(field.mapKey)} : key] = entry === undefined ? ${this.#zero(field)} : entry;`;
+if (at !== stop || key === "__proto__") throw bailOut;
+${this.#property}[key === undefined ? ${zeroSource(field.mapKey)} : key] = entry === undefined ? ${this.#zero(field)} : entry;`;
   }
 
   #zero(field: DescField & { fieldKind: "map" }): string {
     if (field.mapKind === "message") return `new ${this.#names.reader(field.message)}.Message()`;
     if (field.mapKind === "enum") return literal(field.enum.values[0]?.number ?? 0);
-    return zeroText(field.scalar);
+    return zeroSource(field.scalar);
   }
 }
 
-function zeroText(scalar: ScalarType): string {
+function zeroSource(scalar: ScalarType): string {
   switch (scalar) {
     case ScalarType.STRING:
       return '""';
@@ -215,45 +215,45 @@ function zeroText(scalar: ScalarType): string {
 }
 
 /** Returns statements that read a scalar into `value`. */
-function scalarText(scalar: ScalarType, end: string): string {
+function scalarSource(scalar: ScalarType, end: string): string {
   switch (scalar) {
     case ScalarType.STRING:
-      return `${lengthText(end)}value = readText(bytes, at, length); at += length;\n`;
+      return `${lengthSource(end)}value = readString(bytes, at, length); at += length;\n`;
     case ScalarType.BYTES:
-      return `${lengthText(end)}value = bytes.subarray(at, at + length); at += length;\n`;
+      return `${lengthSource(end)}value = bytes.subarray(at, at + length); at += length;\n`;
     case ScalarType.BOOL:
-      return varintText("readBool", "value = value !== 0;");
+      return varintSource("readBool", "value = value !== 0;");
     case ScalarType.UINT32:
-      return `${varintText("readVarint32")}value >>>= 0;\n`;
+      return `${varintSource("readVarint32")}value >>>= 0;\n`;
     case ScalarType.SINT32:
-      return `${varintText("readVarint32")}value = (value >>> 1) ^ -(value & 1);\n`;
+      return `${varintSource("readVarint32")}value = (value >>> 1) ^ -(value & 1);\n`;
     case ScalarType.INT64:
-      return varintText("readInt64", "value = smallIntegers[value];");
+      return varintSource("readInt64", "value = smallIntegers[value];");
     case ScalarType.UINT64:
-      return varintText("readUint64", "value = smallIntegers[value];");
+      return varintSource("readUint64", "value = smallIntegers[value];");
     case ScalarType.SINT64:
       return `at++; ${slow("value", "readSint64")}\n`;
     case ScalarType.FIXED32:
-      return fixedText("getUint32", 4);
+      return fixedSource("getUint32", 4);
     case ScalarType.SFIXED32:
-      return fixedText("getInt32", 4);
+      return fixedSource("getInt32", 4);
     case ScalarType.FLOAT:
-      return fixedText("getFloat32", 4);
+      return fixedSource("getFloat32", 4);
     case ScalarType.FIXED64:
-      return fixedText("getBigUint64", 8);
+      return fixedSource("getBigUint64", 8);
     case ScalarType.SFIXED64:
-      return fixedText("getBigInt64", 8);
+      return fixedSource("getBigInt64", 8);
     case ScalarType.DOUBLE:
-      return fixedText("getFloat64", 8);
+      return fixedSource("getFloat64", 8);
     default:
-      return varintText("readVarint32");
+      return varintSource("readVarint32");
   }
 }
 
-function varintText(read: string, ofOneByte = ""): string {
+function varintSource(read: string, ofOneByte = ""): string {
   return `value = bytes[at++];\nif (value > 127) { ${slow("value", read)} } else { ${ofOneByte} }\n`;
 }
 
-function fixedText(read: string, length: number): string {
+function fixedSource(read: string, length: number): string {
   return `value = source.view.${read}(at, true); at += ${String(length)};\n`;
 }

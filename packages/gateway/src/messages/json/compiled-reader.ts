@@ -1,0 +1,152 @@
+import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
+import { isWrapperDesc } from "@bufbuild/protobuf/wkt";
+import { literal, compileFunction, messageClass, memoize, switchSource, TypeScope, bailOut } from "../codegen/index.ts";
+import { acceptsNull } from "./field-reader.ts";
+import { localFormOf, setOwn } from "./field-values.ts";
+import { fieldsByName } from "./names.ts";
+import { createValueReader, createWellKnownReader, type PlainReader } from "./plain-values.ts";
+import { isMapKey } from "./text-forms.ts";
+
+/** The generated readers for one spelling of integers. Each is compiled when its type is first read. */
+export interface CompiledReaders {
+  /** Whether integers must be in canonical form. */
+  readonly canonical: boolean;
+  /** Returns the reader of a message type, for its own JSON form if it has one. */
+  of(desc: DescMessage): PlainReader;
+  /** Returns the reader of all values of a field. */
+  ofField(field: DescField): PlainReader;
+}
+
+/** Creates the generated readers for one spelling of integers. */
+export function createCompiledReaders(canonical: boolean): CompiledReaders {
+  const readers: CompiledReaders = {
+    canonical,
+    of: memoize(
+      (desc) => createWellKnownReader(desc, canonical) ?? lazyReader((own) => messageSource(desc, own, readers)),
+    ),
+    ofField: memoize((field) => lazyReader((own) => fieldSource(field, own, readers))),
+  };
+  return readers;
+}
+
+function lazyReader(sourceOf: (own: TypeScope) => string): PlainReader {
+  const reader: PlainReader = {
+    read(json, state) {
+      const own = new TypeScope(scope);
+      reader.read = compileFunction(sourceOf(own), own.values);
+      return reader.read(json, state);
+    },
+  };
+  return reader;
+}
+
+const scope = { hasOwn: Object.hasOwn, isArray: Array.isArray, isFinite: Number.isFinite, isMapKey, setOwn, bailOut };
+
+/**
+ * Returns the source of a function `(json, state)`, which converts an object from `JSON.parse` to a message.
+ *
+ * It counts the strings that it visits, names included. A list or a map whose values need no conversion is used as it
+ * is.
+ */
+function messageSource(desc: DescMessage, own: TypeScope, readers: CompiledReaders): string {
+  const cases = [...fieldsByName(desc)].map(([name, field]): [string, string] => {
+    const { jsonName, localName, oneof } = field;
+    // The JSON name would set the same field again.
+    const check = name === jsonName ? "" : `if (hasOwn(json, ${literal(jsonName)})) throw bailOut;\n`;
+    const skipNull = acceptsNull(field) && !isRepeated(field) ? "" : "if (value === null) continue;\n";
+    const place = `message[${literal((oneof ?? field).localName)}]`;
+    const store =
+      oneof === undefined
+        ? `${place} = value;`
+        : `if (${place}.case !== undefined) throw bailOut;\n${place} = { case: ${literal(localName)}, value };`;
+    return [name, `${check}${skipNull}${valueSource(field, own, readers)}${store}\ncontinue;`];
+  });
+  return `function (json, state) {
+  if (typeof json !== "object" || json === null || isArray(json)) throw bailOut;
+  const message = new ${own.name(messageClass(desc))}();
+  let strings = 0, value;
+  for (const name in json) {
+    strings++;
+    value = json[name];
+    ${switchSource("name", new Map(cases), "throw bailOut;", (of) => own.name(of))}
+  }
+  state.strings += strings;
+  return message;
+}`;
+}
+
+/** Returns the source of a function `(value, state)`, which returns the value of one field. */
+function fieldSource(field: DescField, own: TypeScope, readers: CompiledReaders): string {
+  return `function (value, state) {
+  let strings = 0;
+${valueSource(field, own, readers)}
+  state.strings += strings;
+  return value;
+}`;
+}
+
+function isRepeated({ fieldKind }: DescField): boolean {
+  return fieldKind === "list" || fieldKind === "map";
+}
+
+/** Returns statements that convert `value` from the JSON of a field to its form in a message. */
+function valueSource(field: DescField, own: TypeScope, readers: CompiledReaders): string {
+  if (field.fieldKind === "list") return listSource(field, own, readers);
+  return field.fieldKind === "map" ? mapSource(field, own, readers) : elementSource(field, own, readers);
+}
+
+function listSource(field: DescField, own: TypeScope, readers: CompiledReaders): string {
+  const [begin, add] = isUnchanged(field) ? ["list", ""] : ["[]", "items.push(value);\n"];
+  return `if (!isArray(value)) throw bailOut;
+{ const list = value, items = ${begin};
+for (let index = 0; index < list.length; index++) {
+value = list[index];
+${refuseNull(field)}${elementSource(field, own, readers)}${add}}
+value = items; }
+`;
+}
+
+function mapSource(field: DescField & { readonly fieldKind: "map" }, own: TypeScope, readers: CompiledReaders): string {
+  const isAnyKey = field.mapKey === ScalarType.STRING;
+  const [begin, add] = isUnchanged(field) ? ["entries", ""] : ["{}", "setOwn(object, key, value);\n"];
+  return `if (typeof value !== "object" || isArray(value)) throw bailOut;
+{ const entries = value, object = ${begin};
+for (const key in entries) {
+strings++;
+${isAnyKey ? "" : `if (!isMapKey(key, ${literal(field.mapKey)})) throw bailOut;\n`}value = entries[key];
+${refuseNull(field)}${elementSource(field, own, readers)}${add}}
+value = object; }
+`;
+}
+
+// Returns whether the elements of a list or a map need no conversion.
+function isUnchanged({ scalar }: DescField): boolean {
+  return scalar === ScalarType.STRING || scalar === ScalarType.BOOL;
+}
+
+function refuseNull(field: DescField): string {
+  return acceptsNull(field) ? "" : "if (value === null) throw bailOut;\n";
+}
+
+/** Returns statements that convert `value` from the JSON of an element to its form in a message. */
+function elementSource(field: DescField, own: TypeScope, readers: CompiledReaders): string {
+  const { message } = field;
+  if (message !== undefined && localFormOf({ ...field, message }) === "message")
+    return `value = ${own.name(readers.of(message))}.read(value, state);\n`;
+  const read = `value = ${own.name(createValueReader(field, readers.canonical))}.read(value, state);\n`;
+  switch (message !== undefined && isWrapperDesc(message) ? message.fields[0].scalar : field.scalar) {
+    case ScalarType.STRING:
+      return `if (typeof value !== "string" || (state.mayHaveLoneSurrogates && !value.isWellFormed())) throw bailOut;\nstrings++;\n`;
+    case ScalarType.BOOL:
+      return 'if (typeof value !== "boolean") throw bailOut;\n';
+    case ScalarType.INT32:
+    case ScalarType.SINT32:
+    case ScalarType.SFIXED32:
+      // The type is checked first, because an object may have no primitive value. 0 may be -0.
+      return `if (typeof value !== "number" || (value | 0) !== value || value === 0) ${read}`;
+    case ScalarType.DOUBLE:
+      return `if (!isFinite(value)) ${read}`;
+    default:
+      return read;
+  }
+}
