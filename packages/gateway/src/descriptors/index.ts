@@ -1,9 +1,9 @@
 /**
- * Which definition are these bytes? A binary google.protobuf.FileDescriptorSet → its services and types.
+ * Reads a binary google.protobuf.FileDescriptorSet into its services and types.
  *
- * Flow: parse → names and numbers (validate-files) → files and types that are missing (fill-holes), in the order that
- * registries want (sort-files) → the registry. Descriptors may come from a stranger, so nothing here trusts them. Those
- * of a program are checked by what its services reach (validate-services).
+ * Flow: parse → check names and numbers (validate-files) → complete missing files and types (complete-files), sorted as
+ * registries require (sort-files) → the registry. Descriptors may come from an untrusted server, so everything is
+ * checked. The descriptors of a program are checked as far as its services reach (validate-services).
  */
 export { knownFile } from "./known-files.ts";
 export { sortFiles } from "./sort-files.ts";

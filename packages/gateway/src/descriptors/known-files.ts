@@ -36,7 +36,10 @@ const known: readonly DescFile[] = [
   file_google_protobuf_wrappers,
 ];
 
-/** Finds a file that is the same everywhere. Programs that never use it may not have it, though others import it. */
+/**
+ * Finds a well-known file, which has the same content everywhere. A server that does not use it may not have it, even
+ * if other files import it.
+ */
 export function knownFile(name: string): FileDescriptorProto | undefined {
   return known.find(({ proto }) => proto.name === name)?.proto;
 }

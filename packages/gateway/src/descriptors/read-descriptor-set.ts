@@ -1,33 +1,35 @@
 import { createFileRegistry, type DescService, type FileRegistry, fromBinary } from "@bufbuild/protobuf";
 import { type FileDescriptorSet, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { messageOf } from "../errors/index.ts";
-import { fillHoles } from "./fill-holes.ts";
+import { completeFiles } from "./complete-files.ts";
 import { distinctFiles, validateFiles } from "./validate-files.ts";
 
-/** The services of a set that can be served, and all types that were described with them. */
+/** The services of a set that can be served, and all types of the set. */
 export interface DescribedServices {
   readonly services: readonly DescService[];
   readonly types: FileRegistry;
-  /** Why services are not among them, by their full names: a type that they need is missing. */
+  /** The reasons for omitting services, by their full names: a type that they need is missing. */
   readonly omitted: ReadonlyMap<string, string>;
 }
 
-/** Says that bytes are no FileDescriptorSet. */
+/** Thrown for bytes that are not a FileDescriptorSet. */
 export class NotADescriptorSet extends Error {}
 
-/** Levels of messages inside messages in a set: those of a definition, and three of its own. 100, as protobuf's readers have. */
+/**
+ * The deepest nesting of messages in a set, including three levels of the set itself. 100, as in protobuf's readers.
+ */
 const recursionLimit = 100;
 
 /**
- * Reads a binary google.protobuf.FileDescriptorSet, whatever the order of its files. Files of google/protobuf and
- * google/api that it lacks are known here; other files and types that it lacks cost only the services that need them.
+ * Reads a binary google.protobuf.FileDescriptorSet with files in any order. Missing files of google/protobuf and
+ * google/api are added; if other files or types are missing, only the services that need them are omitted.
  *
- * @throws NotADescriptorSet for bytes that are none; Error that says what is wrong with the definition
+ * @throws NotADescriptorSet for other bytes; Error that states what is wrong with the definition
  */
 export function readDescriptorSet(bytes: Uint8Array): DescribedServices {
   const files = distinctFiles(parseSet(bytes).file);
   validateFiles(files);
-  const { set, omitted } = fillHoles(files);
+  const { set, omitted } = completeFiles(files);
   const types = createFileRegistry(set);
   const services = [...types]
     .filter((type) => type.kind === "service")
@@ -39,7 +41,7 @@ function parseSet(bytes: Uint8Array): FileDescriptorSet {
   try {
     return fromBinary(FileDescriptorSetSchema, bytes, { recursionLimit });
   } catch (error) {
-    // Older releases of protobuf-es have no limit but the stack.
+    // Older releases of protobuf-es are limited only by the stack.
     const isTooDeep = /recursion depth|call stack/.test(messageOf(error));
     if (!isTooDeep) throw new NotADescriptorSet(messageOf(error), { cause: error });
     throw new Error(`messages must not be nested more than ${recursionLimit} levels deep in a descriptor set`, {

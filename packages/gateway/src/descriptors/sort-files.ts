@@ -2,26 +2,27 @@ import { create } from "@bufbuild/protobuf";
 import { type FileDescriptorProto, type FileDescriptorSet, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { clipped } from "../errors/index.ts";
 
-/** How deep imports may be nested. 200: ten times as deep as those of Google's APIs, and far from the end of the stack. */
+/** The deepest nesting of imports. 200: ten times that of Google's APIs, and far from overflowing the stack. */
 const importDepthMax = 200;
 
 /**
- * Returns files, each after those that it imports, as registries want them. All that is imported must be among them.
+ * Sorts files so that each comes after the files that it imports, as registries require. All imported files must be
+ * among them.
  *
- * @throws Error if a file imports itself, or imports are nested too deep
+ * @throws Error for an import cycle, or imports that are nested too deep
  */
 export function sortFiles(files: ReadonlyMap<string, FileDescriptorProto>): FileDescriptorSet {
   const sorted = new Set<FileDescriptorProto>();
-  const visit = (name: string, way: readonly string[]): void => {
+  const visit = (name: string, importers: readonly string[]): void => {
     const file = files.get(name);
     if (file === undefined || sorted.has(file)) return;
-    if (way.includes(name)) {
-      throw new Error(`import cycle: ${clipped([...way.slice(way.indexOf(name)), name].join(" -> "))}`);
+    if (importers.includes(name)) {
+      throw new Error(`import cycle: ${clipped([...importers.slice(importers.indexOf(name)), name].join(" -> "))}`);
     }
-    if (way.length >= importDepthMax) {
+    if (importers.length >= importDepthMax) {
       throw new Error(`imports are nested more than ${importDepthMax} levels deep, at ${clipped(name)}`);
     }
-    for (const imported of file.dependency) visit(imported, [...way, name]);
+    for (const imported of file.dependency) visit(imported, [...importers, name]);
     sorted.add(file);
   };
   for (const name of files.keys()) visit(name, []);

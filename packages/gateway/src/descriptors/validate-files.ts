@@ -7,24 +7,24 @@ import {
 } from "@bufbuild/protobuf/wkt";
 import { clipped } from "../errors/index.ts";
 
-/** Characters of a name, or of one part of a package. 1,000: protoc has no limit, and nobody types as many. */
+/** The most characters of a name, or of one part of a package. protoc has no limit; real names are far shorter. */
 const nameMax = 1_000;
 
-/** Fields of a message, or values of an enum. 10,000: three times what Java's generated code can have. */
+/** The most fields of a message, or values of an enum. 10,000: three times what Java's generated code can have. */
 const membersMax = 10_000;
 
 /** The largest number of a field: 29 bits, in a MessageSet 31. */
 const fieldNumberMax = 2 ** 31 - 1;
 
-// ident of protobuf's grammar.
+// `ident` of protobuf's grammar.
 const identifier = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
 /**
- * Checks what protoc guarantees of its files, as others may have made these: that names are identifiers, and that names
- * of types, and names and numbers of fields, are there once.
+ * Checks what protoc guarantees, because another program may have created these files: names are identifiers, and the
+ * names of types and the names and numbers of fields are unique.
  *
  * @param files - as {@link distinctFiles} returns them
- * @throws Error that names the first that is wrong
+ * @throws Error that names the first problem
  */
 export function validateFiles(files: readonly FileDescriptorProto[]): void {
   const types = new Set<string>();
@@ -63,7 +63,7 @@ export function joined(scope: string, name: string): string {
   return scope === "" ? name : `${scope}.${name}`;
 }
 
-/** Returns each file once. @throws Error for two different files of one name, or a file without one */
+/** Returns each file once. @throws Error for different files with the same name, or a file without a name */
 export function distinctFiles(files: readonly FileDescriptorProto[]): readonly FileDescriptorProto[] {
   const byName = new Map<string, FileDescriptorProto>();
   for (const file of files) {
@@ -77,7 +77,11 @@ export function distinctFiles(files: readonly FileDescriptorProto[]): readonly F
   return [...byName.values()];
 }
 
-/** Checks the fields, oneofs and extensions of a message, not the types inside it. @throws Error that names the first that is wrong */
+/**
+ * Checks the fields, oneofs and extensions of a message, not its nested types.
+ *
+ * @throws Error that names the first problem
+ */
 export function validateMessage({ field: fields, oneofDecl, extension }: DescriptorProto, typeName: string): void {
   if (fields.length > membersMax) throw new Error(`${clipped(typeName)} has more than ${membersMax} fields`);
   requireDistinct(
@@ -99,7 +103,7 @@ export function validateMessage({ field: fields, oneofDecl, extension }: Descrip
   }
 }
 
-/** Checks the values of an enum. @throws Error that names the first that is wrong */
+/** Checks the values of an enum. @throws Error that names the first problem */
 export function validateEnum({ value: values }: EnumDescriptorProto, typeName: string): void {
   if (values.length > membersMax) throw new Error(`${clipped(typeName)} has more than ${membersMax} values`);
   if (values.length === 0) throw new Error(`${clipped(typeName)} has no values`);
@@ -109,7 +113,7 @@ export function validateEnum({ value: values }: EnumDescriptorProto, typeName: s
   );
 }
 
-/** Checks that the members of a type have names, each its own. @throws Error that names one that has not */
+/** Checks that the members of a type have valid and unique names. @throws Error that names the first problem */
 export function requireDistinct(names: readonly string[], owner: string): void {
   const seen = new Set<string>();
   for (const name of names) {
@@ -119,7 +123,7 @@ export function requireDistinct(names: readonly string[], owner: string): void {
   }
 }
 
-/** Checks a name. @throws Error for one that is not an identifier of protobuf, or too long */
+/** Checks a name. @throws Error for a name that is not a protobuf identifier, or too long */
 export function requireIdentifier(name: string): void {
   if (name.length > nameMax) throw new Error(`a name must not be longer than ${nameMax} characters, got ${clipped(name)}`);
   if (!identifier.test(name)) throw new Error(`${JSON.stringify(clipped(name))} is not a protobuf identifier`);

@@ -3,11 +3,11 @@ import { clipped, messageOf, withCode } from "../errors/index.ts";
 import { requireDistinct, requireIdentifier, validateEnum, validateMessage } from "./validate-files.ts";
 
 /**
- * Checks services, and all types that their messages reach, as `validateFiles` checks files: of a program that has made
- * its descriptors itself, or has read them without protoc. Also that fields have JSON names: protoc sets them, servers in
- * C++, Java and Python leave them out of what they reflect, and without them all fields would have one name.
+ * Checks services, and all types that their messages reach, as `validateFiles` checks files, for programs that create
+ * their descriptors without protoc. Also checks that fields have JSON names, which protoc sets: reflection of servers
+ * in C++, Java and Python leaves them out, and without them all fields would have the same name.
  *
- * @throws Error that names the first that is wrong
+ * @throws Error that names the first problem
  */
 export function validateServices(services: Iterable<DescService>): void {
   try {

@@ -2,10 +2,10 @@ import { createRegistry, type DescFile, type DescService, type Registry, toBinar
 import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 
 /**
- * The descriptors of some services, found by the names that reflection uses.
+ * The descriptors of services, indexed by the names that reflection uses.
  *
- * Files are returned as serialized `FileDescriptorProto`s: the file itself first, then everything it imports, so that a
- * tool need not ask again.
+ * Files are returned as serialized `FileDescriptorProto`s: the file itself first, then everything that it imports, so
+ * that a tool needs no further request.
  */
 export class DescriptorIndex {
   readonly services: readonly string[];

@@ -1,6 +1,5 @@
 /**
- * What is served here, for tools that ask? `grpc.reflection`, for any services: the entry
- * `@plantstore/gateway/reflection`.
+ * `grpc.reflection` for any services: the entry `@plantstore/gateway/reflection`.
  */
 export { ServerReflection } from "../gen/grpc/reflection/v1/reflection_pb.ts";
 export { ServerReflection as ServerReflectionV1Alpha } from "../gen/grpc/reflection/v1alpha/reflection_pb.ts";
