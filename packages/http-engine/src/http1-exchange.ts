@@ -1,7 +1,7 @@
 import type { Http1Connection, Http1RequestHead, RequestReceiver } from "./http1/index.ts";
 import {
   authorityOf,
-  CarriedExchange,
+  BaseExchange,
   clientGone,
   type HeaderFields,
   type HttpProblem,
@@ -12,7 +12,7 @@ import {
 import { AwaitedBody, dateFields, peerOf } from "@plantstore/gateway/listen";
 
 /** An exchange on a connection of the engine's HTTP/1.1. */
-export class SocketHttp1Exchange extends CarriedExchange implements RequestReceiver {
+export class SocketHttp1Exchange extends BaseExchange implements RequestReceiver {
   readonly httpVersion: "1.0" | "1.1";
   readonly connection: object;
   readonly body: RequestBody | undefined;
@@ -60,7 +60,7 @@ export class SocketHttp1Exchange extends CarriedExchange implements RequestRecei
     this.abort(clientGone());
   }
 
-  protected sendAnswer(
+  protected sendResponse(
     httpStatus: number,
     fields: HeaderFields,
     body: Uint8Array | undefined,

@@ -6,7 +6,7 @@ import {
   type StreamReceiver,
 } from "./http2/index.ts";
 import {
-  CarriedExchange,
+  BaseExchange,
   ErrorCode,
   type HeaderFields,
   noBytes,
@@ -17,7 +17,7 @@ import {
 import { AwaitedBody, dateFields, resetProblem } from "@plantstore/gateway/listen";
 
 /** An exchange on a stream of the engine's HTTP/2. */
-export class SocketHttp2Exchange extends CarriedExchange implements StreamReceiver {
+export class SocketHttp2Exchange extends BaseExchange implements StreamReceiver {
   readonly connection: object;
   readonly peer: Peer;
   readonly body: RequestBody | undefined;
@@ -45,7 +45,7 @@ export class SocketHttp2Exchange extends CarriedExchange implements StreamReceiv
     this.abort(resetProblem(code, byPeer ? "client" : "server"));
   }
 
-  protected sendAnswer(
+  protected sendResponse(
     httpStatus: number,
     fields: HeaderFields,
     body: Uint8Array | undefined,

@@ -31,7 +31,7 @@ beforeEach(async () => {
       exchanges.push(exchange);
       served.resolve(exchange);
     },
-    refuse: (exchange, { httpStatus }) => exchange.answer(httpStatus, []),
+    refuse: (exchange, { httpStatus }) => exchange.respond(httpStatus, []),
     countError: () => {},
     report: (error) => {
       throw error;
@@ -103,7 +103,7 @@ test("an unread body is read to its end after the request was refused", async ()
   const paused = new Promise((resolve) => connection.once("pause", resolve));
   const sent = new Promise((resolve) => client.socket.write(Buffer.alloc(16 * 1024 * 1024), resolve));
   await within(paused, "the server to read no more");
-  exchange.answer(413, [], Buffer.of());
+  exchange.respond(413, [], Buffer.of());
   await within(sent, "the server to take everything");
   expect((await client.readAnswer()).httpStatus).toBe(413);
 });
@@ -120,7 +120,7 @@ test("a trailer section that spans two large chunks of the socket is read comple
   await expect.poll(() => connection.bytesRead).toBeGreaterThan(30_000);
   client.write(`: y\r\n\r\n${inLength(0)}`);
   expect((await within(received, "the body"))?.byteLength).toBe(30_000);
-  exchange.answer(200, [], Buffer.of());
+  exchange.respond(200, [], Buffer.of());
   expect((await client.readAnswer()).httpStatus).toBe(200);
   await expect.poll(() => exchanges.length).toBe(2);
 });
@@ -131,7 +131,7 @@ describe("a body that is incomplete when the response is sent", () => {
     const exchange = await within(served.promise, "the request");
     expect(String((await nextPiece(exchange)).value)).toBe("order");
     const waiting = expect(nextPiece(exchange)).rejects.toMatchObject(clientGone);
-    exchange.answer(200, [], Buffer.of());
+    exchange.respond(200, [], Buffer.of());
     await waiting;
     await expect(nextPiece(exchange)).rejects.toMatchObject(clientGone);
     // The rest is dropped, and the next request follows it.
@@ -143,18 +143,18 @@ describe("a body that is incomplete when the response is sent", () => {
   test("rejects a later read although it has arrived, because it was dropped", async () => {
     client.write(`${inLength(5)}order`);
     const exchange = await within(served.promise, "the request");
-    exchange.answer(200, [], Buffer.of());
+    exchange.respond(200, [], Buffer.of());
     await expect(nextPiece(exchange)).rejects.toMatchObject(clientGone);
   });
 
   test("does not block the next request, which waits for 100 Continue", async () => {
     client.write(`${inLength(5)}order${head}expect: 100-continue\r\ncontent-length: 1\r\n\r\n`);
     const first = await within(served.promise, "the request");
-    first.answer(200, [], Buffer.of());
+    first.respond(200, [], Buffer.of());
     await expect.poll(() => exchanges.length).toBe(2);
     // A completed exchange sends no 100 Continue for the next one.
     bodyOf(first).pieces();
-    exchanges[1]?.answer(417, [], Buffer.of());
+    exchanges[1]?.respond(417, [], Buffer.of());
     expect(await client.readAnswer()).toMatchObject({ httpStatus: 200, interim: [] });
     expect(await client.readAnswer()).toMatchObject({ httpStatus: 417, interim: [] });
   });
@@ -162,7 +162,7 @@ describe("a body that is incomplete when the response is sent", () => {
 
 describe("a completed exchange does not affect the next one", () => {
   test.each<{ name: string; misuse: (exchange: Exchange) => unknown }>([
-    { name: "when it responds again", misuse: (exchange) => exchange.answer(500, [], Buffer.from("again")) },
+    { name: "when it responds again", misuse: (exchange) => exchange.respond(500, [], Buffer.from("again")) },
     { name: "when it starts a response", misuse: (exchange) => exchange.begin(500, []) },
     { name: "when it writes", misuse: (exchange) => exchange.write(Buffer.from("more")) },
     { name: "when it ends the response", misuse: (exchange) => exchange.end() },
@@ -170,10 +170,10 @@ describe("a completed exchange does not affect the next one", () => {
   ])("$name", async ({ misuse }) => {
     client.write(inLength(0) + inLength(0));
     const first = await within(served.promise, "the request");
-    first.answer(200, [], Buffer.from("first"));
+    first.respond(200, [], Buffer.from("first"));
     await expect.poll(() => exchanges.length).toBe(2);
     void misuse(first);
-    exchanges[1]?.answer(200, [], Buffer.from("second"));
+    exchanges[1]?.respond(200, [], Buffer.from("second"));
     expect(String((await client.readAnswer()).body)).toBe("first");
     expect(String((await client.readAnswer()).body)).toBe("second");
   });
@@ -197,7 +197,7 @@ test("an exchange whose client disconnected rejects pending and later reads and 
 test("a response with an invalid trailer sends nothing, and another response can follow", async () => {
   client.write(inLength(0));
   const exchange = await within(served.promise, "the request");
-  expect(() => exchange.answer(200, [], Buffer.from("first"), ["x", "\u0001"])).toThrow(TypeError);
-  exchange.answer(500, [], Buffer.from("second"));
+  expect(() => exchange.respond(200, [], Buffer.from("first"), ["x", "\u0001"])).toThrow(TypeError);
+  exchange.respond(500, [], Buffer.from("second"));
   expect(await client.readAnswer()).toMatchObject({ httpStatus: 500, body: Buffer.from("second") });
 });

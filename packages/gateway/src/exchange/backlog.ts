@@ -1,14 +1,14 @@
 /**
- * Counts the bytes that a server's connections hold because their clients do not read, and bounds the total.
+ * Counts the bytes that a server's connections buffer because their clients do not read, and limits the total.
  *
- * Above the bound, the connection whose client has taken nothing for the longest time is cut off. So clients that never
- * read cannot displace one that reads, however slowly.
+ * Above the limit, the connection whose client has read nothing for the longest time is closed. So clients that never
+ * read cannot displace one that reads slowly.
  */
 export class BacklogBudget {
   readonly #limitBytes: number;
-  /** Accounts that hold bytes; the one whose client has taken nothing for the longest comes first. */
+  /** The backlogs with buffered bytes; the one whose client has read nothing for the longest time comes first. */
   readonly #waiting = new Set<Backlog>();
-  /** Bytes held now. */
+  /** The bytes buffered now. */
   bytes = 0;
 
   constructor(limitBytes: number) {
@@ -16,56 +16,56 @@ export class BacklogBudget {
   }
 
   /**
-   * Opens the account of a connection.
+   * Opens the backlog of a connection.
    *
    * @param socket - what the connection writes to
-   * @param cut - ends the connection, which must then release everything it holds; called at most once
+   * @param cut - closes the connection, which must then release all its buffers; called at most once
    */
   open(socket: Sink, cut: () => void): Backlog {
     return new Backlog(this, socket, cut);
   }
 
-  /** Records a change to an account. This and {@link makeRoom} are for {@link Backlog} alone. */
+  /** Records a change to a backlog. Only {@link Backlog} calls this and {@link enforceLimit}. */
   changed(backlog: Backlog, bytes: number, progressed: boolean): void {
     this.bytes += bytes;
     if (progressed || backlog.bytes === 0) this.#waiting.delete(backlog);
     if (backlog.bytes > 0) this.#waiting.add(backlog);
   }
 
-  /** Cuts off connections until the total is within the bound. */
-  makeRoom(backlog: Backlog): void {
+  /** Closes connections until the total is within the limit. */
+  enforceLimit(backlog: Backlog): void {
     while (this.bytes > this.#limitBytes) {
-      // A connection that holds more than its share pays for its own growth.
+      // A connection above its share is closed itself.
       const [first = backlog] = this.#waiting;
       const held = backlog.bytes > shareBytes ? backlog : first;
       const { bytes } = held;
       held.count();
-      // A socket does not tell when it has sent what it held, so a client may have read all that was counted.
+      // A socket does not notify when it has sent its buffer, so the client may have read everything by now.
       if (held.bytes === bytes) held.cutOff();
     }
   }
 }
 
-/** What a connection writes to, such as a socket, and how many bytes of that it still holds. */
+/** What a connection writes to, such as a socket, with the number of bytes that it still buffers. */
 export interface Sink {
   readonly writableLength: number;
 }
 
-/** The account of one connection in a {@link BacklogBudget}. */
+/** The buffered bytes of one connection, counted in a {@link BacklogBudget}. */
 export class Backlog {
   readonly #budget: BacklogBudget;
   readonly #socket: Sink;
   readonly #cut: () => void;
-  /** Bytes held now, as last counted. */
+  /** The buffered bytes, as last counted. */
   bytes = 0;
   /**
-   * When the client last took some of what the socket held, or the socket began to hold something, by
-   * `performance.now()`; 0 before that.
+   * When the client last read some of the socket's buffer, or the socket began to buffer, by `performance.now()`; 0
+   * before that.
    */
   movedAtMs = 0;
-  /** How many of the bytes the socket held when last counted. */
+  /** The bytes that the socket buffered when last counted. */
   #socketBytes = 0;
-  /** Bytes that the client has taken since progress was last noted. */
+  /** The bytes that the client has read since progress was last recorded. */
   #takenBytes = 0;
   #closed = false;
 
@@ -75,7 +75,7 @@ export class Backlog {
     this.#cut = cut;
   }
 
-  /** Adds bytes that wait outside the socket. If there is no room, connections are cut off, perhaps this one. */
+  /** Adds bytes that are buffered outside the socket. Above the limit, connections are closed, possibly this one. */
   add(bytes: number): void {
     this.#change(bytes, 0);
   }
@@ -86,14 +86,15 @@ export class Backlog {
   }
 
   /**
-   * Counts what the socket holds, after `writtenBytes` more were written to it. Cuts off as {@link add} does.
+   * Counts what the socket buffers, after `writtenBytes` more were written to it. Closes connections as {@link add}
+   * does.
    *
-   * @returns how many bytes it holds
+   * @returns the number of bytes that it buffers
    */
   count(writtenBytes: number = 0): number {
     const before = this.#socketBytes;
     const held = this.#socket.writableLength;
-    // The usual case: the system took everything.
+    // The usual case: everything was passed to the system.
     if (before === 0 && held === 0) return 0;
     const taken = before + writtenBytes - held;
     this.#socketBytes = held;
@@ -102,18 +103,20 @@ export class Backlog {
     return held;
   }
 
-  /** Returns for how long the client has taken none of what the socket holds, in milliseconds; 0 if it holds nothing. */
+  /**
+   * Returns for how many milliseconds the client has read nothing although the socket buffers bytes; 0 if it does not.
+   */
   stalledMs(nowMs: number): number {
     return this.count() > 0 ? nowMs - this.movedAtMs : 0;
   }
 
-  /** Closes the account: it holds nothing from now on, whatever is added or removed later. */
+  /** Closes the backlog: it counts nothing from now on, even if bytes are added or removed. */
   close(): void {
     this.remove(this.bytes);
     this.#closed = true;
   }
 
-  /** Ends the connection to make room for others. */
+  /** Closes the connection, because the total is above the limit. */
   cutOff(): void {
     this.close();
     this.#cut();
@@ -126,12 +129,12 @@ export class Backlog {
     const progressed = this.#takenBytes >= progressBytes;
     if (progressed || this.bytes === 0) this.#takenBytes = 0;
     this.#budget.changed(this, bytes, progressed);
-    if (bytes > 0) this.#budget.makeRoom(this);
+    if (bytes > 0) this.#budget.enforceLimit(this);
   }
 }
 
 /** The share of one connection, in bytes. No client that reads needs more. */
 const shareBytes = 16 * 1024 * 1024;
 
-/** Bytes that a client must take to count as making progress, so that a byte now and then does not save it. */
+/** Bytes that a client must read to count as making progress, so that a byte now and then is not enough. */
 const progressBytes = 16 * 1024;

@@ -1,28 +1,28 @@
-/** node's Buffer, where there is one. A short array from its pool costs a third to a half of a new one. */
+/** node's Buffer, if there is one. A short array from its pool costs a third to a half of a new one. */
 const pooled: typeof Buffer | undefined = globalThis.Buffer;
 
 const encoder = new TextEncoder();
 
-/** No bytes. */
+/** An empty array. */
 export const noBytes: Uint8Array = new Uint8Array(0);
 
 /** Returns an array of `length` bytes with arbitrary content: the caller must fill all of it. */
 export const allocateBytes: (length: number) => Uint8Array = pooled?.allocUnsafe ?? newBytes;
 
 /**
- * Returns an array of `length` bytes outside node's pool, with arbitrary content as well. For bytes that are kept: a
- * slice of the pool would keep all of it alive.
+ * Returns an array of `length` bytes outside node's pool, also with arbitrary content. For bytes that are kept, because
+ * a slice of the pool would keep the whole pool alive.
  */
 export const allocateBuffer: (length: number) => Uint8Array = pooled?.allocUnsafeSlow ?? newBytes;
 
-/** Returns bytes that wait to be sent, as they are or, if they are a slice of node's pool, as a copy outside it. */
+/** Returns bytes to be buffered: unchanged or, if they are a slice of node's pool, as a copy outside it. */
 export function unpooled(bytes: Uint8Array): Uint8Array {
   const { byteLength, buffer } = bytes;
   const isSlice = buffer.byteLength > 2 * byteLength;
   return isSlice && byteLength < slicesBytesMax ? new Uint8Array(bytes) : bytes;
 }
 
-/** Encodes a text as UTF-8. */
+/** Encodes a string as UTF-8. */
 export const toUtf8: (text: string) => Uint8Array =
   pooled === undefined ? (text) => encoder.encode(text) : (text) => pooled.from(text);
 
@@ -38,7 +38,7 @@ export function concatBytes(pieces: readonly Uint8Array[]): Uint8Array {
   return whole;
 }
 
-/** The pool, of 64 KiB by default, is cut into slices of less than half of it. */
+/** Slices of the pool, which is 64 KiB by default, are shorter than this. */
 const slicesBytesMax = pooled === undefined ? 0 : pooled.poolSize / 2;
 
 function newBytes(length: number): Uint8Array {

@@ -3,17 +3,17 @@ import { withCode } from "../errors/index.ts";
 /**
  * Header or trailer fields as on the wire: name, value, name, value, …, in the order sent.
  *
- * Both of node's HTTP servers use this form, so fields that nobody looks at are never copied.
+ * Both of node's HTTP servers use this form, so fields that are not read are never copied.
  */
 export type HeaderFields = readonly string[];
 
 /**
- * Header or trailer fields that were received. A connection hands out the same list for each message that repeats it, byte
- * for byte, so what is derived from a list can be kept with it. In a WeakMap, a list that never repeats would cost 0.6 µs;
- * this costs 0.05.
+ * Header or trailer fields that were received. A connection returns the same list for each message that repeats it byte
+ * for byte, so derived values can be cached on the list. For a list that is never repeated this costs 0.05 µs, and a
+ * WeakMap 0.6 µs.
  */
 export interface RememberedFields extends HeaderFields {
-  /** What was derived from the fields, by whoever forwards them. */
+  /** A value derived from the fields, set by the code that forwards them. */
   derived?: unknown;
 }
 
@@ -25,10 +25,10 @@ export function isToken(text: string): boolean {
 const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 
 /**
- * Checks that HTTP allows a field, in whose value each character stands for one byte.
+ * Checks that HTTP allows a field. Each character of the value represents one byte.
  *
- * @throws TypeError for a name that is no token (RFC 9110 §5.1), and for a character that values may not have (§5.5):
- * it might begin another field or answer
+ * @throws TypeError for a name that is not a token (RFC 9110 §5.1), and for a character that is not allowed in values
+ * (§5.5), which might begin another field or response
  */
 export function requireField(name: string, value: string): void {
   if (!isToken(name))
@@ -49,11 +49,11 @@ export function requireFields(fields: HeaderFields): void {
 // A character above U+00FF is not a byte: truncated to one, it might be a line break.
 const fieldValue = /^[\t\x20-\x7e\x80-\xff]*$/;
 
-/** Fields that many answers share, which a carrier may encode once. */
+/** Fields that many responses share, and that are encoded only once. */
 export class PreparedHeaderFields extends Array<string> {
-  /** Their lines in HTTP/1.1; `undefined` until a carrier needs them. */
+  /** Their lines in HTTP/1.1; `undefined` until they are needed. */
   lines: string | undefined;
-  /** Their header block in HTTP/2; `undefined` until a carrier needs it. */
+  /** Their header block in HTTP/2; `undefined` until it is needed. */
   block: Uint8Array | undefined;
 }
 
@@ -73,7 +73,7 @@ export function readHeaderField(fields: HeaderFields, name: string): string | nu
   const lowerName = name.toLowerCase();
   for (let i = 0; i < fields.length; i += 2) {
     const candidate = fields[i] ?? "";
-    // The length decides nearly every comparison; HTTP/2 names are lower case already (RFC 9113 §8.2.1).
+    // Comparing lengths decides most comparisons; HTTP/2 names are already in lower case (RFC 9113 §8.2.1).
     if (candidate.length !== name.length) continue;
     if (candidate !== name && candidate.toLowerCase() !== lowerName) continue;
     if (value === null) value = fields[i + 1] ?? "";
@@ -84,13 +84,13 @@ export function readHeaderField(fields: HeaderFields, name: string): string | nu
 }
 
 /**
- * The header fields that every request is checked for, collected in one pass: `null` if a field was not sent, otherwise
- * as {@link readHeaderField} reads it.
+ * The header fields that are read for every request, collected in one pass: `null` if a field was not sent, otherwise
+ * as {@link readHeaderField} returns it.
  */
 export class CommonHeaderFields {
   /**
-   * The size of the list by RFC 9113 §6.5.2: 32 bytes for each field in addition to its text. This bounds many small
-   * fields, which cost more than their text, and gives a list one size in every HTTP version.
+   * The size of the list by RFC 9113 §6.5.2: 32 bytes for each field in addition to its text. This limits many small
+   * fields, which cost more than their text, and gives a list the same size in every HTTP version.
    */
   listBytes = 0;
   host: string | null = null;

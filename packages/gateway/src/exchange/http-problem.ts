@@ -2,30 +2,32 @@ import { Code } from "@connectrpc/connect";
 import { type ProblemName, problems } from "../errors/index.ts";
 import type { Limits } from "./limits.ts";
 
-/** Why a request gets no further, as HTTP: its mistake, or that its client has gone away. The message is the reason. */
+/**
+ * Why a request fails at the level of HTTP: it is not valid, or its client has disconnected. The message is the reason.
+ */
 export class HttpProblem extends Error {
   readonly errorCode: ProblemName;
   readonly httpStatus: number;
   readonly code: Code;
 
-  /** @param more - how it differs from the row of its identifier */
+  /** @param more - overrides of the status and code that {@link problems} has for the identifier */
   constructor(
     errorCode: ProblemName,
     reason: string,
     more: { readonly httpStatus?: number; readonly code?: Code } = {},
   ) {
     super(reason);
-    const row = problems[errorCode];
+    const defaults = problems[errorCode];
     this.errorCode = errorCode;
-    this.httpStatus = more.httpStatus ?? row.httpStatus;
-    this.code = more.code ?? Code[row.code];
+    this.httpStatus = more.httpStatus ?? defaults.httpStatus;
+    this.code = more.code ?? Code[defaults.code];
   }
 }
 
-/** The status of a client that has gone away. */
+/** The status of a request whose client has disconnected. */
 export const clientClosedRequest: number = problems.ERR_CLIENT_GONE.httpStatus;
 
-/** Returns the problem of a request whose client has gone away. */
+/** Returns the problem of a request whose client has disconnected. */
 export function clientGone(): HttpProblem {
   return new HttpProblem("ERR_CLIENT_GONE", "the client disconnected or cancelled the request");
 }
@@ -55,7 +57,7 @@ export function chunkExtensionsTooLarge(): HttpProblem {
   return new HttpProblem("ERR_BODY_TOO_LARGE", "the chunk extensions are too large");
 }
 
-/** Returns the problem of a request whose expectation cannot be met; `undefined` if it can be, or is ignored. */
+/** Returns the problem of a request with an unsupported Expect header; `undefined` if it is supported or ignored. */
 export function expectationProblem(expect: string, httpVersion: "1.0" | "1.1"): HttpProblem | undefined {
   // RFC 9110 §10.1.1: a server ignores an expectation in HTTP/1.0.
   if (httpVersion === "1.0" || expect.toLowerCase() === "100-continue") return undefined;
@@ -68,9 +70,9 @@ export function bodyWasRead(): HttpProblem {
   return new HttpProblem("ERR_BODY_CONSUMED", reason);
 }
 
-/** Returns what is wrong with the Transfer-Encoding of a request over HTTP/1; `undefined` if nothing is. */
+/** Returns the problem of the Transfer-Encoding of a request over HTTP/1; `undefined` if it is supported. */
 export function transferEncodingProblem(transferEncoding: string, httpVersion: string): HttpProblem | undefined {
-  // RFC 9112 §6.1: the sender has probably forwarded a coding that it does not understand.
+  // RFC 9112 §6.1: the sender has probably forwarded a coding that it does not support.
   if (httpVersion === "1.0")
     return new HttpProblem("ERR_HTTP_UNSUPPORTED", "Transfer-Encoding is not allowed in HTTP/1.0");
   const isChunked = transferEncoding.toLowerCase() === "chunked";

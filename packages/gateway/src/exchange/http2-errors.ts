@@ -1,4 +1,4 @@
-/** What an HTTP/2 error ends (RFC 9113 §5.4). */
+/** What an HTTP/2 error terminates (RFC 9113 §5.4). */
 export type ErrorScope = "connection" | "stream";
 
 /** The error codes of HTTP/2 (RFC 9113 §7). */

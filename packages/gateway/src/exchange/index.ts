@@ -1,14 +1,15 @@
 /**
- * What is one request and its answer?
+ * One HTTP request and its response.
  *
- * The {@link Exchange} is the seam between HTTP and RPC: carriers turn what a client sends into exchanges, and calls
- * answer them. What both sides need is here as well: lists of header fields, limits, and what can be wrong with a
- * request as HTTP. None of this knows sockets or RPC, and it runs wherever JavaScript does. The carriers themselves are
- * rooms of their own: `sockets/` on node, `web/` anywhere.
+ * The {@link Exchange} is the interface between HTTP and RPC: HTTP implementations create exchanges from requests, and
+ * calls respond to them. This module also has what both sides need: lists of header fields, limits, and HTTP problems.
+ * It knows neither sockets nor RPC, and runs on every JavaScript platform. The HTTP implementations are in other
+ * modules and packages: `node/` for node:http and node:http2, `fetch/` for Fetch, `@plantstore/http-engine` for our
+ * own.
  */
 export { type Backlog, BacklogBudget } from "./backlog.ts";
 export { allocateBuffer, allocateBytes, concatBytes, noBytes, toUtf8, unpooled } from "./bytes.ts";
-export { CarriedExchange, type ExchangeHead } from "./carried-exchange.ts";
+export { BaseExchange, type ExchangeHead } from "./base-exchange.ts";
 export { CollectedBytes } from "./collected-bytes.ts";
 export { type AbortReceiver, type Exchange, type Peer, statusesWithoutBody } from "./exchange.ts";
 export {
@@ -39,7 +40,7 @@ export {
   requireField,
   requireFields,
 } from "./header-fields.ts";
-export { type BodyMemory, ownPiece } from "./held-body.ts";
+export { type BodyMemory, detachFromChunk } from "./buffered-body.ts";
 export {
   bodyWasRead,
   chunkExtensionsTooLarge,
@@ -65,7 +66,7 @@ export {
   unreadBodyBytesMax,
 } from "./limits.ts";
 export {
-  announcesNothing,
+  noAnnouncedLength,
   type BodyPlan,
   type BodyReceiver,
   type BodySource,

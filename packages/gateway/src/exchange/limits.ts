@@ -1,4 +1,4 @@
-/** Bounds on what a client may make the server hold or wait for. */
+/** Limits on memory and time that clients can make the server spend. */
 export interface Limits {
   /**
    * Bytes of all header fields of a request, counting 32 for each in addition to its text (RFC 9113 §6.5.2); 431 above.
@@ -15,21 +15,22 @@ export interface Limits {
    */
   readonly requestTimeoutMs: number;
   /**
-   * Milliseconds for which a connection may be idle, or a client may leave its answer unread. Default 75 s: longer than
-   * the 60 s of common proxies. An HTTP/2 connection is idle when it has no stream. With node:http2 an unread answer is
-   * given up only once its connection carries nothing else.
+   * Milliseconds for which a connection may be idle, or a client may leave its response unread. Default 75 s: longer
+   * than the 60 s of common proxies. An HTTP/2 connection is idle if it has no stream. With node:http2 an unread
+   * response is aborted only once its connection carries nothing else.
    */
   readonly idleTimeoutMs: number;
   /** Streams that an HTTP/2 connection may have open; further ones are refused. Default 256. */
   readonly concurrentStreams: number;
   /**
-   * Bytes that all connections together may hold because their clients do not read. Above it, those whose clients have
-   * taken nothing for longest are cut off. Default 256 MiB: half of a small machine.
+   * Bytes that all connections together may buffer because their clients do not read. Above it, the connections whose
+   * clients have read nothing for the longest time are closed. Default 256 MiB: half of a small machine.
    */
   readonly backlogBytes: number;
   /**
-   * Connections that are kept open at once. Up to 64 more are served, so that probes get an answer; beyond those, each
-   * new one closes the oldest of the 64 that has no request. Default 10,000, below the usual 65,536 descriptors.
+   * Connections that may be open at the same time. Up to 64 more are served, so that probes get a response; beyond
+   * those, each new one closes the oldest of the 64 that has no request. Default 10,000, below the usual 65,536
+   * descriptors.
    */
   readonly connections: number;
   /** Milliseconds that a unary call may take if its client sets no deadline; 0 for no limit. Default 0. */
@@ -50,26 +51,26 @@ export const defaultLimits: Limits = {
 };
 
 /**
- * Bytes of an unwanted body that are read and dropped, so that the connection can be kept, or so that closing it does
- * not lose the answer of a client that is still sending (RFC 9112 §9.6).
+ * Bytes of an unread body that are received and dropped, so that the connection can be reused, or so that closing it
+ * does not lose the response to a client that is still sending (RFC 9112 §9.6).
  */
 // 256 KiB, as in Go's server: clients that read only after sending commonly send up to that much.
 export const unreadBodyBytesMax: number = 256 * 1024;
 
 /**
  * Milliseconds for which an HTTP/1.1 connection is read after its last response while its client still sends, and for
- * which a call continues whose client has closed its side and cannot be asked whether it is still there.
+ * which a call continues if its client has closed its side and cannot be probed.
  */
-// Half a minute, as in nginx: 64 MiB at 18 Mbit/s, and less than an idle connection has anyway.
+// 30 seconds, as in nginx: enough for 64 MiB at 18 Mbit/s, and less than the idle timeout.
 export const lingerMsMax: number = 30_000;
 
-/** Bytes that are read, and dropped, after the last response of an HTTP/1.1 connection. */
-// Clients send such bodies without pausing; dropping one costs as much as a few hundred calls.
+/** Bytes that are received and dropped after the last response of an HTTP/1.1 connection. */
+// Dropping so much costs as much as a few hundred calls.
 export const lingerBytesMax: number = 64 * 1024 * 1024;
 
-/** Milliseconds for which an HTTP/1.1 connection that is too old must be idle before it is closed. */
-// A client that has calls to send has sent the next one by then, and its response closes the connection without a loss.
+/** Milliseconds for which an HTTP/1.1 connection above the maximum age must be idle before it is closed. */
+// A busy client has sent its next call by then, and the response to that closes the connection without loss.
 export const retiredIdleMs: number = 1000;
 
-/** Bytes of a message, compressed or not, unless `readMaxBytes` is set: 4 MiB, as in gRPC. */
+/** The default of `readMaxBytes`, the largest message in bytes, compressed or not: 4 MiB, as in gRPC. */
 export const defaultReadMaxBytes: number = 4 * 1024 * 1024;

@@ -1,20 +1,20 @@
 import { noBytes } from "./bytes.ts";
 import { CollectedBytes } from "./collected-bytes.ts";
-import { type BodyMemory, HeldBody, ownPiece } from "./held-body.ts";
+import { type BodyMemory, BufferedBody, detachFromChunk } from "./buffered-body.ts";
 import { clientGone, type HttpProblem } from "./http-problem.ts";
 
-/** The carrier that a {@link RequestBody} comes from. */
+/** The HTTP exchange that a {@link RequestBody} belongs to. */
 export interface BodySource {
   /**
-   * Called when the body is wanted, unless some of it has arrived. A client that waits for that is told to send it (RFC
-   * 9110 §10.1.1).
+   * Called when the body is first read, unless some of it has arrived. If the client waits for 100 (Continue), it is
+   * sent now (RFC 9110 §10.1.1).
    */
   startBody(): void;
-  /** Notes that `bytes` of the body were used, so that the client may send as many more. */
+  /** Records that `bytes` of the body were consumed, so that the client may send as many more. */
   consumed(bytes: number): void;
 }
 
-/** The side of a {@link RequestBody} that its carrier sees. */
+/** The methods of a {@link RequestBody} that its HTTP exchange calls. */
 export type IncomingBody = Pick<RequestBody, "onData" | "onEnd" | "isAwaited" | "isFull">;
 
 /** How a whole body is read. */
@@ -29,13 +29,13 @@ export interface BodyPlan {
   readonly announcedBytes: (firstPiece: Uint8Array) => number;
 }
 
-/** Returns the plan for a body that is passed to the program, and announces no length itself. */
+/** Returns the plan for a body that is passed to the program, and whose content announces no length. */
 export function planBody(limitBytes: number): BodyPlan {
-  return { limitBytes, memory: "own", announcedBytes: announcesNothing };
+  return { limitBytes, memory: "own", announcedBytes: noAnnouncedLength };
 }
 
 /** The `announcedBytes` of a {@link BodyPlan} for bodies that announce no length. */
-export function announcesNothing(): number {
+export function noAnnouncedLength(): number {
   return 0;
 }
 
@@ -46,12 +46,12 @@ export interface BodyReceiver {
   /**
    * Called instead when the rest of the body is dropped.
    *
-   * @param problem - why the client is taken to be gone; absent when the answer is complete
+   * @param problem - why the client counts as disconnected; absent if the response is complete
    */
   dropped?(problem: HttpProblem | undefined): void;
 }
 
-/** A read of the whole body that waits for the rest. */
+/** A pending read of the whole body. */
 interface WholeRead {
   readonly receiver: BodyReceiver;
   readonly plan: BodyPlan;
@@ -65,50 +65,52 @@ interface PieceRead {
 }
 
 /**
- * The body of one request, which its carrier puts in as it arrives, and its call reads once: whole or in pieces.
+ * The body of one request. The HTTP exchange feeds it as it arrives, and the call reads it once: completely or in
+ * pieces.
  *
- * What arrives before it is read is held, as a copy, and counts as consumed only when it is read.
+ * What arrives before it is read is buffered as a copy, and counts as consumed only when it is read.
  */
 export class RequestBody {
   /** Whether all of it has arrived. */
   ended = false;
   readonly #source: BodySource;
   readonly #announcedBytes: number;
-  #held: HeldBody | undefined;
+  #buffered: BufferedBody | undefined;
   #whole: WholeRead | undefined;
   #next: PieceRead | undefined;
   #closed = false;
-  /** Whether some of it was dropped, or will be: what was read must not be taken for all. */
+  /** Whether some of it was dropped, or will be, so that what was read is not the complete body. */
   #isCut = false;
   #problem: HttpProblem | undefined;
 
-  /** @param announcedBytes - the length by the header; 0 if that does not say */
+  /** @param announcedBytes - the length in the header; 0 if the header has none */
   constructor(source: BodySource, announcedBytes: number) {
     this.#source = source;
     this.#announcedBytes = announcedBytes;
   }
 
-  /** Whether so much is held that no more should be read from the client. */
+  /** Whether so much is buffered that no more should be read from the client. */
   get isFull(): boolean {
-    return this.#held !== undefined && this.#held.byteLength > heldBytesMax;
+    return this.#buffered !== undefined && this.#buffered.byteLength > bufferedBytesMax;
   }
 
-  /** Whether a reader waits for the whole body, which should then arrive in time. */
+  /** Whether a reader waits for the whole body, which then has a deadline. */
   get isAwaited(): boolean {
     return this.#whole !== undefined;
   }
 
   /**
    * Reads the whole body and passes it to the receiver, or `undefined` as soon as it exceeds the limit. If the client
-   * goes away first, or the response is complete, its `dropped` is called instead, if it has one.
+   * disconnects first, or the response is complete, the receiver's `dropped` is called instead.
    */
   read(plan: BodyPlan, receiver: BodyReceiver): void {
     const { limitBytes } = plan;
     if (this.#isCut) return receiver.dropped?.(this.#problem);
-    const held = this.#held;
-    if (this.#announcedBytes > limitBytes || (held?.byteLength ?? 0) > limitBytes) return receiver.received(undefined);
-    // What arrived while the request was being admitted was held back, and counts as consumed from here on.
-    const before = held?.takeAll();
+    const buffered = this.#buffered;
+    const arrivedBytes = buffered?.byteLength ?? 0;
+    if (this.#announcedBytes > limitBytes || arrivedBytes > limitBytes) return receiver.received(undefined);
+    // What arrived while the request was being admitted is consumed now.
+    const before = buffered?.takeAll();
     if (before !== undefined) this.#source.consumed(before.byteLength);
     if (this.ended) return receiver.received(before ?? noBytes);
     this.#whole = { receiver, plan, body: undefined };
@@ -117,16 +119,16 @@ export class RequestBody {
   }
 
   /**
-   * Returns the body as it arrives, with back-pressure. One piece is asked for at a time. Iteration throws an
-   * {@link HttpProblem} if the client goes away, or if some of the body is dropped because the answer is complete.
+   * Returns the body as it arrives, with backpressure. Only one piece may be requested at a time. Iteration throws an
+   * {@link HttpProblem} if the client disconnects, or if some of the body is dropped because the response is complete.
    */
   pieces(): AsyncIterable<Uint8Array> {
-    if (this.#held === undefined && !this.#closed) this.#source.startBody();
+    if (this.#buffered === undefined && !this.#closed) this.#source.startBody();
     const next = (): Promise<IteratorResult<Uint8Array>> => {
-      const held = this.#held?.shift();
-      if (held !== undefined) {
-        this.#source.consumed(held.byteLength);
-        return Promise.resolve({ done: false, value: held });
+      const block = this.#buffered?.shift();
+      if (block !== undefined) {
+        this.#source.consumed(block.byteLength);
+        return Promise.resolve({ done: false, value: block });
       }
       if (this.#isCut) return Promise.reject(this.#problem ?? clientGone());
       if (this.ended) return Promise.resolve({ done: true, value: undefined });
@@ -138,9 +140,9 @@ export class RequestBody {
   }
 
   /**
-   * Takes a piece from the carrier.
+   * Called with each piece that arrives.
    *
-   * @param last - whether the body is known to end with it; {@link onEnd} is then not needed
+   * @param last - whether the body is known to end with this piece; {@link onEnd} is then not called
    * @returns whether the piece is kept; otherwise its memory may be freed
    */
   onData(piece: Uint8Array, last: boolean): boolean {
@@ -153,17 +155,17 @@ export class RequestBody {
     const next = this.#next;
     if (next !== undefined) {
       this.#next = undefined;
-      const own = ownPiece(piece);
+      const own = detachFromChunk(piece);
       this.#source.consumed(bytes);
       next.resolve({ done: false, value: own });
       return own === piece;
     }
     if (this.#whole !== undefined) return this.#addToWhole(this.#whole, piece, last);
-    (this.#held ??= new HeldBody()).add(piece);
+    (this.#buffered ??= new BufferedBody()).add(piece);
     return false;
   }
 
-  /** Called by the carrier when all of the body has arrived. */
+  /** Called when the whole body has arrived. */
   onEnd(): void {
     this.ended = true;
     this.#next?.resolve({ done: true, value: undefined });
@@ -174,24 +176,24 @@ export class RequestBody {
   }
 
   /**
-   * Drops what was not read, and what is still to come.
+   * Drops what was not read, and what has not arrived yet.
    *
-   * @param problem - why the client is taken to be gone; absent when the answer is complete
+   * @param problem - why the client counts as disconnected; absent if the response is complete
    */
   close(problem?: HttpProblem): void {
     if (this.#closed) return;
     this.#closed = true;
-    this.#isCut = !this.ended || (this.#held?.byteLength ?? 0) > 0;
+    this.#isCut = !this.ended || (this.#buffered?.byteLength ?? 0) > 0;
     this.#problem = problem;
     this.#next?.reject(problem ?? clientGone());
     this.#whole?.receiver.dropped?.(problem);
-    // A call that is still being admitted, or a handler that takes its time, would keep it alive for as long.
-    this.#held = undefined;
+    // A call that is still being admitted, or a slow handler, would otherwise keep it alive.
+    this.#buffered = undefined;
     this.#next = undefined;
     this.#whole = undefined;
   }
 
-  /** Passes on the whole body, which has arrived later than it was asked for. */
+  /** Passes on the whole body, which has arrived after it was requested. */
   protected pass(receiver: BodyReceiver, body: Uint8Array | undefined): void {
     receiver.received(body);
   }
@@ -202,9 +204,9 @@ export class RequestBody {
       this.#whole = undefined;
       this.pass(whole.receiver, undefined);
     } else if (whole.body === undefined && last) {
-      // The whole body in one piece, as most bodies are. Streams of node's tell only later that a piece was the last.
+      // Most bodies arrive in one piece. node's streams report only later that a piece was the last.
       this.#whole = undefined;
-      const own = ownPiece(piece, whole.plan.memory);
+      const own = detachFromChunk(piece, whole.plan.memory);
       this.pass(whole.receiver, own);
       return own === piece;
     } else {
@@ -221,6 +223,5 @@ export class RequestBody {
   }
 }
 
-/** Bytes of a body that are held before its carrier reads no more of it. */
-// As much as is read from a socket at once.
-const heldBytesMax = 64 * 1024;
+/** Bytes of a body that are buffered before reading it is paused: the size of one read from a socket. */
+const bufferedBytesMax = 64 * 1024;

@@ -2,11 +2,11 @@ import { HttpProblem, urlTooLong } from "./http-problem.ts";
 import type { Limits } from "./limits.ts";
 
 /**
- * Checks what every request has: target and authority (RFC 9112 §3.2, RFC 9113 §8.3.1). `*` is a target of OPTIONS alone.
+ * Checks the target and the authority of a request (RFC 9112 §3.2, RFC 9113 §8.3.1). `*` is valid only with OPTIONS.
  *
  * @param target - the request target as sent
- * @param authority - Host or :authority; `null` when absent
- * @returns the target in origin form, or what is wrong
+ * @param authority - Host or :authority; `null` if absent
+ * @returns the target in origin form, or the problem
  */
 export function readRequestTarget(
   httpMethod: string,
@@ -32,12 +32,12 @@ export function readRequestTarget(
 
 /** Returns the authority of a request: that of a target in absolute form, else its Host (RFC 9112 §3.2.2). */
 export function authorityOf(target: string, host: string | null): string {
-  // Nearly every target is in origin form, and its first character shows that at no cost.
+  // Nearly every target is in origin form, which its first character shows.
   const absolute = target.startsWith("/") ? undefined : absoluteForm.exec(target)?.[1];
   return absolute ?? host ?? "";
 }
 
 // uri-host [ ":" port ] of RFC 9110 §7.2, RFC 3986 §3.2. Two Host fields, joined by ", ", do not match.
 const authorityGrammar = /^(?:\[[0-9A-Fa-f:.]+\]|(?:[A-Za-z0-9\-._~!$&'()*+;=]|%[0-9A-Fa-f]{2})+)(?::[0-9]{0,5})?$/;
-// Without userinfo, which RFC 9110 §4.2.4 tells recipients to treat as an error.
+// Without userinfo, which recipients should treat as an error (RFC 9110 §4.2.4).
 const absoluteForm = /^https?:\/\/([^/?@]+)(?=[/?]|$)/i;

@@ -2,7 +2,7 @@
 export const timerMsMax: number = 2 ** 31 - 1;
 
 /**
- * Calls `expire` once `timeoutMs` have passed, however long that is: `99999999H` is a legal deadline.
+ * Calls `expire` after `timeoutMs`, also for delays longer than a timer supports: `99999999H` is a valid deadline.
  *
  * @returns a function that stops the timer; it may be called at any time
  */
@@ -47,7 +47,7 @@ export function startInterval(everyMs: number, run: () => void): Interval {
 export const afterTurn: <T>(run: (argument: T) => void, argument: T) => void =
   globalThis.setImmediate ?? ((run, argument) => void setTimeout(run, 0, argument));
 
-/** Runs the steps of a work to their end in this turn of the event loop. */
+/** Runs all steps of a task in this turn of the event loop. */
 export function runSteps<Result>(steps: Iterator<unknown, Result>): Result {
   for (;;) {
     const { done, value } = steps.next();
@@ -55,14 +55,14 @@ export function runSteps<Result>(steps: Iterator<unknown, Result>): Result {
   }
 }
 
-/** Milliseconds of work in one turn of {@link runInTurns}. 10: as long as a few dozen calls wait for each other anyway. */
+/** The milliseconds of work in one turn of {@link runInTurns}. 10: a few dozen calls delay each other as long. */
 const turnMs = 10;
 
 /**
- * Runs long work to its end without blocking the event loop: `turnMs` of it, or one step if that takes longer, in each
- * turn. Rejects with what a step throws.
+ * Runs a long task without blocking the event loop: for `turnMs` in each turn, or for one step if that takes longer.
+ * Rejects with what a step throws.
  *
- * @param steps - the work, which yields wherever it may be interrupted
+ * @param steps - the task, which yields wherever it may be interrupted
  */
 export async function runInTurns<Result>(steps: Iterator<unknown, Result>): Promise<Result> {
   for (let turnEndsAt = performance.now() + turnMs; ;) {

@@ -1,23 +1,23 @@
 import { channel } from "node:diagnostics_channel";
 import type { Server, Socket } from "node:net";
-import type { CarriedExchange } from "../exchange/index.ts";
+import type { BaseExchange } from "../exchange/index.ts";
 
-// The names under which node:http tells of its own requests, which is where tools that watch a process listen.
+// The channels on which node:http publishes its own requests, and to which monitoring tools subscribe.
 const requestStart = channel("http.server.request.start");
 const responseFinish = channel("http.server.response.finish");
 
-/** Returns whether anybody listens to either channel. */
-export function isAnyoneListening(): boolean {
+/** Returns whether either channel has subscribers. */
+export function hasSubscribers(): boolean {
   return requestStart.hasSubscribers || responseFinish.hasSubscribers;
 }
 
 /**
- * Publishes a request on `http.server.request.start` now, and on `http.server.response.finish` once all of its answer
- * has been handed to the system. As with node:http, an answer that its client did not wait for never finishes.
+ * Publishes a request on `http.server.request.start` now, and on `http.server.response.finish` once its complete
+ * response has been passed to the system. As with node:http, a response whose client has disconnected never finishes.
  *
  * Both messages have the same four members: `request`, `response`, the `socket`, and the `server` of `node:net`.
  */
-export function announce(exchange: CarriedExchange, socket: Socket, server: Server | undefined): void {
+export function announce(exchange: BaseExchange, socket: Socket, server: Server | undefined): void {
   const message = {
     request: new AnnouncedRequest(exchange, socket),
     response: new AnnouncedResponse(exchange),
@@ -28,12 +28,12 @@ export function announce(exchange: CarriedExchange, socket: Socket, server: Serv
   requestStart.publish(message);
 }
 
-/** The members of node's `IncomingMessage` that say what was asked. It is neither a stream nor an emitter. */
+/** The members of node's `IncomingMessage` that describe the request. It is neither a stream nor an emitter. */
 class AnnouncedRequest {
   readonly socket: Socket;
-  readonly #exchange: CarriedExchange;
+  readonly #exchange: BaseExchange;
 
-  constructor(exchange: CarriedExchange, socket: Socket) {
+  constructor(exchange: BaseExchange, socket: Socket) {
     this.#exchange = exchange;
     this.socket = socket;
   }
@@ -51,12 +51,12 @@ class AnnouncedRequest {
     return this.#exchange.httpVersion;
   }
 
-  /** Names and values in turn; on HTTP/2 with the pseudo-header fields, as node:http2 has them. */
+  /** Alternating names and values; on HTTP/2 with the pseudo-header fields, as in node:http2. */
   get rawHeaders(): readonly string[] {
     return this.#exchange.fields;
   }
 
-  /** The fields by their names in lower case; several of one name are joined by a comma, cookies by a semicolon. */
+  /** The fields by name in lower case; several with the same name are joined by a comma, cookies by a semicolon. */
   get headers(): Readonly<Record<string, string>> {
     const { fields } = this.#exchange;
     const names = fields.flatMap((name, i) => (i % 2 === 0 ? [name.toLowerCase()] : []));
@@ -64,15 +64,15 @@ class AnnouncedRequest {
   }
 }
 
-/** The members of node's `ServerResponse` that say what was answered. It cannot be written to. */
+/** The members of node's `ServerResponse` that describe the response. It cannot be written to. */
 class AnnouncedResponse {
-  readonly #exchange: CarriedExchange;
+  readonly #exchange: BaseExchange;
 
-  constructor(exchange: CarriedExchange) {
+  constructor(exchange: BaseExchange) {
     this.#exchange = exchange;
   }
 
-  /** 0 until there is an answer. */
+  /** 0 until there is a response. */
   get statusCode(): number {
     return this.#exchange.httpStatus;
   }

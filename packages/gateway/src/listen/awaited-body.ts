@@ -2,8 +2,8 @@ import { AsyncResource } from "node:async_hooks";
 import { type BodyPlan, type BodyReceiver, RequestBody } from "../exchange/index.ts";
 
 /**
- * A body whose reader goes on in the context in which it has asked for all of it (`AsyncLocalStorage`), as after an
- * `await`: of its own request, of the middleware before it, and not of whatever the socket is read for.
+ * A body whose receiver runs in the async context (`AsyncLocalStorage`) in which it was requested, as after an `await`:
+ * that of its own request and middleware, not that of the socket read.
  */
 export class AwaitedBody extends RequestBody {
   #context: AsyncResource | undefined;

@@ -14,8 +14,8 @@ export interface BindOptions {
   /** Lets several processes share the port. */
   readonly reusePort?: boolean;
   /**
-   * The path of a Unix socket, instead of host and port. A socket that a dead process left behind is replaced; one that
-   * is still listened on fails with EADDRINUSE, and so does any other file. The drain removes the socket.
+   * The path of a Unix socket, instead of host and port. A stale socket of a process that has exited is replaced; a
+   * socket that is in use, or any other file, fails with EADDRINUSE. Draining removes the socket.
    */
   readonly path?: string;
   /** The mode of the Unix socket, which decides who may connect. Default 0o660: its owner and group. */
@@ -57,7 +57,7 @@ async function bindPath(server: Server, path: string, mode: number): Promise<Bou
   } catch (reason) {
     if (!hasCode(reason, "EADDRINUSE")) throw reason;
     const found = lstatSync(path, { bigint: true, throwIfNoEntry: false });
-    if (found !== undefined && !((await isLeftBehind(path, found)) && removeStaleSocket(path, found))) throw reason;
+    if (found !== undefined && !((await isStaleSocket(path, found)) && removeStaleSocket(path, found))) throw reason;
     await listenOn(server, path, mode);
   }
   return { address: path, port: 0 };
@@ -66,7 +66,7 @@ async function bindPath(server: Server, path: string, mode: number): Promise<Bou
 async function listenOn(server: Server, path: string, mode: number): Promise<void> {
   server.listen({ path });
   await once(server, "listening");
-  // Until here the umask decides. To change that for a moment would change it for every thread.
+  // Until here the umask applies. Changing it temporarily would change it for every thread.
   chmodSync(path, mode);
 }
 
@@ -75,7 +75,7 @@ function hasCode(reason: unknown, code: string): boolean {
 }
 
 /** Returns whether the file found at a path is a socket that nobody listens on. */
-async function isLeftBehind(path: string, found: BigIntStats): Promise<boolean> {
+async function isStaleSocket(path: string, found: BigIntStats): Promise<boolean> {
   if (!found.isSocket()) return false;
   const { promise, resolve } = Promise.withResolvers<boolean>();
   const probe = connect({ path });
@@ -89,8 +89,8 @@ async function isLeftBehind(path: string, found: BigIntStats): Promise<boolean> 
 }
 
 /**
- * Removes a socket that was left behind, and returns whether it was still the one found: another process may have
- * replaced it. It is renamed first, to a name that only we know, under which nobody can replace it.
+ * Removes a stale socket, and returns whether it was still the one found: another process may have replaced it. It is
+ * first renamed to a random name, under which no other process replaces it.
  */
 export function removeStaleSocket(path: string, found: BigIntStats): boolean {
   const aside = join(dirname(path), `.${randomUUID()}`);
@@ -101,20 +101,20 @@ export function removeStaleSocket(path: string, found: BigIntStats): boolean {
     if (hasCode(reason, "ENOENT")) return true;
     throw reason;
   }
-  // The mtime is compared too, because inode numbers are reused; not the ctime, which renaming has changed.
+  // The mtime is also compared, because inode numbers are reused; not the ctime, which renaming has changed.
   const { ino, mtimeNs } = lstatSync(aside, { bigint: true });
-  const isThatOne = ino === found.ino && mtimeNs === found.mtimeNs;
-  if (isThatOne) rmSync(aside);
+  const isSame = ino === found.ino && mtimeNs === found.mtimeNs;
+  if (isSame) rmSync(aside);
   else putBack(aside, path);
-  return isThatOne;
+  return isSame;
 }
 
-/** Gives a renamed file its name back, unless another process has taken it meanwhile. */
+/** Restores the name of a renamed file, unless another process has used it meanwhile. */
 export function putBack(aside: string, path: string): void {
   try {
     linkSync(aside, path);
   } catch (reason) {
-    // A link may be forbidden: Linux's protected_hardlinks does so for files of other users.
+    // Links may be forbidden: Linux's protected_hardlinks forbids them for files of other users.
     if (!hasCode(reason, "EEXIST")) return renameSync(aside, path);
   }
   rmSync(aside);

@@ -8,12 +8,12 @@ export interface CheckedConnection {
 
 /** Checks the timeouts of all connections of a server. */
 export interface ConnectionClock {
-  /** Starts to check, if it has not been started: a gateway that is mounted has no connection of its own. */
+  /** Starts checking, unless already started. Not started in a mounted gateway, which has no connections. */
   start(): void;
   stop(): void;
 }
 
-/** Creates what checks the timeouts of the connections in a set, every `everyMs` milliseconds. */
+/** Creates a clock that checks the timeouts of the connections in a set every `everyMs` milliseconds. */
 export function createConnectionClock(connections: ReadonlySet<CheckedConnection>, everyMs: number): ConnectionClock {
   let timer: NodeJS.Timeout | undefined;
   const checkAll = (): void => {
@@ -22,18 +22,19 @@ export function createConnectionClock(connections: ReadonlySet<CheckedConnection
   };
   return {
     start: () => {
-      // After what has arrived is read: a process that was held up would take it for silence.
+      // After pending data is read: otherwise, after a pause of the process, data that has arrived would count as
+      // silence.
       timer ??= setInterval(() => afterTurn(checkAll, undefined), everyMs).unref();
     },
     stop: () => clearInterval(timer),
   };
 }
 
-/** Returns how often timeouts are checked: so often that none is late by more than a quarter. In milliseconds. */
+/** Returns the interval for checking timeouts, in milliseconds, so that none is late by more than a quarter. */
 export function checkIntervalMs(...timeoutsMs: readonly number[]): number {
   return Math.min(intervalMsMax, Math.ceil(Math.min(...timeoutsMs) / checksPerTimeout));
 }
 
-// A client that has closed its side is asked each second whether it is still there, as on our HTTP/2.
+// A client that has closed its side is probed every second, as on our HTTP/2.
 const intervalMsMax = 1000;
 const checksPerTimeout = 4;

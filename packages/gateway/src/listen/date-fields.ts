@@ -1,10 +1,12 @@
 import { type HeaderFields, prepareHeaderFields } from "../exchange/index.ts";
 
-/** The field of the current second, which all servers of the process share, so that it is written once a second. */
+/**
+ * The Date field of the current second, shared by all servers of the process, so that it is formatted once a second.
+ */
 let dateSecond = 0;
 let date: HeaderFields = [];
 
-/** Returns the Date field, which a server with a clock sends with each answer (RFC 9110 §6.6.1). */
+/** Returns the Date field, which a server with a clock sends with each response (RFC 9110 §6.6.1). */
 export function dateFields(): HeaderFields {
   const second = Math.trunc(Date.now() / 1000);
   if (second !== dateSecond) {

@@ -2,26 +2,27 @@ import type { Socket } from "node:net";
 import { readProxyHeader } from "../trusted-proxies/index.ts";
 import { type Peer, startDeadline } from "../exchange/index.ts";
 
-/** The protocol that a connection begins with. */
+/** The protocol of a connection, by its first bytes. */
 export type FirstProtocol = "http1" | "http2" | "tls";
 
 /**
  * Waits for the first bytes of a connection, puts them back, and calls `proceed` with its protocol.
  *
- * @param timeoutMs - milliseconds after which a connection without enough bytes is closed, as is one that ends earlier
+ * @param timeoutMs - milliseconds after which a connection without enough bytes is closed; one that ends earlier is
+ * also closed
  */
 export function sniff(socket: Socket, timeoutMs: number, proceed: (protocol: FirstProtocol) => void): void {
-  readFirstBytes(socket, timeoutMs, (seen) => {
-    const protocol = firstProtocolOf(seen);
+  readFirstBytes(socket, timeoutMs, (bytes) => {
+    const protocol = firstProtocolOf(bytes);
     if (protocol === undefined) return undefined;
     return () => {
-      socket.unshift(seen);
+      socket.unshift(bytes);
       proceed(protocol);
     };
   });
 }
 
-/** Returns the protocol of a connection, judged by its first bytes; `undefined` while more bytes are needed. */
+/** Returns the protocol of a connection by its first bytes; `undefined` while more bytes are needed. */
 export function firstProtocolOf(bytes: Uint8Array): FirstProtocol | undefined {
   if (bytes[0] === tlsHandshake) return "tls";
   const length = Math.min(bytes.byteLength, preface.byteLength);
@@ -35,44 +36,44 @@ const preface = Buffer.from("PRI * HTTP/2.0\r\n");
 const tlsHandshake = 22;
 
 /**
- * Waits for the PROXY header that a connection of a trusted proxy begins with, takes it off, and calls `proceed` with
- * the peer that connected to the proxy; `undefined` when the connection is the proxy's own. A connection whose header is
+ * Waits for the PROXY header at the start of a connection of a trusted proxy, removes it, and calls `proceed` with the
+ * peer that connected to the proxy; `undefined` if the connection is the proxy's own. A connection whose header is
  * malformed, or incomplete after `timeoutMs` milliseconds, is closed.
  */
-export function takeProxyHeader(socket: Socket, timeoutMs: number, proceed: (source: Peer | undefined) => void): void {
-  readFirstBytes(socket, timeoutMs, (seen) => {
-    const header = readProxyHeader(seen);
+export function consumeProxyHeader(socket: Socket, timeoutMs: number, proceed: (source: Peer | undefined) => void): void {
+  readFirstBytes(socket, timeoutMs, (bytes) => {
+    const header = readProxyHeader(bytes);
     if (header.kind === "more") return undefined;
     if (header.kind === "malformed") return () => void socket.destroy();
     return () => {
-      if (header.bytes < seen.byteLength) socket.unshift(seen.subarray(header.bytes));
+      if (header.bytes < bytes.byteLength) socket.unshift(bytes.subarray(header.bytes));
       proceed(header.source);
     };
   });
 }
 
-/** @param judge - gets all that has arrived, and returns a function that goes on; `undefined` to wait for more bytes */
-function readFirstBytes(socket: Socket, timeoutMs: number, judge: (seen: Buffer) => (() => void) | undefined): void {
-  const giveUp = (): void => {
+/** @param parse - gets all bytes so far, and returns a function that continues; `undefined` to wait for more bytes */
+function readFirstBytes(socket: Socket, timeoutMs: number, parse: (bytes: Buffer) => (() => void) | undefined): void {
+  const close = (): void => {
     stop();
     socket.destroy();
   };
-  // A separate timer: a `socket.setTimeout` left behind would end the connection later in its life.
-  const stopClock = startDeadline(timeoutMs, giveUp);
+  // A separate timer: a remaining `socket.setTimeout` would close the connection later.
+  const stopTimer = startDeadline(timeoutMs, close);
   const stop = (): void => {
-    stopClock();
-    socket.off("readable", look).off("end", giveUp).off("close", stop);
+    stopTimer();
+    socket.off("readable", read).off("end", close).off("close", stop);
   };
-  // Kept here until there are enough: bytes that are put back would make the socket readable again at once.
-  let seen: Buffer = Buffer.alloc(0);
-  const look = (): void => {
+  // Kept here until there are enough: bytes that are put back would make the socket readable again immediately.
+  let received: Buffer = Buffer.alloc(0);
+  const read = (): void => {
     const bytes: Buffer | null = socket.read();
     if (bytes === null) return;
-    seen = seen.byteLength === 0 ? bytes : Buffer.concat([seen, bytes]);
-    const goOn = judge(seen);
-    if (goOn === undefined) return;
+    received = received.byteLength === 0 ? bytes : Buffer.concat([received, bytes]);
+    const proceed = parse(received);
+    if (proceed === undefined) return;
     stop();
-    goOn();
+    proceed();
   };
-  socket.on("readable", look).on("end", giveUp).on("close", stop);
+  socket.on("readable", read).on("end", close).on("close", stop);
 }

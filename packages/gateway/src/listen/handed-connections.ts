@@ -3,20 +3,20 @@ import { withCode } from "../errors/index.ts";
 import type { BoundAddress } from "./bind.ts";
 import type { SharedPortMessage, WorkerMessage } from "./share-connections.ts";
 
-/** The share of this process in a port that the process which started it listens on. */
+/** The connections that this process gets of a port on which its parent process listens. */
 export interface HandedConnections {
   readonly address: BoundAddress;
-  /** Has connections handed over from now on. */
+  /** Requests connections from now on. */
   start(take: (socket: Socket) => void): void;
-  /** Has no more handed over. Those on their way go to other processes. */
+  /** Requests no more connections. Those in transit go to other processes. */
   leave(): void;
 }
 
 /**
- * Joins the processes that the parent of this one hands connections to.
+ * Joins the processes to which the parent of this process hands over connections.
  *
- * Rejects with ERR_OPTIONS in a process that `fork` has not started, and when the parent is gone. Waits until the
- * parent has passed this process to `handTo`.
+ * Rejects with ERR_OPTIONS in a process that was not started with `fork`, and if the parent has disconnected. Waits
+ * until the parent has passed this process to `handTo`.
  */
 export async function joinSharedPort(): Promise<HandedConnections> {
   if (process.send === undefined)
@@ -27,44 +27,44 @@ export async function joinSharedPort(): Promise<HandedConnections> {
     if (message?.gateway === "connection") share.receive(message.connection, socket);
     else if (message?.gateway === "bound")
       resolve({ address: message.address, start: (take) => share.start(take), leave: () => share.leave() });
-    // Only now: a connection that arrives while nobody listens for messages would be read, and yet not be taken.
+    // Only now: node would read a connection that arrives without a listener for messages, but nothing would serve it.
     else if (message?.gateway === "left") process.off("message", receive);
   };
   process.on("message", receive);
   process.once("disconnect", () => reject(new Error("the process that hands over connections has stopped")));
-  say({ gateway: "join" });
+  sendToParent({ gateway: "join" });
   return await promise;
 }
 
 class Share {
   #take: ((socket: Socket) => void) | undefined;
-  /** Connections that closed in this turn of the event loop. */
+  /** The number of connections that closed in this turn of the event loop. */
   #closed = 0;
 
   start(take: (socket: Socket) => void): void {
     this.#take = take;
-    say({ gateway: "ready" });
+    sendToParent({ gateway: "ready" });
   }
 
   leave(): void {
     this.#take = undefined;
-    say({ gateway: "leaving" });
+    sendToParent({ gateway: "leaving" });
   }
 
-  /** Takes a connection of which nothing has been read: the bytes of a socket come in a later turn of the event loop. */
+  /** Accepts a connection before anything was read: a socket is read in a later turn of the event loop. */
   receive(connection: number, socket: Socket | undefined): void {
     const take = this.#take;
-    // Not said to be taken, so it goes to another process. One that has closed meanwhile comes without its socket.
+    // Not confirmed, so it goes to another process. A connection that has closed meanwhile arrives without its socket.
     if (take === undefined || socket === undefined) return void socket?.destroy();
-    let isSaid = false;
-    say({ gateway: "taken", connection }, () => (isSaid = true));
+    let isConfirmed = false;
+    sendToParent({ gateway: "taken", connection }, () => (isConfirmed = true));
     socket.on("close", () => this.#countClosed());
     process.nextTick(() => {
-      // What node makes of a handle is not half-open.
+      // node creates a socket from a handle without half-open mode.
       socket.allowHalfOpen = true;
-      if (isSaid) take(socket);
-      // The channel is full. Were this process to read, and end before that is said, another would get a connection
-      // whose first bytes are lost, and take the middle of a request for a request.
+      if (isConfirmed) take(socket);
+      // The channel is full. If this process read, and exited before the confirmation is sent, another process would
+      // get a connection without its first bytes, and parse the middle of a request.
       else socket.destroy();
     });
   }
@@ -73,13 +73,13 @@ class Share {
     this.#closed += 1;
     if (this.#closed > 1) return;
     setImmediate(() => {
-      say({ gateway: "closed", connections: this.#closed });
+      sendToParent({ gateway: "closed", connections: this.#closed });
       this.#closed = 0;
     });
   }
 }
 
-function say(message: WorkerMessage, done: () => void = () => undefined): void {
-  // An error is ignored: without its parent, this process serves what it has.
+function sendToParent(message: WorkerMessage, done: () => void = () => undefined): void {
+  // Errors are ignored: without its parent, this process continues to serve its connections.
   process.send?.(message, undefined, undefined, done);
 }

@@ -1,9 +1,9 @@
 /**
- * Which connections are accepted on a port, and who serves each?
+ * Accepting connections on a port.
  *
- * A listener accepts connections, TLS and the PROXY header included, tells HTTP/1.1 from HTTP/2, and passes each to a
- * server of an {@link HttpEngine}, which turns its requests into exchanges. What all engines share is here too. This
- * module knows nothing of RPC.
+ * A listener accepts connections, including TLS and the PROXY header, detects HTTP/1.1 or HTTP/2, and passes each to a
+ * server of an {@link HttpEngine}, which creates exchanges from its requests. This module also has what all engines
+ * share. It knows nothing of RPC.
  */
 export { AwaitedBody } from "./awaited-body.ts";
 export type { BindOptions, BoundAddress } from "./bind.ts";

@@ -5,17 +5,17 @@ import { withCode } from "../errors/index.ts";
 import { BacklogBudget, clientClosedRequest, type Exchange, type Peer } from "../exchange/index.ts";
 import { type OptionNames, refuseUnknownOptions } from "../options/index.ts";
 import { createTrustedProxies, type TrustedProxies, unixAddress } from "../trusted-proxies/index.ts";
-import { announce, isAnyoneListening } from "./announcement.ts";
+import { announce, hasSubscribers } from "./announcement.ts";
 import { bind, bindOptionNames, type BindOptions, type BoundAddress } from "./bind.ts";
 import { type ConnectionAgeOptions, type ConnectionAges, createConnectionAges } from "./connection-ages.ts";
-import { type FirstProtocol, sniff, takeProxyHeader } from "./first-bytes.ts";
+import { type FirstProtocol, sniff, consumeProxyHeader } from "./first-bytes.ts";
 import type {
   GatewayLoad,
   HttpEngine,
   HttpMajorVersion,
   HttpServer,
   HttpServerOptions,
-  TakenConnection,
+  ServedConnection,
 } from "./http-server.ts";
 import { type HandedConnections, joinSharedPort } from "./handed-connections.ts";
 import { OpenConnections } from "./open-connections.ts";
@@ -32,13 +32,13 @@ export interface ListenOptions extends BindOptions, ConnectionAgeOptions {
   readonly allowCleartext?: boolean;
   /**
    * Whether connections from the `trustedProxies` begin with a PROXY protocol header, version 1 or 2, before TLS if
-   * there is any. On all other connections such a header is bad HTTP. Not possible with TLS on a Unix socket. Default
-   * false.
+   * there is any. On all other connections such a header is not valid HTTP. Not supported with TLS on a Unix socket.
+   * Default false.
    */
   readonly proxyProtocol?: boolean;
   /**
-   * Takes the connections that the parent process hands over (`shareConnections`) instead of listening at `host` and
-   * `port`, or `path`. At most one gateway of a process may. Default false.
+   * Serves the connections that the parent process hands over (`shareConnections`) instead of listening on `host` and
+   * `port`, or `path`. At most one gateway per process. Default false.
    */
   readonly handedOver?: boolean;
 }
@@ -55,15 +55,15 @@ const listenOptionNames: OptionNames<ListenOptions> = {
 
 /** Options of a {@link Listener}. */
 export interface ListenerOptions extends Omit<HttpServerOptions, "budget" | "countError" | "serve"> {
-  /** What serves the connections. */
+  /** The HTTP implementation that serves the connections. */
   readonly engine: HttpEngine;
   readonly serve: (exchange: Exchange) => void;
-  /** The proxies whose PROXY headers are believed. */
+  /** The proxies whose PROXY headers are trusted. */
   readonly trustedProxies: TrustedProxies | undefined;
 }
 
 /**
- * One port that serves HTTP/1.1 and HTTP/2, told apart by their first bytes or, under TLS, by ALPN. Hands each
+ * One port that serves HTTP/1.1 and HTTP/2, which it detects by their first bytes or, with TLS, by ALPN. Passes each
  * connection to the server of its HTTP version.
  */
 export class Listener {
@@ -79,9 +79,9 @@ export class Listener {
   readonly #trustedProxies: TrustedProxies | undefined;
   /** The proxies whose connections begin with a PROXY header. */
   #proxiesWithHeader: TrustedProxies | undefined;
-  /** The sockets around those inside TLS, by the addresses and ports of both ends. */
-  readonly #outside = new Map<string, Socket>();
-  /** The peers that PROXY headers have named on connections with TLS, by their outer sockets. */
+  /** The raw sockets of TLS connections, by the addresses and ports of both ends. */
+  readonly #rawSocketByEndpoints = new Map<string, Socket>();
+  /** The peers in the PROXY headers of TLS connections, by their raw sockets. */
   readonly #sources = new WeakMap<Socket, Peer>();
   readonly #badRequests = new Map<number, number>();
   readonly #http2Errors = { connection: new Map<string, number>(), stream: new Map<string, number>() };
@@ -96,7 +96,7 @@ export class Listener {
       ...options,
       budget: new BacklogBudget(options.limits.backlogBytes),
       serve: (exchange, socket) => {
-        if (socket !== undefined && isAnyoneListening()) announce(exchange, socket, this.#net);
+        if (socket !== undefined && hasSubscribers()) announce(exchange, socket, this.#net);
         serve(exchange);
       },
       refuse: (exchange, problem) => {
@@ -113,8 +113,9 @@ export class Listener {
   }
 
   /**
-   * Starts to listen, once. Rejects with the errors of `net.Server`, such as EADDRINUSE, with a RangeError for a time
-   * that is not above 0, with a TypeError for options that do not exist, and when it has been drained, be it meanwhile.
+   * Starts listening; may be called once. Rejects with the errors of `net.Server`, such as EADDRINUSE, with a
+   * RangeError for a time that is not above 0, with a TypeError for unknown options, and if it was drained, also
+   * meanwhile.
    */
   async listen(options: ListenOptions): Promise<BoundAddress> {
     refuseUnknownOptions(options, listenOptionNames, "listen");
@@ -133,13 +134,13 @@ export class Listener {
     if (options.handedOver === true) this.#handed = await joinSharedPort();
     this.#isUnix = this.#handed === undefined ? options.path !== undefined : this.#handed.address.port === 0;
     if (this.#isUnix && options.proxyProtocol === true && options.tls !== undefined)
-      throw withCode(new Error(noSourceInTls), "ERR_OPTIONS");
+      throw withCode(new Error(proxyHeaderNeedsPort), "ERR_OPTIONS");
     this.#ages = createConnectionAges(options);
     this.#tls = options.tls === undefined ? undefined : this.#openTls(options.tls);
-    if (options.proxyProtocol === true) this.#proxiesWithHeader = this.#trustedProxies ?? nobody;
+    if (options.proxyProtocol === true) this.#proxiesWithHeader = this.#trustedProxies ?? noProxies;
     this.#cleartext = options.tls === undefined || options.allowCleartext === true;
-    // Half-open, because a client that has ended its side may still be waiting: on HTTP/2 for its answer, on HTTP/1.1
-    // for an error that says its request was cut short.
+    // Half-open, because a client that has closed its side may still wait: on HTTP/2 for its response, on HTTP/1.1 for
+    // the error that its request is incomplete.
     const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => this.#accept(socket));
     const bound = this.#handed?.address ?? (await bind(server, options));
     this.#net = server;
@@ -168,9 +169,11 @@ export class Listener {
     this.#tls?.setSecureContext(context);
   }
 
-  /** Stops accepting, lets requests in flight finish, and closes. Cuts off whatever is left after `timeoutMs`. */
+  /**
+   * Stops accepting, waits for requests in flight, and closes. Destroys the remaining connections after `timeoutMs`.
+   */
   drain(timeoutMs: number): Promise<void> {
-    // A second call can only bring the deadline forward.
+    // A second call can only shorten the deadline.
     this.#deadlineMs = Math.min(this.#deadlineMs, performance.now() + timeoutMs);
     return (this.#drained ??= this.#closeGracefully());
   }
@@ -178,7 +181,7 @@ export class Listener {
   #openTls(tls: TlsOptions): TlsServer {
     return createTlsServer({
       tls,
-      // The handshake comes before the header, so it gets no more time than the header does.
+      // The handshake precedes the header, so it gets no more time than the header.
       handshakeTimeoutMs: this.#options.limits.headerTimeoutMs,
       take: (socket, version) => this.#serve(socket, version),
     });
@@ -186,12 +189,12 @@ export class Listener {
 
   #accept(socket: Socket): void {
     this.#sockets.add(socket);
-    // An error ends its own connection only, even before a server takes the socket or after it lets go.
+    // An error closes only its own connection, also before a server takes the socket or after it releases it.
     socket.on("error", () => socket.destroy());
     const { headerTimeoutMs } = this.#options.limits;
     if (this.#proxiesWithHeader?.has(this.#isUnix ? unixAddress : (socket.remoteAddress ?? "")) !== true)
       return this.#sniff(socket);
-    takeProxyHeader(socket, headerTimeoutMs, (source) => {
+    consumeProxyHeader(socket, headerTimeoutMs, (source) => {
       if (source !== undefined) this.#showSource(socket, source);
       this.#sniff(socket);
     });
@@ -213,27 +216,27 @@ export class Listener {
   }
 
   #decrypt(socket: Socket, tls: TlsServer): void {
-    // On a Unix socket the connection inside TLS cannot be matched with the one around it.
-    if (this.#isUnix) this.#sockets.served(socket, unknownInside);
+    // On a Unix socket a TLS connection cannot be matched with its raw socket.
+    if (this.#isUnix) this.#sockets.served(socket, opaqueTlsConnection);
     else this.#remember(socket);
     tls.accept(socket);
   }
 
-  #remember(outer: Socket): void {
-    const key = keyOf(outer);
-    this.#outside.set(key, outer);
-    outer.on("close", () => this.#outside.delete(key));
+  #remember(raw: Socket): void {
+    const key = keyOf(raw);
+    this.#rawSocketByEndpoints.set(key, raw);
+    raw.on("close", () => this.#rawSocketByEndpoints.delete(key));
   }
 
   #serve(socket: Socket, version: HttpMajorVersion): void {
-    const outer = this.#outside.get(keyOf(socket)) ?? socket;
-    const source = this.#sources.get(outer);
+    const raw = this.#rawSocketByEndpoints.get(keyOf(socket)) ?? socket;
+    const source = this.#sources.get(raw);
     if (source !== undefined) showPeer(socket, source);
     else if (this.#isUnix && socket.remoteAddress === undefined) showPeer(socket, { address: unixAddress, port: 0 });
-    // Reading the address once makes node keep it after the connection has closed.
+    // After it was read once, node keeps the address when the connection has closed.
     void socket.remoteAddress;
     const connection = this.#servers[version].take(socket);
-    this.#sockets.served(outer, connection);
+    this.#sockets.served(raw, connection);
     this.#ages?.add(socket, connection);
   }
 
@@ -241,11 +244,11 @@ export class Listener {
     const closed = this.#net?.listening === true ? once(this.#net, "close") : undefined;
     this.#leavePort();
     for (const server of Object.values(this.#servers)) server.drain();
-    await this.#quiet();
+    await this.#waitUntilIdle();
     for (const socket of this.#sockets) socket.destroy();
     for (const server of Object.values(this.#servers)) server.close();
     await closed;
-    // Calls that were cut off report that before the caller goes on, perhaps to end the process.
+    // Aborted calls report their end before the caller continues, perhaps to exit the process.
     while (this.#isBusy()) await new Promise(setImmediate);
   }
 
@@ -254,13 +257,13 @@ export class Listener {
     this.#handed?.leave();
   }
 
-  /** Resolves when all connections have closed, when all have been idle for {@link quietMs}, or at the deadline. */
-  async #quiet(): Promise<void> {
-    // Idle HTTP/1.1 connections stay open: a request may be on its way to one. Their next answer ends them.
-    let quietSinceMs = performance.now();
+  /** Resolves when all connections have closed, when all have been idle for {@link idleMs}, or at the deadline. */
+  async #waitUntilIdle(): Promise<void> {
+    // Idle HTTP/1.1 connections stay open, because a request may be in transit. Their next response closes them.
+    let idleSinceMs = performance.now();
     while (this.#sockets.size > 0 && performance.now() < this.#deadlineMs) {
-      if (this.#isBusy()) quietSinceMs = performance.now();
-      else if (performance.now() - quietSinceMs >= quietMs) break;
+      if (this.#isBusy()) idleSinceMs = performance.now();
+      else if (performance.now() - idleSinceMs >= idleMs) break;
       await new Promise((resolve) => setTimeout(resolve, pollMs));
     }
   }
@@ -274,7 +277,7 @@ function drained(): Error {
   return withCode(new Error("the gateway was drained and cannot listen again"), "ERR_OPTIONS");
 }
 
-// All four, because a proxy may use one port of its own for two addresses of ours.
+// All four, because a proxy may use the same port for connections to two addresses of this machine.
 function keyOf({ remoteAddress, remotePort, localAddress, localPort }: Socket): string {
   return `${remoteAddress} ${remotePort} ${localAddress} ${localPort}`;
 }
@@ -283,14 +286,14 @@ function countOne<Key>(counts: Map<Key, number>, key: Key): void {
   counts.set(key, (counts.get(key) ?? 0) + 1);
 }
 
-// On a Unix socket there are no addresses by which to find the connection around the one inside TLS.
-const noSourceInTls = "proxyProtocol with tls requires a TCP port, not a Unix socket";
+// On a Unix socket there are no addresses by which to find the raw socket of a TLS connection.
+const proxyHeaderNeedsPort = "proxyProtocol with tls requires a TCP port, not a Unix socket";
 
-/** A connection that may or may not have a request, so it counts as having one. */
-const unknownInside: TakenConnection = { busy: true };
+/** A connection that may or may not have a request, so it counts as busy. */
+const opaqueTlsConnection: ServedConnection = { busy: true };
 
-const nobody: TrustedProxies = createTrustedProxies({ addresses: [] });
+const noProxies: TrustedProxies = createTrustedProxies({ addresses: [] });
 
-// Milliseconds without an open request after which idle connections are cut off: far above a round trip.
-const quietMs = 1000;
+// Milliseconds without an open request after which idle connections are closed: far above a round trip.
+const idleMs = 1000;
 const pollMs = 10;

@@ -1,20 +1,20 @@
 import type { Socket } from "node:net";
-import type { TakenConnection } from "./http-server.ts";
+import type { ServedConnection } from "./http-server.ts";
 
-/** Connections that are served beyond the limit: more than probes and an operator open at once, and some 2 MiB. */
+/** Connections that are served beyond the limit: enough for probes and an operator, and about 2 MiB. */
 const spareMax = 64;
 
 /**
  * The open connections of a port. Up to the limit all are kept. Beyond it, {@link spareMax} more are served, because
- * one may be a probe, and its orchestrator would end a server that is merely full. After that, each new one closes the
- * oldest of those beyond the limit that has no request. None is closed while it has one: its client would never hear
- * what the handler has already done.
+ * one may be a probe, and its orchestrator would restart a server that is merely full. After that, each new one closes
+ * the oldest connection beyond the limit that has no request. A connection with a request is not closed, because its
+ * client would not learn what the handler has already done.
  */
 export class OpenConnections {
   readonly #limit: number;
   readonly #sockets = new Set<Socket>();
-  /** Those beyond the limit, the oldest first, and what serves them if that is known. */
-  readonly #spare = new Map<Socket, TakenConnection | undefined>();
+  /** The connections beyond the limit, the oldest first, and what serves each, if known. */
+  readonly #spare = new Map<Socket, ServedConnection | undefined>();
 
   constructor(limit: number) {
     this.#limit = limit;
@@ -36,7 +36,7 @@ export class OpenConnections {
   }
 
   /** Records what serves a connection. */
-  served(socket: Socket, connection: TakenConnection): void {
+  served(socket: Socket, connection: ServedConnection): void {
     if (this.#spare.has(socket)) this.#spare.set(socket, connection);
   }
 
@@ -49,7 +49,9 @@ export class OpenConnections {
     if (this.#spare.size > spareMax) this.#closeOldest();
   }
 
-  /** There is always one to close: the newest has no request yet. */
+  /**
+   * Closes the oldest spare connection without a request. There is always one, because the newest has no request yet.
+   */
   #closeOldest(): void {
     for (const [socket, connection] of this.#spare) {
       if (connection?.busy === true) continue;

@@ -1,43 +1,45 @@
 import { Code } from "@connectrpc/connect";
 import { clientGone, ErrorCode, errorName, HttpProblem } from "../exchange/index.ts";
 
-/** Who has sent the RST_STREAM that ended a stream; node's HTTP/2 does not report it. */
+/** The sender of the RST_STREAM that closed a stream, which node's HTTP/2 does not report. */
 export type ResetSender = "client" | "server" | "unknown";
 
-/** What an error code shows: the client has left, one of both broke HTTP/2, or the client takes no more. */
-type Cause = "left" | "client" | "server" | "excess";
+/**
+ * The cause of a reset: the client cancelled, the client or the server violated HTTP/2, or the client accepts no more.
+ */
+type Cause = "cancelled" | "client" | "server" | "excess";
 
 interface Causes {
-  /** When the client, or a proxy in front of us, has sent the code. */
+  /** The cause if the client, or a proxy in front of this server, has sent the code. */
   readonly received: Cause;
-  /** When we have sent it. */
+  /** The cause if this server has sent the code. */
   readonly sent: Cause;
 }
 
 /**
- * The error codes of RFC 9113 §7. Envoy resets with INTERNAL_ERROR the streams of clients that have left, and a client
- * that has forgotten a stream may respond with STREAM_CLOSED to frames that were on their way.
+ * The error codes of RFC 9113 §7. Envoy resets streams of disconnected clients with INTERNAL_ERROR, and a client that
+ * has closed a stream may respond with STREAM_CLOSED to frames that were in transit.
  */
 const causes: Readonly<Record<ErrorCode, Causes>> = {
-  [ErrorCode.noError]: { received: "left", sent: "left" },
+  [ErrorCode.noError]: { received: "cancelled", sent: "cancelled" },
   [ErrorCode.protocolError]: { received: "server", sent: "client" },
-  [ErrorCode.internalError]: { received: "left", sent: "server" },
+  [ErrorCode.internalError]: { received: "cancelled", sent: "server" },
   [ErrorCode.flowControlError]: { received: "server", sent: "client" },
   [ErrorCode.settingsTimeout]: { received: "server", sent: "client" },
-  [ErrorCode.streamClosed]: { received: "left", sent: "client" },
+  [ErrorCode.streamClosed]: { received: "cancelled", sent: "client" },
   [ErrorCode.frameSizeError]: { received: "server", sent: "client" },
-  [ErrorCode.refusedStream]: { received: "left", sent: "left" },
-  [ErrorCode.cancel]: { received: "left", sent: "left" },
+  [ErrorCode.refusedStream]: { received: "cancelled", sent: "cancelled" },
+  [ErrorCode.cancel]: { received: "cancelled", sent: "cancelled" },
   [ErrorCode.compressionError]: { received: "server", sent: "client" },
-  [ErrorCode.connectError]: { received: "left", sent: "left" },
+  [ErrorCode.connectError]: { received: "cancelled", sent: "cancelled" },
   [ErrorCode.enhanceYourCalm]: { received: "excess", sent: "excess" },
   [ErrorCode.inadequateSecurity]: { received: "server", sent: "client" },
-  [ErrorCode.http11Required]: { received: "left", sent: "left" },
+  [ErrorCode.http11Required]: { received: "cancelled", sent: "cancelled" },
 };
 
 /**
- * Returns why a stream was reset: by an unknown code, as by CANCEL (RFC 9113 §7). Its client gets no response; code and
- * status are those that logs and metrics have for the call.
+ * Returns why a stream was reset. An unknown code counts as CANCEL (RFC 9113 §7). The client gets no response; code and
+ * status are for the logs and metrics of the call.
  */
 export function resetProblem(rstCode: number | undefined, sender: ResetSender): HttpProblem {
   switch (causeOf(rstCode, sender)) {
@@ -62,6 +64,6 @@ function causeOf(rstCode: number | undefined, sender: ResetSender): Cause {
   const known: Readonly<Record<number, Causes>> = causes;
   const { received, sent } = known[rstCode ?? ErrorCode.cancel] ?? causes[ErrorCode.cancel];
   if (sender === "client") return received;
-  // Errors of framing are found by node in what clients send; INTERNAL_ERROR is sent by proxies.
+  // node sends codes of framing errors for invalid frames of clients; INTERNAL_ERROR comes from proxies.
   return sender === "unknown" && rstCode === ErrorCode.internalError ? received : sent;
 }

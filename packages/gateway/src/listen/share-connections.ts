@@ -3,21 +3,21 @@ import { createServer, type Server, type Socket } from "node:net";
 import { refuseUnknownOptions } from "../options/index.ts";
 import { bind, bindOptionNames, type BindOptions, type BoundAddress } from "./bind.ts";
 
-/** A port, or a Unix socket, whose connections go to several processes. */
+/** A port, or a Unix socket, whose connections are distributed among processes. */
 export interface SharedPort extends BoundAddress {
   /**
-   * Hands connections to a process that `fork` of `node:child_process` has started: from when its gateway listens with
-   * `handedOver`, until that gateway drains or the process ends. Its TLS, its limits and its drain are its own.
+   * Hands over connections to a process started with `fork` of `node:child_process`, from when its gateway listens with
+   * `handedOver` until that gateway drains or the process exits. That gateway has its own TLS, limits and drain.
    */
   handTo(worker: ChildProcess): void;
   /**
-   * Goes on until no process takes connections, then stops listening and resolves. To be called when all of them are
-   * told to drain: until they do, each probe of a balancer is answered that the server is not ready.
+   * Continues until no process accepts connections, then stops listening and resolves. Call it when all processes have
+   * been asked to drain: until they have, probes of a load balancer get the response that the server is not ready.
    */
   drain(): Promise<void>;
 }
 
-/** What a process that takes connections says; other messages may go over the same channel. */
+/** The messages of a process that accepts connections; other messages may use the same channel. */
 export type WorkerMessage =
   | { readonly gateway: "join" }
   | { readonly gateway: "ready" }
@@ -25,37 +25,38 @@ export type WorkerMessage =
   | { readonly gateway: "closed"; readonly connections: number }
   | { readonly gateway: "leaving" };
 
-/** What the process that listens says. */
+/** The messages of the process that listens. */
 export type SharedPortMessage =
   | { readonly gateway: "bound"; readonly address: BoundAddress }
-  /** Comes with the socket. */
+  /** Sent with the socket. */
   | { readonly gateway: "connection"; readonly connection: number }
-  /** Answers "leaving": no connection comes after it. */
+  /** Confirms "leaving": no connection is sent after it. */
   | { readonly gateway: "left" };
 
-/** A process that takes connections. */
+/** A process that accepts connections. */
 interface Worker {
   readonly process: ChildProcess;
-  /** The connections that it was handed and has not closed. */
+  /** The number of connections that it was sent and has not closed. */
   connections: number;
-  /** Those of which it has not said that it has taken them. */
-  readonly untaken: Map<number, Socket>;
+  /** The connections that it has not confirmed. */
+  readonly unconfirmed: Map<number, Socket>;
 }
 
 /**
- * Listens, and hands each connection to the process that has the fewest of them, so that calls spread over processes
- * even when their callers keep few connections for long. Not a byte is read here: TLS, the PROXY header and HTTP are
- * the gateway's that takes the connection.
+ * Listens, and hands over each connection to the process with the fewest of them, so that calls are distributed even if
+ * clients keep few connections for a long time. Nothing is read here: the gateway that accepts the connection handles
+ * TLS, the PROXY header and HTTP.
  *
- * No connection is lost with a process. Its copy here is closed only when the process says that it has taken it, before
- * it reads; until then another may get it. Up to {@link waitingMax} wait while there is no process.
+ * No connection is lost if a process exits. The copy here is closed only when the process has confirmed the connection,
+ * before it reads; until then another process can get it. Up to {@link waitingMax} connections are queued while there
+ * is no process.
  *
- * Rejects with the errors of `net.Server`, such as EADDRINUSE, and a TypeError for options that do not exist.
+ * Rejects with the errors of `net.Server`, such as EADDRINUSE, and a TypeError for unknown options.
  */
 export async function shareConnections(options: BindOptions = {}): Promise<SharedPort> {
   refuseUnknownOptions(options, bindOptionNames, "shareConnections");
   const hub = new ConnectionHub();
-  // As a gateway that listens by itself has them; what is set on a socket stays set where it goes.
+  // The same socket options as in a gateway that listens itself. They are kept when the socket is sent.
   const server = createServer({ allowHalfOpen: true, noDelay: true, pauseOnConnect: true }, (socket) =>
     hub.place(socket),
   );
@@ -64,13 +65,13 @@ export async function shareConnections(options: BindOptions = {}): Promise<Share
 }
 
 class ConnectionHub {
-  /** Those that take connections; first the one that was handed one longest ago. */
+  /** The processes that accept connections; the one that got a connection longest ago comes first. */
   readonly #workers = new Map<ChildProcess, Worker>();
   readonly #waiting = new Set<Socket>();
   #handed = 0;
   #onLastLeft: (() => void) | undefined;
 
-  /** Hands a connection to a worker, or keeps it until there is one. */
+  /** Sends a connection to a worker, or queues it until there is one. */
   place(socket: Socket): void {
     const worker = this.#leastLoaded();
     if (worker !== undefined) this.#hand(socket, worker);
@@ -79,19 +80,19 @@ class ConnectionHub {
   }
 
   watch(process: ChildProcess, address: BoundAddress): void {
-    const worker: Worker = { process, connections: 0, untaken: new Map() };
+    const worker: Worker = { process, connections: 0, unconfirmed: new Map() };
     process.on("message", (message: WorkerMessage | null) => {
-      if (message?.gateway === "join") tell(process, { gateway: "bound", address });
+      if (message?.gateway === "join") sendToWorker(process, { gateway: "bound", address });
       else if (message?.gateway === "ready") this.#add(worker);
-      else if (message?.gateway === "taken") forget(worker, message.connection);
+      else if (message?.gateway === "taken") closeCopies(worker, message.connection);
       else if (message?.gateway === "closed") worker.connections -= message.connections;
       else if (message?.gateway === "leaving") {
-        tell(process, { gateway: "left" });
+        sendToWorker(process, { gateway: "left" });
         this.#remove(worker);
       }
     });
     process.once("disconnect", () => this.#remove(worker));
-    // While a socket is on its way, node does not say that the channel is closed. "exit" may come before the last messages.
+    // While a socket is in transit, node does not emit "disconnect". "exit" may be emitted before the last messages.
     const removeOnceRead = (): void => {
       if (process.connected) setImmediate(removeOnceRead);
       else this.#remove(worker);
@@ -117,13 +118,13 @@ class ConnectionHub {
   }
 
   #hand(socket: Socket, worker: Worker): void {
-    // To the end, so that of two with as many connections each has its turn.
+    // Moved to the end, so that workers with the same number of connections take turns.
     this.#workers.delete(worker.process);
     this.#workers.set(worker.process, worker);
     const connection = (this.#handed += 1);
     worker.connections += 1;
-    worker.untaken.set(connection, socket);
-    tell(worker.process, { gateway: "connection", connection }, socket);
+    worker.unconfirmed.set(connection, socket);
+    sendToWorker(worker.process, { gateway: "connection", connection }, socket);
   }
 
   #add(worker: Worker): void {
@@ -134,27 +135,30 @@ class ConnectionHub {
 
   #remove(worker: Worker): void {
     this.#workers.delete(worker.process);
-    for (const socket of worker.untaken.values()) this.place(socket);
-    worker.untaken.clear();
+    for (const socket of worker.unconfirmed.values()) this.place(socket);
+    worker.unconfirmed.clear();
     if (this.#workers.size === 0) this.#onLastLeft?.();
   }
 }
 
-/** Closes the copy of a connection that was taken, and those before it, which never arrived: the worker has no file left. */
-function forget(worker: Worker, taken: number): void {
-  for (const [connection, socket] of worker.untaken) {
+/**
+ * Closes the copy of a confirmed connection, and those before it, which never arrived because the worker has no file
+ * descriptor left.
+ */
+function closeCopies(worker: Worker, taken: number): void {
+  for (const [connection, socket] of worker.unconfirmed) {
     if (connection > taken) return;
-    worker.untaken.delete(connection);
+    worker.unconfirmed.delete(connection);
     if (connection < taken) worker.connections -= 1;
-    // Without a word to the client: only the last copy of a socket that is closed closes its connection.
+    // The client does not notice: only closing the last copy of a socket closes its connection.
     socket.destroy();
   }
 }
 
-function tell(process: ChildProcess, message: SharedPortMessage, socket?: SendHandle): void {
-  // An error is ignored: a process that has ended is removed by its "disconnect".
+function sendToWorker(process: ChildProcess, message: SharedPortMessage, socket?: SendHandle): void {
+  // Errors are ignored: a process that has exited is removed by its "disconnect".
   process.send(message, socket, { keepOpen: true }, () => undefined);
 }
 
-/** Connections that are kept while no process takes them: twice the queue of a port that node listens on. */
+/** Connections that are queued while no process accepts them: twice the backlog of a port on which node listens. */
 const waitingMax = 1024;

@@ -10,7 +10,7 @@ export class TrackedHttpServer implements HttpServer {
 
   /**
    * @param open - the open connections
-   * @param connect - creates the connection of a socket, and keeps it among those while it is open
+   * @param connect - creates the connection of a socket, and keeps it in `open` while it is open
    * @param close - closes the server itself, not its connections
    */
   constructor(open: ReadonlySet<HttpConnection>, connect: (socket: Socket) => HttpConnection, close: () => void) {

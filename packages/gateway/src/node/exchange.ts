@@ -1,7 +1,7 @@
 import type { Readable, Writable } from "node:stream";
 import {
   type BodySource,
-  CarriedExchange,
+  BaseExchange,
   type ExchangeHead,
   type HttpProblem,
   type RequestBody,
@@ -25,7 +25,7 @@ export interface ExchangeOwner {
  * alive for as long as node keeps its stream. That is longer than young objects live, and doubles the time of garbage
  * collection.
  */
-export abstract class NodeExchange extends CarriedExchange implements BodySource {
+export abstract class NodeExchange extends BaseExchange implements BodySource {
   readonly body: RequestBody | undefined;
   readonly #request: Carrying<Readable>;
   readonly #response: Carrying<Answer>;

@@ -64,7 +64,7 @@ export class NodeHttp1Exchange extends NodeExchange {
     super.startBody();
   }
 
-  protected sendAnswer(
+  protected sendResponse(
     httpStatus: number,
     fields: HeaderFields,
     body: Uint8Array | undefined,

@@ -97,7 +97,7 @@ export class NodeHttp2Exchange extends NodeExchange {
     if (this.#droppedBytes > unreadBodyBytesMax) this.#stop();
   }
 
-  protected sendAnswer(
+  protected sendResponse(
     httpStatus: number,
     fields: HeaderFields,
     body: Uint8Array | undefined,

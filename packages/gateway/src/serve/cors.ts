@@ -102,7 +102,7 @@ export function answerPreflight(exchange: Exchange, cors: Cors): boolean {
   const accessControlRequestMethod = exchange.get("access-control-request-method");
   const fields = cors.preflight({ httpMethod: exchange.httpMethod, origin, accessControlRequestMethod });
   if (fields === undefined) allowPages(exchange, cors);
-  else exchange.answer(204, fields);
+  else exchange.respond(204, fields);
   return fields !== undefined;
 }
 

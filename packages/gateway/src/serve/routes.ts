@@ -187,7 +187,7 @@ function atRpcPath({ hasDefaultErrors }: Protocols, head: RequestHead, refused: 
 }
 
 const statusOnly: Pick<Protocol, "refuse"> = {
-  refuse: (exchange, { httpStatus, fields }) => exchange.answer(httpStatus, fields, noBytes),
+  refuse: (exchange, { httpStatus, fields }) => exchange.respond(httpStatus, fields, noBytes),
 };
 
 function notFound(routes: Routes, head: RequestHead, path: string): Unmatched {

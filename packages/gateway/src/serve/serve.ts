@@ -166,6 +166,6 @@ function serveEndpoint(request: ServedRequest, endpoint: Endpoint): void {
 
 function writeEndpoint(request: ServedRequest, { httpStatus, header = {}, body }: EndpointAnswer): void {
   const bytes = typeof body === "string" ? toUtf8(body) : body;
-  exchangeOf(request).answer(httpStatus, Object.entries(header).flat(), bytes);
+  exchangeOf(request).respond(httpStatus, Object.entries(header).flat(), bytes);
   request.settle(undefined);
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { freeChunk, isSingleUse, markSingleUse } from "../../src/exchange/index.ts";
-import { hastenCollection } from "../../src/exchange/free-memory.ts";
+import { nudgeScavenge } from "../../src/exchange/free-memory.ts";
 
 const KiB = 1024;
 
@@ -40,7 +40,7 @@ test.each([
 
 test("of the heap, 2 MiB are used up for a buffer of any length", () => {
   const before = process.memoryUsage().heapUsed;
-  hastenCollection(256 * KiB * KiB);
+  nudgeScavenge(256 * KiB * KiB);
   // What else is allocated meanwhile is a few kilobytes.
   expect(process.memoryUsage().heapUsed - before).toBeLessThan(3 * KiB * KiB);
 });

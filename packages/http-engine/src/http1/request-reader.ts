@@ -14,7 +14,7 @@ export type Stage = "head" | "body" | "response" | "closed";
 export interface RequestCallbacks {
   onHead(head: Http1RequestHead): void;
   /**
-   * @param piece - a view of what has arrived; only what `ownPiece` returns may be kept
+   * @param piece - a view of what has arrived; only what `detachFromChunk` returns may be kept
    * @param last - whether the body is known to end with the piece; {@link onBodyEnd} is then not called
    * @returns whether the piece is kept; otherwise its memory may be freed
    */

@@ -10,7 +10,7 @@ export interface ResponseReceiver extends FlowReceiver {
   /** Called with the final header section; `ended` if the response has no body and no trailer. */
   onHead(head: ResponseSection, ended: boolean): void;
   /**
-   * Called with a piece of the body, a view of its chunk; only what `ownPiece` returns may be kept. Must call
+   * Called with a piece of the body, a view of its chunk; only what `detachFromChunk` returns may be kept. Must call
    * `stream.consumed(bytes)` after using it.
    */
   onData(piece: Uint8Array): void;

@@ -1,5 +1,5 @@
 import { expect, test, vi } from "vitest";
-import { defaultLimits, freeBuffer, type HttpProblem, ownPiece } from "../../../gateway/src/exchange/index.ts";
+import { defaultLimits, freeBuffer, type HttpProblem, detachFromChunk } from "../../../gateway/src/exchange/index.ts";
 import type { Http1RequestHead } from "../../src/http1/index.ts";
 import { RequestReader } from "../../src/http1/request-reader.ts";
 
@@ -112,7 +112,7 @@ test("field sections of up to 4 KiB and 64 fields are cached in one buffer, larg
 });
 
 function transfer(piece: Uint8Array): boolean {
-  freeBuffer(ownPiece(piece).buffer);
+  freeBuffer(detachFromChunk(piece).buffer);
   return true;
 }
 

@@ -1,6 +1,6 @@
 import type { Message } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { CollectedBytes, type HeaderFields, noBytes, ownPiece } from "@plantstore/gateway/exchange";
+import { CollectedBytes, type HeaderFields, noBytes, detachFromChunk } from "@plantstore/gateway/exchange";
 import type { ClientStream } from "@plantstore/http-engine/client";
 import {
   envelopeBytes,
@@ -55,7 +55,7 @@ export abstract class UnaryCall extends OutgoingCall {
       const announcedBytes = envelopeBytes(piece);
       if (Math.max(piece.byteLength, announcedBytes) > limitBytes) return this.#refuse();
       if (piece.byteLength >= announcedBytes) {
-        this.#first = ownPiece(piece, this.method.memory);
+        this.#first = detachFromChunk(piece, this.method.memory);
         return; // No test can tell: it would be copied once more.
       }
       this.#collected = new CollectedBytes(announcedBytes, limitBytes);

@@ -195,5 +195,5 @@ function writeError(
 }
 
 function write(exchange: Exchange, httpStatus: number, fields: readonly string[], body: object): void {
-  exchange.answer(httpStatus, ["content-type", "application/json", ...fields], toUtf8(JSON.stringify(body)));
+  exchange.respond(httpStatus, ["content-type", "application/json", ...fields], toUtf8(JSON.stringify(body)));
 }

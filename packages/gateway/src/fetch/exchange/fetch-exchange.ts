@@ -2,7 +2,7 @@ import {
   afterTurn,
   type BodySource,
   bodyWasRead,
-  CarriedExchange,
+  BaseExchange,
   clientClosedRequest,
   clientGone,
   CommonHeaderFields,
@@ -13,7 +13,7 @@ import {
 } from "../../exchange/index.ts";
 
 /** An exchange carried by a `Request` and a `Response` of Fetch. */
-export class FetchExchange extends CarriedExchange implements BodySource {
+export class FetchExchange extends BaseExchange implements BodySource {
   readonly httpVersion = undefined;
   readonly host: string;
   readonly peer: Peer;
@@ -74,7 +74,7 @@ export class FetchExchange extends CarriedExchange implements BodySource {
     if (this.body?.isFull !== true) this.#readOn?.();
   }
 
-  protected sendAnswer(httpStatus: number, fields: HeaderFields, body: Uint8Array | undefined): void {
+  protected sendResponse(httpStatus: number, fields: HeaderFields, body: Uint8Array | undefined): void {
     const headers = this.#toHeaders(fields);
     if (body !== undefined) headers.set("content-length", String(body.byteLength));
     // The DOM's types rule out shared memory, and none is used here.

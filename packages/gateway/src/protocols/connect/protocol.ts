@@ -40,10 +40,10 @@ export const connect: Protocol = {
     if (target?.kind === "stream") {
       // Clients look for the error of a stream in the message that ends it alone ("Streaming-Response").
       const contentType = normalizeContentType(exchange.common.contentType ?? "");
-      return exchange.answer(200, ["content-type", contentType], endOfStream(new Headers(), error));
+      return exchange.respond(200, ["content-type", contentType], endOfStream(new Headers(), error));
     }
     const response = unaryError(error, [...jsonHeader, ...fields], undefined);
-    exchange.answer(httpStatus, response.fields, response.body);
+    exchange.respond(httpStatus, response.fields, response.body);
   },
 };
 

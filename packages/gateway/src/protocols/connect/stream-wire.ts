@@ -34,7 +34,7 @@ export class ConnectStreamWire extends EnvelopedWire {
   }
 
   answer(header: HeaderFields, bytes: Uint8Array, trailer: Headers, error: ConnectError | undefined): void {
-    this.exchange.answer(200, header, concatBytes([bytes, endOfStream(trailer, error)]));
+    this.exchange.respond(200, header, concatBytes([bytes, endOfStream(trailer, error)]));
   }
 }
 

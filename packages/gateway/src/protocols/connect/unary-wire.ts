@@ -83,11 +83,11 @@ export class ConnectUnaryWire implements UnaryWire {
     const fields = withTrailer(header, trailer);
     const compression = this.#encodings.response;
     if (compression === undefined || this.#isUncoded || body.byteLength < this.#rpc.options.compressMinBytes) {
-      return this.#exchange.answer(httpStatus, fields, body);
+      return this.#exchange.respond(httpStatus, fields, body);
     }
     return compression
       .compress(body)
-      .then((packed) => this.#exchange.answer(httpStatus, [...fields, "content-encoding", compression.name], packed));
+      .then((packed) => this.#exchange.respond(httpStatus, [...fields, "content-encoding", compression.name], packed));
   }
 }
 

@@ -1,4 +1,4 @@
-import { announcesNothing, type BodyPlan, noBytes } from "../../exchange/index.ts";
+import { noAnnouncedLength, type BodyPlan, noBytes } from "../../exchange/index.ts";
 import { callFormatsOf, refusalContentType } from "../shared/content-type.ts";
 import { planEnvelope } from "../shared/envelope.ts";
 import { LazyHeaders } from "../shared/lazy-headers.ts";
@@ -42,5 +42,5 @@ export const grpcWeb: Protocol = {
 
 /** Returns the plan for a body in base64. */
 function planText({ limitBytes, memory }: BodyPlan): BodyPlan {
-  return { limitBytes: grpcWebTextBytes(limitBytes), memory, announcedBytes: announcesNothing };
+  return { limitBytes: grpcWebTextBytes(limitBytes), memory, announcedBytes: noAnnouncedLength };
 }

@@ -20,7 +20,7 @@ export function writeResponse(
   isText: boolean,
 ): void {
   const body = concatBytes([bytes, trailerEnvelope(trailer, error)]);
-  exchange.answer(200, header, isText ? encodeGrpcWebText(body) : body);
+  exchange.respond(200, header, isText ? encodeGrpcWebText(body) : body);
 }
 
 // The end of nearly every response: an envelope with "grpc-status: 0".

@@ -35,7 +35,7 @@ export function writeTrailersOnly(
   error: ConnectError,
 ): void {
   setStatus(trailer, error);
-  exchange.answer(200, [...header, ...headerFieldsToSend(trailer, statusOk)]);
+  exchange.respond(200, [...header, ...headerFieldsToSend(trailer, statusOk)]);
 }
 
 // delay-seconds (RFC 9110 §10.2.3). Five digits are more than a day, longer than any client waits.

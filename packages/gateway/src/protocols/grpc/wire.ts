@@ -45,7 +45,7 @@ export class GrpcWire extends EnvelopedWire {
     const isEmpty = error !== undefined && bytes.byteLength === 0;
     // One header section is enough unless the handler has set header fields.
     if (isEmpty && this.responseHeader.pristine) return writeTrailersOnly(this.exchange, header, trailer, error);
-    this.exchange.answer(200, header, isEmpty ? undefined : bytes, endTrailer(trailer, error));
+    this.exchange.respond(200, header, isEmpty ? undefined : bytes, endTrailer(trailer, error));
   }
 }
 

@@ -54,9 +54,9 @@ export class RestByteStreamWire extends RestStreamWire implements StreamWire {
   ): void | Promise<void> {
     if (error !== undefined) return this.writeError(error);
     this.#refuseExcess();
-    if (this.headOnly) return this.exchange.answer(this.httpStatus, [...header, ...this.#lengthField]);
+    if (this.headOnly) return this.exchange.respond(this.httpStatus, [...header, ...this.#lengthField]);
     this.#refuseShortage();
-    this.exchange.answer(this.httpStatus, header, bytes);
+    this.exchange.respond(this.httpStatus, header, bytes);
   }
 
   /** Keeps back bytes beyond the announced length, which a client of HTTP/1.1 takes for the next answer. */

@@ -71,7 +71,7 @@ export class RestMessageStreamWire extends RestStreamWire implements StreamWire 
   ): void | Promise<void> {
     // Without any message before it, as a unary call does.
     if (error !== undefined && bytes.byteLength === 0) return this.writeError(error);
-    if (this.headOnly) return this.exchange.answer(this.httpStatus, header);
+    if (this.headOnly) return this.exchange.respond(this.httpStatus, header);
     const body = concatBytes([bytes, this.#end(error)]);
     return this.answerEncoded(this.httpStatus, header, body);
   }

@@ -34,7 +34,7 @@ export function createRest({ rpcs, restRoutes, writeErrorRecord }: ProtocolParts
     refuse(exchange, { error, httpStatus, fields, rpc }) {
       const failure = { httpStatus, procedure: rpc?.name };
       const response = toErrorResponse(writeErrorRecord, error, failure, fields, false);
-      exchange.answer(response.httpStatus, response.fields, response.body);
+      exchange.respond(response.httpStatus, response.fields, response.body);
     },
   };
   return rest;

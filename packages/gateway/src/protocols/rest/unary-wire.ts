@@ -81,11 +81,11 @@ export class RestUnaryWire implements UnaryWire {
     const untouched = areUntouched(header, trailer);
     const metadata = untouched ? none : this.metadataOf(header, trailer);
     const httpStatus = (untouched ? undefined : chosenStatus(header, false)) ?? standard;
-    if (statusesWithoutBody.has(httpStatus)) return this.exchange.answer(httpStatus, metadata);
+    if (statusesWithoutBody.has(httpStatus)) return this.exchange.respond(httpStatus, metadata);
     const end = untouched || !binding.usesGrpcMetadata ? undefined : restTrailerOf(this.exchange, trailer);
     const fields = untouched ? own : [...own, ...metadata, ...(end?.announcement ?? none)];
     // The bytes of an HttpBody are sent as they are.
-    if (binding.toRaw !== undefined) return this.exchange.answer(httpStatus, fields, body, end?.fields);
+    if (binding.toRaw !== undefined) return this.exchange.respond(httpStatus, fields, body, end?.fields);
     return this.answerEncoded(httpStatus, fields, body, end?.fields);
   }
 
@@ -126,15 +126,15 @@ export class RestUnaryWire implements UnaryWire {
     trailer?: HeaderFields,
   ): void | Promise<void> {
     if (body === undefined || body.byteLength < this.selection.rpc.options.compressMinBytes) {
-      return this.exchange.answer(httpStatus, fields, body, trailer);
+      return this.exchange.respond(httpStatus, fields, body, trailer);
     }
     // RFC 9110 §12.5.5: caches must know that the coding depends on what the client accepts.
     const varying = [...fields, "vary", "accept-encoding"];
     const { acceptCompression } = this.selection.rpc.options;
     const coding = negotiateCoding(this.exchange.get("accept-encoding"), acceptCompression);
-    if (coding === undefined || this.#isUncoded) return this.exchange.answer(httpStatus, varying, body, trailer);
+    if (coding === undefined || this.#isUncoded) return this.exchange.respond(httpStatus, varying, body, trailer);
     const encoded = [...varying, "content-encoding", coding.name];
-    return coding.compress(body).then((packed) => this.exchange.answer(httpStatus, encoded, packed, trailer));
+    return coding.compress(body).then((packed) => this.exchange.respond(httpStatus, encoded, packed, trailer));
   }
 }
 

@@ -2,13 +2,13 @@ import { GCProfiler } from "node:v8";
 import { isMarkedAsUntransferable } from "node:worker_threads";
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { HeldBody, heldBlockBytesMax, ownPiece } from "../../src/exchange/held-body.ts";
+import { BufferedBody, blockBytesMax, detachFromChunk } from "../../src/exchange/buffered-body.ts";
 import { freeBuffer, planBody, RequestBody } from "../../src/exchange/index.ts";
 
 const chunk = new Uint8Array(65_536);
 
 /** Takes blocks until there are none left. */
-function drain(held: HeldBody): Uint8Array[] {
+function drain(held: BufferedBody): Uint8Array[] {
   const blocks: Uint8Array[] = [];
   for (let block = held.shift(); block !== undefined; block = held.shift()) blocks.push(block);
   return blocks;
@@ -26,7 +26,7 @@ test.each([
 });
 
 test.each([1, 2, 40])("%d pieces that are read as a whole can be transferred", (pieces) => {
-  const held = new HeldBody();
+  const held = new BufferedBody();
   for (let added = 0; added < pieces; added++) held.add(chunk.subarray(0, 600));
   const whole = held.takeAll();
   expect([whole.byteLength, held.byteLength]).toEqual([600 * pieces, 0]);
@@ -40,7 +40,7 @@ describe("a piece that is read at once", () => {
     { bytes: 16_384, chunkBytes: 18_433 },
   ])("keeps no chunk of $chunkBytes bytes for $bytes", ({ bytes, chunkBytes }) => {
     const piece = new Uint8Array(chunkBytes).subarray(9, 9 + bytes).fill(7);
-    const own = ownPiece(piece);
+    const own = detachFromChunk(piece);
     expect(own.buffer.byteLength).toBe(bytes);
     expect(Buffer.compare(own, piece)).toBe(0);
   });
@@ -51,7 +51,7 @@ describe("a piece that is read at once", () => {
     { bytes: 65_536, chunkBytes: 65_536 },
   ])("is not copied where it keeps a chunk of $chunkBytes bytes for $bytes", ({ bytes, chunkBytes }) => {
     const piece = new Uint8Array(chunkBytes).subarray(chunkBytes - bytes);
-    expect(ownPiece(piece)).toBe(piece);
+    expect(detachFromChunk(piece)).toBe(piece);
   });
 
   test.each([
@@ -59,29 +59,29 @@ describe("a piece that is read at once", () => {
     { bytes: 16_384, chunkBytes: 16_393 },
   ])("of $bytes bytes leaves what is behind it in $chunkBytes to others, though its memory is transferred", (row) => {
     const part = new Uint8Array(row.chunkBytes);
-    freeBuffer(ownPiece(part.subarray(0, row.bytes)).buffer);
+    freeBuffer(detachFromChunk(part.subarray(0, row.bytes)).buffer);
     expect(part.byteLength).toBe(row.chunkBytes);
   });
 
   test.each([1, 1000, 1025])("of %d bytes shares no memory with the piece behind it", (bytes) => {
-    const [first, second] = [0, bytes].map((at) => ownPiece(chunk.subarray(at, at + bytes)));
+    const [first, second] = [0, bytes].map((at) => detachFromChunk(chunk.subarray(at, at + bytes)));
     expect([first?.buffer.byteLength, second?.buffer.byteLength]).toEqual([bytes, bytes]);
     expect(first?.buffer).not.toBe(second?.buffer);
   });
 
   test("that no program sees shares blocks of 8 KiB, of which it keeps one", () => {
     const pieces = Array.from({ length: 10 }, (_, at) => chunk.slice(0, 16_384).fill(at).subarray(0, 1024));
-    const copies = pieces.map((piece) => ownPiece(piece, "shared"));
+    const copies = pieces.map((piece) => detachFromChunk(piece, "shared"));
     expect(copies.map((copy) => [...copy])).toEqual(pieces.map((piece) => [...piece]));
     expect([...new Set(copies.map(({ buffer }) => buffer.byteLength))]).toEqual([8192]);
     expect(new Set(copies.map(({ buffer }) => buffer)).size).toBeLessThanOrEqual(3);
-    expect(ownPiece(chunk.subarray(0, 1025), "shared").buffer.byteLength).toBe(1025);
+    expect(detachFromChunk(chunk.subarray(0, 1025), "shared").buffer.byteLength).toBe(1025);
   });
 
   test("has young objects collected, although these fill little of their space", () => {
     const profiler = new GCProfiler();
     profiler.start();
-    for (let piece = 0; piece < 4096; piece++) ownPiece(chunk);
+    for (let piece = 0; piece < 4096; piece++) detachFromChunk(chunk);
     // Beside load V8 may mark the whole heap instead.
     const collections = profiler.stop().statistics;
     // Half of 256 MiB, where the space has 32 MiB at most, some of it still free.
@@ -91,11 +91,11 @@ describe("a piece that is read at once", () => {
 
 describe("a held body", () => {
   test("comes out as it went in, block by block and all at once", () => {
-    const piece = fc.tuple(fc.nat({ max: 255 }), fc.oneof(fc.nat({ max: 40 }), fc.nat({ max: 3 * heldBlockBytesMax })));
+    const piece = fc.tuple(fc.nat({ max: 255 }), fc.oneof(fc.nat({ max: 40 }), fc.nat({ max: 3 * blockBytesMax })));
     const steps = fc.array(fc.oneof(piece, fc.constant("shift"), fc.constant("take all")), { maxLength: 20 });
     fc.assert(
       fc.property(steps, (given) => {
-        const held = new HeldBody();
+        const held = new BufferedBody();
         const expected: Uint8Array[] = [];
         const taken: Uint8Array[] = [];
         for (const step of given) {
@@ -117,19 +117,19 @@ describe("a held body", () => {
 
   test.each([1, 64, 9_000, 16_384, 65_536])("in pieces of %d bytes takes little more memory than it has", (bytes) => {
     for (const totalBytes of [1_000, 9_000, 200_000]) {
-      const held = new HeldBody();
+      const held = new BufferedBody();
       while (held.byteLength < totalBytes) held.add(chunk.subarray(0, bytes));
       const { byteLength } = held;
       const blocks = drain(held);
       expect(blocks.length).toBeLessThan(70);
-      expect(Math.max(...blocks.map((block) => block.byteLength))).toBeLessThanOrEqual(heldBlockBytesMax);
+      expect(Math.max(...blocks.map((block) => block.byteLength))).toBeLessThanOrEqual(blockBytesMax);
       const kept = blocks.reduce((sum, { buffer }) => sum + buffer.byteLength, 0);
       expect(kept).toBeLessThanOrEqual((byteLength * 9) / 8 + 512);
     }
   });
 
   test("of one piece takes as much memory as that", () => {
-    const held = new HeldBody();
+    const held = new BufferedBody();
     for (const text of ["orders", "seed"]) {
       held.add(Buffer.from(text));
       expect(held.shift()?.buffer.byteLength).toBe(text.length);

@@ -3,7 +3,7 @@ import { type CommonHeaderFields, type HeaderFields, readHeaderField } from "./h
 import type { HttpProblem } from "./http-problem.ts";
 import type { RequestBody } from "./request-body.ts";
 
-/** What a carrier knows of a request when its header has arrived. */
+/** What is known of a request once its header has arrived. */
 export interface ExchangeHead {
   readonly httpMethod: string;
   readonly target: string;
@@ -13,10 +13,10 @@ export interface ExchangeHead {
 }
 
 /**
- * What the exchanges of all carriers share: the order of an answer, the waiting for a client that takes no more, and
- * what happens when it goes away. A carrier says how each part of an answer is sent, and puts in the body.
+ * The common part of all exchanges: the order of a response, backpressure, and what happens when the client
+ * disconnects. Subclasses for each HTTP implementation send the parts of a response and feed the request body.
  */
-export abstract class CarriedExchange implements Exchange {
+export abstract class BaseExchange implements Exchange {
   abstract readonly httpVersion: Exchange["httpVersion"];
   abstract readonly isMounted: boolean;
   abstract readonly peer: Peer;
@@ -31,11 +31,11 @@ export abstract class CarriedExchange implements Exchange {
   aborted = false;
   addedFields: HeaderFields = none;
   abortReceiver: AbortReceiver | undefined;
-  /** Called once all of the answer has been handed to the carrier. */
+  /** Called once the complete response has been passed to the HTTP implementation. */
   onComplete: (() => void) | undefined;
-  /** Whether all of the answer has been handed to the carrier. */
+  /** Whether the complete response has been passed to the HTTP implementation. */
   protected isComplete = false;
-  /** Resolved when the client takes more of the answer, or never will. */
+  /** Resolves when the client accepts more of the response, or never will. */
   #writable: PromiseWithResolvers<void> | undefined;
 
   constructor({ httpMethod, target, url, fields, common }: ExchangeHead) {
@@ -46,16 +46,16 @@ export abstract class CarriedExchange implements Exchange {
     this.common = common;
   }
 
-  /** Sends a whole answer. Throws, before anything is sent, for a field that HTTP does not allow. */
-  protected abstract sendAnswer(
+  /** Sends a complete response. Throws, before anything is sent, for a field that HTTP does not allow. */
+  protected abstract sendResponse(
     httpStatus: number,
     fields: HeaderFields,
     body: Uint8Array | undefined,
     trailer: HeaderFields | undefined,
   ): void;
-  /** Sends the header of an answer. Throws as {@link sendAnswer} does. */
+  /** Sends the header of a response. Throws as {@link sendResponse} does. */
   protected abstract sendHeader(httpStatus: number, fields: HeaderFields): void;
-  /** Sends a piece of the body, and returns whether the client should take some of it before more is sent. */
+  /** Sends a piece of the body, and returns whether to wait until the client has read some of it. */
   protected abstract sendPiece(piece: Uint8Array): boolean;
   protected abstract sendEnd(trailer: HeaderFields | undefined): void;
   protected abstract sendReset(): void;
@@ -64,22 +64,22 @@ export abstract class CarriedExchange implements Exchange {
     return readHeaderField(this.fields, name);
   }
 
-  /** Whether what is sent now may arrive. */
+  /** Whether a response can still be sent. */
   protected get isOpen(): boolean {
     return !this.aborted && !this.isComplete;
   }
 
-  /** Whether an answer may begin. */
-  get #isUnanswered(): boolean {
+  /** Whether a response can begin. */
+  get #canRespond(): boolean {
     return this.isOpen && this.httpStatus === 0;
   }
 
-  answer(httpStatus: number, fields: HeaderFields, body?: Uint8Array, trailer?: HeaderFields): void {
-    if (!this.#isUnanswered) return;
+  respond(httpStatus: number, fields: HeaderFields, body?: Uint8Array, trailer?: HeaderFields): void {
+    if (!this.#canRespond) return;
     requireFinalStatus(httpStatus);
     this.httpStatus = httpStatus;
     try {
-      this.sendAnswer(httpStatus, fields, body, trailer);
+      this.sendResponse(httpStatus, fields, body, trailer);
     } catch (error) {
       this.httpStatus = 0;
       throw error;
@@ -88,7 +88,7 @@ export abstract class CarriedExchange implements Exchange {
   }
 
   begin(httpStatus: number, fields: HeaderFields): void {
-    if (!this.#isUnanswered) return;
+    if (!this.#canRespond) return;
     requireFinalStatus(httpStatus);
     this.sendHeader(httpStatus, fields);
     this.httpStatus = httpStatus;
@@ -109,13 +109,13 @@ export abstract class CarriedExchange implements Exchange {
     if (this.isOpen) this.sendReset();
   }
 
-  /** Called by the carrier when the client takes more of the answer. */
+  /** Called when the client accepts more of the response. */
   onWritable(): void {
     this.#writable?.resolve();
     this.#writable = undefined;
   }
 
-  /** Ends the exchange, because the rest of its request will not come or no answer can arrive. */
+  /** Aborts the exchange, because the rest of its request will not arrive, or no response can be delivered. */
   protected abort(problem: HttpProblem): void {
     this.aborted = true;
     this.body?.close(problem);
@@ -123,7 +123,7 @@ export abstract class CarriedExchange implements Exchange {
     this.abortReceiver?.aborted(problem);
   }
 
-  /** Releases the unread part of the body; what still arrives of it is dropped. */
+  /** Releases the unread part of the body; the rest is dropped when it arrives. */
   protected complete(): void {
     this.isComplete = true;
     this.body?.close();
@@ -133,7 +133,7 @@ export abstract class CarriedExchange implements Exchange {
 
 const none: HeaderFields = [];
 
-/** Throws RangeError for what is not the status of a final response: 1xx are interim (RFC 9110 §15). */
+/** Throws RangeError for a status that is not final: 1xx are interim (RFC 9110 §15). */
 function requireFinalStatus(httpStatus: number): void {
   if (Number.isInteger(httpStatus) && httpStatus >= 200 && httpStatus <= 599) return;
   throw new RangeError(`the HTTP status must be an integer between 200 and 599, got ${httpStatus}`);
