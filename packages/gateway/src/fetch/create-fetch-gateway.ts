@@ -9,20 +9,19 @@ import { refuseUnknownOptions } from "../options/index.ts";
 import { createFetchHandler, type FetchHandler } from "./fetch-handler.ts";
 import { webGzip } from "./web-gzip.ts";
 
-/** A gateway that is given requests, and never listens itself. */
+/** A gateway that handles Fetch requests, and does not listen itself. */
 export interface FetchGateway {
-  /** Answers one request over REST, Connect or gRPC-Web. Rejects only with what `next` rejects with. */
+  /** Handles one request over REST, Connect or gRPC-Web. Rejects only with what `next` rejects with. */
   readonly fetch: FetchHandler;
 }
 
 /**
  * Creates a gateway from Connect routes, for platforms without node.
  *
- * Bodies and messages may be compressed with gzip, unless `acceptCompression` says otherwise. The limits on connections
- * and on the time that a request takes to arrive have no effect: they are up to the server.
+ * Bodies and messages may be compressed with gzip, unless `acceptCompression` is set. The limits on connections, and on
+ * the time in which a request must arrive, have no effect: the server enforces its own.
  *
- * @throws Error listing every problem of the HTTP rules, and of `requestPathPrefix`, at once; TypeError for options that
- * do not exist
+ * @throws Error that lists every problem of the HTTP rules and of `requestPathPrefix`; TypeError for unknown options
  */
 export function createFetchGateway(options: ServingOptions): FetchGateway {
   refuseUnknownOptions(options, servingOptionNames, "createFetchGateway");

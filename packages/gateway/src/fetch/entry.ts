@@ -1,7 +1,7 @@
 /**
  * The entry `@plantstore/gateway/fetch`: the gateway for Deno, Bun, workers, and frameworks that pass on a `Request`.
  *
- * It answers REST, Connect and gRPC-Web, and needs nothing of node.
+ * It serves REST, Connect and gRPC-Web, and uses no node modules.
  */
 export {
   type Admit,

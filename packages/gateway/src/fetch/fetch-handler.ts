@@ -11,19 +11,19 @@ import {
 } from "../exchange/index.ts";
 import { FetchExchange } from "./exchange/index.ts";
 
-/** What a server knows about a request that a `Request` cannot express. */
+/** What a server knows about a request, in addition to the `Request`. */
 export interface FetchContext {
   /** The other end of the connection. Default: an empty address. */
   readonly peer?: Peer;
   /** The initial context values of the call. */
   readonly contextValues?: ContextValues;
-  /** Called instead of answering when nothing matches, before `admit`. */
+  /** Called if no route matches, before `admit`; its response is returned. */
   readonly next?: () => Response | Promise<Response>;
 }
 
 /**
- * Answers a Fetch `Request`. Rejects only with what `next` rejects with: a client that went away before its answer gets
- * status 499, and an answer that could not be written becomes 500.
+ * Handles a Fetch `Request`. Rejects only with what `next` rejects with: if the client disconnects before its response,
+ * the status is 499, and a response that cannot be written becomes 500.
  */
 export type FetchHandler = (request: Request, context?: FetchContext) => Promise<Response>;
 
@@ -52,7 +52,7 @@ function problemOf({ common, host, httpMethod, target }: FetchExchange, limits: 
 
 /**
  * Returns the target, or a refusal of gRPC, which ends every response with trailers (gRPC over HTTP/2, "Responses"): a
- * `Response` has no place for them.
+ * `Response` cannot have trailers.
  */
 function withoutGrpc(target: Target, { routes }: Server): Target {
   if (target.protocol.name !== "grpc" || target.kind === "unmatched") return target;

@@ -1,8 +1,8 @@
 /**
- * What does a program see where servers use the interfaces of Fetch?
+ * The gateway for servers with the Fetch API, such as Deno, Bun and workers.
  *
- * The gateway for Deno, Bun and workers. Neither this room nor the rooms that it imports load a module of node's, so it
- * runs wherever the web's interfaces exist.
+ * Neither this module nor the modules that it imports load a node module, so it runs on every platform with the web
+ * APIs.
  */
 export type { FetchGateway } from "./create-fetch-gateway.ts";
 export { createFetchHandler, type FetchContext, type FetchHandler } from "./fetch-handler.ts";

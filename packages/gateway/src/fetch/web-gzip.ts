@@ -4,19 +4,20 @@ import { messageTooLarge, type PieceDecompression } from "../protocols/index.ts"
 
 type Pieces = Iterable<Uint8Array> | AsyncIterable<Uint8Array>;
 
-/** gzip (RFC 1952) by the Compression Streams of the web: the only coding that every platform has. */
+/** gzip (RFC 1952) with the Compression Streams API: the only coding that every platform supports. */
 export const webGzip: PieceDecompression = {
   name: "gzip",
   compress: (bytes) => readAll(toStream(slices([bytes])).pipeThrough(new CompressionStream("gzip")), Infinity),
   decompress: (bytes, readMaxBytes) => readAll(decode([bytes], "the message is not valid gzip"), readMaxBytes),
-  // No ratio to check: gzip decodes to at most 1,032 times its bytes, which is allowed.
+  // No ratio is checked, because gzip decodes to at most 1,032 times its bytes, which is allowed.
   decodePieces: (pieces) => decode(pieces, "the body is not valid gzip"),
 };
 
 /**
  * Decodes gzip as it arrives.
  *
- * @throws ConnectError `InvalidArgument` with `message` if it is not gzip; whatever the pieces fail with
+ * @throws ConnectError `InvalidArgument` with `message` if it is not gzip; otherwise what the iteration of `encoded`
+ * throws
  */
 async function* decode(encoded: Pieces, message: string): AsyncGenerator<Uint8Array> {
   let bytes = 0;
@@ -36,13 +37,12 @@ async function* decode(encoded: Pieces, message: string): AsyncGenerator<Uint8Ar
     for await (const piece of toStream(counted()).pipeThrough(new DecompressionStream("gzip"))) yield piece;
   } catch {
     if (failure !== undefined) throw failure;
-    // Some clients send an empty message as no bytes, although no format has an empty form.
+    // Some clients send an empty message as zero bytes, although that is not valid gzip.
     if (bytes > 0) throw problem("ERR_ENCODING_INVALID", message);
   }
 }
 
-/** Bytes that are decoded at a time. */
-// 4 KiB, of which gzip makes 4 MiB at the most: some platforms finish a piece whether or not its result is read.
+/** Bytes that are decoded at a time. 4 KiB, which decode to at most 4 MiB: some platforms decode a piece completely. */
 const sliceBytes = 4096;
 
 async function* slices(pieces: Pieces): AsyncGenerator<Uint8Array<ArrayBuffer>> {
@@ -58,12 +58,12 @@ function toStream(pieces: AsyncGenerator<Uint8Array<ArrayBuffer>>): ReadableStre
       if (done === true) controller.close();
       else controller.enqueue(value);
     },
-    // Not awaited: they end only after the piece that is being waited for, which may never come.
+    // Not awaited, because `return` waits for the pending piece, which may never arrive.
     cancel: () => void pieces.return(undefined),
   });
 }
 
-/** Joins pieces. @throws ConnectError `ResourceExhausted` as soon as there are more than `bytesMax` */
+/** Joins pieces. @throws ConnectError `ResourceExhausted` as soon as they exceed `bytesMax` */
 async function readAll(pieces: AsyncIterable<Uint8Array>, bytesMax: number): Promise<Uint8Array<ArrayBuffer>> {
   const read: Uint8Array[] = [];
   let bytes = 0;

@@ -8,37 +8,36 @@ import {
 } from "../exchange/index.ts";
 import { AwaitedBody } from "../listen/index.ts";
 
-/** The connection of the gateway's own server of node's that carries an exchange. */
+/** The connection of an exchange in one of the gateway's own node servers. */
 export interface ExchangeOwner {
   /** Whether the response that begins now is the last one of the connection. */
   readonly isLast: boolean;
-  /** Milliseconds for which the client may go on sending after that. */
+  /** Milliseconds for which the client may continue sending after the last response. */
   readonly lingerMs: number;
   /** Called when some of a response has been written. */
   onWritten(): void;
 }
 
 /**
- * An exchange whose request and answer are streams of node's.
+ * An exchange whose request and response are node streams.
  *
- * All share their event listeners, which find the exchange under a symbol of the stream. Closures would keep each call
- * alive for as long as node keeps its stream. That is longer than young objects live, and doubles the time of garbage
- * collection.
+ * All exchanges share their event listeners, which find the exchange by a symbol property of the stream. Closures would
+ * keep each call alive as long as node keeps its stream, which doubles the time of garbage collection.
  */
 export abstract class NodeExchange extends BaseExchange implements BodySource {
   readonly body: RequestBody | undefined;
-  readonly #request: Carrying<Readable>;
-  readonly #response: Carrying<Answer>;
+  readonly #request: WithExchange<Readable>;
+  readonly #response: WithExchange<ResponseStream>;
   protected readonly owner: ExchangeOwner | undefined;
   #isReading = false;
 
   /**
-   * @param bodyBytes - the length of the body by the header: `undefined` without a body, 0 if it is not known
+   * @param bodyBytes - the length of the body in the header: `undefined` without a body, 0 if unknown
    * @param owner - `undefined` in a server of the program
    */
   constructor(
     request: Readable,
-    response: Answer,
+    response: ResponseStream,
     head: ExchangeHead,
     bodyBytes: number | undefined,
     owner: ExchangeOwner | undefined,
@@ -57,15 +56,15 @@ export abstract class NodeExchange extends BaseExchange implements BodySource {
     return this.owner === undefined;
   }
 
-  /** Ends the exchange because the rest of its request cannot be read. */
-  breakOff(problem: HttpProblem): void {
+  /** Aborts the exchange, because the rest of its request cannot be read. */
+  failRequest(problem: HttpProblem): void {
     this.abort(problem);
   }
 
-  /** Returns why the response has closed before the answer was complete. */
+  /** Returns why the response stream has closed before the response was complete. */
   protected abstract closeProblem(): HttpProblem;
 
-  /** A stream may have closed, and be about to say so; or the program may have begun an answer of its own. */
+  /** The stream may have closed without having emitted "close" yet, or the program may have begun its own response. */
   protected override get isOpen(): boolean {
     const { destroyed, headersSent } = this.#response;
     return super.isOpen && !destroyed && (this.httpStatus !== 0 || !headersSent);
@@ -89,7 +88,7 @@ export abstract class NodeExchange extends BaseExchange implements BodySource {
     return !isTaken;
   }
 
-  /** Also drops the rest of the body as it arrives: node frees no stream that is not read to its end. */
+  /** Also drops the rest of the body as it arrives, because node does not free a stream that is not read to its end. */
   protected override complete(): void {
     super.complete();
     this.owner?.onWritten();
@@ -98,45 +97,45 @@ export abstract class NodeExchange extends BaseExchange implements BodySource {
     this.#request.resume();
   }
 
-  /** Called when the response has closed. */
+  /** Called when the response stream has closed. */
   closed(): void {
     this.#request[exchangeKey] = undefined;
     this.#response[exchangeKey] = undefined;
     if (this.isComplete) return;
     this.abort(this.closeProblem());
-    // Node keeps what it has read ahead for as long as there is the stream.
+    // Otherwise node keeps the data that it has read ahead as long as the stream exists.
     while (this.#request.read() !== null);
   }
 }
 
 const key: unique symbol = Symbol("connection");
 
-/** Returns what stands for a socket or a session to the program, which could also end those. */
+/** Returns an object that identifies a socket or a session to the program, without access to it. */
 export function keyOf(connection: object & { [key]?: object }): object {
   return (connection[key] ??= {});
 }
 
-/** A stream for an answer, which also knows of its header. */
-type Answer = Writable & { readonly headersSent: boolean };
+/** The stream of a response, with the state of its header. */
+type ResponseStream = Writable & { readonly headersSent: boolean };
 
 const exchangeKey: unique symbol = Symbol("exchange");
-type Carrying<Stream> = Stream & { [exchangeKey]?: NodeExchange | undefined };
+type WithExchange<Stream> = Stream & { [exchangeKey]?: NodeExchange | undefined };
 
-function onData(this: Carrying<Readable>, piece: Uint8Array): void {
+function onData(this: WithExchange<Readable>, piece: Uint8Array): void {
   const body = this[exchangeKey]?.body;
   body?.onData(piece, false);
   if (body?.isFull === true) this.pause();
 }
 
-function onEnd(this: Carrying<Readable>): void {
-  // node also ends the body of a stream that was reset, or whose connection ended; that body is incomplete.
+function onEnd(this: WithExchange<Readable>): void {
+  // node also emits "end" for a stream that was reset, or whose connection closed; that body is incomplete.
   if (!this.closed) this[exchangeKey]?.body?.onEnd();
 }
 
-function onDrain(this: Carrying<Writable>): void {
+function onDrain(this: WithExchange<Writable>): void {
   this[exchangeKey]?.onWritable();
 }
 
-function onClose(this: Carrying<Writable>): void {
+function onClose(this: WithExchange<Writable>): void {
   this[exchangeKey]?.closed();
 }

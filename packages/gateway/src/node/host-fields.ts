@@ -1,21 +1,21 @@
 import type { OutgoingHttpHeaders } from "node:http";
 import { notFromHost, readHeaderField } from "../exchange/index.ts";
 
-/** A response of node, on which the host may have set header fields before the gateway got it. */
+/** A node response, on which the host may have set header fields before passing it to the gateway. */
 export interface HostResponse {
   getHeaderNames(): string[];
   getHeaders(): OutgoingHttpHeaders;
 }
 
-/** The response where no host has set fields on one. */
+/** A response without header fields of a host. */
 export const noHost: HostResponse = { getHeaderNames: () => [], getHeaders: () => ({}) };
 
 /**
- * Returns the header fields to send for a response of a mounted gateway: those that the host, such as Express and its
- * middleware, has set on it, then the gateway's own.
+ * Returns the header fields for a response of a mounted gateway: those that the host, such as Express and its
+ * middleware, has set, then the gateway's own.
  *
- * A field of the gateway replaces the host's of that name, except for `vary` and `set-cookie`, of which both are sent. The
- * host's fields that describe a message are left out, because they cannot fit the gateway's.
+ * A field of the gateway replaces the host's field of the same name, except for `vary` and `set-cookie`, of which both
+ * are sent. Fields of the host that describe a body are left out, because the body is the gateway's.
  */
 export function withHostFields(response: HostResponse, own: string[]): string[] {
   if (response.getHeaderNames().length === 0) return own;

@@ -19,11 +19,11 @@ import { lingerAtEnd } from "./linger-at-end.ts";
 import { readNodeTarget } from "./read-target.ts";
 
 /**
- * A connection whose requests a server of node:http reads. That server does not listen, so node checks neither the time
- * of a head nor that of a body, and it does not count requests: that is done here.
+ * A connection whose requests are read by a node:http server. That server does not listen, so node enforces no timeouts
+ * for heads and bodies, and does not count requests: that is done here.
  *
- * Pipelined requests are served one at a time: they may depend on each other (RFC 9112 §9.3.2), and one behind the last
- * response of a connection must not be served at all.
+ * Pipelined requests are served one at a time: they may depend on each other (RFC 9112 §9.3.2), and a request after the
+ * last response of a connection must not be served.
  */
 export class NodeHttp1Connection implements HttpConnection, CheckedConnection, ExchangeOwner {
   readonly #socket: Socket;
@@ -31,21 +31,21 @@ export class NodeHttp1Connection implements HttpConnection, CheckedConnection, E
   readonly #backlog: Backlog;
   /** The exchange of the current request, until its response is sent. */
   #current: NodeHttp1Exchange | undefined;
-  /** The request that was begun last, of whose body there may be more. */
+  /** The last request that was begun, whose body may be incomplete. */
   #request: IncomingMessage | undefined;
-  /** How many complete heads wait for the response before theirs. */
+  /** The number of complete heads that wait for the response before theirs. */
   #waiting = 0;
-  /** Why nothing is read behind these. */
+  /** Why nothing can be read after these. */
   #problem: HttpProblem | undefined;
   /** The header fields of the request with that problem, as far as they are known. */
   #problemFields: HeaderFields = [];
   #isBroken = false;
   #isDraining = false;
-  /** Whether it is so old that it closes when it is idle for a moment. */
+  /** Whether the connection is above the maximum age, and closes when it is idle for a moment. */
   #isRetired = false;
   /** When the current wait for the client began, by `performance.now()`. */
   #sinceMs = performance.now();
-  /** How many bytes had been read of the socket by then. */
+  /** The number of bytes read from the socket by then. */
   #bytesRead: number;
   /** Whether the head of a request has begun since then. */
   #isHeadBegun = false;
@@ -55,7 +55,7 @@ export class NodeHttp1Connection implements HttpConnection, CheckedConnection, E
     this.#socket = socket;
     this.#options = options;
     this.#backlog = options.budget.open(socket, () => socket.destroy());
-    // What was read to tell the protocol has been put back, and is the beginning of a head.
+    // The bytes that were read to detect the protocol have been put back, and are the start of a head.
     this.#bytesRead = socket.bytesRead - socket.readableLength;
     socket.on("close", () => this.#backlog.close());
   }
@@ -95,15 +95,15 @@ export class NodeHttp1Connection implements HttpConnection, CheckedConnection, E
     this.#bytesWritten = bytesWritten;
   }
 
-  /** Serves a request, or has it wait for the response before its own. */
+  /** Serves a request, or queues it until the response before its own is sent. */
   onRequest(request: IncomingMessage, response: ServerResponse): void {
-    // Behind the response that has closed the connection.
+    // The request follows the last response of the connection.
     if (this.#socket.writableEnded) return;
     if (response.socket !== null) return this.#begin(request, response);
     this.#waiting += 1;
     if (this.#waiting > waitingMax) return this.destroy();
     this.pauseIfFull();
-    // In its own context: node reports the turn of a response in that of the call before.
+    // In its own async context: node emits "socket" in that of the call before.
     const begin = AsyncResource.bind(() => {
       this.#waiting -= 1;
       if (this.#waiting === waitingToPause - 1) this.#socket.resume();
@@ -113,7 +113,7 @@ export class NodeHttp1Connection implements HttpConnection, CheckedConnection, E
   }
 
   /**
-   * Refuses what cannot be read as a request, once those before it are answered.
+   * Refuses data that is not a valid request, once the requests before it have responses.
    *
    * @param fields - its header fields, as far as they are known
    */
@@ -125,7 +125,7 @@ export class NodeHttp1Connection implements HttpConnection, CheckedConnection, E
     this.#refuseRest();
   }
 
-  /** Reads no further while many requests wait. */
+  /** Stops reading while many requests are queued. */
   pauseIfFull(): void {
     if (this.#waiting >= waitingToPause) this.#socket.pause();
   }
@@ -133,11 +133,11 @@ export class NodeHttp1Connection implements HttpConnection, CheckedConnection, E
   checkTimeouts(nowMs: number): void {
     const { headerTimeoutMs, requestTimeoutMs, idleTimeoutMs } = this.#options.limits;
     if (this.#backlog.stalledMs(nowMs) >= idleTimeoutMs) return this.destroy();
-    // What follows the last response has a deadline of its own.
+    // After the last response, `lingerAtEnd` has a separate timeout.
     if (this.#socket.writableEnded) return;
     const waitedMs = nowMs - this.#sinceMs;
     if (this.#request?.complete === false) {
-      if (waitedMs >= requestTimeoutMs) this.#break(timedOut());
+      if (waitedMs >= requestTimeoutMs) this.#abortRequest(timedOut());
     } else if (this.busy) {
       this.#sinceMs = nowMs;
     } else if (this.#isHeadBegun) {
@@ -158,9 +158,9 @@ export class NodeHttp1Connection implements HttpConnection, CheckedConnection, E
       const path = typeof target === "string" ? target : "/";
       const exchange = new NodeHttp1Exchange(request, response, path, common, this);
       this.#request = request;
-      this.#answer(exchange, response);
+      this.#track(exchange, response);
       this.#wait();
-      // From the end of its body on, bytes are those of the next request.
+      // After the end of its body, bytes belong to the next request.
       request.once("close", () => this.#wait());
       const isCut = this.#problem !== undefined && this.#waiting === 0 && !request.complete;
       if (isCut) this.#refuseRest();
@@ -168,12 +168,12 @@ export class NodeHttp1Connection implements HttpConnection, CheckedConnection, E
       else refuse(exchange, target);
     } catch (error) {
       this.destroy();
-      // A defect of ours that belongs to no call.
+      // A defect of the gateway that belongs to no call.
       report(error, { errorCode: "ERR_CONNECTION_FAILED", what: "HTTP/1.1 could not be served" });
     }
   }
 
-  #answer(exchange: NodeHttp1Exchange, response: ServerResponse): void {
+  #track(exchange: NodeHttp1Exchange, response: ServerResponse): void {
     this.#current = exchange;
     response.once("close", () => {
       // The next one may have begun already.
@@ -192,24 +192,24 @@ export class NodeHttp1Connection implements HttpConnection, CheckedConnection, E
 
   #refuseRest(): void {
     if (this.#problem === undefined || this.#waiting > 0 || this.#isBroken) return;
-    // On a connection that has failed, or sent its last response, nothing more can be sent.
+    // Nothing can be sent on a connection that has failed, or has sent its last response.
     if (!this.#socket.writable) return;
-    if (this.#request?.complete === false) this.#break(this.#problem);
+    if (this.#request?.complete === false) this.#abortRequest(this.#problem);
     else if (this.#current === undefined) this.#refuseUnread(this.#problem);
   }
 
-  /** Ends the current request, the rest of which cannot be read. */
-  #break(problem: HttpProblem): void {
+  /** Aborts the current request, the rest of which cannot be read. */
+  #abortRequest(problem: HttpProblem): void {
     this.#isBroken = true;
     const exchange = this.#current;
     if (exchange === undefined) return this.#close();
     if (exchange.httpStatus === 0) this.#options.refuse(exchange, problem);
-    // A response that has begun cannot be completed any more.
+    // A response that has begun can no longer be completed.
     else this.destroy();
-    exchange.breakOff(problem);
+    exchange.failRequest(problem);
   }
 
-  /** Refuses what never became a request of node's. */
+  /** Refuses data that node did not parse to a request. */
   #refuseUnread(problem: HttpProblem): void {
     this.#isBroken = true;
     const { IncomingMessage, ServerResponse } = process.getBuiltinModule("node:http");
@@ -219,11 +219,11 @@ export class NodeHttp1Connection implements HttpConnection, CheckedConnection, E
     response.assignSocket(this.#socket);
     response.on("finish", () => this.#socket.destroySoon());
     const exchange = new NodeHttp1Exchange(request, response, unread.url, new CommonHeaderFields(rawHeaders), this);
-    this.#answer(exchange, response);
+    this.#track(exchange, response);
     this.#options.refuse(exchange, problem);
   }
 
-  /** Closes the connection so that the client gets what it was sent. */
+  /** Closes the connection without losing data that was sent to the client. */
   #close(): void {
     lingerAtEnd(this.#socket, this.lingerMs);
     this.#socket.destroySoon();
@@ -235,21 +235,21 @@ function readTarget(request: IncomingMessage, common: CommonHeaderFields, limits
   const httpVersion = request.httpVersionMinor === 0 ? "1.0" : "1.1";
   const unmet = expect === null ? undefined : expectationProblem(expect, httpVersion);
   if (unmet !== undefined) return unmet;
-  // Node bounds the bytes as sent, but many small fields cost more than their text.
+  // Node limits the bytes as sent, but many small fields cost more than their text.
   if (listBytes > limits.headerBytes) return headerTooLarge(limits);
   return readNodeTarget(request, common, limits);
 }
 
 /**
- * How many complete heads wait when the connection stops to be read. 64: more than clients pipeline, so that those do
- * not wait for the network.
+ * The number of queued heads at which reading is paused. 64: more than clients pipeline, so that they do not wait for
+ * the network.
  */
 const waitingToPause = 64;
 /**
- * How many complete heads may wait, above which the connection is closed: what was read with the one that stops it may
- * hold more. 2,048 is 64 KiB, which node reads at once, of heads of 32 bytes: less than a call has.
+ * The number of queued heads above which the connection is closed. More than {@link waitingToPause}, because one read
+ * may contain several. 2,048 heads of 32 bytes are 64 KiB, the size of one read; real heads are larger.
  */
 const waitingMax = 2048;
 
-/** What is known of a request that cannot be read. */
+/** The properties of a request that cannot be read. */
 const unread = { method: "GET", url: "/", httpVersion: "1.1", httpVersionMajor: 1, httpVersionMinor: 1 };

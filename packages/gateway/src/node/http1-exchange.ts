@@ -15,9 +15,8 @@ import { type ExchangeOwner, keyOf, NodeExchange } from "./exchange.ts";
 import { peerOf } from "../listen/index.ts";
 
 /**
- * An exchange carried by node:http, whose request and response objects are node's own: HTTP/1.0 and HTTP/1.1. Without an
- * owner, the server is one of the program, such as Express or Fastify, and the connection and its timeouts are that
- * server's.
+ * An exchange of node:http, for HTTP/1.0 and HTTP/1.1. Without an owner, the server belongs to the program, such as
+ * Express or Fastify, which then handles the connection and its timeouts.
  */
 export class NodeHttp1Exchange extends NodeExchange {
   readonly httpVersion: "1.0" | "1.1";
@@ -57,7 +56,7 @@ export class NodeHttp1Exchange extends NodeExchange {
   }
 
   override startBody(): void {
-    if (this.#expectsContinue && this.httpStatus === 0 && toContinue.delete(this.#response)) {
+    if (this.#expectsContinue && this.httpStatus === 0 && pendingContinue.delete(this.#response)) {
       this.#isContinued = true;
       this.#response.writeContinue();
     }
@@ -97,23 +96,23 @@ export class NodeHttp1Exchange extends NodeExchange {
 
   #writeHeader(httpStatus: number, fields: HeaderFields): void {
     const header = withHostFields(this.#response, [...fields, ...this.addedFields]);
-    if (!this.#canStay()) {
+    if (!this.#canKeepAlive()) {
       lingerAtEnd(this.#request.socket, this.owner?.lingerMs);
       if (readHeaderField(header, "connection") === null) header.push("connection", "close");
     }
-    // Node would add those that are left to the ones below.
+    // Node would otherwise add them to the fields below.
     for (const name of this.#response.getHeaderNames()) this.#response.removeHeader(name);
     this.#response.writeHead(httpStatus, header);
   }
 
-  /** Returns whether the rest of the body is small enough to read, so that the next request can be found behind it. */
-  #canStay(): boolean {
+  /** Returns whether the connection can be reused: the rest of the body is small enough to be read and dropped. */
+  #canKeepAlive(): boolean {
     if (this.owner?.isLast === true) return false;
-    // RFC 9112 §6.1: nobody can tell where such a body ends.
+    // RFC 9112 §6.1: the end of such a body is unknown.
     if (this.httpVersion === "1.0" && this.common.transferEncoding !== null) return false;
     if (this.#request.complete) return true;
-    // Unless this exchange has sent 100 (Continue), the client may or may not send its body. Whether the host's server has
-    // sent it is not known: a response does not show it.
+    // Unless this exchange has sent 100 (Continue), the client may or may not send its body. A response does not show
+    // whether the host's server has sent it.
     if (this.#expectsContinue && !this.#isContinued) return false;
     if (this.body === undefined) return true;
     const { contentLength } = this.common;
@@ -121,15 +120,15 @@ export class NodeHttp1Exchange extends NodeExchange {
   }
 }
 
-/** Responses whose 100 (Continue) is still due. */
-const toContinue = new WeakSet<object>();
+/** Responses for which 100 (Continue) has not been sent. */
+const pendingContinue = new WeakSet<object>();
 
 /**
  * Sends 100 (Continue) when the body of this request is first read (RFC 9110 §10.1.1). For the event `checkContinue`;
  * before the event `request`, node:http has already sent it.
  */
 export function continueWhenRead(response: object): void {
-  toContinue.add(response);
+  pendingContinue.add(response);
 }
 
 function toTuples(fields: HeaderFields): [string, string][] {

@@ -24,8 +24,8 @@ import { continueWhenRead } from "./http1-exchange.ts";
 import { readNodeTarget } from "./read-target.ts";
 
 /**
- * Creates a server for HTTP/1.0 and HTTP/1.1 on node:http. Bytes that are not HTTP are answered with an error record,
- * too. A drain closes each connection with its next response.
+ * Creates a server for HTTP/1.0 and HTTP/1.1 on node:http. Bytes that are not HTTP also get an error record. Draining
+ * closes each connection with its next response.
  */
 export function createNodeHttp1Server(options: HttpServerOptions): HttpServer {
   const { headerTimeoutMs, requestTimeoutMs, idleTimeoutMs } = options.limits;
@@ -44,31 +44,31 @@ export function createNodeHttp1Server(options: HttpServerOptions): HttpServer {
     socket.on("close", () => connections.delete(connection));
     server ??= createServer(options.limits, (of) => bySocket.get(of));
     server.emit("connection", socket);
-    // At the end of each request node resumes a socket, even a paused one. Added last: node's own listener reads on.
+    // At the end of each request node resumes even a paused socket. Added after node's own listener, which resumes it.
     socket.on("resume", () => connection.pauseIfFull());
-    // A listener keeps node from reading past the stream: of two TLS records that arrive together, its parser, paused
-    // behind the first, would take the second for an error.
+    // A listener prevents node from bypassing the stream: of two TLS records that arrive together, its parser, paused
+    // after the first, would treat the second as an error.
     if ("encrypted" in socket) socket.on("data", ignore);
     return connection;
   };
   return new TrackedHttpServer(connections, connect, () => clock.stop());
 }
 
-/** Creates a server that never listens, and passes on everything that it reads. */
+/** Creates a server that does not listen, and passes everything that it reads to the connections. */
 function createServer(limits: Limits, connectionOf: (socket: Duplex) => NodeHttp1Connection | undefined): Server {
-  // Loaded for the first connection: it takes 10 ms to start.
+  // Loaded with the first connection, because it adds 10 ms to the start.
   const server = process.getBuiltinModule("node:http").createServer({
-    // Node counts the target as well. Each has its own limit once the head is complete.
+    // Node also counts the target. Each has its own limit once the head is complete.
     maxHeaderSize: limits.headerBytes + limits.urlBytes,
     // Neither is enforced by a server that does not listen.
     headersTimeout: 0,
     requestTimeout: 0,
     keepAliveTimeout: Math.min(limits.idleTimeoutMs, keepAliveMsMax),
     insecureHTTPParser: false,
-    // A missing Host is answered with an error record, like all that is wrong with a head.
+    // A missing Host gets an error record, like every other problem of a head.
     requireHostHeader: false,
   });
-  // Beyond 2,000 fields node would drop the rest. Their bytes are bounded.
+  // Node would drop the fields after 2,000. Their bytes are limited instead.
   server.maxHeadersCount = 0;
   server.on("request", (request, response) => connectionOf(request.socket)?.onRequest(request, response));
   server.on("checkContinue", (request, response) => {
@@ -89,7 +89,7 @@ function createServer(limits: Limits, connectionOf: (socket: Duplex) => NodeHttp
   return server;
 }
 
-/** Returns the problem of a request that node's parser has refused, by the code of its error. */
+/** Returns the problem of a request that node's parser has rejected, by the code of its error. */
 function problemOf(code: string, limits: Limits): HttpProblem {
   if (code === "HPE_HEADER_OVERFLOW") return headerTooLarge(limits);
   if (code === "HPE_CHUNK_EXTENSIONS_OVERFLOW") return chunkExtensionsTooLarge();
@@ -106,5 +106,5 @@ const originLine = /\r\norigin:[\t ]*([\x21-\x7e]*)[\t ]*\r\n/i;
 
 function ignore(): void {}
 
-/** Milliseconds: node's timers take no more, and it adds a second. */
+/** The limit of node's timers in milliseconds, minus a second, which node adds. */
 const keepAliveMsMax = timerMsMax - 1000;

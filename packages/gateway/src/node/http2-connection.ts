@@ -16,7 +16,7 @@ import { NodeHttp2Exchange } from "./http2-exchange.ts";
 
 /** A connection whose streams are those of a session of node:http2. */
 export class NodeHttp2Connection implements HttpConnection, CheckedConnection, ExchangeOwner {
-  /** HTTP/2 has no last response: GOAWAY says which streams are served. */
+  /** HTTP/2 has no last response: GOAWAY names the streams that are served. */
   readonly isLast = false;
   readonly lingerMs: number = lingerMs;
   readonly #socket: Socket;
@@ -32,16 +32,16 @@ export class NodeHttp2Connection implements HttpConnection, CheckedConnection, E
   constructor(socket: Socket, options: HttpServerOptions, onClose: (connection: NodeHttp2Connection) => void) {
     const { budget, limits } = options;
     this.#socket = socket;
-    // As in a server of node:http2: it does not notice that a client has closed its side.
+    // As in a node:http2 server, which does not detect that a client has closed its side.
     socket.allowHalfOpen = false;
     this.#options = options;
-    // Loaded for the first connection: it takes 10 ms to start.
+    // Loaded with the first connection, because it adds 10 ms to the start.
     this.#session = process.getBuiltinModule("node:http2").performServerHandshake(socket, sessionOptions(limits));
     this.#session.setLocalWindowSize(connectionWindowBytes);
-    const heldBytes = (): number => this.#heldBytes();
+    const bufferedBytes = (): number => this.#bufferedBytes();
     const sink = {
       get writableLength() {
-        return heldBytes();
+        return bufferedBytes();
       },
     };
     this.#backlog = budget.open(sink, () => this.destroy());
@@ -63,9 +63,9 @@ export class NodeHttp2Connection implements HttpConnection, CheckedConnection, E
   }
 
   /**
-   * Closes the connection once its streams have ended. Its GOAWAY names the last of them, so that the client knows that
-   * one that crosses it has not been processed (RFC 9113 §6.8). node:http2 serves no stream that is opened after a
-   * GOAWAY, even if that names a higher one, so the end cannot be announced first.
+   * Closes the connection once its streams have ended. Its GOAWAY names the last stream, so that the client knows that
+   * later ones have not been processed (RFC 9113 §6.8). node:http2 serves no stream that is opened after a GOAWAY, even
+   * if that names a higher one, so the end cannot be announced first.
    */
   drain(): void {
     if (!this.#session.closed) this.#session.close();
@@ -92,7 +92,7 @@ export class NodeHttp2Connection implements HttpConnection, CheckedConnection, E
     }
     if (this.#open.size > 0) return;
     const idleMs = nowMs - this.#idleSinceMs;
-    // Node waits for the client to close its side, and before that to read what is still to be sent.
+    // Node waits until the client has read everything and closed its side.
     const timeoutMs = this.#session.destroyed ? lingerMs : idleTimeoutMs;
     if (idleMs < timeoutMs) return;
     if (this.#session.closed) return this.destroy();
@@ -112,7 +112,7 @@ export class NodeHttp2Connection implements HttpConnection, CheckedConnection, E
       else refuse(exchange, target);
     } catch (error) {
       this.destroy();
-      // A defect of ours that belongs to no call.
+      // A defect of the gateway that belongs to no call.
       report(error, { errorCode: "ERR_CONNECTION_FAILED", what: "HTTP/2 could not be served" });
     }
   }
@@ -123,9 +123,9 @@ export class NodeHttp2Connection implements HttpConnection, CheckedConnection, E
     this.#idleSinceMs = performance.now();
   }
 
-  #heldBytes(): number {
+  #bufferedBytes(): number {
     let bytes = 0;
-    for (const { heldBytes } of this.#open.keys()) bytes += heldBytes;
+    for (const { bufferedBytes } of this.#open.keys()) bytes += bufferedBytes;
     return bytes;
   }
 }
@@ -140,12 +140,12 @@ function readTarget(
 }
 
 function sessionOptions(limits: Limits): ServerOptions {
-  // Node resets what is larger; what is less than four times too large is answered 431.
+  // Node resets larger requests. Those within four times the limit get status 431.
   const maxHeaderListSize = limits.headerBytes * 4;
   return {
-    // Its default, 128 fields, would reset requests that are within the limit.
+    // Node's default, 128 fields, would reset requests that are within the limit.
     maxHeaderListPairs: Math.ceil(maxHeaderListSize / fieldBytesMin),
-    // Node refuses new streams above it. The bytes of all connections are bounded by the budget.
+    // Node refuses new streams above it. The budget limits the bytes of all connections.
     maxSessionMemory: Math.max(sessionMegabytesMin, Math.ceil(limits.backlogBytes / 1e6)),
     settings: {
       maxConcurrentStreams: limits.concurrentStreams,
@@ -160,11 +160,11 @@ function ignore(): void {}
 
 /** Milliseconds for the client to close its side. */
 const lingerMs = 1000;
-/** Bytes of the smallest field (RFC 9113 §6.5.2). */
+/** The size of the smallest field (RFC 9113 §6.5.2). */
 const fieldBytesMin = 33;
-/** Megabytes (1,000,000 bytes) that node lets a session hold by default, headers included. */
+/** The default of node's `maxSessionMemory`, in megabytes (1,000,000 bytes), including headers. */
 const sessionMegabytesMin = 10;
-/** Bytes that a stream may send before its reader takes them. 256 KiB: one round trip for such a message. */
+/** Bytes that a stream may send before they are read. 256 KiB: a message of this size takes one round trip. */
 const streamWindowBytes = 256 * 1024;
-/** Bytes that all streams together may send before their readers take them. 1 MiB. */
+/** Bytes that all streams together may send before they are read. 1 MiB. */
 const connectionWindowBytes = 1024 * 1024;

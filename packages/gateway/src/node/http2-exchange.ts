@@ -20,19 +20,19 @@ import { type HostResponse, withHostFields } from "./host-fields.ts";
 import { type ExchangeOwner, keyOf, NodeExchange } from "./exchange.ts";
 import { peerOf, resetProblem } from "../listen/index.ts";
 
-/** An exchange carried by a stream of node:http2, through its core `stream` event instead of its compatibility layer. */
+/** An exchange of node:http2, from its core `stream` event instead of its compatibility API. */
 export class NodeHttp2Exchange extends NodeExchange {
   readonly httpVersion = "2.0";
-  readonly #stream: CarryingStream;
-  readonly #session: CarryingSession | undefined;
+  readonly #stream: StreamWithTrailer;
+  readonly #session: SessionWithPeer | undefined;
   readonly #host: HostResponse;
   #isReset = false;
   #linger: NodeJS.Timeout | undefined;
-  /** Bytes of the body that came after the answer. */
+  /** Bytes of the body that arrived after the response. */
   #droppedBytes = 0;
 
   /**
-   * @param host - the response of node's compatibility layer, of which only the fields are read; {@link noHost} for none
+   * @param host - the response of node's compatibility API, of which only the fields are read; {@link noHost} for none
    */
   constructor(
     stream: ServerHttp2Stream,
@@ -51,20 +51,20 @@ export class NodeHttp2Exchange extends NodeExchange {
     this.#stream = stream;
     this.#session = session;
     this.#host = host;
-    // The address is unknown once the connection has closed, and calls are reported after that.
+    // The address is unavailable once the connection has closed, but calls are reported after that.
     if (this.#session !== undefined) this.#session[peerKey] ??= peerOf(this.#session.socket);
-    // `close` reports a reset to the call; without a listener the error would end the process.
+    // `close` reports a reset to the call. Without a listener the error would exit the process.
     stream.on("error", ignore);
     // A stream that is never read to its end is never freed.
     if (this.body === undefined) stream.resume();
   }
 
-  /** Bytes of the response that node holds because the client has not taken them. */
-  get heldBytes(): number {
+  /** Bytes of the response that node buffers because the client has not read them. */
+  get bufferedBytes(): number {
     return this.#stream.bufferSize;
   }
 
-  /** Resets the stream of a client that is late. */
+  /** Resets the stream because of a timeout. */
   cancel(): void {
     this.#stream.close(ErrorCode.cancel);
   }
@@ -83,7 +83,7 @@ export class NodeHttp2Exchange extends NodeExchange {
 
   override startBody(): void {
     const stream = this.#stream;
-    // Without a listener for `checkContinue`, node has sent it already.
+    // Without a listener for `checkContinue`, node has already sent it.
     const isDue = stream.readableLength === 0 && stream.sentInfoHeaders === undefined;
     const isExpected = isDue && this.common.expect?.toLowerCase() === "100-continue";
     if (isExpected && this.isOpen && this.httpStatus === 0) stream.additionalHeaders(continued);
@@ -130,21 +130,21 @@ export class NodeHttp2Exchange extends NodeExchange {
 
   #respond(httpStatus: number, fields: HeaderFields, options: ServerStreamResponseOptions): void {
     const header = withHostFields(this.#host, [...fields, ...this.addedFields]);
-    // Of fields that HTTP forbids node sends some, which its clients refuse, and drops others.
+    // Of the fields that HTTP forbids, node sends some, which clients reject, and drops others.
     for (let at = 0; at < header.length; at += 2) requireField(header[at] ?? "", header[at + 1] ?? "");
     this.#stream.respond([":status", String(httpStatus), ...header], options);
   }
 
-  /** Also stops a body that goes on long after the answer was sent (RFC 9113 §8.1). */
+  /** Also stops a body that continues long after the response was sent (RFC 9113 §8.1). */
   protected override complete(): void {
     super.complete();
     if (this.body?.ended === false) this.#linger = setInterval(() => this.#stop(), lingerMs).unref();
   }
 
-  /** Asks the client to stop sending, once the answer has been sent, its trailer section included. */
+  /** Asks the client to stop sending, once the response has been sent, including its trailer section. */
   #stop(): void {
     const { writableFinished, sentTrailers, [trailerKey]: trailer } = this.#stream;
-    // DATA is finished, by node's account, before the client's window lets the last of it and the trailers pass.
+    // Node reports DATA as finished before the client's window allows the last of it and the trailers to be sent.
     if (!writableFinished || (trailer !== undefined && sentTrailers === undefined)) return;
     // Node's reset overtakes a trailer section that was sent in the same turn of the event loop.
     afterTurn(stopReceiving, this.#stream);
@@ -156,36 +156,36 @@ export class NodeHttp2Exchange extends NodeExchange {
   }
 
   protected closeProblem(): HttpProblem {
-    // node closes the streams of a broken connection with an error code of its own.
-    const brokenOff = this.#isReset || this.#session?.destroyed === true;
-    return brokenOff ? clientGone() : resetProblem(this.#stream.rstCode, "unknown");
+    // node closes the streams of a failed connection with its own error code.
+    const isGone = this.#isReset || this.#session?.destroyed === true;
+    return isGone ? clientGone() : resetProblem(this.#stream.rstCode, "unknown");
   }
 }
 
 const trailerKey: unique symbol = Symbol("trailer");
-type CarryingStream = ServerHttp2Stream & { [trailerKey]?: HeaderFields };
+type StreamWithTrailer = ServerHttp2Stream & { [trailerKey]?: HeaderFields };
 
 /** Sends the trailer. All streams share this listener, for the reason that {@link NodeExchange} gives. */
-function onWantTrailers(this: CarryingStream): void {
+function onWantTrailers(this: StreamWithTrailer): void {
   // An empty section is sent as an empty DATA frame that ends the stream.
   this.sendTrailers(toRecord(this[trailerKey] ?? none));
 }
 
-function stopReceiving(stream: CarryingStream): void {
+function stopReceiving(stream: StreamWithTrailer): void {
   stream.close(ErrorCode.noError);
 }
 
 const peerKey: unique symbol = Symbol("peer");
-type CarryingSession = Http2Session & { [peerKey]?: Peer };
+type SessionWithPeer = Http2Session & { [peerKey]?: Peer };
 
-// Milliseconds that a client may go on sending its body after the answer: time for the answer to arrive.
+// Milliseconds that a client may continue to send its body after the response, while the response arrives.
 const lingerMs = 1000;
 const none: HeaderFields = [];
 const continued = { ":status": 100 } as const;
 
 function ignore(): void {}
 
-/** Returns the values of fields by their names, which may be those of the properties of every object. */
+/** Returns the values of fields by name. Without a prototype, because a name may be that of an inherited property. */
 function toRecord(fields: HeaderFields): OutgoingHttpHeaders {
   const record: Record<string, string | string[]> = Object.create(null);
   for (let i = 0; i < fields.length; i += 2) {

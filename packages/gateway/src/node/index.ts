@@ -1,7 +1,7 @@
 /**
- * Which requests and streams of node:http and node:http2 are one exchange?
+ * Exchanges of node:http and node:http2.
  *
- * They are those of a server of the program in which the gateway is mounted, such as Express, or of `nodeEngine`, whose
+ * They belong to a server of the program in which the gateway is mounted, such as Express, or to `nodeEngine`, whose
  * two servers get the connections that the gateway's listener accepts. This module knows nothing of RPC.
  */
 export { continueWhenRead, NodeHttp1Exchange } from "./http1-exchange.ts";

@@ -4,21 +4,21 @@ import { lingerBytesMax, lingerMsMax } from "../exchange/index.ts";
 const ending = new WeakSet<Socket>();
 
 /**
- * Makes a node:http connection read and drop the rest of its last request after the answer.
+ * Makes a node:http connection read and drop the rest of its last request after the response.
  *
- * Closing a socket with unread bytes resets the connection, and many clients read their answer only after sending
- * everything: they would lose it. So we end only our own side, and wait until the client ends its own (RFC 9112 §9.6)
- * or has used up its time or bytes.
+ * Closing a socket with unread bytes resets the connection, and many clients read their response only after sending
+ * everything, so they would lose it. So only the server's side is closed, until the client closes its side (RFC 9112
+ * §9.6) or reaches the limit of time or bytes.
  *
- * @param lingerMs - its time in milliseconds
+ * @param lingerMs - the time limit in milliseconds
  */
 export function lingerAtEnd(socket: Socket, lingerMs: number = lingerMsMax): void {
   ending.add(socket);
-  // node:http calls this after the last answer.
+  // node:http calls this after the last response.
   socket.destroySoon = () => {
     socket.destroySoon = ignore;
     const bytesReadMax = socket.bytesRead + lingerBytesMax;
-    // Nothing is parsed any more: further requests must not be processed.
+    // Parsing stops, because further requests must not be processed.
     socket.removeAllListeners("data");
     socket.on("data", () => {
       if (socket.bytesRead > bytesReadMax) socket.destroy();
@@ -29,7 +29,10 @@ export function lingerAtEnd(socket: Socket, lingerMs: number = lingerMsMax): voi
   };
 }
 
-/** Returns whether {@link lingerAtEnd} was called: the answer that ends the connection is made, if not yet sent. */
+/**
+ * Returns whether {@link lingerAtEnd} was called: the last response of the connection was written, but perhaps not
+ * sent.
+ */
 export function willEnd(socket: Socket): boolean {
   return ending.has(socket);
 }

@@ -3,15 +3,16 @@ import type { Http2ServerRequest } from "node:http2";
 import { HttpProblem, toUtf8 } from "../exchange/index.ts";
 
 /**
- * Returns the body that a body parser has left in `request.rawBody` or `request.body`, without content coding: bytes and
- * text as they are, and what it has parsed from JSON as JSON again. `undefined` if there is none of these, or the parser
- * has not read all of the body.
+ * Returns the body that a body parser has stored in `request.rawBody` or `request.body`, without content coding: bytes
+ * and strings unchanged, and parsed JSON as JSON again. `undefined` if there is neither, or the parser has not read the
+ * whole body.
  *
- * A parser has read numbers as doubles. An integer beyond 2^53 may not be what was sent, so it gets a fraction: a double
- * loses that again, and any field of another type refuses it and is named. By its zero, which JSON.stringify does not
- * write, the reader of JSON knows what happened. What was beyond all doubles still is.
+ * The parser has read numbers as doubles. An integer beyond 2^53 may differ from what was sent, so it is written with
+ * the fraction `.50`: a double field drops it again, and any other field is refused with an error that names it. The
+ * trailing zero, which JSON.stringify does not write, shows the JSON reader that the integer was rounded. Numbers
+ * beyond the range of a double stay so.
  *
- * @returns an {@link HttpProblem} with status 400 for a value that is nested deeper than any message
+ * @returns an {@link HttpProblem} with status 400 for a value that is nested deeper than any message can be
  */
 export function readParsedBody(
   request: IncomingMessage | Http2ServerRequest,
@@ -19,11 +20,11 @@ export function readParsedBody(
 ): Uint8Array | HttpProblem | undefined {
   if (!request.readableEnded) return undefined;
   const { rawBody, body }: { rawBody?: unknown; body?: unknown } = request as object;
-  // What functions in the cloud and NestJS keep beside the parsed body.
+  // Cloud functions and NestJS keep the raw body in addition to the parsed body.
   if (rawBody instanceof Uint8Array) return rawBody;
   if (body instanceof Uint8Array) return body;
   if (typeof body === "string") return toUtf8(body);
-  // A parser of forms makes objects too.
+  // A parser of forms also creates objects.
   if (body === undefined || contentType === null || !jsonType.test(contentType)) return undefined;
   const json = toJson(body, 0);
   return json === undefined ? new HttpProblem("ERR_MESSAGE_INVALID", "the body is nested too deeply") : toUtf8(json);
@@ -31,7 +32,9 @@ export function readParsedBody(
 
 const jsonType = /^[^;]*[/+]json[\t ]*(?:;|$)/i;
 
-/** Levels of arrays and objects, as in JSON that the gateway reads itself: protobuf's own limit for messages. */
+/**
+ * The deepest nesting of arrays and objects, as in JSON that the gateway reads itself: protobuf's limit for messages.
+ */
 const levelsMax = 100;
 
 /** Writes a value as JSON; `undefined` for one that is nested too deeply, or contains itself. */

@@ -8,7 +8,7 @@ import {
   transferEncodingProblem,
 } from "../exchange/index.ts";
 
-/** Returns the target of a request of node's in origin form, or what is wrong with the request as HTTP. */
+/** Returns the target of a node request in origin form, or the problem of the request. */
 export function readNodeTarget(
   request: IncomingMessage | Http2ServerRequest,
   common: CommonHeaderFields,

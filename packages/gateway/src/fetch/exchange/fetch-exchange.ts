@@ -12,25 +12,25 @@ import {
   statusesWithoutBody,
 } from "../../exchange/index.ts";
 
-/** An exchange carried by a `Request` and a `Response` of Fetch. */
+/** An exchange of a Fetch `Request` and `Response`. */
 export class FetchExchange extends BaseExchange implements BodySource {
   readonly httpVersion = undefined;
   readonly host: string;
   readonly peer: Peer;
   readonly body: RequestBody | undefined;
-  /** Fetch does not tell connections apart, so each exchange counts as a connection of its own. */
+  /** Fetch does not expose connections, so each exchange counts as a separate one. */
   readonly connection: object = {};
-  /** Resolves with the answer as soon as its header is there. */
+  /** Resolves with the response as soon as its header is known. */
   readonly response: Promise<Response>;
   readonly #request: Request;
   readonly #respond: (response: Response) => void;
   #reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
-  /** Goes on reading the body, which has waited for its call to take some of it. */
-  #readOn: (() => void) | undefined;
-  #answer: ReadableStreamDefaultController<Uint8Array> | undefined;
+  /** Resumes reading the body after backpressure. */
+  #resume: (() => void) | undefined;
+  #responseBody: ReadableStreamDefaultController<Uint8Array> | undefined;
 
   constructor(request: Request, peer: Peer = unknownPeer) {
-    // As the platform's URL parser leaves it: without dot segments.
+    // The platform's URL parser has removed dot segments.
     const { url, host, target } = splitUrl(request.url);
     const fields = [...request.headers].flat();
     const common = new CommonHeaderFields(fields);
@@ -44,8 +44,8 @@ export class FetchExchange extends BaseExchange implements BodySource {
     this.response = promise;
     this.#respond = resolve;
     const { signal } = request;
-    if (signal.aborted) this.#breakOff();
-    else signal.addEventListener("abort", this.#breakOff);
+    if (signal.aborted) this.#onAbort();
+    else signal.addEventListener("abort", this.#onAbort);
   }
 
   get isMounted(): boolean {
@@ -65,55 +65,55 @@ export class FetchExchange extends BaseExchange implements BodySource {
     if (this.#reader !== undefined) void this.#readBody(this.#reader);
   }
 
-  /** Lets go of the request, which somebody else answers. */
+  /** Releases the request, which another handler responds to. */
   passOn(): void {
     this.complete();
   }
 
   consumed(): void {
-    if (this.body?.isFull !== true) this.#readOn?.();
+    if (this.body?.isFull !== true) this.#resume?.();
   }
 
   protected sendResponse(httpStatus: number, fields: HeaderFields, body: Uint8Array | undefined): void {
     const headers = this.#toHeaders(fields);
     if (body !== undefined) headers.set("content-length", String(body.byteLength));
-    // The DOM's types rule out shared memory, and none is used here.
+    // The DOM types exclude shared memory, which is not used here.
     const content = this.#allowsBody(httpStatus) ? (body as Uint8Array<ArrayBuffer> | undefined) : null;
     this.#respond(new Response(content, responseInit(httpStatus, headers)));
   }
 
   protected sendHeader(httpStatus: number, fields: HeaderFields): void {
     const headers = this.#toHeaders(fields);
-    const answer = this.#allowsBody(httpStatus) ? this.#openAnswer() : null;
-    this.#respond(new Response(answer, responseInit(httpStatus, headers)));
+    const body = this.#allowsBody(httpStatus) ? this.#openBody() : null;
+    this.#respond(new Response(body, responseInit(httpStatus, headers)));
   }
 
   protected sendPiece(piece: Uint8Array): boolean {
-    const answer = this.#answer;
-    if (answer === undefined) return false;
+    const body = this.#responseBody;
+    if (body === undefined) return false;
     // Copied, because a reader may transfer the buffer, and other pieces may share it.
-    answer.enqueue(new Uint8Array(piece));
-    return (answer.desiredSize ?? 0) <= 0;
+    body.enqueue(new Uint8Array(piece));
+    return (body.desiredSize ?? 0) <= 0;
   }
 
   protected sendEnd(): void {
-    this.#answer?.close();
+    this.#responseBody?.close();
   }
 
   protected sendReset(): void {
     this.complete();
-    // A server needs a response; if it got an error instead, it might show that to the client.
+    // If the promise were rejected, the server might send the error to the client.
     if (this.httpStatus === 0) this.#respond(new Response(null, { status: 500 }));
-    else failAnswer(this.#answer);
+    else failBody(this.#responseBody);
   }
 
-  /** Ends the exchange because the client has gone away, or its body has broken off. */
-  readonly #breakOff = (): void => {
+  /** Aborts the exchange, because the client has disconnected, or the request body has failed. */
+  readonly #onAbort = (): void => {
     if (!this.isOpen) return;
-    // Nobody reads it, but a server waits for it.
+    // The client does not get it, but the server waits for it.
     if (this.httpStatus === 0) this.#respond(new Response(null, { status: clientClosedRequest }));
-    // After this turn, in which most servers cancel the body: Deno logs the error of a body that it still reads.
-    else afterTurn(failAnswer, this.#answer);
+    // After this turn, in which most servers cancel the body: Deno logs the error of a body that it is still reading.
+    else afterTurn(failBody, this.#responseBody);
     this.abort(clientGone());
     this.#release();
   };
@@ -124,45 +124,45 @@ export class FetchExchange extends BaseExchange implements BodySource {
   }
 
   /**
-   * Lets go of the request. Its body is never cancelled: some servers take that for the end of
-   * the connection, and the answer would be lost. What is not read is left to the server.
+   * Releases the request. Its body is never cancelled, because some servers then close the connection and lose the
+   * response. The server handles what was not read.
    */
   #release(): void {
-    this.#request.signal.removeEventListener("abort", this.#breakOff);
+    this.#request.signal.removeEventListener("abort", this.#onAbort);
     this.#reader?.releaseLock();
   }
 
   async #readBody(reader: ReadableStreamDefaultReader<unknown>): Promise<void> {
     try {
       while (await this.#readPiece(reader)) {
-        if (this.body?.isFull === true) await new Promise<void>((resolve) => (this.#readOn = resolve));
+        if (this.body?.isFull === true) await new Promise<void>((resolve) => (this.#resume = resolve));
       }
     } catch {
-      // Whatever the cause, to us its sender has gone away; or the lock was released, because the answer is complete.
-      this.#breakOff();
+      // The client has disconnected, or the lock was released because the response is complete.
+      this.#onAbort();
     }
   }
 
-  /** Reads in a function of its own: the loop around it would keep the piece while it waits for the next. */
+  /** Reads one piece. A separate function, because the loop would keep the piece alive while it waits for the next. */
   async #readPiece(reader: ReadableStreamDefaultReader<unknown>): Promise<boolean> {
     const { done, value } = await reader.read();
     if (done) this.body?.onEnd();
-    // A program may make a body of chunks that are not bytes.
+    // A program may create a body whose chunks are not bytes.
     else if (value instanceof Uint8Array) this.body?.onData(value, false);
-    else this.#breakOff();
+    else this.#onAbort();
     return value instanceof Uint8Array;
   }
 
-  #openAnswer(): ReadableStream<Uint8Array> {
+  #openBody(): ReadableStream<Uint8Array> {
     const pull = (): void => this.onWritable();
     const start = (controller: ReadableStreamDefaultController<Uint8Array>): void => {
-      this.#answer = controller;
+      this.#responseBody = controller;
     };
-    const strategy = new ByteLengthQueuingStrategy({ highWaterMark: answerBytesMax });
-    return new ReadableStream({ start, pull, cancel: this.#breakOff }, strategy);
+    const strategy = new ByteLengthQueuingStrategy({ highWaterMark: bufferedBytesMax });
+    return new ReadableStream({ start, pull, cancel: this.#onAbort }, strategy);
   }
 
-  /** `Response` takes no body with a status that has none (Fetch §2.2.3). */
+  /** `Response` rejects a body with a status that allows none (Fetch §2.2.3). */
   #allowsBody(httpStatus: number): boolean {
     return this.httpMethod !== "HEAD" && !statusesWithoutBody.has(httpStatus);
   }
@@ -176,23 +176,25 @@ export class FetchExchange extends BaseExchange implements BodySource {
   }
 }
 
-/** Returns the options of a response. Without `encodeBody`, Cloudflare's workers would encode an encoded body again. */
+/**
+ * Returns the options of a response. Without `encodeBody`, Cloudflare Workers would compress a compressed body again.
+ */
 function responseInit(status: number, headers: Headers): ResponseInit & { readonly encodeBody: "manual" } {
   return { status, headers, encodeBody: "manual" };
 }
 
-/** Tells the reader of an answer that it is incomplete; does nothing if the answer was cancelled. */
-function failAnswer(answer: ReadableStreamDefaultController<Uint8Array> | undefined): void {
-  answer?.error(new TypeError("the response is incomplete"));
+/** Reports to the reader of a response that it is incomplete; does nothing if the response was cancelled. */
+function failBody(body: ReadableStreamDefaultController<Uint8Array> | undefined): void {
+  body?.error(new TypeError("the response is incomplete"));
 }
 
-/** Bytes of an answer that wait for their reader, above which the handler is not asked for more. */
-// 64 KiB, what is collected in one turn: the next turn is prepared while this one is being sent.
-const answerBytesMax = 64 * 1024;
+/** Bytes of a response that are buffered before the handler has to wait. */
+// 64 KiB, what is collected in one turn, so that the next turn is prepared while this one is being sent.
+const bufferedBytesMax = 64 * 1024;
 
 const unknownPeer: Peer = { address: "", port: 0 };
 
-/** Splits the URL of a request, which is absolute and has been parsed, and removes its fragment. */
+/** Splits the URL of a request, which is absolute and normalized, and removes its fragment. */
 function splitUrl(whole: string): { readonly url: string; readonly host: string; readonly target: string } {
   const hostAt = whole.indexOf("//") + 2;
   const targetAt = whole.indexOf("/", hostAt);

@@ -1,2 +1,2 @@
-/** Which `Request` and `Response` are one exchange? Loads nothing of node. */
+/** Exchanges of a Fetch `Request` and `Response`. Loads no node modules. */
 export { FetchExchange } from "./fetch-exchange.ts";
