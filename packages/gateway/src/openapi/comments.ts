@@ -10,17 +10,19 @@ import { runSteps } from "../exchange/index.ts";
 export type Comments = ReadonlyMap<string, string>;
 
 /**
- * Reads the comments from a FileDescriptorSet with source info, because generated code has descriptors without
- * comments. `buf build -o definition.binpb` writes such a file, and `protoc --include_source_info
+ * Reads the comments from a FileDescriptorSet with source info, because the descriptors of generated code have no
+ * comments. `buf build -o definition.binpb` writes such a file, as does `protoc --include_source_info
  * --descriptor_set_out`.
  *
- * @throws Error when the bytes are not a FileDescriptorSet
+ * @throws Error if the bytes are not a FileDescriptorSet
  */
 export function readComments(fileDescriptorSet: Uint8Array): Comments {
   return runSteps(commentsIn(fromBinary(FileDescriptorSetSchema, fileDescriptorSet).file));
 }
 
-/** Returns the comments in the files that declare services, and in all that these import. Takes a step for each. */
+/**
+ * Returns the comments in the files that declare services, and in all files that these import. One step per comment.
+ */
 export function* commentsOf(services: readonly DescService[]): Generator<void, Comments> {
   const files = new Set(services.map(({ file }) => file));
   // Iterating over a set includes what is added to it meanwhile.
@@ -41,7 +43,7 @@ function* commentsIn(files: readonly FileDescriptorProto[]): Generator<void, Com
   return comments;
 }
 
-/** Characters of a comment that are kept. 20,000: ten pages. */
+/** The most characters of a comment that are kept. 20,000: ten pages. */
 const commentMax = 20_000;
 
 /** A descriptor that a comment can describe. */
@@ -52,8 +54,8 @@ export function commentOf(comments: Comments, desc: Commented): string | undefin
   return comments.get("typeName" in desc ? desc.typeName : `${desc.parent.typeName}.${desc.name}`);
 }
 
-// A path of SourceCodeInfo in descriptor.proto leads from the file through lists of named descriptors: the number of a
-// field, an index in it, and so on. Other paths lead to parts of these, which have no full name.
+// A path of SourceCodeInfo (descriptor.proto) leads from the file through lists of named descriptors: a field number,
+// an index, and so on. Other paths lead to parts of these, which have no full name.
 function nameAt(file: FileDescriptorProto, path: readonly number[]): string | undefined {
   const names = file.package === "" ? [] : [file.package];
   let desc: DescMessage = FileDescriptorProtoSchema;

@@ -1,9 +1,9 @@
 /**
- * What does it look like? Descriptors and the compiled HTTP rules of services → an OpenAPI document.
+ * Creates an OpenAPI document from descriptors and the compiled HTTP rules of services.
  *
  * Flow: rules → bindings (rest) → paths → operations → parameters and schemas; the messages and enums that they refer
  * to become components. The document describes the same bindings that serve requests, so it cannot diverge from them.
- * This room knows nothing about sockets, and about a server's errors only what its options say.
+ * This module knows nothing about sockets, and about a server's errors only what its options describe.
  */
 import type { DescMessage, DescMethod, DescService, JsonObject } from "@bufbuild/protobuf";
 import { runInTurns, runSteps } from "../exchange/index.ts";
@@ -34,21 +34,21 @@ import type {
 import { describePaths, type OnOmitted } from "./paths.ts";
 import { Schemas } from "./schemas.ts";
 
-/** Options of {@link createOpenApi}: what the definition does not tell about an interface. */
+/** Options of {@link createOpenApi}: information that the definition does not contain. */
 export interface OpenApiOptions {
   /**
-   * The version of OpenAPI. Default 3.1.0, which more tools know. It cannot describe a stream, whose schema is then
-   * that of its messages; in 3.2.0 it is an `itemSchema`.
+   * The version of OpenAPI. Default 3.1.0, which more tools support. It cannot describe streams, so the schema of a
+   * stream is that of one message; in 3.2.0 that is an `itemSchema`.
    */
   readonly openapi?: OpenApiVersion;
-  /** Its description defaults to the comment of the service, if there is only one. */
+  /** The default of its description is the comment of the service, if there is only one service. */
   readonly info: OpenApiInfo;
   readonly servers?: readonly OpenApiServer[];
   /** The credentials that every operation requires, by name; a caller needs all of them. */
   readonly security?: Readonly<Record<string, OpenApiSecurityScheme>>;
   /**
-   * The comments of the definition, for summaries and descriptions. Default: those of the descriptors, which generated
-   * code lacks.
+   * The comments of the definition, for summaries and descriptions. Default: those in the descriptors; generated code
+   * has none.
    */
   readonly comments?: Comments;
   /** The `rest` options of the gateway that serves the interface. */
@@ -57,11 +57,11 @@ export interface OpenApiOptions {
   readonly jsonOptions?: WriteJsonOptions;
   /** The error responses. Default: those of `rest.errors`, as 4XX and 5XX. */
   readonly errors?: readonly OpenApiError[];
-  /** Describes the success of an RPC, such as "The order is deleted." */
+  /** Returns the description of an RPC's success, such as "The order is deleted." */
   readonly describeSuccess?: (method: DescMethod) => string | undefined;
-  /** Describes the header fields that an RPC takes, besides those of HTTP and the credential. */
+  /** Returns the header fields that an RPC accepts, in addition to those of HTTP and the credential. */
   readonly describeHeader?: (method: DescMethod) => readonly Omit<OpenApiParameter, "in">[];
-  /** Called for every binding that OpenAPI cannot describe and the document leaves out. */
+  /** Called for every binding that is left out, because OpenAPI cannot describe it. */
   readonly onOmitted?: OnOmitted;
 }
 
@@ -79,16 +79,16 @@ const openApiOptionNames: OptionNames<OpenApiOptions> = {
   onOmitted: true,
 };
 
-/** An error answer that every operation has. */
+/** An error response of every operation. */
 export interface OpenApiError {
   /** A status, a range such as `4XX`, or `default`. */
   readonly status: string;
   readonly description: string;
-  /** The body: a message whose every field is always written, or any schema. */
+  /** The body: a message all of whose fields are always written, or any schema. */
   readonly record: DescMessage | OpenApiSchema;
   /** The content type of the body. Default `application/json`. */
   readonly contentType?: string;
-  /** The field of the record that holds the number of the google.rpc.Code; its schema gets the names of the codes. */
+  /** The field of the record with the number of the google.rpc.Code; its schema gets the names of the codes. */
   readonly codeField?: string;
   /** An example of the body. */
   readonly example?: JsonObject;
@@ -104,20 +104,20 @@ const openApiErrorNames: OptionNames<OpenApiError> = {
 };
 
 /**
- * Creates the OpenAPI document of the REST side of services.
+ * Creates the OpenAPI document of the REST API of services.
  *
- * Nested messages are written out as query parameters and in examples up to a number of fields (`expansion.ts`). Where
- * some are left out, the operation's description or the schema's `$comment` says so.
+ * Nested messages are expanded in query parameters and examples up to a number of fields (`expansion.ts`). If some are
+ * left out, the operation's description or the schema's `$comment` states it.
  *
- * @throws Error with every problem of the HTTP rules, as the gateway does; TypeError for options that do not exist
+ * @throws Error with every problem of the HTTP rules, as the gateway does; TypeError for unknown options
  */
 export function createOpenApi(services: readonly DescService[], options: OpenApiOptions): OpenApiDocument {
   return runSteps(describeServices(services, options));
 }
 
 /**
- * Creates the document as {@link createOpenApi} does, in short turns of the event loop: for a server that describes
- * services which others define. Rejects with what `createOpenApi` throws.
+ * Creates the document as {@link createOpenApi} does, in short turns of the event loop, for a server that describes the
+ * services of others. Rejects with what `createOpenApi` throws.
  */
 export function createOpenApiAsync(
   services: readonly DescService[],
@@ -150,7 +150,7 @@ function* describeServices(
     comments,
     useProtoFieldName,
     abridged,
-    // A type may be of several services, so its schema allows what any of them does.
+    // A type may be used by several services, so its schema allows the form of each.
     int64Numbers: ofServices.some(({ int64Numbers }) => int64Numbers),
   });
   const tagOf = nameTags(services);
@@ -174,7 +174,7 @@ function* describeServices(
     openapi,
     info,
     ...(options.servers !== undefined && { servers: options.servers }),
-    // An empty list says that nothing is needed; linters take a missing one for forgotten.
+    // An empty array means that no credential is required; linters report a missing one.
     security: security === undefined ? [] : [Object.fromEntries(Object.keys(security).map((name) => [name, []]))],
     tags: described.map((service) => describeTag(tagOf(service), service, commentOf(comments, service), info)),
     paths,
@@ -191,12 +191,12 @@ function describeTag(
   comment: string | undefined,
   info: { readonly description?: string },
 ): OpenApiTag {
-  // Not twice: the comment of the only service may describe the whole document.
-  const isTold = comment === undefined || comment === info.description;
-  return { name, description: isTold ? `The RPCs of \`${typeName}\`.` : comment };
+  // The comment of the only service may already be the description of the document.
+  const isRedundant = comment === undefined || comment === info.description;
+  return { name, description: isRedundant ? `The RPCs of \`${typeName}\`.` : comment };
 }
 
-/** The names of an integer's values, by value: an extension of ours. */
+/** The names of an integer's values, by value, in our extension `x-value-names`. */
 const named: OpenApiSchema = { "x-value-names": codeNames };
 
 const text: OpenApiSchema = { type: "string" };
@@ -212,7 +212,7 @@ const details: OpenApiSchema = {
   },
 };
 
-/** The schemas of the forms of errors, each with the name of its component, as `error-forms.ts` writes them. */
+/** The schemas of the error forms that `error-forms.ts` writes, each with the name of its component. */
 const errorSchemas: Readonly<Record<ErrorForm, { readonly name: string; readonly schema: OpenApiSchema }>> = {
   status: {
     name: "google.rpc.Status",
@@ -292,13 +292,15 @@ function describeInfo(info: OpenApiInfo, services: readonly DescService[], comme
   return { title, version, ...(summary !== undefined && { summary }), description: comment, ...others };
 }
 
-/** Returns a function that names the tag of a service: its name in its package, or the full one where that is taken. */
+/**
+ * Returns a function that names the tag of a service: its short name, or its full name if the short one is ambiguous.
+ */
 function nameTags(services: readonly DescService[]): (service: DescService) => string {
   const byName = Map.groupBy(new Set(services), ({ name }) => name);
   return ({ name, typeName }) => (byName.get(name)?.length === 1 ? name : typeName);
 }
 
-/** Returns messages and all that are inside them. Takes a step for each. */
+/** Returns messages and all messages inside them. One step per message. */
 function* messagesIn(messages: readonly DescMessage[]): Generator<void, ReadonlySet<DescMessage>> {
   const found = new Set(messages);
   // Iterating over a set includes what is added to it meanwhile.

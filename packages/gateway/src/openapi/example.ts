@@ -5,7 +5,7 @@ import { type BoundFields, integerRangeOf } from "../messages/json/index.ts";
 import { Expansion, exampleFieldsMax } from "./expansion.ts";
 import { isRequired } from "./field-behavior.ts";
 
-/** How deep messages inside messages are shown, unless they are required. 3: enough to see their form. */
+/** The deepest nesting of messages in an example, unless they are required. 3: enough to show their structure. */
 const depthMax = 3;
 
 /** Returns the name of a field in JSON. */
@@ -14,19 +14,19 @@ type NameOf = (field: DescField) => string;
 /** Options of {@link createExample}. */
 export interface ExampleOptions {
   readonly nameOf: NameOf;
-  /** The fields that the path sets, which the example lacks. */
+  /** The fields that the path sets, which are not in the example. */
   readonly boundByPath?: BoundFields | undefined;
-  /** What the fields of nested messages count towards. */
-  readonly whole: Expansion;
+  /** The expansion of the document, in which fields of nested messages are counted. */
+  readonly total: Expansion;
 }
 
 /**
  * Creates an example of a message as JSON that the gateway accepts: the first member of each oneof, one element of each
- * list, no message inside itself, and no field that the path sets. Its nested messages have `exampleFieldsMax` fields at
- * most: with more, fewer levels are shown.
+ * list, no recursive messages, and no field that the path sets. Its nested messages have at most `exampleFieldsMax`
+ * fields: if there are more, fewer levels are shown.
  *
- * @returns `undefined` for a message that must have a field of which there is no example; `"too large"` for one whose
- * required messages alone have too many fields
+ * @returns `undefined` for a message with a required field that has no example; `"too large"` for one whose required
+ * messages alone have too many fields
  */
 export function createExample(desc: DescMessage, options: ExampleOptions): JsonObject | "too large" | undefined {
   const deepest = exampleOfDepth(desc, depthMax, options);
@@ -43,20 +43,20 @@ export function createExample(desc: DescMessage, options: ExampleOptions): JsonO
 function exampleOfDepth(
   desc: DescMessage,
   depth: number,
-  { nameOf, boundByPath, whole }: ExampleOptions,
+  { nameOf, boundByPath, total }: ExampleOptions,
 ): JsonObject | "too large" | undefined {
   const nested = new Expansion(exampleFieldsMax);
   const example = exampleOfFields(desc, { nameOf, nested, depth, above: new Set([desc]) }, boundByPath);
-  return nested.isCut || !whole.take(nested.used) ? "too large" : example;
+  return nested.isCut || !total.take(nested.used) ? "too large" : example;
 }
 
 /** The place of a message in an example. */
 interface ExamplePlace {
   readonly nameOf: NameOf;
   readonly nested: Expansion;
-  /** How many levels of messages are shown below the first. */
+  /** The number of levels of messages below the first that are shown. */
   readonly depth: number;
-  /** The messages that lead to it, itself included. */
+  /** The messages that lead to it, including itself. */
   readonly above: Set<DescMessage>;
 }
 
@@ -114,7 +114,7 @@ function exampleOfElement(
 
 function exampleOfEnum({ typeName, values }: DescEnum): JsonValue | undefined {
   if (typeName === "google.protobuf.NullValue") return null;
-  // The first value usually means that nothing was chosen.
+  // The first value usually means "unspecified".
   return (values[1] ?? values[0])?.name;
 }
 
@@ -133,7 +133,7 @@ function exampleOfScalar(scalar: ScalarType): string | number | boolean {
   }
 }
 
-// Any has none, because the definition does not say which types it may hold.
+// Any has none, because the definition does not specify which types it may contain.
 const wellKnownExamples: Readonly<Record<string, JsonValue | undefined>> = {
   "google.protobuf.Any": undefined,
   "google.protobuf.Duration": "1.5s",

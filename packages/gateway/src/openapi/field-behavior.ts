@@ -3,10 +3,10 @@ import { getOption } from "@bufbuild/protobuf";
 import { field_behavior, FieldBehavior } from "../gen/google/api/field_behavior_pb.ts";
 import { isRequiredField } from "../messages/json/index.ts";
 
-// `getOption` reads the option anew for each call.
+// A cache, because `getOption` decodes the option for each call.
 const behaviorsOf = new WeakMap<DescField, readonly FieldBehavior[]>();
 
-// AIP-203. The annotation is found by its number, whichever generated code a definition imports.
+// AIP-203. The annotation is found by its number, even if the definition imports another copy of its generated code.
 function has(field: DescField, behavior: FieldBehavior): boolean {
   if (field.proto.options === undefined) return false;
   const behaviors = behaviorsOf.get(field) ?? getOption(field, field_behavior);
@@ -15,15 +15,15 @@ function has(field: DescField, behavior: FieldBehavior): boolean {
 }
 
 /**
- * Returns whether a request must set a field: it is annotated so, or `required` in proto2. Of the members of a oneof
- * each can do without the others.
+ * Returns whether a request must set a field: it is annotated as required, or `required` in proto2. The members of a
+ * oneof are never required.
  */
 export function isRequired(field: DescField): boolean {
   if (isOutputOnly(field) || (field.oneof !== undefined && field.oneof.fields.length > 1)) return false;
   return isRequiredField(field) || has(field, FieldBehavior.REQUIRED);
 }
 
-/** Returns whether only answers set a field. */
+/** Returns whether only responses set a field. */
 export function isOutputOnly(field: DescField): boolean {
   return has(field, FieldBehavior.OUTPUT_ONLY);
 }

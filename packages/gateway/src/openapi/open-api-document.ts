@@ -1,6 +1,6 @@
 import type { JsonValue } from "@bufbuild/protobuf";
 
-// The parts of OpenAPI 3.1 and 3.2 that a document here may have, with the names of their specifications
+// The parts of OpenAPI 3.1 and 3.2 that are used here, with the names of their specifications
 // (https://spec.openapis.org/oas/v3.1.0.html, section 4.8; https://spec.openapis.org/oas/v3.2.0.html).
 
 /** A JSON Schema of the 2020-12 dialect. */
@@ -52,14 +52,14 @@ export interface OpenApiParameter {
   readonly deprecated?: true;
   readonly description?: string;
   readonly schema: OpenApiSchema;
-  /** The JSON names that lead to the field, where the dots of `name` do not separate them: an extension of ours. */
+  /** The JSON names that lead to the field, if the dots of `name` do not separate them: our extension. */
   readonly "x-field"?: readonly string[];
-  /** How a map is written: `name[key]=value`. */
+  /** The form of a map: `name[key]=value`. */
   readonly style?: "deepObject";
   readonly explode?: true;
 }
 
-/** The Media Type Object: what a body is, or since OpenAPI 3.2 each item of a body that is a sequence. */
+/** The Media Type Object: the schema of a body or, since OpenAPI 3.2, of each item of a sequence. */
 export interface OpenApiMediaType {
   readonly schema?: OpenApiSchema;
   readonly itemSchema?: OpenApiSchema;
@@ -69,22 +69,22 @@ export interface OpenApiMediaType {
 /** A body, by media type. */
 export type OpenApiContent = Readonly<Record<string, OpenApiMediaType>>;
 
-/** The versions of OpenAPI that a document can be in. */
+/** The supported versions of OpenAPI. */
 export type OpenApiVersion = "3.1.0" | "3.2.0";
 
-/** One answer of an operation. */
+/** One response of an operation. */
 export interface OpenApiResponse {
   readonly description: string;
   readonly content?: OpenApiContent;
 }
 
-/** The RPC behind an operation, for callers over gRPC: an extension of ours, `x-rpc`. */
+/** The RPC of an operation, for callers over gRPC: our extension `x-rpc`. */
 export interface OpenApiRpc {
   /** `/package.Service/Method`. */
   readonly procedure: string;
-  /** The path template of the rule, with the fields by their names in JSON, percent-encoded. */
+  /** The path template of the rule, with the JSON names of fields, percent-encoded. */
   readonly path: string;
-  /** The field that is the body, `*` for every field that the path does not set. */
+  /** The field that is the body; `*` for all fields that the path does not set. */
   readonly body?: string;
 }
 
@@ -117,7 +117,7 @@ export interface OpenApiTag {
   readonly description: string;
 }
 
-/** A whole document, ready for `JSON.stringify`. */
+/** An OpenAPI document, ready for `JSON.stringify`. */
 export interface OpenApiDocument {
   readonly openapi: OpenApiVersion;
   readonly info: OpenApiInfo;

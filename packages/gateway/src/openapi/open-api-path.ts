@@ -1,13 +1,13 @@
 import { type PathTemplate, printTemplateLiteral, type TemplateVariable } from "../protocols/rest/rules/index.ts";
 
-/** A parameter of a path: a whole variable, or one wildcard of a variable that has several segments. */
+/** A parameter of a path: a variable, or one wildcard of a variable with several segments. */
 export interface PathParameter {
   readonly name: string;
   /** The path of the request field, in proto names; `undefined` for a wildcard outside variables. */
   readonly fieldPath: readonly string[] | undefined;
-  /** What the parameter's value stands for: the value of the field, part of it, or any number of segments. */
+  /** What the parameter's value is: the value of the field, a part of it, or any number of segments. */
   readonly covers: "field" | "part" | "segments";
-  /** Where a part is in the value of its field, in words; `undefined` for a whole value. */
+  /** A description of where the part is in the value of its field; `undefined` for the complete value. */
   readonly place: string | undefined;
 }
 
@@ -24,8 +24,8 @@ export interface OpenApiPath {
  * A wildcard of a variable with several segments is named by the literal before it, as AIP-122 names the parts of a
  * resource name: `{name=shelves/*}` becomes `shelves/{shelf}`. Without such a literal it is numbered, as `{name_1}`,
  * `{name_2}` and so on, and wildcards outside variables are `{segment_1}`. `**` becomes one parameter although it may
- * take more segments, which OpenAPI 3.1 cannot express. The dots of a field path become `_`: they are allowed in names,
- * but generators turn these names into identifiers of their languages.
+ * match several segments, which OpenAPI 3.1 cannot express. The dots of a field path become `_`: dots are allowed in
+ * names, but generators convert these names to identifiers of their languages.
  */
 export function toOpenApiPath({ segments, variables, verb }: PathTemplate): OpenApiPath {
   const variableAt = (at: number): TemplateVariable | undefined =>
@@ -43,7 +43,7 @@ export function toOpenApiPath({ segments, variables, verb }: PathTemplate): Open
     if (variable !== undefined && !hasParts(variable)) return field;
     return memberOf(literalBefore(at) ?? "") ?? `${field}_${numberOf(at)}`;
   };
-  // With wildcards by their names: a star before a slash would end the comments that generators make of this text.
+  // Wildcards are shown by name: `*/` would end the comments that generators create from this text.
   const formOf = ({ start, end }: TemplateVariable): string =>
     segments
       .slice(start, end)
@@ -78,8 +78,8 @@ function hasParts({ start, end }: TemplateVariable): boolean {
 const collection = /^[A-Za-z][A-Za-z0-9_-]*$/;
 
 /**
- * Returns the name of one member of a collection: in snake_case, and singular by the rules of English that names of
- * collections follow (`policies`, `addresses`, `shelves`, `topics`); `undefined` for a literal that is no such name.
+ * Returns the name of one member of a collection in snake_case, as the English singular of the collection's name
+ * (`policies`, `addresses`, `shelves`, `topics`); `undefined` for a literal that is not a collection name.
  */
 function memberOf(literal: string): string | undefined {
   if (!collection.test(literal)) return undefined;
@@ -91,7 +91,7 @@ function memberOf(literal: string): string | undefined {
   return name.replace(pattern, singular);
 }
 
-// The first that fits.
+// The first pattern that matches applies.
 const singulars: readonly (readonly [plural: RegExp, singular: string])[] = [
   [/(?<=series|species|status|ss|sis)$/, ""],
   [/ies$/, "y"],
@@ -104,7 +104,7 @@ function freeName(name: string, taken: readonly PathParameter[]): string {
   return taken.some((parameter) => parameter.name === name) ? freeName(`${name}_`, taken) : name;
 }
 
-/** Returns the path without parameter names. OpenAPI considers paths that differ only in these to be the same. */
+/** Returns the path without parameter names. OpenAPI treats paths that differ only in these as identical. */
 export function shapeOf(path: string): string {
   return path.replaceAll(/\{[^}]*\}/g, "{}");
 }

@@ -27,15 +27,15 @@ import type { BoundObject, Schemas } from "./schemas.ts";
 export interface OperationOptions {
   readonly openapi: OpenApiVersion;
   readonly schemas: Schemas;
-  /** Describes the success of an RPC; `undefined` to use HTTP's reason phrase. */
+  /** Returns the description of an RPC's success; `undefined` for HTTP's reason phrase. */
   readonly describeSuccess: ((method: DescMethod) => string | undefined) | undefined;
-  /** Describes the header fields that an RPC takes. */
+  /** Returns the header fields that an RPC accepts. */
   readonly describeHeader: ((method: DescMethod) => readonly Omit<OpenApiParameter, "in">[]) | undefined;
-  /** The error answers, by status. */
+  /** The error responses, by status. */
   readonly errors: Readonly<Record<string, OpenApiResponse>>;
 }
 
-/** Describes the parameters, the body and the answers of one binding. */
+/** Describes the parameters, the body and the responses of one binding. */
 export function describeOperation(
   binding: RestBinding,
   { operationId, tag }: { readonly operationId: string; readonly tag: string },
@@ -77,7 +77,7 @@ function describeRpc({ method, procedure, template, pattern }: RestBinding, sche
   return { procedure, path: printPathTemplate({ ...template, variables }), ...(body !== "" && { body }) };
 }
 
-// A JSON name may have any character, of which some mean something in a template.
+// A JSON name may contain any character, and some have a meaning in a template.
 function escapeName(name: string): string {
   return encodeURIComponent(name).replaceAll(".", "%2E");
 }
@@ -97,7 +97,9 @@ function describeBody(
   return content && { ...(mustBeThere && { required: true }), content };
 }
 
-/** Returns the request body in each of its content types: for a stream in OpenAPI 3.1, the schema of one message. */
+/**
+ * Returns the request body in each of its content types. In OpenAPI 3.1 the schema of a stream is that of one message.
+ */
 function bodyContent(
   { bodyFormat, method, pattern, boundByPath }: RestBinding,
   { openapi, schemas }: OperationOptions,
@@ -108,7 +110,7 @@ function bodyContent(
   const media = bodyFormat.kind === "lines" && openapi === "3.2.0" ? itemsOf : schemaOf;
   if (schema === undefined) return undefined;
   const content = Object.fromEntries(bodyFormat.contentTypes.map((type) => [type, media(schema)]));
-  // Of all JSON values that such a stream may be, tools know arrays.
+  // Such a stream may be several forms of JSON, of which tools support arrays.
   if (bodyFormat.jsonValues === "or-array") content["application/json"] = schemaOf({ type: "array", items: schema });
   return content;
 }
@@ -143,11 +145,11 @@ function describeSuccess(
   return ok(Object.fromEntries(forms), "OK: a stream, in the format that the Accept header asks for");
 }
 
-// google.api.HttpBody: bytes of any type. As "*/*" without a schema, which would say so, most generators make methods of
-// it that cannot send or return bytes.
+// google.api.HttpBody: bytes of any type. That would be "*/*" without a schema, but most generators then create methods
+// that cannot send or return bytes.
 const anyContent: OpenApiContent = { "application/octet-stream": { schema: { type: "string", format: "binary" } } };
 
-// Except for an array, a stream is one item after the other.
+// Except for an array, a stream is a sequence of items.
 function mediaOf({ kind }: StreamForm, schema: OpenApiSchema, openapi: OpenApiVersion): OpenApiMediaType {
   if (kind === "array") return schemaOf({ type: "array", items: schema });
   if (kind === "events") return openapi === "3.1.0" ? schemaOf(schema) : itemsOf(eventOf(schema));
@@ -169,7 +171,7 @@ function itemsOf(itemSchema: OpenApiSchema): OpenApiMediaType {
   return { itemSchema };
 }
 
-/** Returns the schema of a Server-Sent Event, an object in OpenAPI 3.2. Without a name, its data is a message. */
+/** Returns the schema of a Server-Sent Event, an object in OpenAPI 3.2. The data of an unnamed event is a message. */
 function eventOf(schema: OpenApiSchema): OpenApiSchema {
   const data: OpenApiSchema = { type: "string", contentMediaType: "application/json", contentSchema: schema };
   const named: OpenApiSchema = { event: { enum: ["end", "error"] }, data: { type: "string" } };
@@ -186,7 +188,7 @@ function eventOf(schema: OpenApiSchema): OpenApiSchema {
 
 const firstSentence = /^(.+?)[.!?]?(?:\n\n|(?<=[.!?])\s+|$)/s;
 
-// Tools take an operation without a summary or a description for a mistake.
+// Linters report operations without a summary or a description.
 function summarize(method: DescMethod, comment = ""): Pick<OpenApiOperation, "summary" | "description"> {
   const [whole = "", sentence = method.name] = firstSentence.exec(comment) ?? [];
   const description = comment.slice(whole.length).trim();

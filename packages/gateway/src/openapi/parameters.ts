@@ -25,7 +25,7 @@ export function describePathParameter(
 ): OpenApiParameter {
   const path = parameter.fieldPath === undefined ? undefined : resolveProtoPath(input, parameter.fieldPath);
   const field = path === undefined ? undefined : leafOf(path);
-  // A comment is about the whole field: who types what it says for a part of it names something else.
+  // The comment describes the complete value of the field, so it would be misleading for a part.
   const about = parameter.place ?? (field && schemas.commentOf(field));
   const coverage = parameter.covers === "segments" ? "Any number of path segments, separated by slashes." : undefined;
   const description = [about, coverage].filter((text) => text !== undefined).join("\n\n");
@@ -44,17 +44,17 @@ function schemaOf({ covers }: PathParameter, field: DescField | undefined, schem
   return covers === "field" && field !== undefined ? schemas.ofParameter(field) : oneSegment;
 }
 
-/** Which query parameters {@link describeQuery} lists. */
+/** Options of {@link describeQuery}. */
 export interface QueryOptions {
-  /** Maps are among them. */
+  /** Whether maps are accepted. */
   readonly takesMaps?: boolean;
-  /** What the fields count towards. Of more than it holds, the most nested ones are left out. */
+  /** The budget for fields. If it is exceeded, the most deeply nested fields are left out. */
   readonly expansion: Expansion;
 }
 
 /**
  * Describes the query parameters of a message: all fields with a text form, nested ones by their dotted path, except
- * those that the path or the body sets, that only answers set, or whose names are those of other fields too.
+ * fields that the path or the body sets, that only responses set, or whose names are ambiguous.
  *
  * A message that contains itself is listed once, although the query accepts deeper paths.
  */
@@ -65,7 +65,7 @@ export function describeQuery(
   options: QueryOptions,
 ): readonly OpenApiParameter[] {
   const first: QueryPlace = { message: input, bound, path: [], above: [input], isRequired: true, parameters: [] };
-  // Level by level: what is cut off is the most nested. Iterating over an array includes what is added to it meanwhile.
+  // Level by level, so that the deepest fields are left out. Iterating over an array includes what is added meanwhile.
   const places = [first];
   for (const place of places) {
     for (const field of place.message.fields) {
@@ -88,7 +88,7 @@ interface QueryPlace {
   readonly above: readonly [DescMessage, ...DescMessage[]];
   /** Whether all fields that lead to it must be set. */
   readonly isRequired: boolean;
-  /** What is listed of it, in the order of its fields. */
+  /** Its parameters, in the order of its fields. */
   readonly parameters: (OpenApiParameter | QueryPlace)[];
 }
 
@@ -130,7 +130,7 @@ function describeInQuery(
   };
 }
 
-/** Returns whether the dots of a parameter's name separate these names, of which it has no fewer. */
+/** Returns whether splitting a parameter's name at dots results in these names. */
 function isSplitInto(name: string, names: readonly string[]): boolean {
   return name.split(".").every((each, at) => each === names[at]);
 }

@@ -12,8 +12,8 @@ type PathItems = Record<string, Partial<Record<OpenApiMethod, OpenApiOperation>>
 /**
  * Describes bindings in their order, grouped by path and tagged by service.
  *
- * OpenAPI cannot describe custom methods. Of several paths that differ only in their parameters, it can describe only
- * one for each method, so the first. Takes a step for each binding.
+ * OpenAPI cannot describe custom HTTP methods. Of several paths that differ only in parameter names, it can describe
+ * only one per method: the first is described. One step per binding.
  */
 export function* describePaths(
   bindings: readonly RestBinding[],
@@ -32,7 +32,7 @@ export function* describePaths(
       continue;
     }
     const own = toOpenApiPath(binding.template);
-    // A path that differs from an earlier one only in parameter names takes over those, which mean nothing on the wire.
+    // A path that differs from an earlier one only in parameter names uses the earlier names, which are not sent.
     const shape = shapeOf(own.path);
     const { path, parameters: named } = byShape.get(shape) ?? own;
     byShape.set(shape, { path, parameters: named });
@@ -53,7 +53,7 @@ export function* describePaths(
 
 /**
  * Creates the function that names operations by their RPCs, so that every generator produces the same names:
- * `deleteOrder`, or `OrderService_deleteOrder` if two services have one; further bindings get a number.
+ * `deleteOrder`, or `OrderService_deleteOrder` if the name is ambiguous; further bindings get a number.
  */
 function nameOperations(bindings: readonly RestBinding[]): (binding: RestBinding) => string {
   const byName = Map.groupBy(new Set(bindings.map(({ method }) => method)), ({ localName }) => localName);

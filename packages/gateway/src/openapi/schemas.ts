@@ -15,29 +15,31 @@ export interface SchemaOptions {
   readonly useProtoFieldName: boolean;
   /** Whether a service writes 64-bit integers as numbers. */
   readonly int64Numbers: boolean;
-  /** The messages from which answers may leave out a scalar without presence, because its value is zero. */
+  /** The messages of responses in which a scalar without presence is left out if its value is zero. */
   readonly abridged: ReadonlySet<DescMessage>;
 }
 
 /**
- * Creates the schemas of a document and collects those of the messages and enums that they refer to.
+ * Creates the schemas of a document, and collects the schemas of the messages and enums that they refer to.
  *
- * A type has its name within its package, or its full name if an earlier type has the same.
+ * A schema has the name of its type within the package, or the full name if an earlier type has the same name.
  */
 export class Schemas {
   readonly #options: SchemaOptions;
   readonly #names = new Map<DescMessage | DescEnum, string>();
   readonly #components = new Map<string, OpenApiSchema>();
-  /** The components that were referred to, but are not described yet. */
+  /** The components that are referred to, but not described yet. */
   readonly #referred: { readonly name: string; readonly describe: () => OpenApiSchema }[] = [];
-  /** What the document repeats. */
+  /** The budget of fields that the document repeats. */
   readonly expansion: Expansion = new Expansion(documentFieldsMax);
 
   constructor(options: SchemaOptions) {
     this.#options = options;
   }
 
-  /** Describes what was referred to, and what that refers to, in a step for each; returns all, sorted by name. */
+  /**
+   * Describes all components that are referred to, also by each other. One step per component. Returns them by name.
+   */
   *components(): Generator<void, Readonly<Record<string, OpenApiSchema>>> {
     // Iterating over an array includes what is added to it meanwhile.
     for (const { name, describe } of this.#referred) {
@@ -53,7 +55,7 @@ export class Schemas {
   }
 
   /**
-   * Returns a reference to a message whose every field is always written, such as an error record.
+   * Returns a reference to a message all of whose fields are always written, such as an error record.
    *
    * @param notes - additions to the schemas of its fields, by proto name
    */
@@ -68,7 +70,7 @@ export class Schemas {
     }));
   }
 
-  /** Returns a reference to a schema that describes no message of the definition, under a name that no message has. */
+  /** Returns a reference to a schema that is not of a message. @param name - a name that no message has */
   ofOther(name: string, schema: OpenApiSchema): OpenApiSchema {
     this.#components.set(name, schema);
     return { $ref: `#/components/schemas/${name}` };
@@ -77,8 +79,7 @@ export class Schemas {
   /**
    * Returns the object schema of a message.
    *
-   * @param bound - the fields that the path sets, which it lacks, and what the others count towards, as each operation
-   * repeats them
+   * @param bound - the fields that the path sets, which are left out, and the budget of the operation for the others
    */
   ofObject(desc: DescMessage, bound?: BoundObject): OpenApiSchema {
     const expansion = bound?.expansion ?? new Expansion(componentFieldsMax);
@@ -100,7 +101,7 @@ export class Schemas {
 
   #exemplify(desc: DescMessage, boundByPath: BoundFields | undefined): OpenApiSchema {
     const nameOf = (field: DescField): string => this.nameOf(field);
-    const example = createExample(desc, { nameOf, boundByPath, whole: this.expansion });
+    const example = createExample(desc, { nameOf, boundByPath, total: this.expansion });
     if (example === "too large") return { $comment: noExample };
     return example === undefined ? {} : { examples: [example] };
   }
@@ -114,7 +115,7 @@ export class Schemas {
     return { ...schema, ...this.#describe(field) };
   }
 
-  /** Returns the schema of a field that is the whole body: a message that is not set is then null. */
+  /** Returns the schema of a field that is the whole body, in which a message that is not set is null. */
   ofWholeBody(field: DescField): OpenApiSchema {
     if (field.fieldKind !== "message") return this.ofField(field);
     return { anyOf: [{ ...this.#ofField(field, "json") }, { type: "null" }], ...this.#describe(field) };
@@ -148,10 +149,10 @@ export class Schemas {
     return fields.length === 0 ? {} : { required: fields.map((field) => this.nameOf(field)) };
   }
 
-  /** Says that only one member of each oneof may be set. */
+  /** Returns the keyword that allows only one member of each oneof. */
   #exclude(desc: DescMessage, fields: readonly DescField[]): OpenApiSchema {
-    // Not by `oneOf`, of which generators would make types of their own, nor by `dependentSchemas`, after which
-    // validators find no property evaluated.
+    // Not `oneOf`, for which generators would create separate types, nor `dependentSchemas`, with which validators
+    // treat no property as evaluated.
     const shown = new Set(fields);
     const pairs = desc.oneofs.flatMap((oneof) => {
       const members = oneof.fields.filter((field) => shown.has(field)).slice(0, excludedMembersMax);
@@ -162,7 +163,7 @@ export class Schemas {
     return pair === undefined ? {} : { not: pairs.length === 1 ? pair : { anyOf: pairs } };
   }
 
-  // A component describes its message in requests and in answers.
+  // A component describes its message in both requests and responses.
   #isAlwaysSet(field: DescField): boolean {
     const hasPresence = field.presence !== FeatureSet_FieldPresence.IMPLICIT;
     return isRequired(field) && (hasPresence || !this.#options.abridged.has(field.parent));
@@ -192,7 +193,7 @@ export class Schemas {
   }
 
   #ofEnum(desc: DescEnum, place: ValuePlace): OpenApiSchema {
-    // As `type: "null"` or an enum of null, generators make a type of it, and then lack that or its values.
+    // For `type: "null"` or an enum of null, generators produce incomplete types.
     if (desc.typeName === "google.protobuf.NullValue" && place === "json") return { const: null };
     return this.#refer(desc, () =>
       desc.values.length > componentFieldsMax
@@ -207,7 +208,7 @@ export class Schemas {
       name = this.#freeName(desc);
       this.#names.set(desc, name);
       this.#components.set(name, {});
-      // Later, because a chain of messages may be longer than the stack.
+      // Described later, because a chain of messages may be longer than the stack.
       this.#referred.push({ name, describe });
     }
     return { $ref: `#/components/schemas/${name}` };
@@ -238,7 +239,7 @@ export class Schemas {
   }
 }
 
-/** The fields of a message that the path sets, and what the others count towards. */
+/** The fields of a message that the path sets, and the budget for the others. */
 export interface BoundObject {
   readonly byPath: BoundFields;
   readonly expansion: Expansion;
@@ -246,10 +247,10 @@ export interface BoundObject {
 
 const noExample = `The example is left out: it would have more than ${exampleFieldsMax} fields.`;
 
-/** The first members of a oneof, of which each two are said to exclude each other: 16 of them are 120 pairs. */
+/** The number of members of a oneof that are described as mutually exclusive: 16 members are 120 pairs. */
 const excludedMembersMax = 16;
 
-// Linters want to know a property that is required.
+// Linters require that a required property is declared.
 function bothOf(one: string, other: string): OpenApiSchema {
   return { properties: { [one]: {}, [other]: {} }, required: [one, other] };
 }

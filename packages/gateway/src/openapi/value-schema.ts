@@ -4,15 +4,15 @@ import { integerRangeOf } from "../messages/json/index.ts";
 import type { OpenApiSchema } from "./open-api-document.ts";
 
 /**
- * Where a value is written. In JSON a 64-bit integer is a string. In a parameter, where everything is text, it is
- * described as an integer.
+ * Where a value is. In JSON a 64-bit integer is a string. In a parameter, where everything is text, it is described as
+ * an integer.
  */
 export type ValuePlace = "json" | "parameter";
 
 /**
  * Returns the schema of a scalar as the proto3 JSON mapping writes it, with formats of the OpenAPI format registry.
  *
- * @param int64Numbers - whether a 64-bit integer in JSON is a number where a double has it exactly
+ * @param int64Numbers - whether a 64-bit integer in JSON is a number if a double can represent it exactly
  */
 export function schemaOfScalar(scalar: ScalarType, place: ValuePlace, int64Numbers: boolean): OpenApiSchema {
   const range = integerRangeOf(scalar);
@@ -43,7 +43,7 @@ const canonicalSigned = "^(0|-?[1-9][0-9]*)$";
 
 const anything: OpenApiSchema = {};
 
-// A name in a mask is in backticks if it is no other way the same in proto and in JSON.
+// In a mask, a name that would change between proto and JSON is in backticks.
 const maskPath = ["\\*", "[A-Za-z_][A-Za-z0-9_]*", "`[A-Za-z_][A-Za-z0-9_]*`"].join("|");
 const mask = `^((${maskPath})([.,](${maskPath}))*)?$`;
 

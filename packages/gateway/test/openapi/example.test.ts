@@ -85,7 +85,7 @@ test("a dozen bodies and more have an example", () => {
 function exampleOfMessage(desc: DescMessage): JsonObject | undefined {
   const example = createExample(desc, {
     nameOf: ({ jsonName, name }) => jsonName || name,
-    whole: new Expansion(documentFieldsMax),
+    total: new Expansion(documentFieldsMax),
   });
   return example === "too large" ? undefined : example;
 }
