@@ -4,7 +4,7 @@ import { createTransport } from "@connectrpc/connect/protocol-connect";
 import { concatBytes } from "@plantstore/gateway/exchange";
 import { messageBytesMax } from "@plantstore/gateway/internal/protocols";
 
-/** What the RPCs without a rule are called with. */
+/** How RPCs without a rule are called. */
 export interface ConnectCalls {
   readonly baseUrl: string;
   readonly fetch: typeof fetch;
@@ -13,7 +13,9 @@ export interface ConnectCalls {
   readonly jsonOptions: object;
 }
 
-/** Creates the transport for RPCs without a rule: Connect's protocol with JSON, whose requests are sent in one piece. */
+/**
+ * Creates the transport for RPCs without a rule: Connect's protocol with JSON. Request bodies are sent in one piece.
+ */
 export function createConnectFallback(calls: ConnectCalls): Transport {
   const { baseUrl, interceptors, readMaxBytes, jsonOptions } = calls;
   const httpClient: UniversalClientFn = async ({ url, method, header, body, signal }) => {

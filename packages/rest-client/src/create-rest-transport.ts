@@ -26,7 +26,7 @@ import { defaultReadMaxBytes, timerMsMax } from "@plantstore/gateway/exchange";
 import { jsonOptionNames, memoize } from "@plantstore/gateway/internal/messages/json";
 import { type OptionNames, refuseUnknownOptions, required } from "@plantstore/gateway/options";
 import { selectorOf, withDetailTypes } from "@plantstore/gateway/rest";
-import type { ReadErrorRecord } from "./answer-error.ts";
+import type { ReadErrorRecord } from "./response-error.ts";
 import { createConnectFallback } from "./connect-fallback.ts";
 import { pageLocation } from "./page.ts";
 import { RestCalls } from "./rest-calls.ts";
@@ -34,29 +34,32 @@ import { RestMethod } from "./rest-method.ts";
 
 /** Options of {@link createRestTransport}. */
 export interface RestTransportOptions {
-  /** Where the API is: `https://host`, with the path before all of its paths if there is one. In a page it may be `/`. */
+  /** The URL of the API: `https://host`, with a path prefix if there is one. In a web page it may be `/`. */
   readonly baseUrl: string;
-  /** Connect's interceptors; the first one sees a call first. As `url` they see the template of the first binding. */
+  /** Connect's interceptors, the first one outermost. Their `url` has the path template of the first binding. */
   readonly interceptors?: readonly Interceptor[];
-  /** What sends requests. Default: that of the runtime. */
+  /** The function that sends requests. Default: the `fetch` of the runtime. */
   readonly fetch?: typeof fetch;
   /**
-   * The types that a google.protobuf.Any and the details of an error may hold; details also hold those of
+   * The types that a google.protobuf.Any and the details of an error may contain; details may also have the types of
    * google/rpc/error_details.proto.
    */
   readonly registry?: Registry;
-  /** How JSON is read and written; unknown fields are ignored unless it says otherwise. Zeros are never written. */
+  /** How JSON is read and written. Unknown fields are ignored by default. Zeros are never written. */
   readonly jsonOptions?: Partial<JsonReadOptions & JsonWriteOptions>;
-  /** Makes the error of an error record that no other API has; `undefined` leaves it to the known ones. */
+  /** Returns the error of a custom error record; `undefined` to read it as one of the known records. */
   readonly readErrorRecord?: ReadErrorRecord;
-  /** How RPCs without an annotation are called: `"fail"`, the default, with `Unimplemented`, or by Connect's protocol. */
+  /**
+   * RPCs without an annotation fail with `Unimplemented` (`"fail"`, the default), or are called with Connect's
+   * protocol.
+   */
   readonly onUnbound?: "fail" | "connect";
-  /** Bytes that an answer, or a message of a stream, may have; `ResourceExhausted` above. Default 4 MiB. */
+  /** The largest response, or message of a stream, in bytes; `ResourceExhausted` above. Default 4 MiB. */
   readonly readMaxBytes?: number;
   /**
-   * Milliseconds that a call without a `timeoutMs` of its own may take, at most 24 days; 0 for no deadline. Servers are
-   * told this deadline. Default: a unary call fails after 60 seconds, of which servers are told by Connect's protocol
-   * alone; streams have none.
+   * The timeout in milliseconds of calls without their own `timeoutMs`, at most 24 days; 0 for no deadline. The
+   * deadline is sent to the server. Default: unary calls fail after 60 seconds, a deadline that is sent only by
+   * Connect's protocol; streams have no deadline.
    */
   readonly defaultTimeoutMs?: number;
 }
@@ -74,20 +77,20 @@ const restTransportOptionNames: OptionNames<RestTransportOptions> = {
 };
 
 /**
- * Milliseconds that a unary call may take if nobody has set a deadline: as long as nginx waits for a
- * response. Without it, a server that sends interim responses (RFC 9110 §15.2) for ever would keep a call for ever.
+ * The timeout in milliseconds of a unary call without a deadline: as long as nginx waits for a response. Without it, a
+ * server that keeps sending interim responses (RFC 9110 §15.2) would keep a call open indefinitely.
  */
 const unaryTimeoutMs = 60_000;
 
 /**
- * Creates a transport that calls a REST API by the `google.api.http` annotations of its RPCs, with nothing but fetch:
- * in browsers, Node, Deno, Bun and workers.
+ * Creates a transport that calls a REST API by the `google.api.http` annotations of its RPCs. It needs only fetch, so
+ * it works in browsers, Node, Deno, Bun and workers.
  *
- * A message goes by the first binding that can say it: whose path variables are set and fit, and whose query needs no
- * map. If there is none, the call fails with `InvalidArgument` before a request is sent; so does a message whose path
- * could be read as that of another resource. Redirects are not followed.
+ * A message is sent with the first binding that can represent it: all path variables are set and match their templates,
+ * and the query needs no map. If there is none, the call fails with `InvalidArgument` before a request is sent; so does
+ * a message whose path could match another binding. Redirects are not followed.
  *
- * @throws TypeError for options that do not exist, and a `baseUrl` that is none
+ * @throws TypeError for unknown options, and a `baseUrl` that is not valid
  *
  * @example
  * ```ts
@@ -113,7 +116,7 @@ class RestTransport implements Transport {
     const known = registry ?? jsonOptions.registry;
     const { useProtoFieldName = false, enumAsInteger = false, ignoreUnknownFields = true } = jsonOptions;
     const base = readBaseUrl(baseUrl);
-    // The fetch of a browser refuses to be a method of anything else.
+    // A browser's fetch throws if it is called as a method of another object.
     const send: typeof fetch = (input, init) => fetch(input, init);
     this.#interceptors = [...interceptors];
     this.#defaultTimeoutMs = defaultTimeoutMs;
@@ -154,13 +157,13 @@ class RestTransport implements Transport {
       req: { stream: false, method: desc, message: input, ...this.#request(method, header, contextValues) },
       next: async (request) => {
         const call = { method, header: request.header, signal: request.signal, timeoutMs: deadlineMs };
-        const answer = await this.#calls.unary(call, request.message);
-        const message = asMessage(desc.output, answer.message);
+        const result = await this.#calls.unary(call, request.message);
+        const message = asMessage(desc.output, result.message);
         return {
           stream: false,
           service: desc.parent,
           method: desc,
-          header: answer.header,
+          header: result.header,
           message,
           trailer: new Headers(),
         };
@@ -186,13 +189,13 @@ class RestTransport implements Transport {
       req: { stream: true, method: desc, message: input, ...this.#request(method, header, contextValues) },
       next: async (request) => {
         const call = { method, header: request.header, signal: request.signal, timeoutMs: deadlineMs };
-        const answer = await this.#calls.stream(call, request.message);
-        const message = asMessages(desc.output, answer.messages);
+        const result = await this.#calls.stream(call, request.message);
+        const message = asMessages(desc.output, result.messages);
         return {
           stream: true,
           service: desc.parent,
           method: desc,
-          header: answer.header,
+          header: result.header,
           message,
           trailer: new Headers(),
         };
@@ -205,7 +208,9 @@ class RestTransport implements Transport {
     throw new ConnectError(`${selectorOf(desc)} has no google.api.http annotation`, Code.Unimplemented);
   }
 
-  /** As in Connect's transports, 0 or less is no deadline at all. One that no timer has would be over at once. */
+  /**
+   * As in Connect's transports, 0 or less means no deadline. A delay beyond the limit of timers would fire immediately.
+   */
   #deadlineOf(timeoutMs: number = this.#defaultTimeoutMs ?? 0): number | undefined {
     return timeoutMs <= 0 ? undefined : Math.min(timeoutMs, timerMsMax);
   }
@@ -215,7 +220,7 @@ class RestTransport implements Transport {
     return { interceptors, ...(signal && { signal }), ...(timeoutMs !== undefined && { timeoutMs }) };
   }
 
-  /** What interceptors see of a request besides its messages. */
+  /** Returns the properties of a request for interceptors, except its messages. */
   #request({ desc, rule }: RestMethod, header: HeadersInit | undefined, contextValues: ContextValues | undefined) {
     return {
       service: desc.parent,
@@ -230,10 +235,10 @@ class RestTransport implements Transport {
 type HeadersInit = ConstructorParameters<typeof Headers>[0];
 type Interception = Pick<Parameters<typeof runUnaryCall>[0], "interceptors" | "signal" | "timeoutMs">;
 
-/** Returns the URL without a slash at its end, as URLs are written once they are parsed. */
+/** Returns the normalized URL without a trailing slash. */
 function readBaseUrl(text: string): string {
   const url = new URL(text, pageLocation().href);
-  // An empty query is not in `search`, but paths behind its question mark would be none.
+  // `search` does not show an empty query, but its question mark would turn paths into a query.
   const isPlain = !/[?#]/.test(url.href) && url.username === "" && url.password === "";
   if (!/^https?:$/.test(url.protocol) || !isPlain)
     throw new TypeError(`baseUrl must be a URL such as "https://host", got "${text}"`);

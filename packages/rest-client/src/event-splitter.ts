@@ -9,26 +9,26 @@ export interface ServerEvent {
 
 const lineEnd = /\r\n|\n|\r(?!$)/g;
 
-/** Splits a body into server-sent events (HTML, "Interpreting an event stream"). One that the body breaks off is none. */
+/** Splits a body into server-sent events (HTML, "Interpreting an event stream"). An incomplete event is dropped. */
 export class EventSplitter implements MessageSplitter<ServerEvent> {
   readonly #decoder = new TextDecoder();
   readonly #dataMax: number;
   #text = "";
   #at = 0;
-  /** Where to look on for the end of a line. */
-  #seen = 0;
+  /** Where to continue searching for the end of a line. */
+  #searchAt = 0;
   #name = "";
   #data: string[] = [];
   #units = 0;
 
-  /** @param dataMax - how long the data of an event may be, in UTF-16 units; `ResourceExhausted` above */
+  /** @param dataMax - the longest data of an event, in UTF-16 units; `ResourceExhausted` above */
   constructor(dataMax: number) {
     this.#dataMax = dataMax;
   }
 
   add(piece: Uint8Array): void {
     this.#text = this.#text.slice(this.#at) + this.#decoder.decode(piece, { stream: true });
-    this.#seen -= this.#at;
+    this.#searchAt -= this.#at;
     this.#at = 0;
   }
 
@@ -46,11 +46,11 @@ export class EventSplitter implements MessageSplitter<ServerEvent> {
   }
 
   #line(): string | undefined {
-    lineEnd.lastIndex = this.#seen;
+    lineEnd.lastIndex = this.#searchAt;
     const found = lineEnd.exec(this.#text);
-    // A carriage return may be half of the end of a line.
-    // No test can tell: whether it is set before what follows throws, as nobody looks on then.
-    this.#seen = found === null ? Math.max(this.#text.length - 1, this.#at) : lineEnd.lastIndex;
+    // A trailing carriage return may be the first half of a line end.
+    // No test can tell: if the check below throws, the search does not continue.
+    this.#searchAt = found === null ? Math.max(this.#text.length - 1, this.#at) : lineEnd.lastIndex;
     if (this.#units + (found?.index ?? this.#text.length) - this.#at > this.#dataMax)
       throw messageTooLarge(this.#dataMax);
     if (found === null) return undefined;

@@ -1,9 +1,9 @@
-/** Where a page is; without members outside of pages, and of workers of one. */
+/** Returns the location of the web page, or of the page of a worker; an empty object outside of pages. */
 export function pageLocation(): { readonly href?: string; readonly origin?: string } {
   return Object(Reflect.get(globalThis, "location"));
 }
 
-/** Whether this runs in a page, or a worker of one. */
+/** Returns whether this runs in a web page, or in a worker of one. */
 export function isPage(): boolean {
   return "document" in globalThis || "importScripts" in globalThis;
 }

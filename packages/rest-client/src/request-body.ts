@@ -15,7 +15,7 @@ import type { RestRule } from "./rest-rule.ts";
 
 /** The body of a request. */
 export interface RequestBody {
-  /** `undefined` for bytes whose sender does not say what they are. */
+  /** `undefined` for bytes without a content type. */
   readonly contentType: string | undefined;
   readonly bytes: Uint8Array;
 }
@@ -23,11 +23,13 @@ export interface RequestBody {
 /**
  * Returns the body of a message; `undefined` if there is none.
  *
- * @throws Refusal for a message that has no JSON, or whose bytes have no valid content type
+ * @throws Refusal for a message that cannot be written as JSON, or whose bytes have no valid content type
  */
 export type BodyWriter = (message: Message) => RequestBody | undefined;
 
-/** Creates the writer of a rule's bodies: JSON, without the fields of the path, or the bytes of a google.api.HttpBody. */
+/**
+ * Creates the writer of a rule's bodies: JSON, without the fields of the path, or the bytes of a google.api.HttpBody.
+ */
 export function createBodyWriter({ method, pattern, variables }: RestRule, style: JsonStyle): BodyWriter {
   const { input } = method;
   const { body } = pattern;
@@ -63,7 +65,7 @@ function withoutField(message: Message, [field, second, ...rest]: FieldPath): Me
 
 function toJsonBody(value: JsonValue): RequestBody {
   const json = JSON.stringify(value);
-  // JSON.stringify escapes nothing else that begins like this. Other parsers make U+FFFD of it.
+  // JSON.stringify writes such an escape only for a lone surrogate, which other parsers decode as U+FFFD.
   if (/(?<!\\)(?:\\\\)*\\ud[89a-f]/.test(json))
     throw new Refusal("a string has a lone surrogate, which UTF-8 cannot encode");
   return { contentType: "application/json", bytes: toUtf8(json) };

@@ -1,19 +1,19 @@
 /**
- * Which path is this message?
+ * Writes the path of a message.
  *
- * A call must never reach another resource than the one its message names. So a variable without a value, or one that
- * does not fit its template, is refused; so are the segments that clients and proxies resolve or merge (`.`, `..`, and
- * empty ones); and each path is read back as a server would read it.
+ * A call must never reach another resource than the one that its message names. So a variable without a value, or with
+ * a value that does not match its template, is refused; so are segments that clients and proxies resolve or merge (`.`,
+ * `..`, and empty ones); and each path is parsed as a server would parse it.
  */
 import type { Message } from "@bufbuild/protobuf";
 import { asFieldValues, type FieldValues, loadField } from "@plantstore/gateway/internal/messages/json";
 import { leafOf, printTemplateLiteral, type TemplateSegment } from "@plantstore/gateway/rest";
 import { Refusal } from "./refusal.ts";
 import type { RestRule, RuleVariable } from "./rest-rule.ts";
-import { escapeUrlText, type UrlTexts } from "./url-texts.ts";
+import { escapeUrlValue, type UrlValues } from "./url-values.ts";
 
-/** Returns the path of a message, escaped. @throws Refusal that names the variable that has no place in a path */
-export function writePath(rule: RestRule, message: Message, texts: UrlTexts): string {
+/** Returns the escaped path of a message. @throws Refusal that names the variable that cannot be in a path */
+export function writePath(rule: RestRule, message: Message, texts: UrlValues): string {
   const { segments, verb } = rule.template;
   const values = rule.variables.map((variable) => variableText(variable, message, texts));
   const parts: string[] = [];
@@ -25,12 +25,12 @@ export function writePath(rule: RestRule, message: Message, texts: UrlTexts): st
   }
   parts.push(...segments.slice(at).flatMap(printFree));
   const path = `/${parts.join("/")}${verb === undefined ? "" : `:${printTemplateLiteral(verb)}`}`;
-  requireReading(rule, path, values);
+  requireUnambiguous(rule, path, values);
   return path;
 }
 
 /** Returns the value of a variable as text; `undefined` if it is not set. */
-export function findVariableText({ path }: RuleVariable, message: Message, texts: UrlTexts): string | undefined {
+export function findVariableText({ path }: RuleVariable, message: Message, texts: UrlValues): string | undefined {
   let fields: FieldValues = asFieldValues(message);
   for (const field of path.slice(0, -1)) {
     const child = loadField(fields, field);
@@ -40,7 +40,7 @@ export function findVariableText({ path }: RuleVariable, message: Message, texts
   return texts(leafOf(path))?.(fields)[0];
 }
 
-function variableText(variable: RuleVariable, message: Message, texts: UrlTexts): string {
+function variableText(variable: RuleVariable, message: Message, texts: UrlValues): string {
   const text = findVariableText(variable, message, texts);
   if (text === undefined || text === "") throw new Refusal(`${variable.name}: must be set and not empty`);
   return text;
@@ -58,14 +58,14 @@ function expandVariable(
   text: string,
   template: readonly TemplateSegment[],
 ): readonly string[] {
-  // Whether or not a slash is escaped: some servers decode the path before they split it.
+  // Also if slashes are escaped, because some servers decode the path before they split it.
   const pieces = text.split("/");
-  // To some of them a backslash is a slash.
+  // Some servers treat a backslash as a slash.
   const bad = pieces.includes("") ? "" : text.split(/[/\\]/).find((piece) => piece === "." || piece === "..");
   if (bad !== undefined) throw new Refusal(`${name}: must not contain the path segment "${bad}"`);
   const segments = isMultiSegment ? pieces : [text];
   if (!fits(segments, template)) throw new Refusal(`${name}: does not match "${template.map(printSegment).join("/")}"`);
-  return segments.map((segment) => escapeUrlText(name, segment));
+  return segments.map((segment) => escapeUrlValue(name, segment));
 }
 
 function fits(texts: readonly string[], template: readonly TemplateSegment[]): boolean {
@@ -83,11 +83,11 @@ function printSegment(segment: TemplateSegment): string {
 }
 
 /**
- * Reads a path back: as google/api/http.proto says, and as behind servers that decode slashes, colons or both before
- * somebody looks for segments and verbs. The first reading must lead to the rule and these values, the others there or
- * nowhere.
+ * Checks that a path matches only its rule: parsed as google/api/http.proto specifies, and as by servers that decode
+ * slashes, colons or both before they split segments and verbs. The first must match the rule with these values; the
+ * others must match the same or nothing.
  */
-function requireReading(rule: RestRule, path: string, values: readonly string[]): void {
+function requireUnambiguous(rule: RestRule, path: string, values: readonly string[]): void {
   const withSlashes = path.replaceAll("%2F", "/");
   const withColons = path.replaceAll("%3A", ":");
   const withBoth = withSlashes.replaceAll("%3A", ":");

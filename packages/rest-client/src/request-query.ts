@@ -8,21 +8,21 @@ import {
   memoize,
 } from "@plantstore/gateway/internal/messages/json";
 import { Refusal } from "./refusal.ts";
-import { escapeUrlText, type UrlTexts } from "./url-texts.ts";
+import { escapeUrlValue, type UrlValues } from "./url-values.ts";
 
 /** How the parameters of a query are written. */
 export interface QueryStyle {
-  readonly texts: UrlTexts;
-  /** Whether parameters have the names of the definition, rather than those of JSON. */
+  readonly texts: UrlValues;
+  /** Whether parameters have proto names rather than JSON names. */
   readonly useProtoFieldName: boolean;
-  /** The extensions that a message may have, which no query can say. */
+  /** The extensions that a message may have, which a query cannot represent. */
   readonly registry: Registry | undefined;
 }
 
 /**
  * Returns the query of a message, without its question mark: all fields but the bound ones, `a.b=1&c=x&c=y`.
  *
- * @throws Refusal that names a field that no query can say
+ * @throws Refusal that names a field that a query cannot represent
  */
 export function writeQuery(desc: DescMessage, message: Message, bound: BoundFields, style: QueryStyle): string {
   return parametersOf(desc, message, bound, "", style).join("&");
@@ -50,13 +50,13 @@ function parametersOf(
     }
     for (const text of write(asFieldValues(message))) {
       const name = parameterName(prefix, field, style);
-      parameters.push(`${escapeUrlText(name, name)}=${escapeUrlText(name, text)}`);
+      parameters.push(`${escapeUrlValue(name, name)}=${escapeUrlValue(name, text)}`);
     }
   }
   return parameters;
 }
 
-/** Returns the name of a parameter. @throws Refusal for a field that has none which every server reads as this field */
+/** Returns the name of a parameter. @throws Refusal for a field without an unambiguous name */
 function parameterName(prefix: string, field: DescField, { useProtoFieldName }: QueryStyle): string {
   const { json, proto } = namesOf(field);
   const name = useProtoFieldName ? (proto ?? json) : (json ?? proto);
@@ -65,8 +65,8 @@ function parameterName(prefix: string, field: DescField, { useProtoFieldName }: 
 }
 
 /**
- * Returns the names of a field by which every server finds it. Servers split names at dots, some take brackets for the key
- * of a map, and if a name is the JSON name of one field and the proto name of another, it means the one or the other.
+ * Returns the names of a field that every server resolves to it. Servers split names at dots, some treat brackets as
+ * the key of a map, and a name that is the JSON name of one field and the proto name of another is ambiguous.
  */
 const namesOf = memoize((field: DescField) => {
   const others = field.parent.fields.filter((other) => other !== field);

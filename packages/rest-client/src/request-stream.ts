@@ -6,23 +6,26 @@ import type { RequestBody } from "./request-body.ts";
 import { isRawBody, type RestMethod } from "./rest-method.ts";
 import type { RestRule } from "./rest-rule.ts";
 
-/** Bytes of a stream that a page sends: Firefox and Safari cannot send one in pieces, and Chrome not over HTTP/1.1. */
+/**
+ * The largest stream that a web page sends, in bytes. It is collected first: Firefox and Safari cannot stream a
+ * request, and Chrome cannot over HTTP/1.1.
+ */
 const collectedBytesMax = 16 * 1024 * 1024;
 
-/** Messages of a client, of which the first is read already. */
+/** The messages of a client, the first of which has been read. */
 export interface OpenedInput {
   readonly first: Message | undefined;
   readonly rest: AsyncIterator<Message>;
 }
 
-/** Reads the first message, which the URL depends on. */
+/** Reads the first message, which determines the URL. */
 export async function openInput(input: AsyncIterable<Message>): Promise<OpenedInput> {
   const rest = input[Symbol.asyncIterator]();
   const { done, value } = await rest.next();
   return { first: done === true ? undefined : value, rest };
 }
 
-/** Returns the only message of an input. @throws ConnectError `InvalidArgument` for none, or more */
+/** Returns the only message of an input. @throws ConnectError `InvalidArgument` unless there is exactly one */
 export async function onlyMessage(input: AsyncIterable<Message>): Promise<Message> {
   const { first, rest } = await openInput(input);
   if (first === undefined) throw new ConnectError("the request message is missing", Code.InvalidArgument);
@@ -36,14 +39,14 @@ export async function onlyMessage(input: AsyncIterable<Message>): Promise<Messag
 export interface StreamBody {
   readonly contentType: string | undefined;
   readonly body: ReadableStream<Uint8Array> | Uint8Array;
-  /** Why the body broke off; `undefined` if it did not. */
+  /** Returns why the body was aborted; `undefined` if it was not. */
   readonly failure: () => unknown;
 }
 
 /**
  * Opens the body of a stream.
  *
- * @throws ConnectError `ResourceExhausted` in a page, for more than it may send; what the input throws
+ * @throws ConnectError `ResourceExhausted` in a web page, above the limit; what the input throws
  */
 export async function openStreamBody(
   method: RestMethod,

@@ -4,19 +4,19 @@ import { setByFetch } from "@plantstore/gateway/exchange";
 import { memoize } from "@plantstore/gateway/internal/messages/json";
 import { oneMessage, formatGrpcTimeout } from "@plantstore/gateway/internal/protocols";
 import { isHttpBodyType } from "@plantstore/gateway/rest";
-import { readBody } from "./answer-body.ts";
-import type { ErrorStyle } from "./answer-error.ts";
-import { type AnswerReader, createAnswerReader } from "./answer-reader.ts";
-import { readAnswerStream } from "./answer-stream.ts";
+import { readBody } from "./response-body.ts";
+import type { ErrorStyle } from "./response-error.ts";
+import { type ResponseReader, createResponseReader } from "./response-reader.ts";
+import { readResponseStream } from "./response-stream.ts";
 import { pageLocation } from "./page.ts";
 import { onlyMessage, openInput, openStreamBody } from "./request-stream.ts";
 import type { MessageStyle, RestMethod, RestRequest } from "./rest-method.ts";
 import type { RestRule } from "./rest-rule.ts";
 import { type FetchRequest, sendRequest } from "./send-request.ts";
 
-/** What all calls of a transport have in common. */
+/** The settings of all calls of a transport. */
 export interface CallSettings {
-  /** Without a slash at its end. */
+  /** Without a trailing slash. */
   readonly baseUrl: string;
   readonly fetch: typeof fetch;
   readonly messages: MessageStyle;
@@ -24,7 +24,7 @@ export interface CallSettings {
   readonly readMaxBytes: number;
 }
 
-/** One call, besides its messages. */
+/** One call, without its messages. */
 export interface RestCall {
   readonly method: RestMethod;
   readonly header: Headers;
@@ -32,69 +32,69 @@ export interface RestCall {
   readonly timeoutMs: number | undefined;
 }
 
-/** Makes calls: a request of messages, and messages of its answer. */
+/** Makes calls: sends requests, and reads the messages of responses. */
 export class RestCalls {
   readonly settings: CallSettings;
-  readonly #readerOf: (rule: RestRule) => AnswerReader;
+  readonly #readerOf: (rule: RestRule) => ResponseReader;
   readonly #sendsDeadline: boolean;
 
   constructor(settings: CallSettings) {
     this.settings = settings;
-    this.#readerOf = memoize((rule) => createAnswerReader(rule, settings.messages.read));
+    this.#readerOf = memoize((rule) => createResponseReader(rule, settings.messages.read));
     this.#sendsDeadline = !isOfOtherOrigin(settings.baseUrl);
   }
 
-  /** Makes a unary call. Rejects with a ConnectError, which says so if the signal ended the call. */
-  async unary(call: RestCall, message: Message): Promise<UnaryAnswer> {
+  /** Makes a unary call. Rejects with a ConnectError: `Canceled` or the signal's reason if the signal was aborted. */
+  async unary(call: RestCall, message: Message): Promise<UnaryResult> {
     try {
       return await this.#unary(call, message);
     } catch (error) {
-      throw endOf(call.signal, error);
+      throw reasonOf(call.signal, error);
     }
   }
 
-  /** Makes a call with a stream of messages on either side. Rejects as {@link unary} does, and so do the messages. */
-  async stream(call: RestCall, input: AsyncIterable<Message>): Promise<StreamAnswer> {
+  /** Makes a streaming call. It and the iteration of messages reject as {@link unary} does. */
+  async stream(call: RestCall, input: AsyncIterable<Message>): Promise<StreamResult> {
     try {
       const { header, messages } = await this.#stream(call, input);
       return { header, messages: untilAborted(call.signal, messages) };
     } catch (error) {
-      throw endOf(call.signal, error);
+      throw reasonOf(call.signal, error);
     }
   }
 
-  async #unary(call: RestCall, message: Message): Promise<UnaryAnswer> {
+  async #unary(call: RestCall, message: Message): Promise<UnaryResult> {
     const request = call.method.write(message);
     const { rule, body } = request;
     const reader = this.#readerOf(rule);
     const accept = reader.readRaw === undefined ? "application/json" : "*/*";
     const header = this.#headerOf(call, accept, body?.contentType);
     const response = await this.#send(call, request, header, body?.bytes);
-    return { header: response.headers, message: await this.#readWhole(reader, response) };
+    return { header: response.headers, message: await this.#readBody(reader, response) };
   }
 
-  async #stream(call: RestCall, input: AsyncIterable<Message>): Promise<StreamAnswer> {
+  async #stream(call: RestCall, input: AsyncIterable<Message>): Promise<StreamResult> {
     const { methodKind } = call.method.desc;
-    const response =
-      methodKind === "server_streaming" ? await this.#askForStream(call, input) : await this.#sendStream(call, input);
-    const { rule, answer, failure } = response;
+    const sent =
+      methodKind === "server_streaming" ? await this.#requestStream(call, input) : await this.#sendStream(call, input);
+    const { rule, response, failure } = sent;
     const reader = this.#readerOf(rule);
     if (methodKind === "client_streaming") {
-      return { header: answer.headers, messages: oneMessage(await this.#readWhole(reader, answer)) };
+      return { header: response.headers, messages: oneMessage(await this.#readBody(reader, response)) };
     }
     const { errors, readMaxBytes } = this.settings;
-    const messages = readAnswerStream(answer, { rule, reader, errors, messageBytesMax: readMaxBytes });
-    return { header: answer.headers, messages: failure === undefined ? messages : orFailure(messages, failure) };
+    const messages = readResponseStream(response, { rule, reader, errors, messageBytesMax: readMaxBytes });
+    return { header: response.headers, messages: failure === undefined ? messages : orFailure(messages, failure) };
   }
 
-  async #askForStream(call: RestCall, input: AsyncIterable<Message>): Promise<Answered> {
+  async #requestStream(call: RestCall, input: AsyncIterable<Message>): Promise<SentRequest> {
     const request = call.method.write(await onlyMessage(input));
     const { rule, body } = request;
     const header = this.#headerOf(call, this.#acceptOf(rule), body?.contentType);
-    return { rule, answer: await this.#send(call, request, header, body?.bytes) };
+    return { rule, response: await this.#send(call, request, header, body?.bytes) };
   }
 
-  async #sendStream(call: RestCall, input: AsyncIterable<Message>): Promise<Answered> {
+  async #sendStream(call: RestCall, input: AsyncIterable<Message>): Promise<SentRequest> {
     const { method } = call;
     const opened = await openInput(input);
     const request = opened.first === undefined ? emptyStream(method) : method.write(opened.first);
@@ -103,7 +103,7 @@ export class RestCalls {
     const { contentType, body, failure } = await openStreamBody(method, rule, first, opened);
     try {
       const header = this.#headerOf(call, this.#acceptOf(rule), contentType);
-      return { rule, answer: await this.#send(call, request, header, body), failure };
+      return { rule, response: await this.#send(call, request, header, body), failure };
     } catch (error) {
       throw failure() ?? error;
     }
@@ -111,7 +111,7 @@ export class RestCalls {
 
   #acceptOf({ method }: RestRule): string {
     if (method.methodKind === "client_streaming") return "application/json";
-    // The only form whose messages can be told apart by their lines, and that has no end of its own to wait for.
+    // Lines are preferred, because they separate messages and need no closing bracket.
     return isHttpBodyType(method.output)
       ? "*/*"
       : "application/x-ndjson, application/json;q=0.9, text/event-stream;q=0.8";
@@ -119,8 +119,8 @@ export class RestCalls {
 
   #send(call: RestCall, { rule, target }: RestRequest, header: Headers, body: FetchRequest["body"]): Promise<Response> {
     const url = this.settings.baseUrl + target;
-    // Nothing that a URL parser changes may be sent: it would be another resource.
-    // No test can tell: whatever it would change was refused or escaped before.
+    // A URL that the parser would change must not be sent, because it would name another resource.
+    // No test can tell: everything that it would change was refused or escaped before.
     if (new URL(url).href !== url) throw new ConnectError(`${url} is not a normalized URL`, Code.InvalidArgument);
     const { httpMethod } = rule;
     return sendRequest(
@@ -139,19 +139,19 @@ export class RestCalls {
     return header;
   }
 
-  async #readWhole(reader: AnswerReader, response: Response): Promise<Message> {
-    return reader.readWhole(await readBody(response, this.settings.readMaxBytes), response);
+  async #readBody(reader: ResponseReader, response: Response): Promise<Message> {
+    return reader.readBody(await readBody(response, this.settings.readMaxBytes), response);
   }
 }
 
-/** The answer of a unary call. */
-interface UnaryAnswer {
+/** The result of a unary call. */
+interface UnaryResult {
   readonly header: Headers;
   readonly message: Message;
 }
 
-/** The answer of a call with a stream of messages on either side. */
-interface StreamAnswer {
+/** The result of a streaming call. */
+interface StreamResult {
   readonly header: Headers;
   readonly messages: AsyncIterable<Message>;
 }
@@ -160,25 +160,25 @@ async function* untilAborted(signal: AbortSignal, messages: AsyncIterable<Messag
   try {
     yield* messages;
   } catch (error) {
-    throw endOf(signal, error);
+    throw reasonOf(signal, error);
   }
 }
 
-/** Returns why a call ended: what fails after its signal was aborted fails because of that. */
-function endOf(signal: AbortSignal, error: unknown): unknown {
-  // Not every version of Connect that is supported asks by itself.
+/** Returns why a call failed: if its signal was aborted, that is the reason. */
+function reasonOf(signal: AbortSignal, error: unknown): unknown {
+  // Not every supported version of Connect checks the signal itself.
   return signal.aborted ? ConnectError.from(signal.reason, Code.Canceled) : error;
 }
 
-/** An answer, and the rule by which it was asked for. */
-interface Answered {
+/** A request that was sent, with its rule and response. */
+interface SentRequest {
   readonly rule: RestRule;
-  readonly answer: Response;
-  /** Why the request broke off, which the answer's end does not tell; `undefined` if it was sent as a whole. */
+  readonly response: Response;
+  /** Returns why the request body was aborted, which the response does not show; `undefined` if it was not. */
   readonly failure?: () => unknown;
 }
 
-/** Returns the request of a stream without messages, whose path no message can name. */
+/** Returns the request of a stream without messages, which cannot set path variables. */
 function emptyStream(method: RestMethod): RestRequest {
   const { rule } = method;
   const [variable] = rule?.variables ?? [];
@@ -189,15 +189,15 @@ function emptyStream(method: RestMethod): RestRequest {
 }
 
 /**
- * Whether the page is of another origin than the API, which then has to allow each field of a header. Few allow those of
- * a deadline, which the page keeps by itself: it ends the call, and the server sees that.
+ * Returns whether the web page has another origin than the API, which then has to allow each header field. Few APIs
+ * allow that of a deadline, so the page enforces it alone: it cancels the call, which the server notices.
  */
 function isOfOtherOrigin(baseUrl: string): boolean {
   const { origin } = pageLocation();
   return origin !== undefined && origin !== new URL(baseUrl).origin;
 }
 
-/** Yields the messages of an answer. If they break off because the request did, that is the error. */
+/** Yields the messages of a response. If they fail because the request body was aborted, throws that error. */
 async function* orFailure(messages: AsyncIterable<Message>, failure: () => unknown): AsyncGenerator<Message, void> {
   try {
     yield* messages;

@@ -7,7 +7,7 @@ import { findVariableText, writePath } from "./request-path.ts";
 import { type QueryStyle, writeQuery } from "./request-query.ts";
 import { Refusal } from "./refusal.ts";
 import { compileRestRules, type RestRule } from "./rest-rule.ts";
-import { createUrlTexts, type UrlTexts } from "./url-texts.ts";
+import { createUrlValues, type UrlValues } from "./url-values.ts";
 
 /** How a transport reads and writes messages. */
 export interface MessageStyle {
@@ -16,10 +16,10 @@ export interface MessageStyle {
   readonly registry: Registry | undefined;
 }
 
-/** A request that says all that a message says. */
+/** A request that represents a message completely. */
 export interface RestRequest {
   readonly rule: RestRule;
-  /** The path, and the query if there is one, behind the path of the base URL. */
+  /** The path, and the query if there is one, relative to the base URL. */
   readonly target: string;
   readonly body: RequestBody | undefined;
 }
@@ -34,39 +34,39 @@ interface Binding {
 export class RestMethod {
   readonly desc: DescMethod;
   readonly #bindings: readonly Binding[];
-  readonly #texts: UrlTexts;
-  readonly #textsWithZeros: UrlTexts;
+  readonly #urlValues: UrlValues;
+  readonly #urlValuesWithZeros: UrlValues;
   readonly #query: QueryStyle;
 
-  /** @throws ConnectError `Internal` for an annotation that is wrong */
+  /** @throws ConnectError `Internal` for an annotation that is not valid */
   constructor(desc: DescMethod, { write, registry }: MessageStyle) {
     this.desc = desc;
     this.#bindings = compileRestRules(desc).map((rule) => ({ rule, writeBody: createBodyWriter(rule, write) }));
-    this.#texts = createUrlTexts(write);
-    this.#textsWithZeros = createUrlTexts({ ...write, alwaysEmitImplicit: true });
-    this.#query = { texts: this.#texts, useProtoFieldName: write.useProtoFieldName === true, registry };
+    this.#urlValues = createUrlValues(write);
+    this.#urlValuesWithZeros = createUrlValues({ ...write, alwaysEmitImplicit: true });
+    this.#query = { texts: this.#urlValues, useProtoFieldName: write.useProtoFieldName === true, registry };
   }
 
-  /** The rule itself, without the additional ones; `undefined` if the RPC has none. */
+  /** The main rule, without additional bindings; `undefined` if the RPC has none. */
   get rule(): RestRule | undefined {
     return this.#bindings[0]?.rule;
   }
 
   /**
-   * Returns the request of a message, by the first binding that can say it; if there is none, by the first that can with
-   * the zeros of fields without presence in its path, such as a number that is 0.
+   * Returns the request of a message, with the first binding that can represent it; if there is none, with the first
+   * that can if path variables without presence may be zero, such as a number that is 0.
    *
-   * @throws ConnectError `InvalidArgument` that names the field that no request of this RPC can say
+   * @throws ConnectError `InvalidArgument` that names the field that no request of this RPC can represent
    */
   write(message: Message): RestRequest {
     const problems: string[] = [];
     const request =
-      this.#writeWith(this.#texts, message, []) ?? this.#writeWith(this.#textsWithZeros, message, problems);
+      this.#writeWith(this.#urlValues, message, []) ?? this.#writeWith(this.#urlValuesWithZeros, message, problems);
     if (request === undefined) throw this.#refusal(problems);
     return request;
   }
 
-  #writeWith(texts: UrlTexts, message: Message, problems: string[]): RestRequest | undefined {
+  #writeWith(texts: UrlValues, message: Message, problems: string[]): RestRequest | undefined {
     for (const { rule, writeBody } of this.#bindings) {
       const request = this.#attempt(problems, () => {
         const path = writePath(rule, message, texts);
@@ -79,14 +79,14 @@ export class RestMethod {
   }
 
   /**
-   * Returns the body of a message of a stream that is not the first: it must say nothing that belongs in the URL.
+   * Returns the body of a later message of a stream, which must not set fields of the URL.
    *
    * @throws ConnectError `InvalidArgument` that names the field
    */
   writeLater(rule: RestRule, message: Message): RequestBody {
     const problems: string[] = [];
     const body = this.#attempt(problems, () => {
-      const set = rule.variables.find((variable) => findVariableText(variable, message, this.#texts) !== undefined);
+      const set = rule.variables.find((variable) => findVariableText(variable, message, this.#urlValues) !== undefined);
       if (set !== undefined) throw new Refusal(`${set.name}: may be set only in the first message of a stream`);
       const query = writeQuery(this.desc.input, message, bodyOf(rule), this.#query);
       if (query !== "") throw new Refusal(`${query.split("=", 1)[0]}: may be set only in the first message of a stream`);
@@ -100,7 +100,7 @@ export class RestMethod {
   }
 
   /**
-   * Returns the body of the first message of a stream, where even a field that is not set takes a line.
+   * Returns the body of the first message of a stream, in which a field that is not set is also written as a line.
    *
    * @throws ConnectError `InvalidArgument` that names the field
    */
@@ -136,7 +136,7 @@ export class RestMethod {
   }
 }
 
-/** An RPC may have many bindings, and what is wrong with the first ones helps most. */
+/** The number of problems in an error. An RPC may have many bindings; the problems of the first ones help most. */
 const problemsShown = 3;
 
 /** Returns whether the body of a rule is bytes. */
@@ -145,7 +145,7 @@ export function isRawBody({ method, pattern }: RestRule): boolean {
   return isHttpBodyType(findProtoField(method.input, pattern.body)?.message);
 }
 
-/** Returns the fields that the body has. */
+/** Returns the fields that the body contains. */
 function bodyOf({ method, pattern, boundByPathOrBody }: RestRule): BoundFields {
   if (pattern.body === "*") return boundByPathOrBody;
   const field = findProtoField(method.input, pattern.body);

@@ -26,17 +26,17 @@ export interface RuleVariable extends TemplateVariable {
   readonly isMultiSegment: boolean;
 }
 
-/** One binding of an RPC, as a client uses it. */
+/** One binding of an RPC, compiled for a client. */
 export interface RestRule {
   readonly method: DescMethod;
   readonly pattern: HttpPattern;
-  /** The method that is sent; that of the pattern may stand for every one. */
+  /** The method that is sent; the pattern may allow any method. */
   readonly httpMethod: string;
   readonly template: PathTemplate;
   readonly variables: readonly RuleVariable[];
-  /** The fields that the path or the body has; the query has all others. */
+  /** The fields in the path or the body; the query contains all others. */
   readonly boundByPathOrBody: BoundFields;
-  /** The rules of all RPCs of the file, to read a path as a server does. */
+  /** The rules of all RPCs of the file, for parsing a path as a server does. */
   readonly routes: RouteTable<HttpPattern>;
 }
 
@@ -50,10 +50,10 @@ interface FileRoutes {
 const findRule = createHttpRuleFinder([], [], false);
 
 /**
- * Returns the bindings of an RPC, by its annotation: the rule itself first, then the additional ones. None if it has no
- * annotation.
+ * Returns the bindings of an RPC from its annotation: the main rule first, then the additional bindings. Empty if it
+ * has no annotation.
  *
- * @throws ConnectError `Internal` for an annotation that is wrong
+ * @throws ConnectError `Internal` for an annotation that is not valid
  */
 export function compileRestRules(method: DescMethod): readonly RestRule[] {
   const routes = fileRoutesOf(method.parent.file);
@@ -81,14 +81,14 @@ const fileRoutesOf = memoize(({ services }: DescFile): FileRoutes => {
       patterns.set(selectorOf(method), found);
       for (const pattern of found) table.add(pattern.httpMethod, parsePathTemplate(pattern.pathTemplate), pattern);
     } catch (error) {
-      // The RPC says so itself, when it is called.
+      // The problem is reported when the RPC is called.
       if (!(error instanceof RuleProblem)) throw error;
     }
   }
   return { patterns, table };
 });
 
-// Fetch §2.2.1 refuses these.
+// Fetch §2.2.1 forbids these.
 const forbiddenMethods: ReadonlySet<string> = new Set(["CONNECT", "TRACE", "TRACK"]);
 
 function compileRule(method: DescMethod, pattern: HttpPattern, routes: RouteTable<HttpPattern>): RestRule {

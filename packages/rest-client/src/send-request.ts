@@ -1,8 +1,8 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import { type ErrorStyle, readAnswerError } from "./answer-error.ts";
-import { readRecordJson } from "./answer-body.ts";
+import { type ErrorStyle, readResponseError } from "./response-error.ts";
+import { readRecordJson } from "./response-body.ts";
 
-/** A request as fetch takes it. */
+/** A request for fetch. */
 export interface FetchRequest {
   readonly url: string;
   readonly httpMethod: string;
@@ -12,10 +12,10 @@ export interface FetchRequest {
 }
 
 /**
- * Sends a request, and returns the answer if it is one of success.
+ * Sends a request, and returns the response if it is successful.
  *
- * @throws ConnectError the server's error; `Unavailable` if there is no answer; `Unknown` for a redirect, which is never
- * followed: it leads to another resource than the call names, and may lead to another server
+ * @throws ConnectError the server's error; `Unavailable` if there is no response; `Unknown` for a redirect, which is
+ * never followed, because it leads to another resource than the call names, and may lead to another server
  */
 export async function sendRequest(
   fetchFunction: typeof fetch,
@@ -35,7 +35,7 @@ export async function sendRequest(
   }
   if (response.ok) return response;
   const { status, type, headers } = response;
-  // In a browser, where it goes is not told.
+  // A browser does not expose the target of a redirect.
   if (type === "opaqueredirect" || (status >= 300 && status < 400)) {
     const to = headers.get("location");
     throw new ConnectError(
@@ -43,5 +43,5 @@ export async function sendRequest(
       Code.Unknown,
     );
   }
-  throw readAnswerError(await readRecordJson(response), status, headers, errors);
+  throw readResponseError(await readRecordJson(response), status, headers, errors);
 }

@@ -21,9 +21,9 @@ import {
 } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { expect, test } from "vitest";
-import { readAnswerError } from "../src/answer-error.ts";
-import { createAnswerReader } from "../src/answer-reader.ts";
-import { readAnswerStream } from "../src/answer-stream.ts";
+import { readResponseError } from "../src/response-error.ts";
+import { createResponseReader } from "../src/response-reader.ts";
+import { readResponseStream } from "../src/response-stream.ts";
 import { RestMethod } from "../src/rest-method.ts";
 import { compileRestRules } from "../src/rest-rule.ts";
 import { http } from "../../gateway/src/gen/google/api/annotations_pb.ts";
@@ -100,8 +100,8 @@ test("an answer to HEAD has no body, and a field that is the answer is one of it
   const [one] = defineRpcs({ a: "a" }, ["/x"]);
   const [rule] = one === undefined ? [] : compileRestRules(one);
   if (rule === undefined) throw new Error("there is no such rule");
-  const readerOf = (more: object) => createAnswerReader({ ...rule, ...more }, { unknownFields: "ignore" });
-  expect(readerOf({ httpMethod: "HEAD" }).readWhole(new Uint8Array(), new Response())).toEqual(
+  const readerOf = (more: object) => createResponseReader({ ...rule, ...more }, { unknownFields: "ignore" });
+  expect(readerOf({ httpMethod: "HEAD" }).readBody(new Uint8Array(), new Response())).toEqual(
     create(rule.method.output),
   );
   expect(() => readerOf({ pattern: { ...rule.pattern, responseBody: "b" } })).toThrow(
@@ -157,7 +157,7 @@ test.each<StreamRow>([
   const pattern = { ...found.pattern, responseBody: field };
   const rule = { ...found, pattern, method: { ...found.method, ...(output && { output }) } };
   const registry = createRegistry(NestedSchema);
-  const reader = createAnswerReader(rule, { unknownFields: "ignore", registry });
+  const reader = createResponseReader(rule, { unknownFields: "ignore", registry });
   const bytes = Buffer.from(body.map((value) => `${JSON.stringify(value)}\n`).join(""));
   // Byte by byte, as what a body begins with may come alone.
   const pieces = ReadableStream.from(Array.from(bytes, (byte) => Uint8Array.of(byte)));
@@ -167,7 +167,7 @@ test.each<StreamRow>([
   const errors = { readErrorRecord: undefined, registry: createRegistry() };
   const seen: unknown[] = [];
   try {
-    for await (const message of readAnswerStream(response, { rule, reader, errors, messageBytesMax: 1000 })) {
+    for await (const message of readResponseStream(response, { rule, reader, errors, messageBytesMax: 1000 })) {
       seen.push(toJson(rule.method.output, message));
     }
   } catch (error) {
@@ -180,7 +180,7 @@ test("a detail whose text is called value in JSON alone is no bytes", () => {
   const types = defineRpcs({ text: "value" }, ["/x"]).map(({ input }) => input);
   const record = { details: [{ "@type": "x/odd.Thing", value: "CgF0" }] };
   const errors = { readErrorRecord: undefined, registry: createRegistry(...types) };
-  const [detail] = readAnswerError(record, 400, new Headers(), errors).details;
+  const [detail] = readResponseError(record, 400, new Headers(), errors).details;
   expect(detail).toMatchObject({ value: Uint8Array.from(Buffer.from("\n\x04CgF0")) });
 });
 

@@ -3,7 +3,7 @@ import { Code, ConnectError, createClient, type Interceptor } from "@connectrpc/
 import { describe, expect, test } from "vitest";
 import { createRestTransport, type RestTransportOptions } from "../src/index.ts";
 import { writeQuery } from "../src/request-query.ts";
-import { createUrlTexts } from "../src/url-texts.ts";
+import { createUrlValues } from "../src/url-values.ts";
 import { KitchenSink, SinkSchema } from "../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { LegacySchema } from "../../testing/src/gen/kitchensink/v1/legacy_pb.ts";
 import { Shelves } from "../../testing/src/gen/kitchensink/v1/shelves_pb.ts";
@@ -251,7 +251,7 @@ test("an extension is refused in a query, if it is known", () => {
   const legacy = create(LegacySchema, { name: "n" });
   legacy.$unknown = [{ no: 100, wireType: 2, data: Uint8Array.of(1, 0x61) }];
   const write = (registry: Registry | undefined) =>
-    writeQuery(LegacySchema, legacy, new Map(), { texts: createUrlTexts({}), useProtoFieldName: false, registry });
+    writeQuery(LegacySchema, legacy, new Map(), { texts: createUrlValues({}), useProtoFieldName: false, registry });
   expect(write(undefined)).toBe("name=n");
   expect(() => write(kitchenSinkRegistry)).toThrow("kitchensink.v1.Legacy: extensions cannot be sent in a query");
 });

@@ -1,29 +1,33 @@
 /**
- * Which messages are this stream? JSON values as lines, as an array or one after the other, server-sent events, or the
- * bytes of google.api.HttpBody messages: whatever the server sends, as its content type says.
+ * Reads the messages of a stream: JSON values as lines, as an array or concatenated, server-sent events, or the bytes
+ * of google.api.HttpBody messages, depending on the content type.
  */
 import type { JsonValue, Message } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { findField } from "@plantstore/gateway/internal/messages/json";
 import { JsonValueReader, readMessages } from "@plantstore/gateway/internal/protocols";
 import { findProtoField } from "@plantstore/gateway/rest";
-import { readPieces, wrongType } from "./answer-body.ts";
-import { type ErrorStyle, readAnswerError } from "./answer-error.ts";
-import type { AnswerReader } from "./answer-reader.ts";
+import { readPieces, wrongType } from "./response-body.ts";
+import { type ErrorStyle, readResponseError } from "./response-error.ts";
+import type { ResponseReader } from "./response-reader.ts";
 import { EventSplitter } from "./event-splitter.ts";
 import type { RestRule } from "./rest-rule.ts";
 
-/** What the stream of an answer is read with. */
+/** How the stream of a response is read. */
 export interface StreamReading {
   readonly rule: RestRule;
-  readonly reader: AnswerReader;
+  readonly reader: ResponseReader;
   readonly errors: ErrorStyle;
-  /** Bytes that a message may have. */
+  /** The largest message, in bytes. */
   readonly messageBytesMax: number;
 }
 
-/** Opens the stream of an answer. @throws ConnectError `Unknown` for a body that is no stream of messages, such as HTML */
-export function readAnswerStream(response: Response, reading: StreamReading): AsyncIterable<Message> {
+/**
+ * Opens the stream of a response.
+ *
+ * @throws ConnectError `Unknown` for a content type that is not a stream, such as HTML
+ */
+export function readResponseStream(response: Response, reading: StreamReading): AsyncIterable<Message> {
   const { reader } = reading;
   const type = response.headers.get("content-type") ?? "";
   if (reader.readRaw !== undefined) return readBytes(response, reader.readRaw, type);
@@ -39,7 +43,7 @@ async function* readBytes(
   readRaw: (bytes: Uint8Array, contentType: string) => Message,
   type: string,
 ): AsyncGenerator<Message, void> {
-  // As a stream of bytes is sent: its first message says what it is.
+  // In a stream of bytes, only the first message has the content type.
   let contentType = type;
   for await (const piece of readPieces(response.body)) {
     yield readRaw(piece, contentType);
@@ -52,7 +56,7 @@ async function* readEvents(response: Response, reading: StreamReading): AsyncGen
   for await (const { name, data } of readMessages(readPieces(response.body), splitter)) {
     if (name === "end") return;
     if (name === "error") throw errorOf(data, response, reading.errors);
-    // An EventSource gives nothing else to a program that listens to messages.
+    // Other events are ignored, as an EventSource with a listener for messages does.
     if (name === "message") yield reading.reader.readJson(data);
   }
 }
@@ -62,7 +66,7 @@ async function* readValues(
   type: string,
   { rule, reader, errors, messageBytesMax }: StreamReading,
 ): AsyncGenerator<Message, void> {
-  // One JSON value on each line is a sequence of values, too.
+  // Lines with one JSON value each are read as a sequence of values.
   const areLines = /^application\/(?:x-)?(?:ndjson|jsonl|jsonlines|json-lines)\b/i.test(type);
   let wrappers: readonly string[] | undefined;
   const start: Start = { byte: undefined };
@@ -75,14 +79,14 @@ async function* readValues(
   }
 }
 
-/** What a body begins with. */
+/** The first byte of a body. */
 interface Start {
   byte: number | undefined;
 }
 
 const openBracket = 0x5b;
 
-/** Yields the values of a body. @throws ConnectError `Internal` for an array that is none */
+/** Yields the values of a body. @throws ConnectError `Internal` for an array that is not valid */
 async function* splitValues(
   response: Response,
   start: Start,
@@ -95,7 +99,7 @@ async function* splitValues(
     yield* readMessages(noteStart(readPieces(response.body), start), splitter);
   } catch (error) {
     const found = ConnectError.from(error);
-    // What would be a client's mistake in a request is the server's here.
+    // The same problem in a request would be the client's mistake; in a response it is the server's.
     if (found.code !== Code.InvalidArgument) throw error;
     throw new ConnectError(`the response is not valid: ${found.rawMessage}`, Code.Internal);
   }
@@ -110,7 +114,7 @@ async function* noteStart(pieces: AsyncIterable<Uint8Array>, start: Start): Asyn
 
 const decoder = new TextDecoder();
 
-/** Returns the members that hold a message or an error: not those that a message may have itself. */
+/** Returns the names of members that wrap a message or an error, without those that a message may have itself. */
 function wrappersOf({ method, pattern }: RestRule, mayBePlain: boolean): readonly string[] {
   const { output } = method;
   const field = findProtoField(output, pattern.responseBody);
@@ -118,16 +122,16 @@ function wrappersOf({ method, pattern }: RestRule, mayBePlain: boolean): readonl
   const isAmbiguous = (name: string): boolean =>
     field?.fieldKind === "map" ||
     (type !== undefined && (anyJson.has(type.typeName) || findField(type, name) !== undefined));
-  // Values of `application/json` that are no array are what grpc-gateway sends, whose messages are always wrapped.
+  // Values of `application/json` that are not in an array come from grpc-gateway, whose messages are always wrapped.
   return ["@error", "error", "result"].filter((name) => !mayBePlain || !isAmbiguous(name));
 }
 
-// Not google.protobuf.Any: its JSON has a member besides.
+// Not google.protobuf.Any, whose JSON has another member, too.
 const anyJson: ReadonlySet<string> = new Set(["google.protobuf.Struct", "google.protobuf.Value"]);
 
 const wrapperStart = /^[\s]*\{[\s]*"(@error|error|result)"[\s]*:/;
 
-/** Returns the value of the only member of an object, as text so that no number is rounded, if that is a wrapper. */
+/** Returns the value of the only member of an object if it is a wrapper, as text so that no number is rounded. */
 function unwrap(
   text: string,
   wrappers: readonly string[],
@@ -150,5 +154,5 @@ function errorOf(json: string, response: Response, errors: ErrorStyle): ConnectE
   } catch {
     record = undefined;
   }
-  return readAnswerError(record, response.status, response.headers, errors);
+  return readResponseError(record, response.status, response.headers, errors);
 }

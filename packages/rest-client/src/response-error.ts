@@ -1,6 +1,6 @@
 /**
- * Which error is this answer? Error records as grpc-gateway, Envoy, Google's APIs, Connect and this gateway write them,
- * and `application/problem+json`; for anything else the HTTP status decides.
+ * Reads the error of a response: error records of grpc-gateway, Envoy, Google's APIs, Connect and this gateway, and
+ * `application/problem+json`; otherwise the HTTP status determines the error.
  */
 import type { JsonObject, JsonValue, Registry } from "@bufbuild/protobuf";
 import { AnySchema } from "@bufbuild/protobuf/wkt";
@@ -10,24 +10,24 @@ import { codeFromString } from "@connectrpc/connect/protocol-connect";
 import { findField, readJsonExactly } from "@plantstore/gateway/internal/messages/json";
 import { codeNames } from "@plantstore/gateway/rest";
 
-/** Makes the error of an answer of its body; `undefined` leaves it to the records that are known. */
+/** Returns the error of a response by its body; `undefined` to read it as one of the known records. */
 export type ReadErrorRecord = (body: JsonValue, httpStatus: number) => ConnectError | undefined;
 
 /** How errors are read. */
 export interface ErrorStyle {
   readonly readErrorRecord: ReadErrorRecord | undefined;
-  /** The types of error details in JSON. Those of other types are dropped, unless they come as bytes. */
+  /** The types of error details in JSON. Details of other types are dropped, unless they are bytes. */
   readonly registry: Registry;
 }
 
 /**
- * Returns the error of an answer.
+ * Returns the error of a response.
  *
- * @param record - the body; `undefined` if it is not JSON. No other body is shown
- * @param httpStatus - of the answer; 200 for the error at the end of a stream
- * @param header - becomes metadata of the error
+ * @param record - the body; `undefined` if it is not JSON
+ * @param httpStatus - the status of the response; 200 for the error at the end of a stream
+ * @param header - becomes the metadata of the error
  */
-export function readAnswerError(
+export function readResponseError(
   record: JsonValue | undefined,
   httpStatus: number,
   header: Headers,
@@ -36,13 +36,13 @@ export function readAnswerError(
   const own = record === undefined ? undefined : readErrorRecord?.(record, httpStatus);
   if (own !== undefined) return own;
   const standard = codeOfHttpStatus(httpStatus);
-  // The streams of Google's APIs have it in an array.
+  // The streams of Google's APIs have the record in an array.
   const [outer] = Array.isArray(record) ? record : [record];
   const found = isObject(outer) ? readRecord(outer, registry) : undefined;
   const message = found?.message ?? `HTTP status ${httpStatus}`;
   const error = new ConnectError(message, found?.code ?? standard, header);
   error.details.push(...(found?.details ?? []));
-  // As Connect marks errors of another server, whose metadata is not passed on.
+  // Connect marks errors of another server like this, so that their metadata is not forwarded.
   return Object.assign(error, { isWireError: true });
 }
 
@@ -81,7 +81,7 @@ function toDetail(detail: JsonValue, registry: Registry): ConnectError["details"
     if (typeof url !== "string") return [];
     const name = url.slice(url.lastIndexOf("/") + 1);
     const desc = registry.getMessage(name);
-    // As this gateway writes a detail whose type it does not know, or which it cannot read.
+    // The form in which this gateway writes a detail of an unknown type, or one that it cannot decode.
     const hasBytes =
       typeof value === "string" && Object.keys(detail).length === 2 && !name.startsWith("google.protobuf.");
     const isField = desc !== undefined && findField(desc, "value") !== undefined;
@@ -91,7 +91,7 @@ function toDetail(detail: JsonValue, registry: Registry): ConnectError["details"
     const any = readJsonExactly(AnySchema, undefined, JSON.stringify(detail), options);
     return [{ type: name, value: any.value, debug: detail }];
   } catch {
-    // A detail that cannot be read is less than the error itself.
+    // A detail that cannot be read must not hide the error itself.
     return [];
   }
 }
@@ -100,7 +100,7 @@ function isObject(value: JsonValue | undefined): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Returns the code of an HTTP status: the inverse of google/rpc/code.proto, with the code that promises least. */
+/** Returns the code of an HTTP status: the inverse of google/rpc/code.proto, with the most general code. */
 function codeOfHttpStatus(httpStatus: number): Code {
   const known = codesByStatus.get(httpStatus);
   if (known !== undefined) return known;

@@ -2,13 +2,16 @@ import type { JsonValue } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { CollectedBytes, noBytes } from "@plantstore/gateway/exchange";
 
-/** Bytes of an error record that are read. A longer one is none: the HTTP status says what is wrong. */
+/**
+ * The largest error record that is read, in bytes. A longer one is ignored, and the HTTP status determines the error.
+ */
 const errorRecordBytesMax = 64 * 1024;
 
 /**
- * Yields the pieces of a body. What is not read is let go by the signal of its call, which Connect aborts at the end.
+ * Yields the pieces of a body. If it is not read to the end, the signal of the call releases it, which Connect aborts
+ * when the call ends.
  *
- * @throws ConnectError `Unavailable` for a body that breaks off
+ * @throws ConnectError `Unavailable` for an incomplete body
  */
 export async function* readPieces(body: ReadableStream<Uint8Array> | null): AsyncGenerator<Uint8Array, void> {
   const reader = body?.getReader();
@@ -24,7 +27,7 @@ export async function* readPieces(body: ReadableStream<Uint8Array> | null): Asyn
   }
 }
 
-/** Reads a body. @throws ConnectError `ResourceExhausted` above the limit, `Unavailable` for one that breaks off */
+/** Reads a body. @throws ConnectError `ResourceExhausted` above the limit, `Unavailable` for an incomplete body */
 export async function readBody(response: Response, bytesMax: number): Promise<Uint8Array> {
   const announced = Number(response.headers.get("content-length") ?? 0);
   const bytes = new CollectedBytes(0, bytesMax);
@@ -37,7 +40,7 @@ export async function readBody(response: Response, bytesMax: number): Promise<Ui
   return bytes.byteLength === 0 ? noBytes : bytes.bytes;
 }
 
-/** Reads an error record; `undefined` if the body is not JSON, too long, or breaks off. */
+/** Reads an error record; `undefined` if the body is not JSON, too long, or incomplete. */
 export async function readRecordJson(response: Response): Promise<JsonValue | undefined> {
   try {
     const bytes = await readBody(response, errorRecordBytesMax);
@@ -47,16 +50,16 @@ export async function readRecordJson(response: Response): Promise<JsonValue | un
   }
 }
 
-// RFC 6839 §3.1: a `+json` type is JSON too.
+// RFC 6839 §3.1: a `+json` type is also JSON.
 const jsonType = /^[^/;]+\/(?:[^;]*\+)?json[\t ]*(?:;|$)/i;
 
-/** Returns whether a body is JSON, as its type says. */
+/** Returns whether the content type of a body is JSON. */
 export function isJsonType(header: Headers): boolean {
   return jsonType.test(header.get("content-type") ?? "application/json");
 }
 
-/** Returns the error for a body of a type that is not among those that are read. No body is shown. */
-export function wrongType(header: Headers, wanted: string): ConnectError {
+/** Returns the error for a body of another content type than expected. It does not contain the body. */
+export function wrongType(header: Headers, expected: string): ConnectError {
   const type = header.get("content-type") ?? "no content type";
-  return new ConnectError(`the response must be ${wanted}, got ${type}`, Code.Unknown);
+  return new ConnectError(`the response must be ${expected}, got ${type}`, Code.Unknown);
 }

@@ -10,22 +10,22 @@ import {
 import { Refusal, refuseUnwritable } from "./refusal.ts";
 
 /**
- * Returns the texts of a field in a message, as a URL has them: one for each element of a repeated field, none if the
- * field is not set.
+ * Returns the values of a field as strings for a URL: one for each element of a repeated field, none if the field is
+ * not set.
  *
  * @throws Refusal for a value that the field cannot have
  */
-export type UrlTextWriter = (fields: FieldValues) => readonly string[];
+export type UrlValueWriter = (fields: FieldValues) => readonly string[];
 
 /** The writers of fields whose values have a text form; `undefined` for a map, and for most messages. */
-export type UrlTexts = (field: DescField) => UrlTextWriter | undefined;
+export type UrlValues = (field: DescField) => UrlValueWriter | undefined;
 
-/** Creates the writers, which spell values as JSON does, without the quotes, and bytes with the alphabet of URLs. */
-export function createUrlTexts(style: JsonStyle): UrlTexts {
+/** Creates the writers. Values are written as in JSON, without quotes, and bytes as base64url. */
+export function createUrlValues(style: JsonStyle): UrlValues {
   const forms = createMessageForms(style);
-  const known = new WeakMap<DescField, { readonly write: UrlTextWriter | undefined }>();
-  const create = (field: DescField): UrlTextWriter | undefined => {
-    // What it parses is what a gateway reads, so that nothing is sent that would be refused.
+  const known = new WeakMap<DescField, { readonly write: UrlValueWriter | undefined }>();
+  const create = (field: DescField): UrlValueWriter | undefined => {
+    // The parser of the gateway, so that nothing is sent that the gateway would refuse.
     const parse = createUrlTextParser(field);
     if (parse === undefined) return undefined;
     const toJson = createFieldForm(field, forms);
@@ -60,11 +60,12 @@ function toUrlText(value: JsonValue): string {
 }
 
 /**
- * Escapes a text for a URL: everything but the unreserved characters of RFC 3986 §2.3, as google/api/http.proto wants.
+ * Escapes a string for a URL: everything except the unreserved characters of RFC 3986 §2.3, as google/api/http.proto
+ * requires.
  *
- * @throws Refusal for a lone surrogate, which UTF-8 does not have
+ * @throws Refusal for a lone surrogate, which UTF-8 cannot encode
  */
-export function escapeUrlText(name: string, text: string): string {
+export function escapeUrlValue(name: string, text: string): string {
   try {
     return encodeURIComponent(text).replaceAll(
       /[!'()*]/g,

@@ -4,25 +4,29 @@ import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { readJsonExactly, type ReadJsonOptions } from "@plantstore/gateway/internal/messages/json";
 import { createRawReader, findProtoField } from "@plantstore/gateway/rest";
-import { isJsonType, wrongType } from "./answer-body.ts";
+import { isJsonType, wrongType } from "./response-body.ts";
 import type { RestRule } from "./rest-rule.ts";
 
-/** Reads the messages of the answers of one rule. */
-export interface AnswerReader {
-  /** Makes a message of bytes of any type, for a google.api.HttpBody; `undefined` if answers are JSON. */
+/** Reads the messages of the responses of one rule. */
+export interface ResponseReader {
+  /** Creates a message from bytes of any type, for a google.api.HttpBody; `undefined` if responses are JSON. */
   readonly readRaw: ((bytes: Uint8Array, contentType: string) => Message) | undefined;
-  /** Reads a message, or its field that is the body. @throws ConnectError `Internal` for JSON that is none */
+  /** Reads a message, or the field that is the body. @throws ConnectError `Internal` for JSON that is not valid */
   readJson(json: Uint8Array | string): Message;
-  /** Reads the whole body of an answer. @throws ConnectError `Internal` for one that is missing, `Unknown` for its type */
-  readWhole(bytes: Uint8Array, response: Response): Message;
+  /**
+   * Reads the body of a response.
+   *
+   * @throws ConnectError `Internal` for a missing body, `Unknown` for another content type
+   */
+  readBody(bytes: Uint8Array, response: Response): Message;
 }
 
 /**
- * Creates the reader of a rule's answers.
+ * Creates the reader of a rule's responses.
  *
- * @throws ConnectError `Internal` when the response has no such field
+ * @throws ConnectError `Internal` if the response message does not have the field `response_body`
  */
-export function createAnswerReader({ method, pattern, httpMethod }: RestRule, options: ReadJsonOptions): AnswerReader {
+export function createResponseReader({ method, pattern, httpMethod }: RestRule, options: ReadJsonOptions): ResponseReader {
   const { output } = method;
   const { responseBody } = pattern;
   const field = findProtoField(output, responseBody);
@@ -43,7 +47,7 @@ export function createAnswerReader({ method, pattern, httpMethod }: RestRule, op
   return {
     readRaw,
     readJson,
-    readWhole(bytes, { headers, status }) {
+    readBody(bytes, { headers, status }) {
       if (readRaw !== undefined) return readRaw(bytes, headers.get("content-type") ?? "");
       if (bytes.byteLength > 0) {
         if (!isJsonType(headers)) throw wrongType(headers, "application/json");
