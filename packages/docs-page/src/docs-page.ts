@@ -2,24 +2,24 @@ import { existsSync, readFileSync } from "node:fs";
 import type { Endpoint } from "@plantstore/gateway/internal/serve";
 import { type OptionNames, refuseUnknownOptions, required } from "@plantstore/gateway/options";
 import { pageFile } from "./page-file.ts";
-import { onceSettled, type Resource, resourceEndpoint } from "./resource.ts";
+import { memoizeAsync, type Resource, resourceEndpoint } from "./resource.ts";
 import { writeDocument, type WrittenDocument } from "./written-document.ts";
 
 /** Options of {@link createDocsPage}. */
 export interface DocsPageOptions {
   /**
-   * Creates the OpenAPI document, as an object or as JSON text; called once, when the document is first requested, and
-   * again after it has failed. An object is written in short turns of the event loop, which large ones should have.
+   * Creates the OpenAPI document, as an object or as JSON text. Called once, when the document is first requested, and
+   * again after a failure. An object is written in short turns of the event loop, which is better for large documents.
    */
   readonly document: () => string | object | Promise<string | object>;
-  /** Whether everyone may read it, or only with a credential. `/` redirects to the page only when it is open. */
+  /** Whether the page is public; otherwise it requires a credential. `/` redirects to the page only if it is public. */
   readonly open: boolean;
 }
 
 const docsPageOptionNames: OptionNames<DocsPageOptions> = { document: required, open: required };
 
-// Everything comes from this server and nothing is inline, so text in the description or in a response can never run.
-// Requests may also go to the servers that the description names, which the page offers for choice.
+// Everything is loaded from this server and nothing is inline, so text in the description or in a response is never
+// executed. Requests may also be sent to the servers in the description, among which the user can choose.
 function contentSecurityPolicy(servers: readonly string[]): string {
   return [
     "default-src 'none'",
@@ -48,15 +48,16 @@ function headerOf(contentType: string, origins: readonly string[]): Record<strin
  * Creates the endpoints of the description: `/openapi.json` and `/openapi.yaml`, and at `/docs` a page for reading it
  * and trying its operations in a browser.
  *
- * The content is created on the first request, which keeps starts short, and then compressed once for each coding. The
- * page works offline and under a strict content security policy. Its paths are relative, so it works below any base URL.
+ * The content is created on the first request, which keeps the start short, and then compressed once for each coding.
+ * The page works offline and under a strict Content-Security-Policy. Its paths are relative, so it works below any base
+ * URL.
  *
- * @throws TypeError for options that do not exist
+ * @throws TypeError for unknown options
  */
 export function createDocsPage(options: DocsPageOptions): Endpoint[] {
   refuseUnknownOptions(options, docsPageOptionNames, "createDocsPage");
   const { document, open } = options;
-  const written = onceSettled(async () => writeDocument(await document()));
+  const written = memoizeAsync(async () => writeDocument(await document()));
   const endpointOf = (
     path: string,
     contentType: string,
@@ -75,12 +76,12 @@ export function createDocsPage(options: DocsPageOptions): Endpoint[] {
     endpointOf("/docs/page.css", "text/css; charset=utf-8", () => styles.map(read).join("\n")),
     endpointOf("/docs/icon.svg", "image/svg+xml", () => read("icon.svg")),
   ];
-  return open ? [...endpoints, leadToPage] : endpoints;
+  return open ? [...endpoints, redirectToPage] : endpoints;
 }
 
 const styles = ["page.css", "layout.css", "print.css"];
 
-const leadToPage: Endpoint = {
+const redirectToPage: Endpoint = {
   path: "/",
   open: true,
   answer: () => ({ httpStatus: 302, header: { ...headerOf("text/plain", []), location: "docs" }, body: "" }),
@@ -90,7 +91,7 @@ function read(name: string): string {
   return readFileSync(pageFile(name), "utf8");
 }
 
-/** Reads the script that the build has written; in a checkout there is none. */
+/** Reads the script that the build has written; in a checkout, bundles it. */
 async function readScript(): Promise<string> {
   if (existsSync(pageFile("page.js"))) return read("page.js");
   const { writePageScript } = await import("./page-script.ts");

@@ -1,5 +1,5 @@
 /**
- * How does a person read a description and try it? The endpoints of an OpenAPI document and of a page about it, for any
- * document: the entry `@plantstore/docs-page`.
+ * The endpoints of an OpenAPI document, and of a page on which people read it and send requests: the entry
+ * `@plantstore/docs-page`.
  */
 export { createDocsPage, type DocsPageOptions } from "./docs-page.ts";

@@ -1,6 +1,6 @@
 /**
- * Returns where a file of the page is. In a module of its own, which imports nothing: the build keeps modules that look
- * beside themselves in their place, together with what they import.
+ * Returns the URL of a file of the page. In a separate module without imports, because the build does not bundle
+ * modules that use `import.meta.url`, nor their imports.
  */
 export function pageFile(name: string): URL {
   return new URL(`files/${name}`, import.meta.url);

@@ -3,11 +3,11 @@ import { createRequire, stripTypeScriptTypes } from "node:module";
 import { pageFile } from "./page-file.ts";
 
 /**
- * Writes the scripts of `files/` as one, with the reader of CommonMark that they use before them, so that a browser asks
- * once. Done by `npm run build` for the package, and in a checkout when the page is first asked for.
+ * Bundles the scripts of `files/` and the CommonMark parser that they use, so that a browser sends one request. Called
+ * by `npm run build` for the package, and in a checkout when the page is first requested.
  *
- * Each module becomes the value of a function: its imports are taken out of the values of others, and what it exports is
- * what its function returns. So `files/` has named imports and `export function`, `export const` alone.
+ * Each module becomes a function that returns its exports, and its imports become variables with the exports of other
+ * modules. So `files/` may use only named imports, `export function` and `export const`.
  */
 export function writePageScript(): string {
   const written = new Set<string>();
@@ -20,7 +20,7 @@ export function writePageScript(): string {
   return [marked, ...modulesOf("page", written)].join("\n");
 }
 
-/** Returns a module after those that it imports, except for what was written before. */
+/** Returns a module after the modules that it imports, without those already written. */
 function modulesOf(name: string, written: Set<string>): string[] {
   if (written.has(name)) return [];
   written.add(name);
@@ -31,7 +31,7 @@ function modulesOf(name: string, written: Set<string>): string[] {
   const body = text
     .replaceAll(imports, (_, names: string, path: string) => `const {${names}} = ${variableOf(nameOf(path))};`)
     .replaceAll(exports, "$1$2");
-  // Only the entry exports nothing, and only it may wait for something.
+  // Only the entry exports nothing, and only it may use top-level await.
   if (exported.length === 0) return [...before, body];
   return [...before, `const ${variableOf(name)} = (() => {\n${body}\nreturn { ${exported.join(", ")} };\n})();`];
 }

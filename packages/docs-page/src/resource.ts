@@ -2,7 +2,7 @@ import { promisify } from "node:util";
 import type { Endpoint } from "@plantstore/gateway/internal/serve";
 import { negotiateCoding } from "@plantstore/gateway/internal/protocols";
 
-/** What is at a path for as long as the process runs. */
+/** A resource that does not change while the process runs. */
 export interface Resource {
   /** Header fields, including `content-type`. */
   readonly header: Readonly<Record<string, string>>;
@@ -11,14 +11,14 @@ export interface Resource {
 
 /** A resource in one coding. */
 interface Representation {
-  /** A strong one (RFC 9110 §8.8.3), of which each coding needs its own. */
+  /** A strong ETag (RFC 9110 §8.8.3), which differs for each coding. */
   readonly etag: string;
   readonly header: Readonly<Record<string, string>>;
   readonly body: Uint8Array;
 }
 
-// Once, beside the event loop, so almost the best that each has: brotli's last two steps take ten times as long.
-// node:zlib is loaded for the first reader, because node takes 3 ms and 3 MB for it.
+// Each resource is compressed once, outside the event loop, so nearly the best levels are used: brotli's last two take
+// ten times as long. node:zlib is loaded on first use, because it costs 3 ms and 3 MB.
 const codings = [
   {
     name: "br",
@@ -34,16 +34,16 @@ const codings = [
 ] as const;
 
 /**
- * Creates an endpoint that answers with a resource in the coding that the client prefers, or with 304 if the client has
- * it already (RFC 9110 §15.4.5). It is made when it is first asked for, and coded when a coding is; both are kept.
+ * Creates an endpoint that responds with a resource in the coding that the client prefers, or with 304 if the client
+ * already has it (RFC 9110 §15.4.5). The resource and each coding are created when first requested, and cached.
  *
- * @param make - makes the resource; called again after it has failed
+ * @param create - creates the resource; called again after a failure
  */
-export function resourceEndpoint(path: string, open: boolean, make: () => Resource | Promise<Resource>): Endpoint {
-  const uncoded = onceSettled(async () => {
-    const { header, body } = await make();
+export function resourceEndpoint(path: string, open: boolean, create: () => Resource | Promise<Resource>): Endpoint {
+  const uncoded = memoizeAsync(async () => {
+    const { header, body } = await create();
     const bytes = typeof body === "string" ? new TextEncoder().encode(body) : body;
-    // Outside the event loop, unlike node's hashes.
+    // Web Crypto hashes outside the event loop, unlike node:crypto.
     const digest = Buffer.from(await crypto.subtle.digest("SHA-256", bytes)).toString("base64url");
     return { header, bytes, tag: digest.slice(0, etagLength) };
   });
@@ -54,40 +54,40 @@ export function resourceEndpoint(path: string, open: boolean, make: () => Resour
     if (coding === undefined) return { etag, header: varying, body: bytes };
     return { etag, header: { ...varying, "content-encoding": coding.name }, body: await coding.encode(bytes) };
   };
-  const prepared = new Map([undefined, ...codings].map((coding) => [coding, onceSettled(() => represent(coding))]));
+  const prepared = new Map([undefined, ...codings].map((coding) => [coding, memoizeAsync(() => represent(coding))]));
   return {
     path,
     open,
-    answer: async ({ header: asked }) => {
-      const coding = negotiateCoding(asked.get("accept-encoding"), codings);
+    answer: async ({ header: requestHeader }) => {
+      const coding = negotiateCoding(requestHeader.get("accept-encoding"), codings);
       const { etag, header, body } = await (prepared.get(coding)?.() ?? represent(coding));
-      if (hasTag(asked.get("if-none-match"), etag)) return { httpStatus: 304, header: forCaches(header), body: "" };
+      if (hasTag(requestHeader.get("if-none-match"), etag)) return { httpStatus: 304, header: forCaches(header), body: "" };
       return { httpStatus: 200, header, body };
     },
   };
 }
 
-/** Returns a function that makes a value once, also for callers that come meanwhile, and again after it has failed. */
-export function onceSettled<Value>(make: () => Promise<Value>): () => Promise<Value> {
-  let made: Promise<Value> | undefined;
+/** Returns a function that creates a value once, also for concurrent callers, and again after a failure. */
+export function memoizeAsync<Value>(create: () => Promise<Value>): () => Promise<Value> {
+  let cached: Promise<Value> | undefined;
   return () => {
-    made ??= make().catch((error: unknown) => {
-      made = undefined;
+    cached ??= create().catch((error: unknown) => {
+      cached = undefined;
       throw error;
     });
-    return made;
+    return cached;
   };
 }
 
-/** Characters of a digest in an ETag: 132 bits, so no two resources have the same. */
+/** Characters of the digest in an ETag: 132 bits, enough to be unique. */
 const etagLength = 22;
 
-/** Returns whether `If-None-Match` names this tag, weak or not, or any (RFC 9110 §13.1.2). */
+/** Returns whether `If-None-Match` contains this ETag, weak or strong, or `*` (RFC 9110 §13.1.2). */
 function hasTag(ifNoneMatch: string | null, etag: string): boolean {
   return (ifNoneMatch ?? "").split(",").some((each) => ["*", etag].includes(each.trim().replace(/^W\//, "")));
 }
 
-/** Returns the fields that a 304 has, too. */
+/** Returns the fields that a 304 response also has. */
 function forCaches(header: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
   return Object.fromEntries(
     Object.entries(header).filter(([name]) => ["cache-control", "etag", "vary"].includes(name)),

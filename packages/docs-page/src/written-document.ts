@@ -2,23 +2,23 @@ import { runInTurns } from "@plantstore/gateway/exchange";
 import { jsonPieces } from "./json-pieces.ts";
 import { parseWithDigits, yamlPieces } from "./yaml-text.ts";
 
-/** A document in the forms that it is sent in. */
+/** A document in the formats in which it is sent. */
 export interface WrittenDocument {
   readonly json: Uint8Array<ArrayBuffer>;
   /** Writes it as YAML. */
   readonly yaml: () => Promise<Uint8Array<ArrayBuffer>>;
-  /** The origins of its servers; those of relative URLs are this server. */
+  /** The origins of its servers, without relative URLs, which are this server. */
   readonly origins: readonly string[];
 }
 
-/** Bytes of a document. 256 MiB: ten times as many as all of Google's APIs need. */
+/** The largest document, in bytes. 256 MiB: ten times as much as all of Google's APIs need. */
 const documentMaxBytes = 256 * 1024 * 1024;
 
-/** Characters that are encoded in one step, some of which are 3 bytes: a millisecond. */
-const encodedAtOnce = 256 * 1024;
+/** Characters that are encoded in one step, which takes about a millisecond. */
+const charactersPerStep = 256 * 1024;
 
 /**
- * Writes an OpenAPI document, given as an object or as JSON text, in short turns of the event loop.
+ * Writes an OpenAPI document, which is an object or JSON text, in short turns of the event loop.
  *
  * @throws Error for one that is larger than {@link documentMaxBytes}
  */
@@ -51,7 +51,7 @@ function* encode(pieces: Iterable<string>): Generator<void, Uint8Array<ArrayBuff
   };
   for (const piece of pieces) {
     text += piece;
-    if (text.length >= encodedAtOnce) flush();
+    if (text.length >= charactersPerStep) flush();
     yield;
   }
   flush();

@@ -1,6 +1,6 @@
 import { levelsInPieces } from "./json-pieces.ts";
 
-/** A number with the digits that the JSON had. */
+/** A number with the digits of the JSON text. */
 class Digits {
   readonly text: string;
   constructor(text: string) {
@@ -8,14 +8,14 @@ class Digits {
   }
 }
 
-/** Parses a JSON text into a value of which {@link yamlPieces} writes every digit of its numbers. */
+/** Parses a JSON text, keeping all digits of numbers for {@link yamlPieces}. */
 export function parseWithDigits(json: string): unknown {
   return JSON.parse(json, (_key: string, each: unknown, context?: { readonly source?: string }) =>
     typeof each === "number" ? new Digits(context?.source ?? String(each)) : each,
   );
 }
 
-/** Writes a value of JSON as YAML 1.2, which YAML 1.1 reads alike, in pieces as `jsonPieces` does. */
+/** Writes a JSON value as YAML 1.2, which is read the same as YAML 1.1, in pieces as `jsonPieces` does. */
 export function* yamlPieces(value: unknown): Generator<string> {
   let isFirst = true;
   for (const piece of blockPieces(value, "", levelsInPieces)) {
@@ -54,7 +54,7 @@ function blockOf(value: unknown, indent: string): string {
   return members.map(([key, each]) => `\n${indent}${scalarOf(key)}:${blockOf(each, `${indent}  `)}`).join("");
 }
 
-/** The first line of a block begins behind the "-" of its item. */
+/** Moves the first line of a block to the line of the "-" of its item. */
 function inItem(block: string, indent: string): string {
   return block.replace(`\n${indent}  `, " ");
 }
@@ -63,7 +63,7 @@ function scalarOf(text: string): string {
   return plain.test(text) && !words.test(text) ? text : JSON.stringify(text);
 }
 
-// A letter, "$" or "_" first, so no number, date or sign of YAML; ": ", " #" and the like cannot occur.
+// Begins with a letter, "$" or "_", so it is not a number, a date or a YAML indicator; ": " and " #" cannot occur.
 const plain = /^[A-Za-z_$](?:[\w.$/-]| (?=[\w$]))*$/;
-// What one version of YAML or the other takes for a boolean or for null.
+// Words that some version of YAML reads as a boolean or null.
 const words = /^(?:true|false|null|yes|no|on|off|y|n)$/i;

@@ -265,7 +265,7 @@ test("links and history open operations and schemas, and move the focus to the h
   await page.locator("#view").getByRole("link", { name: "/v1/sinks", exact: false }).first().click();
   await page.getByRole("heading", { level: 1, name: "Create" }).waitFor();
   expect(await page.title()).toBe("Create · Kitchen sink");
-  await page.locator(".reading").getByRole("link", { name: "Sink", exact: true }).first().click();
+  await page.locator(".reference").getByRole("link", { name: "Sink", exact: true }).first().click();
   await page.getByRole("heading", { level: 1, name: "Sink" }).waitFor();
   expect(await heading.evaluate((element) => element === element.ownerDocument.activeElement)).toBe(true);
   await page.goBack();
@@ -283,7 +283,7 @@ test("an RPC is titled by its comment, or by its name without one", async () => 
   await open("operations/create");
   expect(await page.getByText("kitchensink.v1.KitchenSink").count()).toBe(1);
   await open("operations/query");
-  expect(await page.locator(".reading").innerText()).toMatch(/^And more\./);
+  expect(await page.locator(".reference").innerText()).toMatch(/^And more\./);
 });
 
 test("text of a description is never interpreted as HTML", async () => {

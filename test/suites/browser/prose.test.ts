@@ -222,13 +222,13 @@ if (browserName === "chromium") {
     await page.setViewportSize({ width: 1200, height: 640 });
     await open("operations/long");
     await page.emulateMedia({ media: "print", colorScheme: "dark" });
-    const folded = page.locator("#view .reading details:not([open])");
+    const folded = page.locator("#view .reference details:not([open])");
     const before = await folded.count();
     await page.evaluate(() => dispatchEvent(new Event("beforeprint")));
     expect([before > 0, await folded.count()]).toEqual([true, 0]);
-    for (const operated of ["#sidebar", "#connection", ".trying"])
+    for (const operated of ["#sidebar", "#connection", ".try-it"])
       expect(await page.locator(operated).isVisible()).toBe(false);
-    expect(await page.locator(".reading").isVisible()).toBe(true);
+    expect(await page.locator(".reference").isVisible()).toBe(true);
     const ground = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
     expect(ground).toBe("rgb(252, 253, 251)");
     await page.evaluate(() => dispatchEvent(new Event("afterprint")));

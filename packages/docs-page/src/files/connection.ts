@@ -1,25 +1,25 @@
 import type { Description } from "./description.js";
 import { element, find } from "./element.js";
 
-/** The server that requests are sent to, and the token that goes with them, or "". */
+/** The server to which requests are sent, and the token that is sent with them, or "". */
 export interface Connection {
   readonly baseUrl: () => string;
   readonly token: () => string;
   readonly needsToken: boolean;
-  /** Calls back whenever another server is chosen. */
+  /** Adds a listener that is called when another server is selected. */
   readonly onChange: (listener: () => void) => void;
 }
 
-// The page is at <base URL>/docs. Its own server comes first, whatever `servers` says: behind a forwarded port, it is
-// the one that can be reached.
+// The page is at <base URL>/docs. Its own server comes first, even if it is not in `servers`: behind a forwarded port,
+// it is the one that can be reached.
 const ownUrl = withoutSlash(new URL(".", location.href).href);
 
-/** The shortest token whose end is shown: the end of a shorter one would say too much. */
+/** The shortest token whose end is shown: the end of a shorter one would reveal too much. */
 const lengthToShowEnd = 16;
 
 /**
- * Shows the choice of the server and the form for the token. Each server has a token of its own, which is kept for this
- * tab and sent nowhere else.
+ * Shows the choice of the server and the form for the token. Each server has a separate token, which is kept for this
+ * tab and sent only to that server.
  */
 export function showConnection(description: Description): Connection {
   const server = showServers(description);
@@ -57,28 +57,28 @@ function showCredential(connection: Connection): void {
   const form = find("credential", HTMLFormElement);
   const input = find("token", HTMLInputElement);
   const forget = find("forget", HTMLButtonElement);
-  const remark = find("token-note", HTMLElement);
-  const say = (text: string): void => {
+  const status = find("token-note", HTMLElement);
+  const showStatus = (text: string): void => {
     forget.hidden = connection.token() === "";
-    remark.textContent = text;
+    status.textContent = text;
   };
   form.addEventListener("submit", (event) => {
     event.preventDefault();
-    // The whole line that the server prints may have been pasted.
+    // The user may have pasted the complete line that the server prints.
     const token = input.value.trim().replace(/^(?:authorization:\s*)?bearer\s+/i, "");
     input.value = "";
-    if (token === "") return say("No token entered. Paste a token first.");
+    if (token === "") return showStatus("No token entered. Paste a token first.");
     sessionStorage.setItem(tokenKey(connection.baseUrl()), token);
-    return say(`Authorized: ${describeToken(connection)} The first response shows whether the server accepts it.`);
+    return showStatus(`Authorized: ${describeToken(connection)} The first response shows whether the server accepts it.`);
   });
   forget.addEventListener("click", () => {
     sessionStorage.removeItem(tokenKey(connection.baseUrl()));
-    say("Token removed. Requests are now sent without a token.");
+    showStatus("Token removed. Requests are now sent without a token.");
     input.focus();
   });
-  connection.onChange(() => say(describeToken(connection)));
+  connection.onChange(() => showStatus(describeToken(connection)));
   form.hidden = false;
-  say(describeToken(connection));
+  showStatus(describeToken(connection));
 }
 
 function describeToken({ token, baseUrl }: Connection): string {

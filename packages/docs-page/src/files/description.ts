@@ -1,4 +1,4 @@
-/** A schema, as far as the page shows it. */
+/** The parts of a schema that the page shows. */
 export interface Schema {
   readonly $ref?: string;
   readonly type?: string;
@@ -39,13 +39,13 @@ export interface Media {
 /** A body by its media types. */
 export type Content = Readonly<Record<string, Media>>;
 
-/** An answer of an operation. */
-export interface Answer {
+/** The Response Object: a response of an operation. */
+export interface ResponseObject {
   readonly description: string;
   readonly content?: Content;
 }
 
-/** What the description says of an operation. */
+/** The Operation Object. */
 export interface OperationObject {
   readonly operationId?: string;
   readonly summary?: string;
@@ -54,7 +54,7 @@ export interface OperationObject {
   readonly deprecated?: boolean;
   readonly parameters?: readonly Parameter[];
   readonly requestBody?: { readonly required?: boolean; readonly content: Content };
-  readonly responses: Readonly<Record<string, Answer>>;
+  readonly responses: Readonly<Record<string, ResponseObject>>;
   readonly "x-rpc"?: { readonly procedure: string; readonly path: string; readonly body?: string };
 }
 
@@ -74,7 +74,7 @@ export interface Description {
   readonly components?: { readonly schemas?: Readonly<Record<string, Schema>> };
 }
 
-/** An operation, by the id that links name. */
+/** An operation, with the id that links refer to. */
 export interface Operation {
   readonly id: string;
   readonly path: string;
@@ -102,7 +102,7 @@ export function operationsOf({ paths }: Description): Operation[] {
   );
 }
 
-/** Groups the operations by their first tag, in the order of the tags; those without one come last. */
+/** Groups the operations by their first tag, in the order of the tags; operations without a tag come last. */
 export function groupsOf(description: Description): Group[] {
   const groups = new Map<string, Group>((description.tags ?? []).map((tag) => [tag.name, { ...tag, operations: [] }]));
   for (const operation of operationsOf(description)) {
@@ -114,12 +114,12 @@ export function groupsOf(description: Description): Group[] {
   return [...groups.values()].filter(({ operations }) => operations.length > 0);
 }
 
-/** Returns the title of an operation: its summary, or else its id. */
+/** Returns the title of an operation: its summary, or its id. */
 export function titleOf({ id, object }: Operation): string {
   return object.summary ?? id;
 }
 
-/** Returns the name that a reference has in the components. */
+/** Returns the name of a referenced component. */
 export function nameOf({ $ref }: Schema): string | undefined {
   return $ref?.split("/").at(-1);
 }
@@ -130,14 +130,14 @@ export function resolveSchema(description: Description, schema: Schema = {}): Sc
   return name === undefined ? schema : { ...description.components?.schemas?.[name], ...schema };
 }
 
-/** Returns the answer that an operation has for a status: that of the status, of its range, or the default. */
-export function answerOf({ object: { responses } }: Operation, status: number): Answer | undefined {
+/** Returns the response of an operation for a status: that of the status, of its range, or the default. */
+export function responseOf({ object: { responses } }: Operation, status: number): ResponseObject | undefined {
   return responses[status] ?? responses[`${Math.floor(status / 100)}XX`] ?? responses["default"];
 }
 
 /**
- * Returns the media type in which a body is shown and sent, with its schema: the first one of a stream, otherwise JSON
- * if that is among them.
+ * Returns the media type in which a body is shown and sent, with its schema: lines for a stream, otherwise JSON if it
+ * is available.
  */
 export function mainMediaOf(content: Content = {}): { readonly type: string; readonly media: Media } | undefined {
   const types = Object.keys(content);
@@ -151,7 +151,7 @@ export function isBytes({ schema }: Media): boolean {
   return schema?.format === "binary";
 }
 
-/** Returns whether a media type is a text with a message on each line. */
+/** Returns whether a media type has one message per line. */
 export function isLines(type: string): boolean {
   return /^application\/(x-ndjson|jsonl)\b/.test(type);
 }

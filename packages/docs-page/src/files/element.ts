@@ -1,4 +1,4 @@
-/** Creates an element. Text is inserted as text: a description or an answer is never parsed as HTML. */
+/** Creates an element. Strings are inserted as text: a description or a response is never parsed as HTML. */
 export function element<Name extends keyof HTMLElementTagNameMap>(
   name: Name,
   attributes: Readonly<Record<string, string>> = {},
@@ -22,12 +22,12 @@ export function note(...text: readonly (Node | string)[]): HTMLElement {
   return element("p", { class: "note" }, ...text);
 }
 
-/** Shows text of a machine, which can be scrolled by keyboard. */
+/** Shows preformatted text, which can be scrolled by keyboard. */
 export function terminal(...content: readonly (Node | string)[]): HTMLElement {
   return element("pre", { class: "terminal", tabindex: "0" }, ...content);
 }
 
-/** Shows what is opened on demand. */
+/** Shows content that is collapsed until it is opened. */
 export function folded(summary: string, ...content: readonly Node[]): HTMLElement {
   return element("details", {}, element("summary", {}, summary), ...content);
 }

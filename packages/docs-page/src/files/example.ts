@@ -1,15 +1,15 @@
 import { type Description, type Media, resolveSchema, type Schema } from "./description.js";
 
-/** The fields that a body never has: read-only ones in a request, write-only ones in an answer. */
+/** The fields that are left out of a body: read-only fields in a request, write-only fields in a response. */
 export type LeftOut = "readOnly" | "writeOnly";
 
-/** The depth to which examples are nested, because a schema may contain itself. */
+/** The deepest nesting of examples, because a schema may contain itself. */
 const depthMax = 4;
 
-/** Values in an example that is made of schemas, which may branch at every level. */
+/** The most values in an example that is created from schemas, which may branch at every level. */
 const valuesMax = 500;
 
-/** Returns an example of a body: the description's own, or one that is made from the schema; `undefined` for none. */
+/** Returns an example of a body: that of the description, or one created from the schema; `undefined` for none. */
 export function exampleOf(description: Description, media: Media, leftOut: LeftOut): unknown {
   const schema = media.schema ?? media.itemSchema;
   if (media.example !== undefined || schema === undefined) return media.example;

@@ -3,14 +3,14 @@ import { element, folded } from "./element.js";
 import { prose } from "./prose.js";
 import { linkToSchema } from "./route.js";
 
-/** Shows the fields of an object, or describes any other schema in a few words. */
+/** Shows the fields of an object, or a short description of any other schema. */
 export function showFields(description: Description, schema: Schema): HTMLElement {
   const { properties, required = [], enum: choices } = resolveSchema(description, schema);
   if (properties === undefined) return element("p", {}, element("code", {}, choices?.join(", ") ?? kindOf(schema)));
   const shown = Object.entries(properties).flatMap(([name, property]) =>
     definition(name, property, { ...property, required: required.includes(name) }, [
       ...prose(description, property.description),
-      // An object without a name of its own is shown where it is.
+      // An object without a name is shown inline.
       ...(property.properties === undefined ? [] : [showFields(description, property)]),
       ...showValueNames(property),
     ]),
@@ -18,7 +18,7 @@ export function showFields(description: Description, schema: Schema): HTMLElemen
   return element("dl", {}, ...shown);
 }
 
-/** What is marked at a field or parameter. */
+/** The marks of a field or parameter. */
 interface Marked {
   readonly required?: boolean;
   readonly readOnly?: boolean;
@@ -26,7 +26,7 @@ interface Marked {
   readonly deprecated?: boolean;
 }
 
-/** Shows a term with its kind, its marks, and what is said about it. */
+/** Shows a field or parameter with its kind, its marks, and its description. */
 export function definition(
   name: string,
   schema: Schema | undefined,
@@ -48,7 +48,7 @@ function showValueNames({ "x-value-names": names }: Schema): HTMLElement[] {
   return [folded(`Names of its ${rows.length / 2} values`, element("dl", { class: "values" }, ...rows))];
 }
 
-/** A piece of text, and the schema that it names, if it names one. */
+/** A piece of text, and the schema that it names, if any. */
 interface Part {
   readonly text: string;
   readonly name?: string;
@@ -66,7 +66,7 @@ function partsOf(schema: Schema): Part[] {
   return [{ text: format === undefined ? type : `${type}, ${format}` }];
 }
 
-/** Describes in a few words which values a schema accepts. */
+/** Returns a short description of the values that a schema accepts. */
 export function kindOf(schema: Schema = {}): string {
   return partsOf(schema)
     .map(({ text }) => text)

@@ -1,15 +1,15 @@
 import type { Operation, Parameter } from "./description.js";
 
-/** What a person has entered. */
+/** The input of the form. */
 export interface Input {
-  /** The parameters by place and name, such as `path id`. */
+  /** The parameters by location and name, such as `path id`. */
   readonly values: ReadonlyMap<string, string>;
   readonly accept: string | undefined;
   readonly body: string | File | undefined;
   readonly contentType: string | undefined;
 }
 
-/** Lists the parameters of a place, `path`, `query` or `header`, that were filled in. */
+/** Returns the parameters of a location, `path`, `query` or `header`, that were filled in. */
 export function filledIn(
   { object }: Operation,
   { values }: Input,

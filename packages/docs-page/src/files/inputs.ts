@@ -23,16 +23,16 @@ export interface Inputs {
 
 const nothing: Inputs = { fields: [], read: () => ({}) };
 
-/** The spelling of integers in path and query; a number field of the browser would accept 1e3. */
+/** The canonical form of integers in path and query; a number field of the browser would accept 1e3. */
 const integerPattern = "0|-?[1-9][0-9]*";
 
-/** The pattern of a parameter that is one segment of the path, in a description of ours. */
+/** The pattern of a parameter that is one path segment, in descriptions created by the gateway. */
 const segmentPattern = "^[^/]+$";
 
-/** More optional parameters than these are folded away. */
+/** More optional parameters than this are collapsed. */
 const shownAtOnce = 6;
 
-/** A longer body is scrolled. */
+/** The most visible rows of the body. */
 const bodyRowsMax = 18;
 
 /** Creates the fields for the parameters of an operation, the required ones first. */
@@ -74,7 +74,9 @@ function fileInputs(): Inputs {
   };
 }
 
-/** Creates the choice of a media type for an answer that has several, of a stream first what shows each message at once. */
+/**
+ * Creates the choice of a media type for a response with several. The default for streams shows messages immediately.
+ */
 export function acceptInputs({ responses }: OperationObject): Inputs {
   const good = Object.keys(responses).find((status) => status.startsWith("2")) ?? "default";
   const content = responses[good]?.content ?? {};
@@ -111,7 +113,7 @@ function controlOf(schema: Schema, id: string): Control {
   return input;
 }
 
-/** Creates a choice of one of several texts. */
+/** Creates a select element. */
 export function choose(id: string, choices: readonly string[]): HTMLSelectElement {
   return element("select", { id }, ...choices.map((choice) => element("option", {}, choice)));
 }

@@ -6,7 +6,7 @@ const opening = new Set(["{", "["]);
 const closing = new Set(["}", "]"]);
 
 /**
- * Shows JSON indented and in colours, token by token, so that numbers keep all their digits.
+ * Shows JSON indented and highlighted, token by token, so that numbers keep all their digits.
  *
  * @param notes - the text to show after a token, by the member and the token: `"error":5`
  */

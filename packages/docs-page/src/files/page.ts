@@ -1,6 +1,6 @@
 /**
- * The page of the description: reads openapi.json, shows its operations and schemas, and lets a person send requests with
- * their own token. Nothing is loaded from anywhere else, and a token is not kept beyond the tab.
+ * The documentation page: reads openapi.json, shows its operations and schemas, and sends requests with the user's
+ * token. Nothing is loaded from other hosts, and a token is kept only for the tab.
  */
 import { type Connection, showConnection } from "./connection.js";
 import { type Description, operationsOf } from "./description.js";
@@ -13,7 +13,7 @@ function show(description: Description): void {
   find("title", HTMLElement).textContent = description.info.title;
   const connection = showConnection(description);
   const mark = showSidebar(description);
-  const turn = (): boolean => {
+  const showView = (): boolean => {
     const view = viewOf(description, connection);
     if (view === undefined) return false;
     document.title = view.title;
@@ -21,17 +21,17 @@ function show(description: Description): void {
     mark(location.hash);
     return true;
   };
-  turn();
+  showView();
   addEventListener("beforeprint", unfold);
   addEventListener("hashchange", () => {
-    if (!turn()) return;
+    if (!showView()) return;
     scrollTo(0, 0);
     // So that a screen reader announces the new view.
     find("view", HTMLElement).querySelector("h1")?.focus({ preventScroll: true });
   });
 }
 
-/** Opens what is folded away, until it was printed. */
+/** Opens all collapsed content until printing is finished. */
 function unfold(): void {
   const folded = [...document.querySelectorAll<HTMLDetailsElement>("#view details:not([open])")];
   for (const details of folded) details.open = true;
@@ -47,7 +47,7 @@ function viewOf(description: Description, connection: Connection): View | undefi
   if (route?.view === "schemas" && description.components?.schemas?.[route.name] !== undefined) {
     return schemaView(description, route.name);
   }
-  // A link may be older than the interface.
+  // An old link may name something that no longer exists.
   return route === undefined ? undefined : overview(description, connection);
 }
 

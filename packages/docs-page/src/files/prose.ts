@@ -1,25 +1,25 @@
-// Descriptions are CommonMark. It is read by marked, whose tokens become elements here: no HTML is ever parsed, so text
-// that looks like it is shown as it is.
+// Descriptions are CommonMark. The library marked parses it, and its tokens become elements here: HTML is never parsed,
+// so text that looks like HTML is shown as text.
 import { Lexer, type MarkedToken, type Token, type Tokens } from "marked";
 import type { Description } from "./description.js";
 import { element, terminal } from "./element.js";
 import { linkToName } from "./names.js";
 
 /**
- * Shows CommonMark with tables, and with links of bare URLs as comments often have them. Names of the definition, as in
- * `[Shelf][library.v1.Shelf]`, link to their views.
+ * Shows CommonMark with tables and with links for bare URLs, which comments often contain. Names of the definition, as
+ * in `[Shelf][library.v1.Shelf]`, link to their views.
  */
 export function prose(description: Description, text: string | undefined): HTMLElement[] {
   if (text === undefined || text === "") return [];
   const lexer = new Lexer({ gfm: true });
-  // As the comments of Google's definitions refer to names: the name itself is no text to show.
+  // The comments of Google's definitions refer to names like this; the name itself is not shown.
   for (const [, name = ""] of text.matchAll(/\]\[([A-Za-z_][\w.]*)\]/g)) {
     lexer.tokens.links[name.toLowerCase()] = { href: linkToName(description, name) ?? "", title: null };
   }
   return ownTokens(lexer.lex(text)).flatMap(showBlock);
 }
 
-/** Types tokens as marked's own: those of extensions, of which there are none, could be anything. */
+/** Narrows tokens to marked's own types. There are no extensions, whose tokens could be anything. */
 function ownTokens(tokens: readonly Token[]): MarkedToken[] {
   return tokens.filter((token): token is MarkedToken => token.type !== "");
 }
@@ -39,7 +39,7 @@ function showBlock(token: MarkedToken): HTMLElement[] {
       return [showList(token)];
     case "table":
       return [showTable(token)];
-    // The headings of the page are its own.
+    // Headings are reserved for the structure of the page.
     case "heading":
       return [element("p", {}, element("strong", {}, ...showInline(token.tokens)))];
     case "paragraph":
@@ -82,7 +82,7 @@ function showInline(tokens: readonly Token[]): (Node | string)[] {
         return [element("br")];
       case "link":
         return showLink(token.href, showInline(token.tokens));
-      // Nothing is loaded from elsewhere.
+      // Nothing is loaded from other hosts.
       case "image":
         return showLink(token.href, [token.text]);
       case "escape":
@@ -95,7 +95,7 @@ function showInline(tokens: readonly Token[]): (Node | string)[] {
   });
 }
 
-/** Shows a link, or just its text if it would lead to something that a browser runs, or to nothing. */
+/** Shows a link, or only its text if the target is missing, or has a scheme that could run code. */
 function showLink(target: string, text: readonly (Node | string)[]): (Node | string)[] {
   const href = withoutEntities(target);
   const isHere = href.startsWith("/") || href.startsWith("#/");
@@ -105,7 +105,7 @@ function showLink(target: string, text: readonly (Node | string)[]): (Node | str
 
 const protocols: ReadonlySet<string> = new Set(["http:", "https:", "mailto:"]);
 
-/** Replaces entities by their characters: the numeric ones, and those by name that texts about HTML need. */
+/** Replaces entities with their characters: numeric entities, and the most common named ones. */
 function withoutEntities(text: string): string {
   return text.replaceAll(
     /&(?:#(\d{1,7})|#[xX]([0-9a-fA-F]{1,6})|(amp|lt|gt|quot|nbsp));/g,

@@ -19,7 +19,7 @@ export function requestOf(baseUrl: string, operation: Operation, input: Input): 
   return { method: operation.method, url: urlOf(baseUrl, operation, input), headers, body };
 }
 
-/** Creates the URL of an operation. A missing parameter of the path stays visible as `{id}`. */
+/** Creates the URL of an operation. A missing path parameter remains visible as `{id}`. */
 function urlOf(baseUrl: string, operation: Operation, input: Input): string {
   const ofSegments = parametersOfSegments(operation);
   const values = new Map(filledIn(operation, input, "path").map(({ name, value }) => [name, value]));
@@ -36,7 +36,7 @@ function urlOf(baseUrl: string, operation: Operation, input: Input): string {
   return `${baseUrl}${filled}${query.size === 0 ? "" : `?${query}`}`;
 }
 
-/** Sends a request with its token, or without if that is ""; resolves when the header of its answer has arrived. */
+/** Sends a request with its token, if that is not ""; resolves when the header of the response has arrived. */
 export async function send(request: ApiRequest, token: string, signal: AbortSignal): Promise<Response> {
   const { method, url, body } = request;
   const headers = new Headers(request.headers);

@@ -1,11 +1,11 @@
-// The part of the URL after "#" names a view of the page, so that links to views can be kept and sent.
+// The fragment of the URL names a view of the page, so that links to views can be shared.
 
 /** The link to the overview. */
 export const linkToOverview = "#/";
 
 const views = /^#\/(operations|schemas)\/(.+)$/;
 
-/** Reads the view from the part of a URL after "#"; `undefined` if it leads to a place within the page. */
+/** Reads the view from the fragment of a URL; `undefined` if it is an anchor within the page. */
 export function readRoute(hash: string): { view: "overview" | "operations" | "schemas"; name: string } | undefined {
   if (hash === "" || hash === "#" || hash === linkToOverview) return { view: "overview", name: "" };
   const [, view, name = ""] = views.exec(hash) ?? [];

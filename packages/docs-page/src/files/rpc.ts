@@ -1,8 +1,8 @@
-// The messages of the RPC behind an operation, for the tools of gRPC.
+// The messages of an operation's RPC, for gRPC tools.
 import type { Operation, Schema } from "./description.js";
 import { filledIn, type Input } from "./filled-in.js";
 
-/** A variable of a path template, or a wildcard outside of variables, and its wildcards in order. */
+/** A variable of a path template, or a wildcard outside variables, with its wildcards in order. */
 interface Variable {
   /** The names that lead to its field. */
   readonly field: readonly string[] | undefined;
@@ -13,7 +13,7 @@ interface Variable {
 /** The fields of a message, as JSON. */
 type Fields = Record<string, unknown>;
 
-/** Lists the variables of a path template of google.api.http. Each of their wildcards is a parameter of the path. */
+/** Returns the variables of a google.api.http path template. Each of their wildcards is a path parameter. */
 function variablesOf({ object }: Operation): Variable[] {
   const path = object["x-rpc"]?.path ?? "";
   return [...path.matchAll(/\{([^=}]+)(?:=([^}]*))?\}|\*\*?/g)].map(([whole, field, inside]) => {
@@ -23,7 +23,7 @@ function variablesOf({ object }: Operation): Variable[] {
   });
 }
 
-/** Returns the names of the parameters that stand for any number of segments, slashes between them. */
+/** Returns the names of the parameters that match any number of segments, separated by slashes. */
 export function parametersOfSegments(operation: Operation): ReadonlySet<string> {
   const wildcards = variablesOf(operation).flatMap((variable) => variable.wildcards);
   const names = pathParametersOf(operation).map(({ name }) => name);
@@ -31,9 +31,9 @@ export function parametersOfSegments(operation: Operation): ReadonlySet<string> 
 }
 
 /**
- * Writes the messages of a request as JSON, one for each line of a stream, or else a single one.
+ * Returns the messages of a request as JSON: one for each line of a stream, otherwise one.
  *
- * @param bodies - the JSON of the body, or that of each line
+ * @param bodies - the JSON of the body, or of each line
  */
 export function messagesOf(operation: Operation, input: Input, bodies: readonly string[]): string[] {
   const fields: Fields = {};
@@ -48,7 +48,7 @@ export function messagesOf(operation: Operation, input: Input, bodies: readonly 
   return bodies.map((text) => withBody(fields, body, text));
 }
 
-// As text, because numbers may have more digits than JavaScript keeps.
+// Combines JSON texts, because numbers may have more digits than a JavaScript number.
 function withBody(fields: Fields, body: string, text: string): string {
   if (body === "*") return joinObjects(JSON.stringify(fields), text);
   const { [body]: inside, ...others } = fields;
@@ -90,6 +90,6 @@ function setField(fields: Fields, [name = "", ...inner]: readonly string[], valu
 
 function toJson({ type, format }: Schema = {}, text: string): unknown {
   if (type === "boolean") return text === "true";
-  // The JSON of protobuf writes integers of 64 bits as text.
+  // Proto3 JSON has 64-bit integers as strings.
   return type === "integer" && !format?.endsWith("64") ? Number(text) : text;
 }

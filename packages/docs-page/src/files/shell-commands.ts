@@ -1,8 +1,8 @@
-// A request as a command for a POSIX shell. Everything that is not written here is one word of it, whatever characters it
-// has: names come from descriptors, which another server may have sent.
+// Formats a request as a command for a POSIX shell. Every variable part is quoted as one word, because names come from
+// descriptors, which another server may have sent.
 import type { ApiRequest } from "./request.js";
 
-/** A request, also as the messages of its RPC. */
+/** A request, with the messages of its RPC. */
 export interface Call {
   readonly request: ApiRequest;
   readonly needsToken: boolean;
@@ -48,7 +48,7 @@ function quote(text: string): string {
   return `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }
 
-/** Writes a text as one word of the shell, in quotes only where it needs them. */
+/** Writes a string as one shell word, in quotes only if necessary. */
 function word(text: string): string {
   return /^[\w./:@-]+$/.test(text) ? text : quote(text);
 }

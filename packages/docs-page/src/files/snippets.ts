@@ -1,4 +1,4 @@
-// A request as a command for a shell, and as a program. They read the token from an environment variable, because
+// Formats a request as a shell command, and as a program. They read the token from an environment variable, because
 // shells keep a history of commands, and programs are shared.
 import { element } from "./element.js";
 import { choose } from "./inputs.js";
@@ -15,11 +15,11 @@ const writers: Readonly<Record<string, (call: Call) => string>> = {
 
 const languageKey = "language";
 
-/** Creates a box that shows requests in the language that a person chooses, which the page remembers. */
+/** Creates a box that shows requests in the selected language, which the page remembers. */
 export function snippetBox(): { readonly box: HTMLElement; readonly show: (call: Call) => void } {
   const text = element("pre", { class: "terminal command", tabindex: "0", "aria-label": "The request as a program" });
   const language = choose("language", []);
-  const label = element("label", { class: "unseen", for: "language" }, "Language");
+  const label = element("label", { class: "visually-hidden", for: "language" }, "Language");
   let shown: Call | undefined;
   const write = (): void => {
     text.textContent = shown === undefined ? "" : (writers[language.value]?.(shown) ?? "");
@@ -43,7 +43,7 @@ export function snippetBox(): { readonly box: HTMLElement; readonly show: (call:
 }
 
 function copyButton(source: HTMLElement): HTMLElement[] {
-  // Over plain http, browsers only offer the clipboard to pages of the same machine.
+  // Over plain HTTP, browsers provide the clipboard only to pages of the same machine.
   if (!("clipboard" in navigator)) return [];
   const button = element("button", { type: "button", class: "quiet" }, "Copy");
   const copy = async (): Promise<void> => {
@@ -56,9 +56,9 @@ function copyButton(source: HTMLElement): HTMLElement[] {
 
 function isFor(name: string, { procedure, request, baseUrl }: Call): boolean {
   if (name !== "grpcurl" && name !== "buf") return true;
-  // A file is a field of bytes, which cannot be typed into a shell.
+  // A file is a bytes field, which cannot be typed into a shell.
   const hasMessages = procedure !== undefined && !(request.body instanceof File);
-  // grpcurl cannot be given a path before that of the RPC.
+  // grpcurl does not support a path prefix.
   return hasMessages && (name === "buf" || new URL(baseUrl).pathname === "/");
 }
 

@@ -6,19 +6,18 @@ import { exampleOf } from "./example.js";
 import { showFields } from "./fields.js";
 import { jsonText } from "./json-text.js";
 import { prose } from "./prose.js";
-import { showReading } from "./reading.js";
+import { showReference } from "./reference.js";
 import { linkToOperation } from "./route.js";
-import { showTrying } from "./trying.js";
+import { showTryIt } from "./try-it.js";
 
-/** What the page shows at a time, and its title. */
+/** A view of the page, and its title. */
 export interface View {
   readonly title: string;
   readonly content: readonly HTMLElement[];
 }
 
 /**
- * Shows the whole interface: what it is, and what can be done with it. An interface of one operation needs no list: the
- * operation is shown itself.
+ * Shows an overview of the API. If it has only one operation, that operation is shown instead of a list.
  */
 export function overview(description: Description, connection: Connection): View {
   const { info } = description;
@@ -63,7 +62,7 @@ function showGroup(description: Description, group: Group): HTMLElement {
   );
 }
 
-/** Shows an operation: what it is, and the form that sends it. */
+/** Shows an operation: its documentation, and the form that sends it. */
 export function operationView(description: Description, operation: Operation, connection: Connection): View {
   const content = [showOperation(description, operation, connection, "h1")];
   return { title: `${titleOf(operation)} · ${description.info.title}`, content };
@@ -87,8 +86,8 @@ function showOperation(
   const columns = element(
     "div",
     { class: "columns" },
-    showReading(description, operation.object, below),
-    showTrying(description, operation, connection, below),
+    showReference(description, operation.object, below),
+    showTryIt(description, operation, connection, below),
   );
   return element("article", { class: "operation", "aria-labelledby": "operation-title" }, head, columns);
 }

@@ -5,26 +5,26 @@ import { definition, showFields, showKind } from "./fields.js";
 import { jsonText } from "./json-text.js";
 import { prose } from "./prose.js";
 
-/** A longer list is folded away. */
+/** A longer list is collapsed. */
 const shownAtOnce = 8;
 
-/** Shows the parameters, the body and the answers of an operation. */
-export function showReading(description: Description, object: OperationObject, heading: "h2" | "h3"): HTMLElement {
+/** Shows the parameters, the body and the responses of an operation. */
+export function showReference(description: Description, object: OperationObject, heading: "h2" | "h3"): HTMLElement {
   const titled = (title: string, content: readonly HTMLElement[]): HTMLElement[] =>
     content.length === 0 ? [] : [element("section", {}, element(heading, { class: "part" }, title), ...content)];
   return element(
     "div",
-    { class: "reading" },
+    { class: "reference" },
     ...(isOnlyName(object) ? [] : prose(description, object.description)),
     ...titled("Path parameters", showParameters(description, object, "path")),
     ...titled("Query parameters", showParameters(description, object, "query")),
     ...titled("Header fields", showParameters(description, object, "header")),
     ...titled("Body", showBody(description, object.requestBody?.content, "readOnly")),
-    ...titled("Responses", showAnswers(description, object)),
+    ...titled("Responses", showResponses(description, object)),
   );
 }
 
-// An RPC without a comment is described by its name, which the page shows above.
+// The description of an RPC without a comment is its name, which the page already shows.
 function isOnlyName({ description, "x-rpc": rpc }: OperationObject): boolean {
   return description === `The RPC \`${rpc?.procedure.slice(1).replace("/", ".")}\`.`;
 }
@@ -39,7 +39,7 @@ function showParameters(description: Description, { parameters = [] }: Operation
   return shown.length === 0 ? [] : [limited(element("dl", {}, ...shown), "parameters")];
 }
 
-function showAnswers(description: Description, { responses }: OperationObject): HTMLElement[] {
+function showResponses(description: Description, { responses }: OperationObject): HTMLElement[] {
   return Object.entries(responses).map(([status, response]) => {
     const isGood = status.startsWith("2");
     const body = showBody(description, response.content, "writeOnly");
@@ -47,9 +47,9 @@ function showAnswers(description: Description, { responses }: OperationObject): 
       element("span", { class: isGood ? "badge" : "badge bad" }, status),
       ...prose(description, response.description),
     ];
-    if (body.length === 0) return element("div", { class: "answer" }, ...head, note("No body"));
-    const details = element("details", { class: "answer" }, element("summary", {}, ...head), ...body);
-    // Folded away, because errors are much the same in every operation.
+    if (body.length === 0) return element("div", { class: "response" }, ...head, note("No body"));
+    const details = element("details", { class: "response" }, element("summary", {}, ...head), ...body);
+    // Collapsed, because errors are similar in all operations.
     details.open = isGood || Object.keys(responses).length < 3;
     return details;
   });

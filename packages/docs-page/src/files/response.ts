@@ -1,26 +1,26 @@
-import { answerOf, type Description, isLines, mainMediaOf, type Operation, resolveSchema } from "./description.js";
+import { responseOf, type Description, isLines, mainMediaOf, type Operation, resolveSchema } from "./description.js";
 import { element, folded, note, terminal } from "./element.js";
 import { jsonText } from "./json-text.js";
 
-/** The most messages of an endless stream that are kept: enough to read, and few enough to keep the tab quick. */
+/** The number of messages of a stream that are kept: enough to read, and few enough to keep the page responsive. */
 const shownLinesMax = 500;
 
-/** 256 KiB: beyond it, colours make a page slow. */
+/** The longest text with syntax highlighting. 256 KiB: above it, highlighting makes the page slow. */
 const colouredLengthMax = 256 * 1024;
 
-/** Where an answer is shown, and when its request was sent. */
-export interface Places {
+/** The elements that show a response, and when its request was sent. */
+export interface ResponseView {
   readonly startMs: number;
   readonly outcome: HTMLElement;
   readonly details: HTMLElement;
 }
 
-/** Shows the answer to a request as it comes in; resolves when it is over. */
-export async function showAnswer(
+/** Shows the response to a request as it arrives; resolves when it is complete. */
+export async function showResponse(
   description: Description,
   operation: Operation,
   response: Response,
-  { startMs, outcome, details }: Places,
+  { startMs, outcome, details }: ResponseView,
 ): Promise<void> {
   const type = response.headers.get("content-type") ?? "";
   const fields = [...response.headers].map(([name, value]) => `${name}: ${value}`).join("\n");
@@ -44,11 +44,11 @@ function isText(type: string): boolean {
   return type === "" || /^text\/|[/+](json|xml|x-ndjson|jsonl)\b/.test(type);
 }
 
-async function showMessages({ body }: Response, shown: HTMLElement, tell: (count: number) => void): Promise<void> {
+async function showMessages({ body }: Response, shown: HTMLElement, showCount: (count: number) => void): Promise<void> {
   let count = 0;
   let rest = "";
   let before = "";
-  tell(0);
+  showCount(0);
   for await (const text of chunksOf(body)) {
     const lines = (rest + text).split("\n");
     rest = lines.pop() ?? "";
@@ -57,8 +57,8 @@ async function showMessages({ body }: Response, shown: HTMLElement, tell: (count
       before = line;
     }
     showLines(shown, lines);
-    tell(count);
-    // A stream that never pauses would leave no time for anything else, such as a click on "Stop".
+    showCount(count);
+    // Otherwise a stream without pauses would block all other events, such as a click on "Stop".
     await new Promise((resolve) => void setTimeout(resolve));
   }
 }
@@ -90,8 +90,8 @@ function outcomeOf({ ok, status }: Response, meaning: string, startMs: number, c
 }
 
 /**
- * Reads what an answer means: the message of an error and the name of its code, or else what its status means; and the
- * names of those values in it that have one.
+ * Returns the meaning of a response: the message of an error and the name of its code, or else the description of its
+ * status; and the names of values in it that have one.
  */
 function readMeaning(
   description: Description,
@@ -99,7 +99,7 @@ function readMeaning(
   { ok, status, statusText }: Response,
   text: string | undefined,
 ): { readonly meaning: string; readonly codeName?: string | undefined; readonly notes?: ReadonlyMap<string, string> } {
-  const described = answerOf(operation, status);
+  const described = responseOf(operation, status);
   const meaning = described?.description ?? statusText;
   const record = ok ? undefined : parseObject(text);
   if (record === undefined) return { meaning };

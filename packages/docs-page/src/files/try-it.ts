@@ -1,4 +1,4 @@
-import { showAnswer } from "./answer.js";
+import { showResponse } from "./response.js";
 import type { Connection } from "./connection.js";
 import { type Description, mainMediaOf, type Operation } from "./description.js";
 import { element } from "./element.js";
@@ -9,8 +9,8 @@ import { messagesOf } from "./rpc.js";
 import type { Call } from "./shell-commands.js";
 import { snippetBox } from "./snippets.js";
 
-/** Shows the form that sends an operation, the answer, and the same request as a program. */
-export function showTrying(
+/** Shows the form that sends a request, the response, and the request as a program. */
+export function showTryIt(
   description: Description,
   operation: Operation,
   connection: Connection,
@@ -40,14 +40,14 @@ export function showTrying(
     const request = requestOf(connection.baseUrl(), operation, readInputs(inputs));
     try {
       const response = await send(request, connection.token(), signal);
-      await showAnswer(description, operation, response, { startMs, outcome, details });
+      await showResponse(description, operation, response, { startMs, outcome, details });
     } catch {
       if (signal.aborted) outcome.append(element("span", { class: "note" }, "Stopped."));
-      else outcome.replaceChildren(...noAnswer());
+      else outcome.replaceChildren(...noResponse());
     }
   };
   form.addEventListener("input", update);
-  // An earlier answer has nothing to do with input that is refused now.
+  // The previous response does not belong to input that is now invalid.
   form.addEventListener("invalid", clear, { capture: true });
   stop.addEventListener("click", () => aborter.abort());
   form.addEventListener("submit", (event) => {
@@ -62,7 +62,7 @@ export function showTrying(
   const part = (title: string): HTMLElement => element(heading, { class: "part" }, title);
   return element(
     "div",
-    { class: "trying" },
+    { class: "try-it" },
     element("section", {}, part("Try it"), form, outcome, details),
     element("section", {}, part("As a program"), box),
   );
@@ -73,8 +73,8 @@ function readInputs(inputs: readonly Inputs[]): Input {
   return inputs.reduce((input, { read }) => ({ ...input, ...read() }), nothing);
 }
 
-// Browsers do not tell a page why its request failed.
-function noAnswer(): HTMLElement[] {
+// Browsers do not expose why a request failed.
+function noResponse(): HTMLElement[] {
   const why = "Cannot reach the server, or it does not allow requests from pages of this origin (CORS).";
   return [element("span", { class: "badge bad" }, "no response"), element("span", {}, why)];
 }
