@@ -61,7 +61,8 @@ export function resourceEndpoint(path: string, open: boolean, create: () => Reso
     answer: async ({ header: requestHeader }) => {
       const coding = negotiateCoding(requestHeader.get("accept-encoding"), codings);
       const { etag, header, body } = await (prepared.get(coding)?.() ?? represent(coding));
-      if (hasTag(requestHeader.get("if-none-match"), etag)) return { httpStatus: 304, header: forCaches(header), body: "" };
+      if (hasTag(requestHeader.get("if-none-match"), etag))
+        return { httpStatus: 304, header: forCaches(header), body: "" };
       return { httpStatus: 200, header, body };
     },
   };

@@ -75,8 +75,10 @@ function toRawBody(name: string, body: unknown): RequestBody {
   if (!isMessage(body)) throw new Refusal(`${name}: must be set in a body of bytes`);
   const { contentType, data, extensions } = asFieldValues(body);
   if (!(data instanceof Uint8Array)) throw new Refusal(`${name}.data: must be a Uint8Array`);
-  if (Array.isArray(extensions) && extensions.length > 0) throw new Refusal(`${name}.extensions: must be empty in a body of bytes`);
+  if (Array.isArray(extensions) && extensions.length > 0)
+    throw new Refusal(`${name}.extensions: must be empty in a body of bytes`);
   const type = typeof contentType === "string" ? contentType : "";
-  if (type !== "" && !isMediaType(type)) throw new Refusal(`${name}.content_type: must be a media type such as image/png`);
+  if (type !== "" && !isMediaType(type))
+    throw new Refusal(`${name}.content_type: must be a media type such as image/png`);
   return { contentType: type === "" ? undefined : type, bytes: data };
 }

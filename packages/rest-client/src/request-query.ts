@@ -60,7 +60,8 @@ function parametersOf(
 function parameterName(prefix: string, field: DescField, { useProtoFieldName }: QueryStyle): string {
   const { json, proto } = namesOf(field);
   const name = useProtoFieldName ? (proto ?? json) : (json ?? proto);
-  if (name === undefined) throw new Refusal(`${prefix}${field.name}: each of its names is ambiguous with another field`);
+  if (name === undefined)
+    throw new Refusal(`${prefix}${field.name}: each of its names is ambiguous with another field`);
   return prefix + name;
 }
 
@@ -89,7 +90,8 @@ function messageParameters(
     throw new Refusal(`${name}: ${kindOf(field)} cannot be sent in a query`);
   }
   const parameters = parametersOf(field.message, child, below, `${name}.`, style);
-  if (parameters.length === 0 && below === undefined) throw new Refusal(`${name}: empty messages cannot be sent in a query`);
+  if (parameters.length === 0 && below === undefined)
+    throw new Refusal(`${name}: empty messages cannot be sent in a query`);
   return parameters;
 }
 

@@ -94,7 +94,10 @@ async function collect(
     pieces.push(piece);
     byteLength += piece.byteLength;
     if (byteLength <= collectedBytesMax) continue;
-    throw new ConnectError(`a browser cannot send a stream larger than ${collectedBytesMax} bytes`, Code.ResourceExhausted);
+    throw new ConnectError(
+      `a browser cannot send a stream larger than ${collectedBytesMax} bytes`,
+      Code.ResourceExhausted,
+    );
   }
   return concatBytes(pieces);
 }

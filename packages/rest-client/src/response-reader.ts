@@ -26,7 +26,10 @@ export interface ResponseReader {
  *
  * @throws ConnectError `Internal` if the response message does not have the field `response_body`
  */
-export function createResponseReader({ method, pattern, httpMethod }: RestRule, options: ReadJsonOptions): ResponseReader {
+export function createResponseReader(
+  { method, pattern, httpMethod }: RestRule,
+  options: ReadJsonOptions,
+): ResponseReader {
   const { output } = method;
   const { responseBody } = pattern;
   const field = findProtoField(output, responseBody);

@@ -183,7 +183,10 @@ function emptyStream(method: RestMethod): RestRequest {
   const { rule } = method;
   const [variable] = rule?.variables ?? [];
   if (rule === undefined || variable !== undefined) {
-    throw new ConnectError(`a stream without messages cannot set ${variable?.name ?? "the path"}`, Code.InvalidArgument);
+    throw new ConnectError(
+      `a stream without messages cannot set ${variable?.name ?? "the path"}`,
+      Code.InvalidArgument,
+    );
   }
   return method.write(create(method.desc.input));
 }

@@ -89,7 +89,8 @@ export class RestMethod {
       const set = rule.variables.find((variable) => findVariableText(variable, message, this.#urlValues) !== undefined);
       if (set !== undefined) throw new Refusal(`${set.name}: may be set only in the first message of a stream`);
       const query = writeQuery(this.desc.input, message, bodyOf(rule), this.#query);
-      if (query !== "") throw new Refusal(`${query.split("=", 1)[0]}: may be set only in the first message of a stream`);
+      if (query !== "")
+        throw new Refusal(`${query.split("=", 1)[0]}: may be set only in the first message of a stream`);
       return this.#writePiece(rule, message);
     });
     if (body === undefined) throw this.#refusal(problems);

@@ -31,7 +31,13 @@ export async function sendRequest(
     response = await fetchFunction(url, request);
   } catch (error) {
     const reason = error instanceof Error && error.cause instanceof Error ? error.cause.message : String(error);
-    throw new ConnectError(`cannot get a response from the server: ${reason}`, Code.Unavailable, undefined, undefined, error);
+    throw new ConnectError(
+      `cannot get a response from the server: ${reason}`,
+      Code.Unavailable,
+      undefined,
+      undefined,
+      error,
+    );
   }
   if (response.ok) return response;
   const { status, type, headers } = response;

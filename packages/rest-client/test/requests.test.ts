@@ -148,7 +148,12 @@ const refusals: readonly Row[] = [
     const want = expect.stringMatching(/^f_string: must not contain the path segment "\.{1,2}"$/);
     return [`${text}, whose backslashes may be slashes`, any, { fString: text }, want];
   }),
-  ["a lone surrogate in a path", any, { fString: "a\ud800" }, "f_string: has a lone surrogate, which UTF-8 cannot encode"],
+  [
+    "a lone surrogate in a path",
+    any,
+    { fString: "a\ud800" },
+    "f_string: has a lone surrogate, which UTF-8 cannot encode",
+  ],
   ["a lone surrogate in a query", query, { tags: ["\udfff"] }, "tags: has a lone surrogate, which UTF-8 cannot encode"],
   [
     "a lone surrogate in a body",

@@ -323,7 +323,11 @@ describe("google.api.HttpBody", () => {
 
   test.each([
     { name: "that is not set", file: undefined, want: "file: must be set in a body of bytes" },
-    { name: "whose type is none", file: { contentType: "a\r\nb: c" }, want: "file.content_type: must be a media type such as image/png" },
+    {
+      name: "whose type is none",
+      file: { contentType: "a\r\nb: c" },
+      want: "file.content_type: must be a media type such as image/png",
+    },
     { name: "with extensions", file: { extensions: [{}] }, want: "file.extensions: must be empty in a body of bytes" },
   ])("$name is refused", async ({ file, want }) => {
     await using server = await startRestServer((response) => answerWith(response, 200, {}));

@@ -136,7 +136,12 @@ describe.each(restWays)("a stream of a client on REST over $name", (way) => {
 
   test.each(
     onFirstWay(way, [
-      { name: "is no JSON", path: "/readings", body: "{}\n\n{}\nx\n{}", want: /^line 4: not valid JSON: expected an object, got "x"/ },
+      {
+        name: "is no JSON",
+        path: "/readings",
+        body: "{}\n\n{}\nx\n{}",
+        want: /^line 4: not valid JSON: expected an object, got "x"/,
+      },
       {
         name: "is no JSON, behind blank lines",
         path: "/readings",
@@ -149,11 +154,21 @@ describe.each(restWays)("a stream of a client on REST over $name", (way) => {
         body: "{}\n{} {}\n",
         want: /^line 2: not valid JSON: expected the end of the text, got "\{"/,
       },
-      { name: "is half a value", path: "/readings", body: '{"sensor":\n"a"}', want: /^line 1: sensor: must be a string/ },
+      {
+        name: "is half a value",
+        path: "/readings",
+        body: '{"sensor":\n"a"}',
+        want: /^line 1: sensor: must be a string/,
+      },
       { name: "begins with a byte order mark", path: "/readings", body: "\ufeff{}\n", want: /^line 1: not valid JSON/ },
       { name: "has an unknown field", path: "/readings", body: '{"x":1}', want: /^line 1: .*"x"/ },
       { name: "is not UTF-8", path: "/readings", body: Buffer.of(0x22, 0xff, 0x22), want: /^line 1: .*UTF-8/ },
-      { name: "is an array", path: "/readings", body: '[{"sensor":"a"}]', want: /^line 1: must be an object, got "\["/ },
+      {
+        name: "is an array",
+        path: "/readings",
+        body: '[{"sensor":"a"}]',
+        want: /^line 1: must be an object, got "\["/,
+      },
       {
         name: "repeats the path",
         path: "/sensors/s/readings",

@@ -69,7 +69,9 @@ function showCredential(connection: Connection): void {
     input.value = "";
     if (token === "") return showStatus("No token entered. Paste a token first.");
     sessionStorage.setItem(tokenKey(connection.baseUrl()), token);
-    return showStatus(`Authorized: ${describeToken(connection)} The first response shows whether the server accepts it.`);
+    return showStatus(
+      `Authorized: ${describeToken(connection)} The first response shows whether the server accepts it.`,
+    );
   });
   forget.addEventListener("click", () => {
     sessionStorage.removeItem(tokenKey(connection.baseUrl()));

@@ -125,6 +125,7 @@ export function requireDistinct(names: readonly string[], owner: string): void {
 
 /** Checks a name. @throws Error for a name that is not a protobuf identifier, or too long */
 export function requireIdentifier(name: string): void {
-  if (name.length > nameMax) throw new Error(`a name must not be longer than ${nameMax} characters, got ${clipped(name)}`);
+  if (name.length > nameMax)
+    throw new Error(`a name must not be longer than ${nameMax} characters, got ${clipped(name)}`);
   if (!identifier.test(name)) throw new Error(`${JSON.stringify(clipped(name))} is not a protobuf identifier`);
 }

@@ -31,8 +31,7 @@ const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
  * (§5.5), which might begin another field or response
  */
 export function requireField(name: string, value: string): void {
-  if (!isToken(name))
-    throw withCode(new TypeError(`header name "${name}" is not valid`), "ERR_HEADER_FIELD");
+  if (!isToken(name)) throw withCode(new TypeError(`header name "${name}" is not valid`), "ERR_HEADER_FIELD");
   if (!fieldValue.test(value)) {
     throw withCode(
       new TypeError(`the value of header "${name}" contains a character that is not allowed`),

@@ -40,7 +40,11 @@ const tlsHandshake = 22;
  * peer that connected to the proxy; `undefined` if the connection is the proxy's own. A connection whose header is
  * malformed, or incomplete after `timeoutMs` milliseconds, is closed.
  */
-export function consumeProxyHeader(socket: Socket, timeoutMs: number, proceed: (source: Peer | undefined) => void): void {
+export function consumeProxyHeader(
+  socket: Socket,
+  timeoutMs: number,
+  proceed: (source: Peer | undefined) => void,
+): void {
   readFirstBytes(socket, timeoutMs, (bytes) => {
     const header = readProxyHeader(bytes);
     if (header.kind === "more") return undefined;

@@ -91,7 +91,12 @@ const fields: readonly Row[] = [
     body: '{"x":1}',
     want: invalid('unknown field "nested.x"'),
   },
-  { rule: "text behind the body's field", request: "PATCH /v1/body/int64", body: "7 8", want: invalid("not valid JSON") },
+  {
+    rule: "text behind the body's field",
+    request: "PATCH /v1/body/int64",
+    body: "7 8",
+    want: invalid("not valid JSON"),
+  },
 ];
 
 const collisions: readonly Row[] = [

@@ -52,7 +52,11 @@ export const queryRows: readonly Row[] = [
   refused(`${json}: no path through a FieldMask`, "mask.paths=a", 'unknown query parameter "mask.paths"'),
   refused(`${json}: no path through an Any`, "any.typeUrl=a", 'unknown query parameter "any.typeUrl"'),
   refused(`${json}: no path through a Value`, "value.stringValue=a", 'unknown query parameter "value.stringValue"'),
-  refused(`${json}: a FieldMask of something else`, "mask=foo-1", '"mask": "foo-1" is not a comma-separated list of field paths'),
+  refused(
+    `${json}: a FieldMask of something else`,
+    "mask=foo-1",
+    '"mask": "foo-1" is not a comma-separated list of field paths',
+  ),
   query(`${json}: the largest float, a little above`, "fFloat=3.4028235e38", { fFloat: 3.4028235e38 }),
   // Presence.
   query(

@@ -155,7 +155,11 @@ describe("a definition is refused", () => {
       files: [{ name: "a.proto", package: "a..b" }],
       says: '"" is not a protobuf identifier',
     },
-    { name: "with a dot in the name of a message", files: [one({ name: "A.B" })], says: '"A.B" is not a protobuf identifier' },
+    {
+      name: "with a dot in the name of a message",
+      files: [one({ name: "A.B" })],
+      says: '"A.B" is not a protobuf identifier',
+    },
     {
       name: "with a space in the name of a field",
       files: [one({ name: "A", field: [text("a b")] })],

@@ -57,9 +57,21 @@ test.each<{ readonly name: string; readonly file: FileInit; readonly says: strin
     file: fileOf([text("b", 1), text("c", 1)]),
     says: "field c of a.Inner has number 1, which another field has already",
   },
-  { name: "two fields of one name", file: fileOf([text("b", 1), text("b", 2)]), says: "a.Inner has more than one member named b" },
-  { name: "the field number 0", file: fileOf([text("b", 0)]), says: "the number of field b of a.Inner must be between 1 and 2147483647, got 0" },
-  { name: "a field whose name begins with a digit", file: fileOf([text("1b", 1)]), says: '"1b" is not a protobuf identifier' },
+  {
+    name: "two fields of one name",
+    file: fileOf([text("b", 1), text("b", 2)]),
+    says: "a.Inner has more than one member named b",
+  },
+  {
+    name: "the field number 0",
+    file: fileOf([text("b", 0)]),
+    says: "the number of field b of a.Inner must be between 1 and 2147483647, got 0",
+  },
+  {
+    name: "a field whose name begins with a digit",
+    file: fileOf([text("1b", 1)]),
+    says: '"1b" is not a protobuf identifier',
+  },
   {
     name: "a message whose name begins with a digit",
     file: fileOf([], {

@@ -44,7 +44,11 @@ export function readFast(
 }
 
 /** Reads a message with protobuf-es alone. */
-function readWithProtobufEs(desc: DescMessage, bytes: Uint8Array, options: Partial<BinaryReadOptions> | undefined): Message {
+function readWithProtobufEs(
+  desc: DescMessage,
+  bytes: Uint8Array,
+  options: Partial<BinaryReadOptions> | undefined,
+): Message {
   const message = fromBinary(desc, bytes, options);
   if (hasDeclaredWireTypes(desc, bytes)) return message;
   throw new Error(`a field of ${desc.typeName} has another wire type than it is declared with`);

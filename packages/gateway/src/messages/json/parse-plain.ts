@@ -93,7 +93,8 @@ function scanText(text: string, canonical: boolean): TextScan | undefined {
     } else if (unit === 0x7d || unit === 0x5d) depth--;
     else if (unit === 0x2e || ((unit === 0x65 || unit === 0x45) && isDigit(text.charCodeAt(at - 1)))) {
       const [start, end] = [startOfNumber(text, at), endOfNumber(text, at)];
-      if (!isFarFromIntegers(text, start, at, end) && losesPrecision(text.slice(start, end), canonical)) return undefined;
+      if (!isFarFromIntegers(text, start, at, end) && losesPrecision(text.slice(start, end), canonical))
+        return undefined;
       at = end - 1;
     }
   }

@@ -128,7 +128,9 @@ describe("a reader", () => {
 
   test("refuses a field that is written as another type than declared, which protobuf-es takes", () => {
     const bytes = Uint8Array.from([...tag(field.fInt64, length), 0]);
-    expect(() => createBinaryReader(SinkSchema, undefined)(bytes)).toThrow(/has another wire type than it is declared with$/);
+    expect(() => createBinaryReader(SinkSchema, undefined)(bytes)).toThrow(
+      /has another wire type than it is declared with$/,
+    );
   });
 
   // The message, the struct, an entry and its value.

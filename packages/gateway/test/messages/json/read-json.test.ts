@@ -276,7 +276,9 @@ describe("readJson() refuses", () => {
   });
 
   test("a byte order mark", () => {
-    expect(problemOf(SinkSchema, new Uint8Array([0xef, 0xbb, 0xbf, 0x7b, 0x7d]))).toMatch(/^not valid JSON: expected an object, got "/);
+    expect(problemOf(SinkSchema, new Uint8Array([0xef, 0xbb, 0xbf, 0x7b, 0x7d]))).toMatch(
+      /^not valid JSON: expected an object, got "/,
+    );
   });
 
   test("a text with a lone surrogate", () => {
@@ -291,7 +293,9 @@ describe("readJson() refuses", () => {
   });
 
   test("more than eight levels of Any", () => {
-    expect(problemOf(AnySchema, nestedAny(9), { registry })).toMatch(/google\.protobuf\.Any is nested more than 8 levels deep$/);
+    expect(problemOf(AnySchema, nestedAny(9), { registry })).toMatch(
+      /google\.protobuf\.Any is nested more than 8 levels deep$/,
+    );
     expect(readJson(AnySchema, nestedAny(8), { registry }).typeUrl).toBe("x/google.protobuf.Any");
   });
 

@@ -107,7 +107,9 @@ describe("a service that accepts a resource as it was read", () => {
 
   test("does not make other services accept the value of the path", () => {
     const shelvesAlone: RestRouteOptions = { service: (service) => ({ sameValueAsPath: service === Shelves }) };
-    expect(() => decode(shelvesAlone, "PUT /v1/sinks/7", '{"fInt64":7}')).toThrow("f_int64: is already set by the path");
+    expect(() => decode(shelvesAlone, "PUT /v1/sinks/7", '{"fInt64":7}')).toThrow(
+      "f_int64: is already set by the path",
+    );
   });
 
   test("does so over HTTP", async () => {
@@ -213,7 +215,9 @@ describe("a service whose update masks are filled in", () => {
   });
 
   test("accepts no value of the path in the body, unless that is configured too", () => {
-    expect(() => maskOf("PATCH /v1/shelves/1", '{"name":"shelves/1","theme":"a"}')).toThrow("is already set by the path");
+    expect(() => maskOf("PATCH /v1/shelves/1", '{"name":"shelves/1","theme":"a"}')).toThrow(
+      "is already set by the path",
+    );
   });
 
   test("fills in no mask unless that is configured", () => {
@@ -225,7 +229,9 @@ describe("a service whose update masks are filled in", () => {
     const level = leaves.map(({ name }) => `"${name}":null`).join();
     const body = (levels: number): string => (levels === 0 ? "{}" : `{${level},"child":${body(levels - 1)}}`);
     const options: RestRouteOptions = { service: () => ({ updateMaskFromBody: true }) };
-    expect(() => decode(options, "PATCH /v1/children/a", body(90))).toThrow("the update mask has more than 1000 fields");
+    expect(() => decode(options, "PATCH /v1/children/a", body(90))).toThrow(
+      "the update mask has more than 1000 fields",
+    );
     expect(() => decode(options, "PATCH /v1/children/a", body(10))).not.toThrow();
   });
 });
