@@ -186,14 +186,14 @@ test("a detail whose text is called value in JSON alone is no bytes", () => {
 
 // No RPC of these streams; they are written as one that does would write them.
 test.each([
-  { name: "a Value that is not set", body: "value", write: "writeFirst", want: "value: is not set, which a line" },
+  { name: "a Value that is not set", body: "value", write: "writeFirst", want: "value: must be set in a stream" },
   {
     name: "a later Value that is not set",
     body: "value",
     write: "writeLater",
-    want: "value: is not set, which a line",
+    want: "value: must be set in a stream",
   },
-  { name: "a later text of a path, though empty", body: "*", write: "writeLater", want: "choice_text: only the first" },
+  { name: "a later text of a path, though empty", body: "*", write: "writeLater", want: "choice_text: may be set only in the first" },
 ] as const)("$name is refused in a stream", ({ body, write, want }) => {
   const method = body === "*" ? KitchenSink.method.replace : KitchenSink.method.update;
   const rule = compileRestRules(method).findLast(({ pattern }) => pattern.body === body);

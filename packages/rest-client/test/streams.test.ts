@@ -259,7 +259,7 @@ describe("a stream of the client", () => {
 
   test.each([
     { name: "no message names the path", readings: [], want: "a stream without messages cannot set sensor" },
-    { name: "the first message lacks the path", readings: [{}], want: expect.stringContaining("sensor: is not set") },
+    { name: "the first message lacks the path", readings: [{}], want: expect.stringContaining("sensor: must be set and not empty") },
     {
       name: "a later message has the path",
       readings: [{ sensor: "a" }, { sensor: "a" }],
@@ -295,7 +295,7 @@ describe("a stream of the client", () => {
     const call = collect(client.controlClimate(each({ degreesCelsius: 1 }, { sensor: "x" })));
     await expect(within(call, "the refusal")).rejects.toMatchObject({
       code: Code.InvalidArgument,
-      rawMessage: expect.stringContaining("sensor: only the first"),
+      rawMessage: expect.stringContaining("sensor: may be set only in the first"),
     });
   });
 

@@ -34,7 +34,7 @@ const types: readonly TypeText[] = [
     noun: "an RFC 3339 time",
   },
   { field: "duration", path: "duration", text: "1.5s", value: "1.500s", noun: "a duration" },
-  { field: "mask", path: "mask", text: "foo_bar,a.b", value: "fooBar,a.b", noun: "a list of field paths" },
+  { field: "mask", path: "mask", text: "foo_bar,a.b", value: "fooBar,a.b", noun: "a comma-separated list of field paths" },
   { field: "choiceNumber", path: "choice", text: "0", value: "0", noun: "an int64" },
   { field: "choiceWrapper", path: "choiceWrapper", text: "a", value: "a" },
   { field: "longText", path: "longText", text: "9007199254740993", value: "9007199254740993", noun: "an int64" },
