@@ -193,7 +193,12 @@ test.each([
     write: "writeLater",
     want: "value: must be set in a stream",
   },
-  { name: "a later text of a path, though empty", body: "*", write: "writeLater", want: "choice_text: may be set only in the first" },
+  {
+    name: "a later text of a path, though empty",
+    body: "*",
+    write: "writeLater",
+    want: "choice_text: may be set only in the first",
+  },
 ] as const)("$name is refused in a stream", ({ body, write, want }) => {
   const method = body === "*" ? KitchenSink.method.replace : KitchenSink.method.update;
   const rule = compileRestRules(method).findLast(({ pattern }) => pattern.body === body);

@@ -259,7 +259,11 @@ describe("a stream of the client", () => {
 
   test.each([
     { name: "no message names the path", readings: [], want: "a stream without messages cannot set sensor" },
-    { name: "the first message lacks the path", readings: [{}], want: expect.stringContaining("sensor: must be set and not empty") },
+    {
+      name: "the first message lacks the path",
+      readings: [{}],
+      want: expect.stringContaining("sensor: must be set and not empty"),
+    },
     {
       name: "a later message has the path",
       readings: [{ sensor: "a" }, { sensor: "a" }],
