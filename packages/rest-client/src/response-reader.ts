@@ -59,7 +59,7 @@ export function createResponseReader(
       // RFC 9110 §9.3.2: a response to HEAD has no body. To any other method, the server responds that the call succeeded.
       if (httpMethod === "HEAD" || !output.fields.some(isRequired)) return create(output);
       const reason = `has no body, and ${output.typeName} has required fields`;
-      throw new ConnectError(`the response, with HTTP status ${status}, ${reason}`, Code.Internal);
+      throw new ConnectError(`the response with HTTP status ${status} ${reason}`, Code.Internal);
     },
   };
 }

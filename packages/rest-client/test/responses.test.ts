@@ -159,7 +159,7 @@ describe.each([200, 201, 204])("a %i without a body", (status) => {
     const client = createClient(LegacySink, createRestTransport({ baseUrl: server.baseUrl }));
     await expect(client.keep({ name: "x" })).rejects.toMatchObject({
       code: Code.Internal,
-      rawMessage: `the response, with HTTP status ${String(status)}, has no body, and kitchensink.v1.Legacy has required fields`,
+      rawMessage: `the response with HTTP status ${String(status)} has no body, and kitchensink.v1.Legacy has required fields`,
     });
   });
 });
