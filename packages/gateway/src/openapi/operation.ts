@@ -92,9 +92,9 @@ function describeBody(
   const content = bodyContent(binding, options, expansion);
   const inBody =
     field === undefined ? method.input.fields.filter((each) => boundByPath.get(each) !== "whole") : [field];
-  // A stream may have no message.
-  const mustBeThere = bodyFormat.isRequired === true || (bodyFormat.kind !== "lines" && inBody.some(isRequired));
-  return content && { ...(mustBeThere && { required: true }), content };
+  // A stream may have no messages.
+  const isBodyRequired = bodyFormat.isRequired === true || (bodyFormat.kind !== "lines" && inBody.some(isRequired));
+  return content && { ...(isBodyRequired && { required: true }), content };
 }
 
 /**
