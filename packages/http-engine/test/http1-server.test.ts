@@ -274,7 +274,7 @@ describe.concurrent("a client that times out", () => {
     }
   });
 
-  test("is not one that waits for a slow handler", async () => {
+  test("is not a client that waits for a slow handler", async () => {
     const slow = Promise.withResolvers<{ bed: bigint }>();
     await using own = await startGreenhouse(
       { waterBed: () => slow.promise, getReading: () => ({}) },

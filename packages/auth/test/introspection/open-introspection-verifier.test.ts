@@ -207,7 +207,7 @@ describe("an active token", () => {
   });
 });
 
-describe("a token is reported as unavailable", () => {
+describe("a failing introspection endpoint", () => {
   // Concurrent, because two of them wait for a response that never ends.
   test.concurrent.each<[name: string, response: Endpoint["response"], want: RegExp, isAboutToken?: boolean]>([
     [
@@ -236,7 +236,7 @@ describe("a token is reported as unavailable", () => {
     ["never responds", () => {}, /timeout/i],
     ["responds without active", { sub: "ada" }, /has no boolean "active"/, true],
     ["responds with a string for active", { active: "false" }, /has no boolean "active"/, true],
-  ])("when the endpoint %s", async (_, response, want, isAboutToken = false) => {
+  ])("makes tokens unavailable when it %s", async (_, response, want, isAboutToken = false) => {
     const warnings: object[] = [];
     // Long enough for a response on a busy machine; the endpoint that never responds costs one second.
     const source = { timeoutMs: want.source === "timeout" ? 1000 : waitLimitMs };
@@ -261,7 +261,7 @@ describe("a token is reported as unavailable", () => {
     expect(others).toHaveLength(isAboutToken ? 1 : 0);
   });
 
-  test("but no problem after four failed tokens, and the next one is introspected", async () => {
+  test("is not reported as a problem after four failed tokens, and gets the next one", async () => {
     const reported: unknown[] = [];
     const log = { info: (...line: unknown[]) => void reported.push(line), warn: () => {} };
     await using endpoint = await openEndpoint((_request, response) => void response.writeHead(500).end(), {}, log);
@@ -272,7 +272,7 @@ describe("a token is reported as unavailable", () => {
     expect(reported).toEqual([[{ endpoint: expect.stringMatching(/\/introspect$/) }, "token introspection recovered"]]);
   });
 
-  test("after five failed tokens, until an earlier request succeeds", async () => {
+  test("is reported as a problem after five failed tokens, until an earlier request succeeds", async () => {
     const asked = Promise.withResolvers<ServerResponse>();
     await using endpoint = await openEndpoint((_request, response) => asked.resolve(response));
     const first = outcomeOf(endpoint, "first");
@@ -287,7 +287,7 @@ describe("a token is reported as unavailable", () => {
     expect(await outcomeOf(endpoint, "six")).toMatchObject({ kind: "principal" });
   });
 
-  test("after five failed tokens, but not after a sixth that fails after the pause", async () => {
+  test("gets requests again after the pause, even if the first of them fails", async () => {
     await using endpoint = await openEndpoint((_request, response) => void response.writeHead(500).end());
     for (const token of ["one", "two", "three", "four", "five"]) await outcomeOf(endpoint, token);
     using clock = startClock();
@@ -297,7 +297,7 @@ describe("a token is reported as unavailable", () => {
     expect(await outcomeOf(endpoint, "seven")).toMatchObject({ kind: "principal" });
   });
 
-  test("after five failed tokens in each outage, and each outage is logged", async () => {
+  test("is reported and logged again in each outage", async () => {
     const messages: string[] = [];
     const record = (_fields: object, message: string): void => void messages.push(message);
     await using endpoint = await openEndpoint({}, {}, { info: record, warn: record });
@@ -320,7 +320,7 @@ describe("a token is reported as unavailable", () => {
     expect(messages).toEqual([failed, recovered, failed, recovered]);
   });
 
-  test("after five failed tokens for the same time, even if the wall clock is set back", async () => {
+  test("is paused for the same time even if the wall clock is set back", async () => {
     await using endpoint = await openEndpoint((_request, response) => void response.writeHead(500).end());
     for (const token of ["one", "two", "three", "four", "five"]) await outcomeOf(endpoint, token);
     using clock = startClock();
@@ -334,7 +334,7 @@ describe("a token is reported as unavailable", () => {
     }
   });
 
-  test("but no problem if fewer than five tokens fail in a row", async () => {
+  test("is not reported as a problem if fewer than five tokens fail in a row", async () => {
     await using endpoint = await openEndpoint({});
     for (let round = 0; round < 4; round += 1) {
       endpoint.response = (_request, response) => void response.writeHead(500).end();
@@ -345,14 +345,14 @@ describe("a token is reported as unavailable", () => {
     expect(endpoint.verifier.problem).toBeUndefined();
   });
 
-  test("without another request just after it failed", async () => {
+  test("gets no second request for a token that has just failed", async () => {
     await using endpoint = await openEndpoint((_request, response) => void response.writeHead(403).end());
     await outcomeOf(endpoint, "one");
     expect(endpoint.verifier.verify({ text: "one", digest: digestOf("one") })).toMatchObject({ kind: "unavailable" });
     expect(endpoint.requests).toHaveLength(1);
   });
 
-  test("immediately while 64 requests are in flight, and these when the verifier is closed", async () => {
+  test("makes tokens unavailable while 64 requests are in flight, and these when the verifier is closed", async () => {
     await using endpoint = await openEndpoint({ active: true, sub: "ada" }, { timeoutMs: 4 * waitLimitMs });
     for (const token of ["one", "two"]) await outcomeOf(endpoint, token);
     endpoint.response = () => {};
@@ -368,7 +368,7 @@ describe("a token is reported as unavailable", () => {
   });
 });
 
-test("consecutive requests are not limited", async () => {
+test("the in-flight limit does not apply to consecutive requests", async () => {
   const messages: string[] = [];
   const log = { info: (_fields: object, message: string) => messages.push(message), warn: () => {} };
   await using endpoint = await openEndpoint({ active: true, sub: "ada" }, {}, log);

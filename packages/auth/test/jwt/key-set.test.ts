@@ -71,7 +71,7 @@ describe("a key is ignored, and the others are used", () => {
   });
 });
 
-test("an empty key set is valid", async () => {
+test("readKeySet accepts an empty key set", async () => {
   expect(await readKeySet('{"keys":[]}', defaultJwtAlgorithms)).toEqual({ kind: "value", value: { keys: [] } });
 });
 

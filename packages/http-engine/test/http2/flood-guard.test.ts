@@ -98,8 +98,8 @@ function waves(wave: Wave, from: number, to: number): Frame[] {
   return Array.from({ length: to - from }, (_, i) => wave(from + i)).flat();
 }
 
-describe("a flood of", () => {
-  test.each(floods)("%s closes the connection above its limit", async (_, limits, wave, allowed) => {
+describe("flood limits", () => {
+  test.each(floods)("%s: the connection is closed above the limit, not below", async (_, limits, wave, allowed) => {
     const serve = echoUnlessHeld;
     await using engine = await startEngine({ serve, limits });
     using connection = await openFrames(engine.address);
@@ -111,9 +111,9 @@ describe("a flood of", () => {
   });
 
   test.each([
-    { name: "up to the limit is allowed", continuations: 3, want: answered },
+    { name: "frames up to the limit are allowed", continuations: 3, want: answered },
     {
-      name: "above the limit closes the connection (CVE-2024-27316)",
+      name: "frames above the limit close the connection (CVE-2024-27316)",
       continuations: 4,
       want: goAwayWith(ErrorCode.enhanceYourCalm),
     },
@@ -151,7 +151,7 @@ describe("a flood of", () => {
       replies: [windowUpdateFrame(0, 1), windowUpdateFrame(1, 1)],
     },
     { name: "PINGs for the DATA that was sent", limits: { pings: 1 }, replies: [ping] },
-  ])("$name is not counted", async ({ limits, replies }) => {
+  ])("$name are not counted", async ({ limits, replies }) => {
     const body = Buffer.alloc(50);
     await using engine = await startEngine({
       limits,
@@ -169,7 +169,7 @@ describe("a flood of", () => {
     expect(await isAlive(connection, frame(frameType.settings, 0, 0))).toBe(true);
   });
 
-  test("PINGs for responses without DATA is not counted", async () => {
+  test("PINGs for responses without DATA are not counted", async () => {
     await using engine = await startEngine({ limits: { pings: 0 } });
     using connection = await openFrames(engine.address);
     for (let streamId = 1; streamId < 50; streamId += 2) {
@@ -179,7 +179,7 @@ describe("a flood of", () => {
     }
   });
 
-  test("streams above the limit is not counted before the client knows the limit (§5.1.2)", async () => {
+  test("streams above the limit are not counted before the client knows the limit (§5.1.2)", async () => {
     const limits = { resets: 0, concurrentStreams: 1 };
     await using engine = await startEngine({ serve: echoUnlessHeld, limits });
     using connection = await openFrames(engine.address, { settled: false });
@@ -188,7 +188,7 @@ describe("a flood of", () => {
     expect(await isAlive(connection, ping)).toBe(true);
   });
 
-  test("late resets is not counted", async () => {
+  test("late resets are not counted", async () => {
     await using engine = await startEngine({ serve: echoUnlessHeld, limits: { resets: 0, rapidResetMs: 0 } });
     using connection = await openFrames(engine.address);
     for (let streamId = 1; streamId < 50; streamId += 2) connection.send(begun(streamId), resetFrame(streamId, 8));

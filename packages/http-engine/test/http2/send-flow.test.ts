@@ -9,8 +9,8 @@ import { answered, begun, settingFrame, whole, windowUpdateFrame } from "../../.
 const ping = frame(frameType.ping, 0, 0, Buffer.alloc(8));
 const { blockedTimeoutMs } = defaultHttp2Limits;
 
-describe("queued data", () => {
-  test("is queued until a negative window is positive again (§6.9.2)", async () => {
+describe("SendFlow", () => {
+  test("keeps data queued until a negative window is positive again (§6.9.2)", async () => {
     await using engine = await startEngine({ serve: (stream) => answer(stream, Buffer.from("abcd")) });
     using connection = await openFrames(engine.address);
     connection.send(settingFrame(4, 2), whole(1));
@@ -26,7 +26,7 @@ describe("queued data", () => {
     expect(await connection.readEnd(1)).toMatchObject({ kind: "answered" });
   });
 
-  test("is sent in one DATA frame per WINDOW_UPDATE, and none if it is empty", async () => {
+  test("sends one DATA frame per WINDOW_UPDATE, and none if the queue is empty", async () => {
     await using engine = await startEngine({ serve: (stream) => answer(stream, Buffer.from("abc")) });
     using connection = await openFrames(engine.address);
     connection.send(settingFrame(4, 0), whole(1), whole(3), windowUpdateFrame(1, 1), windowUpdateFrame(3, 2), ping);
@@ -38,14 +38,14 @@ describe("queued data", () => {
     expect(sent).toEqual(["1:a", "3:ab"]);
   });
 
-  test("is not required for a change of the windows", async () => {
+  test("changes the windows of streams without queued data", async () => {
     await using engine = await startEngine({ serve: (stream) => stream.sendHeaders([statusBlock(200)], false) });
     using connection = await openFrames(engine.address);
     connection.send(whole(1), settingFrame(4, 100_000), ping);
     expect(await connection.readUntil(({ type }) => type === frameType.ping)).toBeDefined();
   });
 
-  test("of other streams does not affect the cost of a WINDOW_UPDATE", async () => {
+  test("handles WINDOW_UPDATE at the same cost for any number of queued streams", async () => {
     await using engine = await startEngine();
     using connection = await openFrames(engine.address);
     connection.send(ping);
@@ -87,7 +87,7 @@ describe("queued data", () => {
     expect(next).toMatchObject({ type: frameType.data, flags: 0, payload: Buffer.alloc(1) });
   });
 
-  test("stays in order, even if the window is open", async () => {
+  test("keeps pieces in order, even if the window is open", async () => {
     const streams: Http2Stream[] = [];
     await using engine = await startEngine({
       serve: (stream) => {
@@ -110,7 +110,7 @@ describe("queued data", () => {
   test.each([
     { name: "sent", end: [windowUpdateFrame(1, 1000)] },
     { name: "reset", end: [resetFrame(1, 8)] },
-  ])("is counted until it is $name", async ({ end }) => {
+  ])("counts queued data until it is $name", async ({ end }) => {
     const budget = new BacklogBudget(100_000);
     await using engine = await startEngine({ budget, serve: (stream) => answer(stream, Buffer.alloc(1000)) });
     using connection = await openFrames(engine.address);
@@ -122,7 +122,7 @@ describe("queued data", () => {
     expect(budget.bytes).toBe(0);
   });
 
-  test("is counted until its connection is closed", async () => {
+  test("counts queued data until its connection is closed", async () => {
     const budget = new BacklogBudget(100_000);
     await using engine = await startEngine({ budget, serve: (stream) => answer(stream, Buffer.alloc(1000)) });
     using connection = await openFrames(engine.address);

@@ -113,7 +113,7 @@ describe("a metric", () => {
     expect(family?.points).toEqual([{ attributes: {}, counts: [2, 2, 2], sum: 1e9 + 6.6 }]);
   });
 
-  test("has one series per attributes, and a shared one above a thousand", () => {
+  test("has one series per set of attributes, and a shared one above a thousand", () => {
     const metrics = new Metrics();
     const counter = metrics.counter(metric);
     for (let at = 0; at < 1_500; at++) counter.with({ at }).add(1);
