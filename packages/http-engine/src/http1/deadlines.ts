@@ -5,15 +5,15 @@ import type { Stage } from "./request-reader.ts";
 export interface ConnectionState {
   readonly stage: Stage;
   /** Whether a part of the next head has arrived. */
-  readonly headBegun: boolean;
+  readonly headStarted: boolean;
   /** Whether the connection is closed after a short idle time. */
   readonly retired: boolean;
   /** Whether the client has closed its side. */
-  readonly clientEnded: boolean;
+  readonly clientClosed: boolean;
   /** Whether the client accepts interim responses. */
   readonly canProbe: boolean;
   /** Whether the head of the response has been sent. */
-  readonly begun: boolean;
+  readonly responseStarted: boolean;
   /** Whether the socket's buffer is full. */
   readonly congested: boolean;
   /** For how long the client has read nothing of what the socket buffers. */
@@ -41,28 +41,37 @@ export class Deadlines {
   }
 
   /** Returns the action that is due. Called at regular intervals. */
-  check({ stage, headBegun, retired, clientEnded, canProbe, begun, congested, stalledMs }: ConnectionState): DueAction {
+  check({
+    stage,
+    headStarted,
+    retired,
+    clientClosed,
+    canProbe,
+    responseStarted,
+    congested,
+    stalledMs,
+  }: ConnectionState): DueAction {
     const { headerTimeoutMs, requestTimeoutMs, idleTimeoutMs } = this.#limits;
     const waitedMs = this.#checks++ * this.#timeoutCheckIntervalMs;
     const lingerMs = Math.min(lingerMsMax, requestTimeoutMs);
     if (stalledMs >= idleTimeoutMs) return "destroy";
     if (stage === "body" && waitedMs >= requestTimeoutMs) return "refuse";
     if (congested) {
-      // `stalledMs` is the timeout of a response that is not read, and no request is read meanwhile.
+      // `stalledMs` covers a response that is not read, and no request is read meanwhile.
       this.restart();
     } else if (stage === "head") {
       const idleMs = retired ? Math.min(retiredIdleMs, idleTimeoutMs) : idleTimeoutMs;
-      if (!headBegun) return waitedMs >= idleMs ? "close" : "nothing";
+      if (!headStarted) return waitedMs >= idleMs ? "close" : "nothing";
       return waitedMs >= Math.min(headerTimeoutMs, requestTimeoutMs) ? "refuse" : "nothing";
     } else if (stage === "closed") {
       return waitedMs >= lingerMs ? "destroy" : "nothing";
-    } else if (clientEnded && waitedMs > 0) {
+    } else if (clientClosed && waitedMs > 0) {
       // A handler may take long, but this client may have disconnected. A probe is 25 bytes per second, so it needs no
       // limit.
       if (canProbe) return "probe";
       // Once the response has started, only more of it could show whether the client reads. Most clients that close their
       // side have cancelled a stream, which must not keep its handler running.
-      if (begun || waitedMs >= lingerMs) return "refuse";
+      if (responseStarted || waitedMs >= lingerMs) return "refuse";
     }
     return "nothing";
   }

@@ -80,13 +80,13 @@ export class Http1Connection implements RequestCallbacks, BodySource {
   #head: Http1RequestHead = emptyHead;
   #continued = false;
   /** Whether the head of the response has been sent, but not its complete body. */
-  #begun = false;
+  #responseStarted = false;
   /** Whether the response to the current or next request is the last of the connection. */
   #isLast = false;
   #isDraining = false;
   /** Whether it is so old that it is closed after a short idle time. */
   #isRetired = false;
-  #clientEnded = false;
+  #clientClosed = false;
   #droppedBytes = 0;
 
   constructor(socket: Socket, options: Http1ConnectionOptions) {
@@ -128,7 +128,7 @@ export class Http1Connection implements RequestCallbacks, BodySource {
 
   /** Sends 100 Continue if the client waits for it (RFC 9110 §10.1.1). Nothing of the body has arrived. */
   startBody(): void {
-    this.#continued = this.#head.section.expectsContinue && !this.#begun;
+    this.#continued = this.#head.section.expectsContinue && !this.#responseStarted;
     if (this.#continued) this.#writer.continue();
   }
 
@@ -160,7 +160,7 @@ export class Http1Connection implements RequestCallbacks, BodySource {
     if (framing === "close") this.#isLast = true;
     this.#decideWhetherLast();
     const head = formatResponseHead(httpStatus, fields, framing, this.#isLast ? connectionCloseLine : this.#keepAlive);
-    this.#begun = true;
+    this.#responseStarted = true;
     this.#writer.begin(head, this.#head.httpMethod === "HEAD" ? "none" : framing);
   }
 
@@ -168,7 +168,7 @@ export class Http1Connection implements RequestCallbacks, BodySource {
   write(piece: Uint8Array): boolean {
     this.#writer.write(piece);
     // If the client has disconnected, this write makes its system reset the connection.
-    if (this.#clientEnded) this.#deadlines.restart();
+    if (this.#clientClosed) this.#deadlines.restart();
     return this.#writer.congested;
   }
 
@@ -188,11 +188,11 @@ export class Http1Connection implements RequestCallbacks, BodySource {
     const { stage } = this.#reader;
     const due = this.#deadlines.check({
       stage,
-      headBegun: this.#reader.incoming.unusedBytes > 0,
+      headStarted: this.#reader.incoming.unusedBytes > 0,
       retired: this.#isRetired,
-      clientEnded: this.#clientEnded,
-      canProbe: this.#head.section.httpVersion === "1.1" && !this.#begun,
-      begun: this.#begun,
+      clientClosed: this.#clientClosed,
+      canProbe: this.#head.section.httpVersion === "1.1" && !this.#responseStarted,
+      responseStarted: this.#responseStarted,
       congested: this.#writer.congested,
       stalledMs: this.#backlog.stalledMs(nowMs),
     });
@@ -282,7 +282,7 @@ export class Http1Connection implements RequestCallbacks, BodySource {
     this.receiver = undefined;
     // Otherwise it would stay in memory while the connection is idle.
     this.#head = emptyHead;
-    this.#continued = this.#begun = false;
+    this.#continued = this.#responseStarted = false;
     if (this.#isLast) return this.#linger();
     if (this.#reader.stage === "response") this.#next();
     // The rest of the body is dropped as it arrives.
@@ -294,7 +294,7 @@ export class Http1Connection implements RequestCallbacks, BodySource {
     this.#reader.stage = "head";
     // The reader is about to report the end of this request to the receiver, which must come first.
     if (this.#reader.isReading) return;
-    if (this.#reader.incoming.unusedBytes > 0 || this.#clientEnded || this.socket.isPaused())
+    if (this.#reader.incoming.unusedBytes > 0 || this.#clientClosed || this.socket.isPaused())
       queueMicrotask(() => this.#context.runInAsyncScope(() => this.#continueReading()));
   }
 
@@ -302,8 +302,8 @@ export class Http1Connection implements RequestCallbacks, BodySource {
     if (this.#reader.stage === "head") this.#read();
     const { stage } = this.#reader;
     // The rest of the body will not arrive.
-    if (stage === "body" && this.#clientEnded) this.onRequestError(notHttp());
-    else if (stage === "head" && this.#clientEnded && !this.#writer.congested) this.#afterLastRequest();
+    if (stage === "body" && this.#clientClosed) this.onRequestError(notHttp());
+    else if (stage === "head" && this.#clientClosed && !this.#writer.congested) this.#afterLastRequest();
     else this.#pauseOrResume();
   }
 
@@ -331,7 +331,7 @@ export class Http1Connection implements RequestCallbacks, BodySource {
 
   /** Called when the client has closed its side. {@link checkTimeouts} detects whether it still reads. */
   #onEnd(): void {
-    this.#clientEnded = true;
+    this.#clientClosed = true;
     this.#deadlines.restart();
     this.#continueReading();
   }

@@ -142,7 +142,7 @@ export class ClientConnection extends FrameConnection<ClientStream, ClientRules,
 
   /** The server has closed its side, so no response can be completed any more. */
   protected onPeerEnd(): void {
-    this.end(this.#options.limits.lingerMs);
+    this.shutDown(this.#options.limits.lingerMs);
   }
 
   /** Servers do not open streams. */
@@ -184,9 +184,9 @@ export class ClientConnection extends FrameConnection<ClientStream, ClientRules,
   }
 
   #closeIfDone(): void {
-    if (this.busy || this.ended) return;
+    if (this.busy || this.isClosing) return;
     this.goAway(this.lastAcceptedId, ErrorCode.noError);
-    this.end(this.#options.limits.stallTimeoutMs);
+    this.shutDown(this.#options.limits.stallTimeoutMs);
   }
 }
 

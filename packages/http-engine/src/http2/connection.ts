@@ -70,7 +70,7 @@ export abstract class FrameConnection<
   protected readonly rules: Rules;
   protected readonly deadlines: Clock;
   /** Whether nothing more is read or sent. */
-  protected ended = false;
+  protected isClosing = false;
   readonly #socket: Duplex;
   readonly #options: ConnectionOptions;
   readonly #backlog: Backlog;
@@ -158,7 +158,7 @@ export abstract class FrameConnection<
   }
 
   #read(chunk: Buffer): void {
-    if (this.ended) return;
+    if (this.isClosing) return;
     this.deadlines.lastReceivedAtMs = Math.trunc(performance.now());
     this.#chunkKept = !this.#freesChunks;
     try {
@@ -194,11 +194,11 @@ export abstract class FrameConnection<
 
   /** §5.4.1: sends GOAWAY with the error and the last accepted stream, and closes the connection. */
   protected fail(error: unknown): void {
-    if (this.ended) return;
+    if (this.isClosing) return;
     const isDefect = !(error instanceof ConnectionError);
     const code = isDefect ? ErrorCode.internalError : error.code;
     this.goAway(this.lastAcceptedId, code);
-    this.end(this.#options.limits.lingerMs);
+    this.shutDown(this.#options.limits.lingerMs);
     if (isDefect) this.#options.onFault(error);
     else this.#options.onError?.("connection", code);
   }
@@ -208,9 +208,9 @@ export abstract class FrameConnection<
    *
    * @param patienceMs - milliseconds after which the connection is destroyed if the peer has not read the rest
    */
-  protected end(patienceMs: number): void {
-    if (this.ended) return;
-    this.ended = true;
+  protected shutDown(patienceMs: number): void {
+    if (this.isClosing) return;
+    this.isClosing = true;
     this.#reader.stopped = true;
     this.deadlines.stop();
     this.output.close();
@@ -225,7 +225,7 @@ export abstract class FrameConnection<
   #close(): void {
     clearTimeout(this.#timer);
     this.deadlines.stop();
-    this.ended = true;
+    this.isClosing = true;
     this.output.close();
     this.abortOpenStreams();
     this.#backlog.close();

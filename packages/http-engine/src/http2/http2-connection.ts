@@ -62,7 +62,7 @@ export class Http2Connection
    * requests in flight are not lost, sends GOAWAY with the last stream, and closes after all streams have closed.
    */
   drain(): void {
-    if (this.#drain !== "no" || this.ended) return;
+    if (this.#drain !== "no" || this.isClosing) return;
     this.#drain = "announced";
     this.goAway(windowBytesMax, ErrorCode.noError);
     this.output.frame(FrameType.ping, 0, 0, drainPing);
@@ -118,9 +118,9 @@ export class Http2Connection
    * The other responses are still sent.
    */
   protected onPeerEnd(): void {
-    if (this.ended) return;
+    if (this.isClosing) return;
     this.#drain = "final";
-    this.streams.sealed = true;
+    this.streams.goAwaySent = true;
     for (const stream of this.streams.open.values()) if (!stream.remoteEnded) stream.reset(ErrorCode.cancel);
     for (const stream of this.sendFlow.finish()) stream.reset(ErrorCode.cancel);
     this.#closeIfDone();
@@ -139,9 +139,9 @@ export class Http2Connection
   }
 
   #finalGoAway(): void {
-    if (this.#drain !== "announced" || this.ended) return;
+    if (this.#drain !== "announced" || this.isClosing) return;
     this.#drain = "final";
-    this.streams.sealed = true;
+    this.streams.goAwaySent = true;
     this.goAway(this.streams.lastStreamId, ErrorCode.noError);
     this.#closeIfDone();
   }
@@ -149,13 +149,13 @@ export class Http2Connection
   // The peer may also have closed its socket. Only sending shows it: its system then resets the connection on our first
   // packet, and the next write fails.
   #probePeer(): void {
-    if (this.ended) return;
+    if (this.isClosing) return;
     this.ping();
     this.after(probeIntervalMs, () => this.#probePeer());
   }
 
   #closeIfDone(): void {
-    if (this.#drain === "final" && this.streams.open.size === 0) this.end(this.#options.limits.stallTimeoutMs);
+    if (this.#drain === "final" && this.streams.open.size === 0) this.shutDown(this.#options.limits.stallTimeoutMs);
   }
 }
 

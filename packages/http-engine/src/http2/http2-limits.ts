@@ -23,7 +23,7 @@ export const defaultHttp2Limits = {
    */
   resets: 400,
   resetShare: 0.5,
-  /** Milliseconds within which a reset is early. 1 s: a client that resets later has a timeout. */
+  /** Milliseconds within which a reset is early. 1 s: later resets are usually timeouts of the client. */
   rapidResetMs: 1_000,
   /** SETTINGS frames, and acknowledgements of ours, per interval. */
   settings: 100,

@@ -29,7 +29,7 @@ export class Output {
   readonly #tableUpdate: Uint8Array;
   #scratch: Buffer = Buffer.allocUnsafeSlow(scratchBytes);
   #used = 0;
-  #sealed: Uint8Array[] = [];
+  #chunks: Uint8Array[] = [];
   /** Pieces added since the last flush whose buffers can be freed after sending. */
   #spent: Uint8Array[] | undefined;
   #scheduled = false;
@@ -129,11 +129,11 @@ export class Output {
 
   #write(): void {
     if (this.#queuedBytes === 0) return;
-    this.#seal();
-    const pieces = this.#sealed;
+    this.#flushScratch();
+    const pieces = this.#chunks;
     const bytes = this.#queuedBytes;
     const written = this.#spent && freeing(this.#spent);
-    this.#sealed = [];
+    this.#chunks = [];
     this.#spent = undefined;
     this.#queuedBytes = 0;
     // After our own end, or a disconnect of the peer, nothing can be sent.
@@ -157,20 +157,20 @@ export class Output {
   }
 
   #append(piece: Uint8Array): void {
-    this.#seal();
-    this.#sealed.push(piece);
+    this.#flushScratch();
+    this.#chunks.push(piece);
     this.#queuedBytes += piece.byteLength;
   }
 
   /** Moves the contents of the scratch buffer out, so that it can be reused. */
-  #seal(): void {
+  #flushScratch(): void {
     if (this.#used === 0) return;
     // A copy of the exact size, because the socket may buffer it. If the socket will, the copy is not allocated from node's
     // pool, 64 KiB of which it would keep alive.
     const allocate = this.#socket.writableLength > 0 ? Buffer.allocUnsafeSlow : Buffer.allocUnsafe;
     const copy = allocate(this.#used);
     this.#scratch.copy(copy, 0, 0, this.#used);
-    this.#sealed.push(copy);
+    this.#chunks.push(copy);
     this.#used = 0;
     if (this.#scratch.byteLength > scratchBytes * 16) this.#scratch = Buffer.allocUnsafeSlow(scratchBytes);
   }

@@ -30,7 +30,7 @@ export class ServerRules extends FrameRules<Http2Stream, Http2RequestHead> {
     if (stream !== undefined) return this.#handleTrailer(stream, block);
     // §5.1.1: client-initiated streams have odd identifiers, each higher than the previous one.
     if (block.streamId % 2 === 0) throw protocolError("a client-initiated stream identifier must be odd");
-    if (block.streamId > streams.lastStreamId && !streams.sealed) this.#handleRequest(block);
+    if (block.streamId > streams.lastStreamId && !streams.goAwaySent) this.#handleRequest(block);
     else this.onFrameAfterEnd(undefined, block.streamId);
   }
 

@@ -13,7 +13,7 @@ export class StreamTable<Stream> {
   /** Streams that we have reset, whose last frames may still arrive. The oldest are removed. */
   readonly #resetByUs = new Set<number>();
   /** Whether our final GOAWAY was sent; higher streams are ignored. */
-  sealed = false;
+  goAwaySent = false;
 
   rememberReset(streamId: number): void {
     this.#resetByUs.add(streamId);
@@ -27,7 +27,7 @@ export class StreamTable<Stream> {
   /** Returns why a stream is not open. Even identifiers belong to the server, which opens none. */
   absenceOf(streamId: number): Absence {
     if (streamId % 2 === 0) return "idle";
-    if (streamId > this.lastStreamId) return this.sealed ? "beyond-go-away" : "idle";
+    if (streamId > this.lastStreamId) return this.goAwaySent ? "beyond-go-away" : "idle";
     return this.#resetByUs.has(streamId) ? "reset-by-us" : "closed";
   }
 }

@@ -6,11 +6,11 @@ import { Deadlines, type DueAction, type ConnectionState } from "../../src/http1
 const timeoutCheckIntervalMs = 1_000;
 const idle: ConnectionState = {
   stage: "response",
-  headBegun: false,
+  headStarted: false,
   retired: false,
-  clientEnded: false,
+  clientClosed: false,
   canProbe: false,
-  begun: false,
+  responseStarted: false,
   congested: false,
   stalledMs: 0,
 };
@@ -41,10 +41,14 @@ describe("an HTTP/1.1 connection that waits", () => {
     ],
     [
       "for a head and is retired is refused after the header timeout",
-      { stage: "head", headBegun: true, retired: true },
+      { stage: "head", headStarted: true, retired: true },
       ["refuse", headerTimeoutMs],
     ],
-    ["for a head is refused after the header timeout", { stage: "head", headBegun: true }, ["refuse", headerTimeoutMs]],
+    [
+      "for a head is refused after the header timeout",
+      { stage: "head", headStarted: true },
+      ["refuse", headerTimeoutMs],
+    ],
     ["for a body is refused after the request timeout", { stage: "body" }, ["refuse", requestTimeoutMs]],
     [
       "for the client to close its side is destroyed after the linger time",
@@ -64,17 +68,17 @@ describe("an HTTP/1.1 connection that waits", () => {
     ["for a slow handler is kept", {}, ["nothing", 3_600_000]],
     [
       "for a handler probes a client that has closed its side",
-      { clientEnded: true, canProbe: true },
+      { clientClosed: true, canProbe: true },
       ["probe", timeoutCheckIntervalMs],
     ],
     [
       "for a handler refuses a client of HTTP/1.0 that has closed its side after the linger time",
-      { clientEnded: true },
+      { clientClosed: true },
       ["refuse", lingerMsMax],
     ],
     [
       "for more of a response refuses a client that has closed its side",
-      { clientEnded: true, begun: true },
+      { clientClosed: true, responseStarted: true },
       ["refuse", timeoutCheckIntervalMs],
     ],
   ])("%s", (_, wait, want) => {
@@ -95,7 +99,7 @@ describe("an HTTP/1.1 connection that waits", () => {
     [
       "for a head waits no longer than the request timeout",
       { requestTimeoutMs: brief, headerTimeoutMs: long },
-      { stage: "head", headBegun: true },
+      { stage: "head", headStarted: true },
       ["refuse", brief],
     ],
     [
@@ -119,7 +123,7 @@ describe("an HTTP/1.1 connection that waits", () => {
   test("restarts its wait with each activity of the client", () => {
     const deadlines = new Deadlines(defaultLimits, timeoutCheckIntervalMs);
     for (let checks = 0; checks < 100; checks += 1) {
-      expect(deadlines.check({ ...idle, clientEnded: true })).toBe("nothing");
+      expect(deadlines.check({ ...idle, clientClosed: true })).toBe("nothing");
       if (checks % 10 === 9) deadlines.restart();
     }
   });
