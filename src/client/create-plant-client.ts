@@ -143,7 +143,7 @@ function bearer(token: PlantClientOptions["token"]): Interceptor {
         };
         if (typeof credential === "string") return send(credential);
         credential().then(send, (reason: unknown) => {
-          const details = `the token could not be had: ${String(reason)}`;
+          const details = `cannot obtain the token: ${String(reason)}`;
           listener.onReceiveStatus({ code: status.UNAUTHENTICATED, details, metadata: new Metadata() });
         });
       },

@@ -66,17 +66,17 @@ export class PlantsError extends Error {
   }
 }
 
-const repeatable = "the plant may be deleted, and repeating is safe";
-const unrepeatable = "the plant may be deleted, and without an idempotency key a repeated call would not find it";
+const repeatable = "the plant may have been deleted; you can repeat the call safely";
+const unrepeatable = "the plant may have been deleted, and without an idempotency key a repeated call may return not-found";
 
 const adviceByCode = (ofUnknownOutcome: string): Partial<Record<keyof typeof status, string>> => ({
-  UNAUTHENTICATED: "give a token that the server knows and that has not expired",
-  PERMISSION_DENIED: "give a token with the scope plants:delete",
-  UNAVAILABLE: `check the address, and whether the server has TLS; ${ofUnknownOutcome}`,
-  DEADLINE_EXCEEDED: `${ofUnknownOutcome}; timeoutMs allows more time`,
+  UNAUTHENTICATED: "use a token that the server knows and that has not expired",
+  PERMISSION_DENIED: "use a token with the scope plants:delete",
+  UNAVAILABLE: `check the address, and whether the server uses TLS; ${ofUnknownOutcome}`,
+  DEADLINE_EXCEEDED: `${ofUnknownOutcome}; set timeoutMs to allow more time`,
   CANCELLED: ofUnknownOutcome,
-  RESOURCE_EXHAUSTED: "repeat it later",
-  ALREADY_EXISTS: "give each plant an idempotency key of its own",
+  RESOURCE_EXHAUSTED: "retry later",
+  ALREADY_EXISTS: "use a separate idempotency key for each plant",
 });
 
 /**
@@ -126,10 +126,10 @@ function toMetadata(idempotencyKey: string | null): string {
 function checkArguments(id: unknown, idempotencyKey: unknown): void {
   // Programs without types pass numbers, which have 53 bits.
   if (typeof id !== "bigint" || BigInt.asIntN(64, id) !== id)
-    throw invalidArgument("the id is no bigint of 64 bits, such as 42n");
+    throw invalidArgument("id must be a 64-bit bigint such as 42n");
   if (idempotencyKey === undefined || idempotencyKey === null) return;
   if (typeof idempotencyKey === "string" && /^[ -~]{1,128}$/.test(idempotencyKey)) return;
-  throw invalidArgument("the idempotency key is no string of 1 to 128 printable ASCII characters");
+  throw invalidArgument("idempotencyKey must be a string of 1 to 128 printable ASCII characters");
 }
 
 function invalidArgument(details: string): PlantsError {

@@ -16,6 +16,6 @@ function credentialOf(token: string): string {
   if (token === "") throw new Error("the token is empty");
   if (bearerToken.test(token)) return `Bearer ${token}`;
   throw new Error(
-    "the token has a character that no token has; one that is read from a file may end with a line break",
+    "the token has a character that RFC 6750 §2.1 does not allow; check for a line break at its end",
   );
 }

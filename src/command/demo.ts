@@ -82,7 +82,7 @@ async function lockFolder(): Promise<Disposable> {
     return lock;
   } catch (reason) {
     if (!(reason instanceof Error && "errcode" in reason && reason.errcode === sqliteBusy)) throw reason;
-    throw new Error(`another demo uses ${folder}/: stop it, or start this one in another folder`, { cause: reason });
+    throw new Error(`another demo is using ${folder}/; stop it, or run this one in another folder`, { cause: reason });
   }
 }
 
@@ -96,7 +96,7 @@ function readToken(): string | undefined {
   // Somebody may have copied the folder, and the token in it is plain text.
   chmodSync(tokenFile, 0o600);
   const token = readFileSync(tokenFile, "utf8").trim();
-  if (token === "") throw new Error(`${tokenFile} is empty; delete it, and a new token is made`);
+  if (token === "") throw new Error(`${tokenFile} is empty; delete it to create a new token`);
   return token;
 }
 
@@ -129,7 +129,7 @@ export function demoLines(
   const credential = `Authorization: Bearer ${demo.token}`;
   const procedure = "plantstore.v1.PlantService/DeletePlant";
   return [
-    `The plant store listens on http://${authority}; its plants are in ${join(folder, "plants.db")}, 1 to 1000 when it is new.`,
+    `The plant store is listening on http://${authority}. Its plants are in ${join(folder, "plants.db")}; a new store has plants 1 to 1000.`,
     "",
     credential,
     "",
@@ -140,8 +140,8 @@ export function demoLines(
     `${buf} curl --protocol grpc --http2-prior-knowledge --reflect-header '*' -H '${credential}' -d '{"id":"${third}"}' http://${authority}/${procedure}`,
     "",
     plants.length === 0
-      ? `Every plant is deleted; without ${folder}/ there are new ones. Ctrl-C stops it.`
-      : "Ctrl-C stops it.",
+      ? `All plants are deleted; delete ${folder}/ to start with new ones. Press Ctrl-C to stop.`
+      : "Press Ctrl-C to stop.",
   ];
 }
 

@@ -9,8 +9,8 @@ export function overview(commands: readonly Command[]): string[] {
     "Commands:",
     ...inColumns(commands.map(({ name, summary }) => [name, summary])),
     "",
-    "plantstore help COMMAND, or COMMAND -h, shows the flags of a command; plantstore -v the version.",
-    "Exit codes: 0 done, 1 failed, 2 wrong usage, 78 wrong configuration.",
+    '"plantstore help COMMAND" and "plantstore COMMAND -h" show the flags of a command, "plantstore -v" the version.',
+    "Exit codes: 0 success, 1 failure, 2 invalid usage, 78 invalid configuration.",
   ];
 }
 
@@ -25,7 +25,7 @@ export function helpOf(command: Command): string[] {
     usageOf(command),
     ...paragraph(inColumns(rows)),
     ...paragraph(notes),
-    ...(settings === "taken" ? ["", "The settings are those of serve: plantstore help serve lists them."] : []),
+    ...(settings === "taken" ? ["", 'The settings are those of serve; run "plantstore help serve" to list them.'] : []),
     ...(settings === "listed" ? settingLines() : []),
   ];
 }

@@ -3,7 +3,7 @@ import { isSupportedNode } from "./is-supported-node.ts";
 
 // All other code is imported after this check: an older Node would fail to parse it, before a line of it runs.
 if (!isSupportedNode(process.versions.node)) {
-  console.error(`plantstore: this is Node ${process.versions.node}, and 24.15 or newer is needed (of Node 25: 25.9)`);
+  console.error(`plantstore: Node.js must be 24.15 or newer (for Node.js 25: 25.9 or newer), got ${process.versions.node}`);
   process.exit(1);
 }
 

@@ -14,10 +14,11 @@ export const openApiCommand: Command = {
     },
   },
   run: async (flags, _operands, terminal) => {
-    const text = textOf(flags["public-url"]) ?? (terminal.environment[publicUrl.variable] || undefined);
-    const url = text ?? `http://${host.fallback}:${port.fallback}`;
+    const flag = textOf(flags["public-url"]);
+    const url = flag ?? (terminal.environment[publicUrl.variable] || `http://${host.fallback}:${port.fallback}`);
     const reading = publicUrl.read(url);
-    if (reading.kind === "problems") throw new UsageError(`the base URL must ${reading.problems.join(", ")}`);
+    const source = flag === undefined ? publicUrl.variable : "--public-url";
+    if (reading.kind === "problems") throw new UsageError(`${source} must ${reading.problems.join(", ")}`);
     // Without its last slash, because the paths start with one.
     terminal.out(JSON.stringify(describePlantStore(reading.value.href.replace(/\/+$/, "")), undefined, 2));
     return exitCode.ok;

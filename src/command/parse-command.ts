@@ -34,6 +34,6 @@ function optionsOf(flags: Readonly<Record<string, Flag>>): ParseArgsOptionsConfi
 
 function unknownFlag({ name, rawName }: { readonly name: string; readonly rawName: string }, command: Command): Error {
   const near = nearestName(name, Object.keys(flagsOf(command)));
-  const meant = near === undefined ? "" : `; did you mean --${near}?`;
-  return new UsageError(`${command.name} has no flag ${rawName}${meant}`);
+  const suggestion = near === undefined ? "" : `, did you mean "--${near}"?`;
+  return new UsageError(`unknown flag "${rawName}" of "${command.name}"${suggestion}`);
 }

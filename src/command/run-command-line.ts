@@ -18,7 +18,7 @@ export async function runCommandLine(words: readonly string[], terminal: Termina
     if (reason instanceof ConfigurationError) return reportProblems(reason.problems, terminal);
     terminal.err(`plantstore: ${explainSystemError(reason)}`);
     if (!(reason instanceof UsageError)) return exitCode.failure;
-    terminal.err("plantstore --help shows what there is");
+    terminal.err('run "plantstore --help" for the list of commands');
     return exitCode.usage;
   }
 }
@@ -41,8 +41,12 @@ function requireCommand(words: readonly string[]): Command {
   const longer = commands.filter(({ name }) => name.startsWith(`${text} `)).map(({ name }) => name);
   const names = commands.map(({ name }) => name);
   const near = nearestName(words.slice(0, 2).join(" "), names) ?? nearestName(words[0] ?? "", names);
-  const meant = longer.length > 0 ? longer.join(" or ") : near;
-  throw new UsageError(`there is no command "${text}"${meant === undefined ? "" : `; did you mean ${meant}?`}`);
+  const meant = longer.length > 0 ? longer.map(quoted).join(" or ") : near && quoted(near);
+  throw new UsageError(`unknown command "${text}"${meant === undefined ? "" : `, did you mean ${meant}?`}`);
+}
+
+function quoted(name: string): string {
+  return JSON.stringify(name);
 }
 
 async function runCommand(command: Command, words: readonly string[], terminal: Terminal): Promise<number> {
@@ -55,7 +59,7 @@ async function runCommand(command: Command, words: readonly string[], terminal: 
 }
 
 function reportProblems(problems: readonly string[], terminal: Terminal): number {
-  terminal.err("plantstore: the configuration cannot be used:");
+  terminal.err("plantstore: invalid configuration:");
   for (const problem of problems) terminal.err(`  ${problem}`);
   return exitCode.configuration;
 }

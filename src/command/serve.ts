@@ -34,8 +34,8 @@ export const serveCommand: Command = {
   name: "serve",
   summary: "serve plants until SIGTERM or SIGINT",
   flags: {
-    demo: { about: "serve a demo store in .plantstore/ with its own token" },
-    "print-config": { about: "print the settings in force instead, without secrets" },
+    demo: { about: "serve a demo store in .plantstore/ with a generated token" },
+    "print-config": { about: "print the effective settings without secrets, and exit" },
   },
   settings: "listed",
   run: async (flags, _operands, terminal) => {
@@ -54,7 +54,7 @@ export const serveCommand: Command = {
 /** Logs which settings had a line end after their value, as a secret has that was made by `echo … | base64`. */
 function logTrimmed(trimmed: readonly string[], { logLevel }: Configuration): void {
   if (trimmed.length === 0) return;
-  openLog(logLevel).warn({ settings: trimmed }, "a line end after the value of settings was removed");
+  openLog(logLevel).warn({ settings: trimmed }, "removed the line break at the end of settings");
 }
 
 function printConfiguration(flags: GivenFlags, terminal: Terminal): number {
@@ -68,11 +68,11 @@ function printConfiguration(flags: GivenFlags, terminal: Terminal): number {
 
 async function serveDemo(flags: GivenFlags, terminal: Terminal): Promise<number> {
   const others = Object.keys(flags).filter((flag) => !demoFlags.has(flag));
-  if (others.length > 0) throw new UsageError(`--demo brings its own settings; leave out --${others.join(", --")}`);
+  if (others.length > 0) throw new UsageError(`--demo cannot be combined with --${others.join(", --")}`);
   using demo = await prepareDemo(terminal.environment);
   const configuration = readConfiguration(sourcesOf(flags, demo.environment));
-  if (socketPathOf(configuration.host) !== undefined) throw new UsageError("--demo listens on a TCP port");
-  if (demo.ignored.length > 0) terminal.err(`the demo brings its own settings; ignored: ${demo.ignored.join(", ")}`);
+  if (socketPathOf(configuration.host) !== undefined) throw new UsageError("--demo requires a TCP port; HOST must not be a Unix socket");
+  if (demo.ignored.length > 0) terminal.err(`ignored settings that the demo sets itself: ${demo.ignored.join(", ")}`);
   return await serveUntilStopped(configuration, {
     stop: firstStopSignal(),
     serviceVersion: packageVersion(),

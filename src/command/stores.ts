@@ -30,14 +30,14 @@ function databaseOf(flags: GivenFlags, { environment }: Terminal): ReturnType<ty
 export const importCommand: Command = {
   name: "import",
   summary: "add plants from a file or standard input, one id per line",
-  operands: [{ name: "FILE", about: "the file; - or nothing for standard input", optional: true }],
+  operands: [{ name: "FILE", about: "the file; standard input if it is - or omitted", optional: true }],
   flags: {
-    restore: { about: "restore plants that have a deletion record; otherwise these are skipped" },
+    restore: { about: "also add plants that have a deletion record; by default they are skipped" },
     ...databaseFlag,
   },
-  notes: ["Existing plants stay; an interrupted import can simply be run again."],
+  notes: ["Existing plants stay. You can run an interrupted import again."],
   run: async (flags, [file = "-"], terminal) => {
-    if (file !== "-" && statSync(file).isDirectory()) throw new Error(`${file} is a folder, not a file`);
+    if (file !== "-" && statSync(file).isDirectory()) throw new Error(`cannot read ${file}: it is a directory`);
     await using database = await openPlantDatabase(databaseOf(flags, terminal));
     const opened = file === "-" ? undefined : createReadStream(file);
     const text = opened ?? terminal.input();
@@ -49,11 +49,11 @@ export const importCommand: Command = {
     const counts = await importPlants(database, text, options)
       .finally(() => terminal.progress?.(""))
       .catch((reason: unknown) => {
-        if (ids > 0) terminal.err(`stopped after ${took()}; the first ${inGroups(ids)} ids are imported`);
+        if (ids > 0) terminal.err(`stopped after ${took()}; imported the first ${inGroups(ids)} ids`);
         throw reason;
       });
-    terminal.err(`took ${took()} for ${inGroups(ids)} ids`);
-    terminal.out(`${counts.added} added, ${counts.present} there already, ${counts.deleted} skipped as deleted`);
+    terminal.err(`imported ${inGroups(ids)} ids in ${took()}`);
+    terminal.out(`${counts.added} added, ${counts.present} already present, ${counts.deleted} skipped (deleted before)`);
     return exitCode.ok;
   },
 };
@@ -67,7 +67,7 @@ function startClock(): () => string {
 /** Prints the ids of all plants. */
 export const exportCommand: Command = {
   name: "export",
-  summary: "print a snapshot of the ids of all plants, one per line, sorted",
+  summary: "print the ids of all plants, one per line, sorted, from a single snapshot",
   flags: databaseFlag,
   run: async (flags, _operands, terminal) => {
     await using database = await openPlantDatabase(databaseOf(flags, terminal));
@@ -82,7 +82,7 @@ export const deletionsCommand: Command = {
   summary: "print the deletion records, one JSON object per line, oldest first",
   flags: {
     since: { value: "TIME", about: "omit older records, for example 24h or 2030-01-31T12:00:00Z" },
-    plant: { value: "ID", about: "only those of this plant" },
+    plant: { value: "ID", about: "only print the records of this plant" },
     ...databaseFlag,
   },
   run: async (flags, _operands, terminal) => {
@@ -107,7 +107,9 @@ function sinceOf(flags: GivenFlags): Date | undefined {
   if (agoMs !== undefined) return new Date(Date.now() - agoMs);
   const since = new Date(text);
   if (dateTime.test(text) && !Number.isNaN(since.getTime()) && isDay(text.slice(0, "2030-01-31".length))) return since;
-  throw new UsageError(`--since must be a time such as 24h or 2030-01-31T12:00:00Z, not ${JSON.stringify(text)}`);
+  throw new UsageError(
+    `--since must be a duration such as 24h or a time such as 2030-01-31T12:00:00Z, got ${JSON.stringify(text)}`,
+  );
 }
 
 // Date turns February 31 into March 2; a date that does not survive the round trip is invalid.
@@ -119,20 +121,20 @@ function plantOf(flags: GivenFlags): bigint | undefined {
   const text = textOf(flags["plant"]);
   if (text === undefined) return undefined;
   const id = parseId(text);
-  if (id === undefined) throw new UsageError(`--plant must be the id of a plant, not ${JSON.stringify(text)}`);
+  if (id === undefined) throw new UsageError(`--plant must be a 64-bit integer, got ${JSON.stringify(text)}`);
   return id;
 }
 
 /** Copies an SQLite store while it is being served. */
 export const backupCommand: Command = {
   name: "backup",
-  summary: "copy a snapshot of an SQLite store while it is being served",
-  operands: [{ name: "FILE", about: "the copy, which is a store too; must not exist yet" }],
+  summary: "copy a snapshot of an SQLite store, also while a server uses it",
+  operands: [{ name: "FILE", about: "the copy, which is also a store; must not exist yet" }],
   flags: databaseFlag,
   run: async (flags, [file = ""], terminal) => {
     const database = databaseOf(flags, terminal);
     if (database.kind !== "sqlite")
-      throw new UsageError("use the tools of PostgreSQL to back up its databases: see pg_dump");
+      throw new UsageError("backup requires an SQLite store; use pg_dump for PostgreSQL");
     backUp(database.path, file);
     terminal.err(`copied ${database.path} to ${file}`);
     return exitCode.ok;
@@ -142,14 +144,14 @@ export const backupCommand: Command = {
 /** Puts a backup in the place of an SQLite store. */
 export const restoreCommand: Command = {
   name: "restore",
-  summary: "replace an SQLite store that is not served by a backup",
-  operands: [{ name: "FILE", about: "the backup, which stays as it is" }],
+  summary: "replace an SQLite store with a backup; no server may use the store",
+  operands: [{ name: "FILE", about: "the backup, which is not changed" }],
   flags: databaseFlag,
-  notes: ["Plants that were deleted since the backup are back."],
+  notes: ["Plants that were deleted after the backup are restored too."],
   run: async (flags, [file = ""], terminal) => {
     const database = databaseOf(flags, terminal);
     if (database.kind !== "sqlite")
-      throw new UsageError("use the tools of PostgreSQL to restore its databases: see pg_restore");
+      throw new UsageError("restore requires an SQLite store; use pg_restore for PostgreSQL");
     restore(database.path, file);
     terminal.err(`restored ${database.path} from ${file}`);
     return exitCode.ok;
@@ -159,9 +161,9 @@ export const restoreCommand: Command = {
 /** Creates the schema of a store, or migrates it to the version of this release. */
 export const migrateCommand: Command = {
   name: "migrate",
-  summary: "create the schema of a store, or bring it up to date",
+  summary: "create the schema of a store, or migrate it to this release",
   flags: databaseFlag,
-  notes: ["Servers of the release before go on meanwhile, and can be replaced one by one afterwards."],
+  notes: ["Servers of the previous release keep running meanwhile, and can be replaced one by one afterwards."],
   run: async (flags, _operands, terminal) => {
     const took = startClock();
     const { from, to } = await migratePlants(databaseOf(flags, terminal), (what) =>
@@ -169,7 +171,7 @@ export const migrateCommand: Command = {
     );
     terminal.err(
       from === to
-        ? `nothing to migrate: the schema has version ${to}, which this release can use`
+        ? `nothing to migrate: this release supports version ${to} of the schema`
         : `migrated the schema from version ${from} to version ${to} in ${took()}`,
     );
     return exitCode.ok;

@@ -117,7 +117,7 @@ class Workers {
   #startAgain(place: number, { pid }: ChildProcess, cause: number | string | null): void {
     this.#current.delete(place);
     if (!this.#areReplaced) return;
-    this.#log.warn({ errorCode: workerEnded, pid, cause }, "a worker ended and is replaced");
+    this.#log.warn({ errorCode: workerEnded, pid, cause }, "a worker exited and is being replaced");
     setTimeout(() => {
       if (this.#areReplaced) this.start(place);
     }, replaceAfterMs);

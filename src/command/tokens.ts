@@ -15,25 +15,25 @@ function givenFile(flags: GivenFlags, { environment }: Terminal): string | undef
 /** Returns the file of token hashes that a command is about. Throws ConfigurationError when nothing names it. */
 function fileOf(flags: GivenFlags, terminal: Terminal): string {
   const file = givenFile(flags, terminal);
-  if (file === undefined) throw new ConfigurationError([`--file or ${variable} must name a file`]);
+  if (file === undefined) throw new ConfigurationError([`the file is missing; set --file or ${variable}`]);
   return file;
 }
 
 /** Creates a bearer token, shows it once and stores its hash. */
 export const tokenCreateCommand: Command = {
   name: "token create",
-  summary: "create a bearer token, shown once; only its hash is stored",
-  operands: [{ name: "NAME", about: "who will use the token: the subject of its calls in logs and deletion records" }],
+  summary: "create a bearer token; it is shown once, and only its hash is stored",
+  operands: [{ name: "NAME", about: "name of the token: the subject of its calls in logs and deletion records" }],
   flags: {
     scope: {
       value: "SCOPE",
-      about: "a scope of the token, for example plants:delete; may be repeated; default all",
+      about: "a scope of the token, for example plants:delete; can be repeated; default all",
       multiple: true,
     },
-    expires: { value: "TIME", about: "when it stops working, for example 90d or 2030-01-31T12:00:00Z; default never" },
+    expires: { value: "TIME", about: "when the token expires, for example 90d or 2030-01-31T12:00:00Z; default never" },
     ...fileFlag,
   },
-  notes: ["Without a file, the line for it is printed to standard error. The token goes to standard output."],
+  notes: ["The token is printed to standard output. Without a file, the line for it is printed to standard error."],
   run: async (flags, [name = ""], terminal) => {
     const file = givenFile(flags, terminal);
     const scopes = Array.isArray(flags["scope"]) ? flags["scope"].join(",") : "-";
@@ -47,8 +47,8 @@ export const tokenCreateCommand: Command = {
     terminal.out(issued.value.token);
     terminal.err(
       file === undefined
-        ? `keep this line: ${issued.value.line}`
-        : `added ${name} to ${file}; the token is not shown again`,
+        ? `add this line to a file of token hashes: ${issued.value.line}`
+        : `added ${name} to ${file}; the token will not be shown again`,
     );
     return exitCode.ok;
   },
@@ -82,7 +82,7 @@ export const tokenListCommand: Command = {
 /** Removes a token from a file of token hashes. */
 export const tokenRevokeCommand: Command = {
   name: "token revoke",
-  summary: "remove a token from a file; servers that read it stop taking the token",
+  summary: "remove a token from a file; servers that use the file stop accepting it",
   operands: [{ name: "NAME", about: "the name that the token was created with" }],
   flags: fileFlag,
   run: async (flags, [name = ""], terminal) => {

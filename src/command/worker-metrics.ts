@@ -57,7 +57,7 @@ function workersThat(answered: number): MetricFamily {
   return {
     name: "plantstore.workers",
     unit: "{process}",
-    description: "Processes that answered when their metrics were asked for",
+    description: "Worker processes that returned their metrics in time",
     kind: "gauge",
     points: [{ attributes: {}, value: answered }],
   };

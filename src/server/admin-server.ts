@@ -26,8 +26,8 @@ export async function serveMetrics(
   });
   const bound = await admin.listen(at).catch((cause: unknown) => {
     const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new Error(`PLANTSTORE_ADMIN_ADDRESS cannot be listened on: ${reason}`, { cause });
+    throw new Error(`cannot listen on PLANTSTORE_ADMIN_ADDRESS: ${reason}`, { cause });
   });
-  log.info(bound, "metrics are served");
+  log.info(bound, "serving metrics");
   return { ...bound, [Symbol.asyncDispose]: () => admin.close() };
 }

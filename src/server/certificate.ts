@@ -50,7 +50,7 @@ export async function openCertificate(
     if (leftMs > expiryWarnedMs) return;
     const errorCode: PlantErrorCode = "ERR_CERTIFICATE_EXPIRES";
     const fields = { errorCode, certFile: tlsCertFile, notAfter: new Date(current.notAfterMs).toISOString() };
-    log.warn(fields, leftMs > 0 ? "the certificate expires soon" : "the certificate has expired");
+    log.warn(fields, leftMs > 0 ? "certificate expires soon" : "certificate has expired");
   };
   const watched = await watchFile({
     paths: [tlsCertFile, tlsKeyFile],
@@ -68,7 +68,7 @@ export async function openCertificate(
       return parsed({ certFile: tlsCertFile });
     },
   });
-  const files = valueOf(watched, "TLS_CERT_FILE and TLS_KEY_FILE do not make a TLS server: ");
+  const files = valueOf(watched, "cannot use TLS_CERT_FILE and TLS_KEY_FILE: ");
   const daily = setInterval(warn, dayMs).unref();
   return {
     get current() {

@@ -29,7 +29,7 @@ export async function checkAddresses({
 async function problemOfHost(variable: string, host: string): Promise<string | undefined> {
   const { promise, resolve } = Promise.withResolvers<string | undefined>();
   const server = createServer();
-  server.once("error", (reason) => resolve(`${variable} cannot be listened on: ${reason.message}`));
+  server.once("error", (reason) => resolve(`cannot listen on ${variable}: ${reason.message}`));
   server.listen({ host, port: 0 }, () => server.close(() => resolve(undefined)));
   return await promise;
 }
@@ -39,8 +39,8 @@ function problemOfSocket(path: string): string | undefined {
   try {
     accessSync(dirname(path), constants.W_OK | constants.X_OK);
     const found = statSync(path, { throwIfNoEntry: false });
-    return found === undefined || found.isSocket() ? undefined : `HOST cannot be listened on: ${path} is no socket`;
+    return found === undefined || found.isSocket() ? undefined : `cannot listen on HOST: ${path} is not a socket`;
   } catch (reason) {
-    return `HOST cannot be listened on: ${explainSystemError(reason)}`;
+    return `cannot listen on HOST: ${explainSystemError(reason)}`;
   }
 }

@@ -1,7 +1,7 @@
 import { isLoopback, withoutLineEnd } from "@plantstore/auth/inputs";
 import { ConfigurationError } from "./configuration-error.ts";
 import { credentialContradictions, verifierSettings } from "./credential-settings.ts";
-import { flagOf, type Setting, socketPathOf } from "./setting-readers.ts";
+import { alternatives, flagOf, type Setting, socketPathOf } from "./setting-readers.ts";
 import { type Configuration, settings } from "./settings.ts";
 import { unwrapped } from "./setting-text.ts";
 import { unknownVariables } from "./unknown-variables.ts";
@@ -78,7 +78,7 @@ function readSetting(setting: Setting<unknown>, sources: ConfigurationSources, p
   // The reader's problem is the more exact one.
   const reading = read.kind === "value" && wrapping.kind === "problems" ? wrapping : read;
   if (reading.kind === "value") return reading.value;
-  const quoted = setting.secret === undefined ? `, not ${JSON.stringify(withoutPassword(text))}` : "";
+  const quoted = setting.secret === undefined ? `, got ${JSON.stringify(withoutPassword(text))}` : "";
   problems.push(`${source} must ${reading.problems.join(", ")}${quoted}`);
   return undefined;
 }
@@ -122,35 +122,35 @@ function contradictions(configuration: Partial<Configuration>, sources: Configur
   const { host, database, workers = 1, proxyProtocol } = configuration;
   const isExposed = host !== undefined && !isLoopback(host);
   const isUnix = host !== undefined && socketPathOf(host) !== undefined;
-  const verifiers = verifierSettings.map(({ variable }) => variable).join(", ");
+  const verifiers = alternatives(verifierSettings.map(({ variable }) => variable));
   const rules: readonly (readonly [isBroken: boolean, problem: string])[] = [
-    [given("database") && given("databaseUrlFile"), "DATABASE_URL and DATABASE_URL_FILE must not be given together"],
-    [!given("database") && !given("databaseUrlFile"), `DATABASE_URL is missing: ${settings.database.about}`],
-    [given("tlsCertFile") !== given("tlsKeyFile"), "TLS_CERT_FILE and TLS_KEY_FILE must be given together"],
+    [given("database") && given("databaseUrlFile"), "DATABASE_URL and DATABASE_URL_FILE must not both be set"],
+    [!given("database") && !given("databaseUrlFile"), "DATABASE_URL is missing; set it to sqlite:<file>, postgres://… or memory:"],
+    [given("tlsCertFile") !== given("tlsKeyFile"), "TLS_CERT_FILE and TLS_KEY_FILE must be set together"],
     [
       workers > 1 && database !== undefined && database.kind !== "postgres",
-      "PLANTSTORE_WORKERS must be 1 unless DATABASE_URL is postgres://: a file has one writer",
+      "PLANTSTORE_WORKERS must be 1 unless DATABASE_URL is postgres://: an SQLite file has a single writer",
     ],
-    [sharesPort(configuration), "PLANTSTORE_ADMIN_ADDRESS must have another port than PORT"],
+    [sharesPort(configuration), "PLANTSTORE_ADMIN_ADDRESS must use another port than PORT"],
     [
       given("maxConnectionAgeGraceMs") && !given("maxConnectionAgeMs"),
-      "PLANTSTORE_MAX_CONNECTION_AGE_GRACE_MS needs PLANTSTORE_MAX_CONNECTION_AGE_MS",
+      "PLANTSTORE_MAX_CONNECTION_AGE_GRACE_MS requires PLANTSTORE_MAX_CONNECTION_AGE_MS",
     ],
     [
       isUnix && proxyProtocol === "on" && given("tlsCertFile"),
-      "PLANTSTORE_PROXY_PROTOCOL and TLS_CERT_FILE together need a TCP port",
+      "HOST must not be a Unix socket when PLANTSTORE_PROXY_PROTOCOL and TLS_CERT_FILE are both set",
     ],
     [
       proxyProtocol === "on" && !given("trustedProxies"),
-      "PLANTSTORE_PROXY_PROTOCOL needs PLANTSTORE_TRUSTED_PROXIES: nobody else's header is read",
+      "PLANTSTORE_PROXY_PROTOCOL requires PLANTSTORE_TRUSTED_PROXIES: only trusted proxies may send a PROXY header",
     ],
     [
       isExposed && database?.kind === "memory",
-      "DATABASE_URL must not be memory: when HOST is not a loopback address, since nothing is kept",
+      "DATABASE_URL must not be memory: when HOST is not a loopback address, because a restart loses all plants",
     ],
     [
       isExposed && !verifierSettings.some(isGiven),
-      `HOST must be a loopback address unless credentials can be verified: set one of ${verifiers}`,
+      `HOST must be a loopback address unless one of ${verifiers} is set`,
     ],
   ];
   const broken = rules.flatMap(([isBroken, problem]) => (isBroken ? [problem] : []));

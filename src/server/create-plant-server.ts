@@ -242,7 +242,7 @@ function readLogFields(
 
 function demandLoopback(host: string | undefined): void {
   if (host === undefined || isLoopback(host)) return;
-  throw new Error(`${host} is no loopback address: without a verifier of credentials only those are listened on`);
+  throw new Error(`refusing to listen on ${host}: pass a verifier of credentials, or listen on 127.0.0.1 or ::1`);
 }
 
 /** Returns a callback that calls both of these; if both fail, with the error of the first. */

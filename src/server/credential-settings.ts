@@ -11,7 +11,7 @@ import {
   type TokenSources,
 } from "@plantstore/auth";
 import { notParsed, parsed, type ParseResult } from "@plantstore/auth/inputs";
-import { oneOf, readableFile, type Setting } from "./setting-readers.ts";
+import { alternatives, oneOf, readableFile, type Setting } from "./setting-readers.ts";
 
 /** The settings of credentials. */
 export interface CredentialConfiguration {
@@ -33,10 +33,10 @@ export interface CredentialConfiguration {
   readonly introspectionAudiences: readonly string[] | undefined;
 }
 
-const texts = listOf("be texts separated by commas", (text) => text || undefined);
+const texts = listOf("be a comma-separated list without empty items", (text) => text || undefined);
 
 /** Continues the sentence "… must". */
-const safeUrl = "be an https URL, or http to the loopback address";
+const safeUrl = "be an https URL, or an http URL of a loopback address";
 
 /** The settings of credentials. */
 export const credentialSettings: {
@@ -57,7 +57,7 @@ export const credentialSettings: {
   jwtIssuers: {
     title: "JSON Web Tokens",
     variable: "PLANTSTORE_JWT_ISSUER",
-    about: "issuers whose JWTs are accepted, separated by commas, spelled exactly like `iss`",
+    about: "issuers whose JWTs are accepted, separated by commas, spelled exactly as in `iss`",
     read: texts,
   },
   jwtAudiences: {
@@ -67,35 +67,37 @@ export const credentialSettings: {
   },
   jwksUrls: {
     variable: "PLANTSTORE_JWKS_URL",
-    about: "URL of the key set of each issuer, in the same order; by default from the metadata of the issuer",
-    read: listOf(`${safeUrl}; several are separated by commas`, providerUrl),
+    about: "URL of each issuer's key set (JWKS), in the same order; by default from the issuer's metadata",
+    read: listOf("be a comma-separated list of https URLs, or http URLs of a loopback address", providerUrl),
   },
   jwksFile: {
     variable: "PLANTSTORE_JWKS_FILE",
-    about: "file with the key set of a single issuer, which is watched",
+    about: "file with the key set (JWKS) of a single issuer; reloaded when it changes",
     read: readableFile,
   },
   jwtAlgorithms: {
     variable: "PLANTSTORE_JWT_ALGORITHMS",
     about: "accepted signature algorithms, separated by commas",
     fallback: "RS256,PS256,ES256,EdDSA",
-    read: listOf(`be some of ${jwtAlgorithms.join(", ")}`, (text) => (isJwtAlgorithm(text) ? text : undefined)),
+    read: listOf(`be a comma-separated list of ${alternatives(jwtAlgorithms)}`, (text) =>
+      isJwtAlgorithm(text) ? text : undefined,
+    ),
   },
   jwtType: {
     variable: "PLANTSTORE_JWT_TYPE",
-    about: "required `typ`: any, or at+jwt as in RFC 9068",
+    about: "required `typ` of JWTs: any, or at+jwt (RFC 9068)",
     fallback: "any",
     read: oneOf(["any", "at+jwt"]),
   },
   providerScopes: {
     variable: "PLANTSTORE_PROVIDER_SCOPES",
-    about: "whether scopes of providers' tokens are ignored or demanded",
+    about: "whether the scopes of tokens from identity providers are ignored or demanded",
     fallback: "ignored",
     read: oneOf(["ignored", "demanded"]),
   },
   jwtScopeClaims: {
     variable: "PLANTSTORE_JWT_SCOPE_CLAIMS",
-    about: "claims of a JWT that contain its scopes, separated by commas",
+    about: "JWT claims that contain the scopes, separated by commas",
     fallback: "scope,scp",
     read: texts,
   },
@@ -110,12 +112,12 @@ export const credentialSettings: {
   },
   introspectionClientId: {
     variable: "PLANTSTORE_INTROSPECTION_CLIENT_ID",
-    about: "our client id at that endpoint",
+    about: "client id for the introspection endpoint",
     read: parsed,
   },
   introspectionClientSecretFile: {
     variable: "PLANTSTORE_INTROSPECTION_CLIENT_SECRET_FILE",
-    about: "file with our client secret there, which is watched",
+    about: "file with the client secret for the introspection endpoint; reloaded when it changes",
     read: readableFile,
   },
   introspectionAudiences: {
@@ -138,27 +140,27 @@ export function credentialContradictions(
   const rules: readonly (readonly [isBroken: boolean, problem: string])[] = [
     [
       given("jwtIssuers") !== given("jwtAudiences"),
-      "PLANTSTORE_JWT_ISSUER and PLANTSTORE_JWT_AUDIENCE must be given together",
+      "PLANTSTORE_JWT_ISSUER and PLANTSTORE_JWT_AUDIENCE must be set together",
     ],
     [
       (given("jwksUrls") || given("jwksFile")) && !given("jwtIssuers"),
-      "PLANTSTORE_JWKS_URL and PLANTSTORE_JWKS_FILE need PLANTSTORE_JWT_ISSUER",
+      "PLANTSTORE_JWKS_URL and PLANTSTORE_JWKS_FILE require PLANTSTORE_JWT_ISSUER",
     ],
     [
       jwtIssuers !== undefined && jwksUrls !== undefined && jwtIssuers.length !== jwksUrls.length,
-      "PLANTSTORE_JWKS_URL must have one URL for each of PLANTSTORE_JWT_ISSUER, in their order",
+      "PLANTSTORE_JWKS_URL must have one URL for each issuer of PLANTSTORE_JWT_ISSUER, in the same order",
     ],
     [
       given("jwksFile") && (given("jwksUrls") || (jwtIssuers !== undefined && jwtIssuers.length > 1)),
-      "PLANTSTORE_JWKS_FILE is for one issuer, and goes without PLANTSTORE_JWKS_URL",
+      "PLANTSTORE_JWKS_FILE requires a single issuer, and must not be combined with PLANTSTORE_JWKS_URL",
     ],
     [
       given("jwtScopeClaims") && !(given("jwtIssuers") && providerScopes === "demanded"),
-      "PLANTSTORE_JWT_SCOPE_CLAIMS needs PLANTSTORE_JWT_ISSUER and PLANTSTORE_PROVIDER_SCOPES=demanded",
+      "PLANTSTORE_JWT_SCOPE_CLAIMS requires PLANTSTORE_JWT_ISSUER and PLANTSTORE_PROVIDER_SCOPES=demanded",
     ],
     [
       introspection.size > 1,
-      "PLANTSTORE_INTROSPECTION_URL, PLANTSTORE_INTROSPECTION_CLIENT_ID and PLANTSTORE_INTROSPECTION_CLIENT_SECRET_FILE must be given together",
+      "PLANTSTORE_INTROSPECTION_URL, PLANTSTORE_INTROSPECTION_CLIENT_ID and PLANTSTORE_INTROSPECTION_CLIENT_SECRET_FILE must be set together",
     ],
   ];
   return rules.flatMap(([isBroken, problem]) => (isBroken ? [problem] : []));
@@ -196,7 +198,7 @@ export function credentialSourcesOf(configuration: CredentialConfiguration): str
   const { tokens, tokenHashesFile, jwtIssuers, introspectionUrl } = configuration;
   const sources = [
     tokenHashesFile !== undefined && "token hashes",
-    tokens !== undefined && "tokens in clear",
+    tokens !== undefined && "plain tokens",
     jwtIssuers !== undefined && `JWTs of ${jwtIssuers.join(", ")}`,
     introspectionUrl !== undefined && "introspection",
   ];
@@ -229,7 +231,7 @@ function readTokens(text: string): ParseResult<readonly StaticToken[]> {
   const tokens = parsePlainTokens(text);
   return tokens.kind === "value"
     ? parsed(tokens.value)
-    : notParsed(`hold bearer tokens: ${tokens.problems.join(", ")}`);
+    : notParsed(`be a comma-separated list of bearer tokens: ${tokens.problems.join(", ")}`);
 }
 
 function listOf<T>(must: string, read: (text: string) => T | undefined): (text: string) => ParseResult<readonly T[]> {

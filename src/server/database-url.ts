@@ -43,7 +43,7 @@ function isPostgresUrl(text: string): boolean {
 }
 
 function readPostgresUrl(url: string): ParseResult<PostgresLocation> {
-  return orProblem("be a URL of PostgreSQL", () => {
+  return orProblem("be a PostgreSQL URL", () => {
     readServerUrl(url);
     return { kind: "postgres", url };
   });
@@ -51,7 +51,7 @@ function readPostgresUrl(url: string): ParseResult<PostgresLocation> {
 
 /** Reads `DATABASE_URL_FILE`: the path of a file with a `postgres://` URL. */
 export function readDatabaseUrlFile(urlFile: string): ParseResult<PostgresLocation> {
-  return orProblem("name a file with a URL of PostgreSQL", () => {
+  return orProblem("be a file with a PostgreSQL URL", () => {
     const url = readUrlFile(urlFile);
     const wrapping = unwrapped(url);
     if (wrapping.kind === "problems") throw new StoreOpenError(`the URL must ${wrapping.problems.join(", ")}`);
@@ -69,7 +69,7 @@ function readUrlFile(file: string): string {
   try {
     const stats = statSync(file);
     if (!stats.isFile() || stats.size > urlFileBytesMax)
-      throw new Error(`it is no file of up to ${urlFileBytesMax} bytes`);
+      throw new Error(`it is not a regular file of at most ${urlFileBytesMax} bytes`);
     return withoutLineEnd(readFileSync(file, "utf8"));
   } catch (fault) {
     throw new StoreOpenError(`cannot read ${file}: ${explainSystemError(fault)}`, { cause: fault });
@@ -93,15 +93,15 @@ export async function followDatabase(location: Database, log: Log): Promise<Foll
   const { url, urlFile } = location;
   let current = url;
   const take = (renewed: string): ParseResult<object> => {
-    const same = orProblem("name the same database", () => demandSameDatabase(url, renewed));
+    const same = orProblem("be of the same database", () => demandSameDatabase(url, renewed));
     // The reason could show a part of a password that is not encoded.
-    if (same.kind === "problems") return notParsed("only user and password of the URL may change");
+    if (same.kind === "problems") return notParsed("only the user and password of the URL may change");
     current = renewed;
     return parsed({});
   };
   const file = await watchFile({
     paths: [urlFile],
-    what: "file of the database URL",
+    what: "database URL file",
     limitBytes: urlFileBytesMax,
     log,
     apply: (text) => take(withoutLineEnd(text)),
@@ -112,7 +112,7 @@ export async function followDatabase(location: Database, log: Log): Promise<Foll
     if (read.kind === "value") take(read.value.url);
     return current;
   };
-  return { location: { ...location, currentUrl }, file: valueOf(file, "DATABASE_URL_FILE must ") };
+  return { location: { ...location, currentUrl }, file: valueOf(file, "cannot use DATABASE_URL_FILE: ") };
 }
 
 /**
@@ -139,7 +139,7 @@ function orProblem<Value>(must: string, read: () => Value): ParseResult<Value> {
     return parsed(read());
   } catch (fault) {
     if (!(fault instanceof StoreOpenError)) throw fault;
-    return notParsed(`${must}: ${fault.message}`);
+    return notParsed(`${must} (${fault.message})`);
   }
 }
 
@@ -163,5 +163,5 @@ export function plantLocationOf(url: string | undefined, urlFile?: string): Plan
   const reading = text === "" ? notParsed("be set") : readUnwrapped(text, readDatabaseUrl);
   const database = valueOf(reading, "DATABASE_URL must ");
   if (database.kind !== "memory") return database;
-  throw new ConfigurationError(["DATABASE_URL must not be memory:, which only its own server sees"]);
+  throw new ConfigurationError(["DATABASE_URL must not be memory:, which only a running server can access"]);
 }

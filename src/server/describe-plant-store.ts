@@ -38,9 +38,9 @@ export function describePlantStore(baseUrl: string): OpenApiDocument {
 const idempotencyKey = {
   name: idempotencyKeyField,
   description:
-    "Makes repeated requests one: while the record of the deletion is kept, a request with the same key, plant and " +
-    "subject is answered as the first time, and any other one with the key is refused; each issuer of tokens has keys " +
-    'of its own. A structured-field string, with its double quotes, such as `"8e03978e-40d5-43e8-bc93-6894a57f9324"`.',
+    "Makes retries safe: while the deletion record is kept, a request with the same key, plant and subject gets the " +
+    "response of the first one, and any other request with the key is refused. Keys are separate for each token issuer. " +
+    'A structured-field string in double quotes, such as `"8e03978e-40d5-43e8-bc93-6894a57f9324"`.',
   schema: { type: "string", pattern: idempotencyKeyPattern },
 } as const;
 

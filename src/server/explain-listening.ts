@@ -25,16 +25,17 @@ function problemOfPort({ code, message }: SystemError, host: string, port: numbe
   const at = host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
   const other = port < 65_535 ? port + 1 : port - 1;
   if (code === "EADDRINUSE")
-    return `port ${port} is in use: ${at} is taken by another process; choose another one, such as PORT=${other}`;
-  if (code === "EACCES") return `PORT: ${at} may not be listened on by this user`;
+    return `cannot listen on ${at}: the port is in use; choose another port, such as PORT=${other}`;
+  if (code === "EACCES") return `cannot listen on ${at}: permission denied; choose a PORT of at least 1024`;
   if (code === "EADDRNOTAVAIL" || code === "ENOTFOUND" || code === "EAI_AGAIN")
-    return `HOST: ${host} is no address of this machine`;
-  return `HOST cannot be listened on: ${message}`;
+    return `HOST must be an address of this machine, got ${JSON.stringify(host)}`;
+  return `cannot listen on HOST: ${message}`;
 }
 
 function problemOfSocket({ code, message }: SystemError, path: string): string {
-  if (code === "EADDRINUSE") return `HOST: ${path} is in use, or is no socket`;
-  // libuv reports a missing folder as EACCES too.
-  if (code === "EACCES") return `HOST: the folder of ${path} is not there, or not this user's to write`;
-  return `HOST cannot be listened on: ${message}`;
+  if (code === "EADDRINUSE") return `cannot listen on HOST: ${path} is in use, or is not a socket`;
+  // libuv reports a missing directory as EACCES too.
+  if (code === "EACCES")
+    return `cannot listen on HOST: the directory of ${path} does not exist, or this user may not write to it`;
+  return `cannot listen on HOST: ${message}`;
 }

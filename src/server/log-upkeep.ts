@@ -9,15 +9,15 @@ export function logUpkeep(log: Pick<Log, "info" | "warn">): OnUpkeep {
       case "migrated":
         return log.info(fields, "schema migrated");
       case "records-dropped":
-        return log.info(fields, "deletion records dropped");
+        return log.info(fields, "old deletion records dropped");
       case "worker-away":
-        return log.warn(withCode("ERR_SERVER_AWAY", fields), "worker away");
+        return log.warn(withCode("ERR_SERVER_AWAY", fields), "Citus worker unavailable");
       case "worker-back":
-        return log.warn(fields, "worker back");
+        return log.warn(fields, "Citus worker available again");
       case "names-refused":
-        return log.warn(fields, "statements not prepared");
+        return log.warn(fields, "cannot use prepared statements");
       default:
-        return log.warn(withCode("ERR_RECORDS_NOT_DROPPED", fields), "deletion records not dropped");
+        return log.warn(withCode("ERR_RECORDS_NOT_DROPPED", fields), "cannot drop old deletion records");
     }
   };
 }

@@ -9,6 +9,7 @@ import type { MetricFamily } from "@plantstore/telemetry/metrics";
 import type { PlantErrorCode } from "../service/index.ts";
 import { ConfigurationError } from "./configuration-error.ts";
 import { createMetricProducer } from "./metric-producer.ts";
+import { alternatives } from "./setting-readers.ts";
 
 /** Environment variables, by name. */
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -88,7 +89,7 @@ export function startSdk({ signals, serviceVersion, collect, log }: SdkOptions):
   } catch (cause) {
     for (const part of parts) void part.shutdown().catch(silent);
     abandon();
-    throw new ConfigurationError([`OpenTelemetry's SDK cannot be started: ${String(cause)}`]);
+    throw new ConfigurationError([`cannot start the OpenTelemetry SDK: ${String(cause)}`]);
   }
   return {
     abandon,
@@ -118,7 +119,7 @@ function findSdk(): Load {
     return createRequire(createRequire(import.meta.filename).resolve("@opentelemetry/sdk-node"));
   } catch {
     throw new ConfigurationError([
-      "the variables OTEL_… ask for an export, which needs npm install @opentelemetry/api @opentelemetry/sdk-node",
+      'cannot export to the endpoint of the OTEL_… variables; run "npm install @opentelemetry/api @opentelemetry/sdk-node"',
     ]);
   }
 }
@@ -137,7 +138,7 @@ function createResource(load: Load, serviceVersion: string, report: Start["repor
   // The SDK drops all of them for one that is malformed.
   const { attributes = {} } = sdk.resourceAttributesEnvDetector.detect();
   if (process.env["OTEL_RESOURCE_ATTRIBUTES"]?.trim() && Object.keys(attributes).length === 0)
-    report("OTEL_RESOURCE_ATTRIBUTES is malformed: all attributes in it are ignored");
+    report("ignoring OTEL_RESOURCE_ATTRIBUTES: it must be a comma-separated list of name=value");
   return sdk.defaultResource().merge(own).merge(given);
 }
 
@@ -191,7 +192,8 @@ function otlpPackage(signal: Signal, prefix: string, report: Start["report"]): s
   const protocol = (variable && process.env[variable]) ?? "http/protobuf";
   const ending = protocolPackages.get(protocol.trim());
   if (ending === undefined) {
-    report(`${variable} is none of ${[...protocolPackages.keys()].join(", ")}: ${signal} go by http/protobuf`);
+    const names = alternatives([...protocolPackages.keys()]);
+    report(`${variable} must be one of ${names}, got ${JSON.stringify(protocol)}; exporting ${signal} by http/protobuf`);
   }
   return prefix + (ending ?? "proto");
 }
@@ -208,15 +210,15 @@ const unheeded: readonly (readonly [name: string, ...meant: string[]])[] = [
 function reportUnheeded(load: Load, report: Start["report"]): void {
   for (const [name, ...meant] of unheeded) {
     const value = process.env[name];
-    if (value && !meant.includes(value.toLowerCase())) report(`${name}=${value} is not heeded`);
+    if (value && !meant.includes(value.toLowerCase())) report(`${name}=${value} is not supported, and ignored`);
   }
   const { parseKeyPairsIntoRecord }: typeof import("@opentelemetry/core") = load("@opentelemetry/core");
   const isRead = (field: string): boolean => Object.keys(parseKeyPairsIntoRecord(field)).length > 0;
   for (const part of ["", "TRACES_", "METRICS_"]) {
     const name = `OTEL_EXPORTER_OTLP_${part}HEADERS`;
     const fields = (process.env[name] ?? "").split(",").filter((field) => field.trim() !== "");
-    // Not with their text, which may be a credential.
-    if (!fields.every(isRead)) report(`${name} has a field that is not name=value: it is not sent`);
+    // Without the value, which may be a credential.
+    if (!fields.every(isRead)) report(`${name} must be a comma-separated list of name=value; other items are ignored`);
     for (const file of ["CERTIFICATE", "CLIENT_CERTIFICATE", "CLIENT_KEY"]) {
       reportUnreadable(`OTEL_EXPORTER_OTLP_${part}${file}`, report);
     }
@@ -230,7 +232,7 @@ function reportUnreadable(variable: string, report: Start["report"]): void {
   try {
     accessSync(path, constants.R_OK);
   } catch (cause) {
-    report(`${variable} cannot be read: ${String(cause)}`);
+    report(`cannot read the file of ${variable}: ${String(cause)}`);
   }
 }
 
@@ -238,7 +240,7 @@ function readMs(variable: string, fallback: number, report: Start["report"]): nu
   const text = process.env[variable];
   const ms = Number(text || fallback);
   if (ms >= 1 && ms <= timerMsMax) return ms;
-  report(`${variable} is not a number from 1 to ${timerMsMax}: it is ${fallback}`);
+  report(`${variable} must be between 1 and ${timerMsMax}, got ${JSON.stringify(text)}; using ${fallback}`);
   return fallback;
 }
 
@@ -261,8 +263,8 @@ function logOutcomes<Items, One extends Exporter<Items>>(
   exporter.export = (items, done) =>
     send(items, ({ code, error }) => {
       const fields = { errorCode: telemetryCode, signal, problem: error?.message };
-      if (code !== 0 && !isFailing) log.warn(fields, "telemetry cannot be exported");
-      if (code === 0 && isFailing) log.info({ signal }, "telemetry can be exported again");
+      if (code !== 0 && !isFailing) log.warn(fields, "cannot export telemetry");
+      if (code === 0 && isFailing) log.info({ signal }, "exporting telemetry again");
       isFailing = code !== 0;
       done({ code: 0 });
     });

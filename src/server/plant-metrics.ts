@@ -54,14 +54,14 @@ export class PlantMetrics implements Disposable {
     measureWaiting(metrics, store);
     measureConnections(metrics, store);
     metrics.gauge(
-      { name: "plantstore.jwks.age", unit: "s", description: "Time since the keys of an issuer were last fetched" },
+      { name: "plantstore.jwks.age", unit: "s", description: "Time since the last successful fetch of an issuer's keys" },
       () =>
         (verifier?.keysFetched ?? []).map(({ issuer, atMs }) => ({
           attributes: { issuer },
           value: (performance.now() - atMs) / 1_000,
         })),
     );
-    const description = "When the certificate expires, in seconds since 1970";
+    const description = "Expiry of the TLS certificate, in seconds since 1970";
     metrics.gauge({ name: "plantstore.tls.certificate.not_after", unit: "s", description }, () =>
       certificate === undefined ? [] : [{ attributes: {}, value: certificate.current.notAfterMs / 1_000 }],
     );
@@ -78,7 +78,7 @@ export class PlantMetrics implements Disposable {
       {
         name: "plantstore.file.reload.successful",
         unit: "",
-        description: "1 while the file has what is in use, else 0",
+        description: "1 if the last reload of the file succeeded, 0 if its content was refused",
       },
       read(({ succeeded }) => Number(succeeded)),
     );
@@ -86,7 +86,7 @@ export class PlantMetrics implements Disposable {
       {
         name: "plantstore.file.reload.last_success",
         unit: "s",
-        description: "When the file was last taken, since 1970",
+        description: "Time of the last successful reload of the file, in seconds since 1970",
       },
       read(({ lastSuccessMs }) => lastSuccessMs / 1_000),
     );
@@ -95,7 +95,7 @@ export class PlantMetrics implements Disposable {
   /** Adds which release runs, and on which Node. */
   tellBuild(version: string): void {
     const attributes = { "service.version": version, "process.runtime.version": process.versions.node };
-    const description = "Always 1; its labels say which release runs, and on which Node";
+    const description = "Always 1; the labels are the versions of the server and of Node.js";
     this.#metrics.gauge({ name: "plantstore.build.info", unit: "", description }, () => [{ attributes, value: 1 }]);
   }
 
@@ -109,21 +109,21 @@ export class PlantMetrics implements Disposable {
 }
 
 function measureWaiting(metrics: Metrics, store: PlantStore): void {
-  metrics.gauge({ name: "plantstore.deletes.waiting", unit: "{delete}", description: "Deletes that wait" }, () => {
+  metrics.gauge({ name: "plantstore.deletes.waiting", unit: "{delete}", description: "Queued deletes" }, () => {
     const { forBatch = 0, forLock = 0 } = store.waiting ?? {};
     return [
       { attributes: { "plantstore.wait.reason": "batch" }, value: forBatch },
       { attributes: { "plantstore.wait.reason": "lock" }, value: forLock },
     ];
   });
-  const description = "Deletes that may wait for a batch at the moment";
+  const description = "Current limit of deletes that wait for a batch";
   metrics.gauge({ name: "plantstore.deletes.waiting.limit", unit: "{delete}", description }, () =>
     store.waiting === undefined ? [] : [{ attributes: {}, value: store.waiting.forBatchMax }],
   );
 }
 
 function measureConnections(metrics: Metrics, store: PlantStore): void {
-  const description = "Connections to the server of the database";
+  const description = "Connections to the database server";
   metrics.gauge({ name: "db.client.connection.count", unit: "{connection}", description }, () => {
     if (store.connections === undefined) return [];
     const { used, idle } = store.connections;
@@ -143,12 +143,12 @@ function countBatches(metrics: Metrics, database: Database["kind"]): OnBatch {
     {
       name: "db.client.operation.duration",
       unit: "s",
-      description: "Duration of the commit of a batch of deletes, with its repetitions",
+      description: "Duration of the commit of a batch of deletes, including retries",
     },
     durationBounds,
   );
   const sizes = metrics.histogram(
-    { name: "plantstore.delete.batch.size", unit: "{delete}", description: "Deletes in a batch" },
+    { name: "plantstore.delete.batch.size", unit: "{delete}", description: "Deletes per batch" },
     batchSizeBounds,
   );
   const about = commitAttributes(database);

@@ -37,7 +37,7 @@ export function flagOf({ variable, secret }: Setting<unknown>): string | undefin
 
 /** Returns a reader of whole decimal numbers in a range, both ends included. */
 export function wholeNumber(least: number, most: number, unit: string = ""): (text: string) => ParseResult<number> {
-  const must = `be a whole number${unit && ` of ${unit}`} from ${least} to ${most}`;
+  const must = `be an integer between ${least} and ${most}${unit && ` (${unit})`}`;
   return (text) => {
     // Number() would also accept "", " 7", "0x7" and "1e3".
     const number = /^(0|[1-9][0-9]*)$/.test(text) ? Number(text) : Number.NaN;
@@ -49,8 +49,13 @@ export function wholeNumber(least: number, most: number, unit: string = ""): (te
 export function oneOf<T extends string>(words: readonly T[]): (text: string) => ParseResult<T> {
   return (text) => {
     const word = words.find((candidate) => candidate === text);
-    return word === undefined ? notParsed(`be one of ${words.join(", ")}`) : parsed(word);
+    return word === undefined ? notParsed(`be ${words.length > 2 ? "one of " : ""}${alternatives(words)}`) : parsed(word);
   };
+}
+
+/** Returns words as alternatives in a sentence: "a, b or c". */
+export function alternatives(words: readonly string[]): string {
+  return [...words.slice(0, -2), words.slice(-2).join(" or ")].join(", ");
 }
 
 /** Reads the path of a file, which must be readable when the server starts. */
@@ -59,7 +64,7 @@ export function readableFile(text: string): ParseResult<string> {
     accessSync(text, constants.R_OK);
     return parsed(text);
   } catch (reason) {
-    return notParsed(`name a file that can be read: ${explainSystemError(reason)}`);
+    return notParsed(`be a readable file (${explainSystemError(reason)})`);
   }
 }
 
@@ -76,7 +81,7 @@ export function readHost(text: string): ParseResult<string> {
   const isHost = path === undefined && /^[A-Za-z0-9.:_%-]+$/.test(text) && !isBrokenAddress(text);
   return isHost
     ? parsed(text)
-    : notParsed(`be an IP address, a host name, or unix: and a path of ${socketPathBytesMax} bytes at most`);
+    : notParsed(`be an IP address, a host name, or unix: followed by a path of at most ${socketPathBytesMax} bytes`);
 }
 
 /** Whether a text can be an IP address alone and is none: `999.1.1.1` would be looked up as a name. */
@@ -93,7 +98,7 @@ export function socketPathOf(host: string): string | undefined {
 export function readFileMode(text: string): ParseResult<number> {
   return /^0?[0-7]{3}$/.test(text)
     ? parsed(Number.parseInt(text, 8))
-    : notParsed("be a mode of three digits, such as 660");
+    : notParsed("be a file mode of three octal digits, such as 660");
 }
 
 /** Reads a list, separated by commas, of IP addresses, networks such as `10.0.0.0/8`, and `unix:`. */
@@ -101,7 +106,7 @@ export function readAddresses(text: string): ParseResult<readonly string[]> {
   const entries = text.split(",").map((entry) => entry.trim());
   return entries.every(isAddressOrNetwork)
     ? parsed(entries)
-    : notParsed("be IP addresses or networks such as 10.0.0.0/8, or unix:, separated by commas");
+    : notParsed("be a comma-separated list of IP addresses, networks such as 10.0.0.0/8, or unix:");
 }
 
 /**
@@ -115,7 +120,7 @@ export function readCorsOrigins(text: string): ParseResult<readonly string[] | "
   const wrong = origins.find((origin) => !URL.canParse(origin) || new URL(origin).origin !== origin);
   return wrong === undefined
     ? parsed(origins)
-    : notParsed("be * or origins such as https://shop.example, separated by commas");
+    : notParsed("be * or a comma-separated list of origins such as https://shop.example");
 }
 
 /** The address on which an operator's tools reach the server, apart from that of the service. */
@@ -131,7 +136,7 @@ export function readAdminAddress(text: string): ParseResult<AdminAddress> {
   const port = Number(digits);
   const host = inBrackets ?? name ?? "127.0.0.1";
   if (digits === undefined || port > 65_535 || isBrokenAddress(host))
-    return notParsed("be a port, or a host and a port, such as 127.0.0.1:9464");
+    return notParsed("be a port, or a host and port such as 127.0.0.1:9464");
   return parsed({ host, port });
 }
 
@@ -145,7 +150,7 @@ export function readPublicUrl(text: string): ParseResult<URL> {
   const isHttp = url?.protocol === "http:" || url?.protocol === "https:";
   if (url === undefined || !isHttp) return notParsed("be an http or https URL");
   if (url.search !== "" || url.hash !== "" || url.username !== "" || url.password !== "") {
-    return notParsed("be a URL without query, fragment and credentials");
+    return notParsed("be a URL without a query, fragment or credentials");
   }
   return parsed(url);
 }

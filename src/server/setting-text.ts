@@ -6,7 +6,7 @@ import { notParsed, parsed, type ParseResult } from "@plantstore/auth/inputs";
  */
 export function unwrapped(text: string): ParseResult<string> {
   // Before white space, which it is for JavaScript.
-  if (text.startsWith("\uFEFF")) return notParsed("begin without a byte order mark");
-  if (text !== text.trim()) return notParsed("have no white space around it");
-  return /^(["'`]).*\1$/s.test(text) ? notParsed("be written without quotes around it") : parsed(text);
+  if (text.startsWith("\uFEFF")) return notParsed("not begin with a byte order mark");
+  if (text !== text.trim()) return notParsed("not begin or end with white space");
+  return /^(["'`]).*\1$/s.test(text) ? notParsed("not be enclosed in quotes") : parsed(text);
 }

@@ -65,7 +65,7 @@ export async function startServer(configuration: Configuration, options: StartOp
   if (auth === undefined)
     log.warn(
       { errorCode: "ERR_NO_CREDENTIALS" satisfies PlantErrorCode },
-      "no credentials are configured: every call will be refused",
+      "no credentials are configured; all calls will be refused",
     );
   opened.defer(async () => auth?.close?.());
   const telemetry = opened.use(await openTelemetry(configuration, options, log));

@@ -14,14 +14,14 @@ export function unknownVariables(
   const given = Object.entries(environment).filter(([name, value]) => name.startsWith(variablePrefix) && value !== "");
   return given
     .filter(([name, value = ""]) => !known.includes(name) && !isServiceLink(name, value))
-    .map(([name]) => `${name} is no setting${suggestion(name, known)}`);
+    .map(([name]) => `unknown setting "${name}"${suggestion(name, known)}`);
 }
 
 // Without the prefix, since PLANTSTORE_PORT stands for PORT.
 function suggestion(name: string, known: readonly string[]): string {
   const nearest = nearestName(withoutPrefix(name), known.map(withoutPrefix));
   const meant = known.find((variable) => withoutPrefix(variable) === nearest);
-  return meant === undefined ? "" : `; did you mean ${meant}?`;
+  return meant === undefined ? "" : `, did you mean "${meant}"?`;
 }
 
 /**

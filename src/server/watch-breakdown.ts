@@ -19,7 +19,7 @@ export function watchBreakdown(store: PlantStore, log: Pick<Log, "fatal">): Brea
     if (store.needsRestart !== true) return;
     clearInterval(timer);
     const errorCode: PlantErrorCode = "ERR_STORE_BROKEN";
-    log.fatal({ errorCode, problem: store.problem }, "only a restart can help");
+    log.fatal({ errorCode, problem: store.problem }, "the store has failed; restart the server");
     resolve();
   };
   const timer = setInterval(look, lookIntervalMs).unref();

@@ -16,7 +16,7 @@ export function idMissing(): ConnectError {
 
 /** Returns `InvalidArgument`: the `Idempotency-Key` field is not one structured-field string of 1 to `charsMax`. */
 export function idempotencyKeyMalformed(charsMax: number): ConnectError {
-  const message = `the Idempotency-Key header is not one string of 1 to ${charsMax} characters in double quotes`;
+  const message = `the Idempotency-Key header must be a string of 1 to ${charsMax} characters in double quotes`;
   return errorOf("ERR_IDEMPOTENCY_KEY_INVALID", message, Code.InvalidArgument);
 }
 
@@ -30,18 +30,18 @@ export function idempotencyKeyTaken(): ConnectError {
 
 /** Returns `FailedPrecondition`: the record could not tell this subject from another one. */
 export function subjectNotRecordable(): ConnectError {
-  const message = "an idempotency key needs a subject that can be recorded as it is";
+  const message = "an idempotency key requires a subject of at most 1,024 characters without U+0000 and lone surrogates";
   return errorOf("ERR_SUBJECT_NOT_RECORDABLE", message, Code.FailedPrecondition);
 }
 
 /** Returns `FailedPrecondition`: a constraint or trigger of the database protects this plant. Retrying fails again. */
 export function plantKept(id: bigint, cause?: unknown): ConnectError {
-  return errorOf("ERR_PLANT_KEPT", `the database keeps plant ${id}`, Code.FailedPrecondition, cause);
+  return errorOf("ERR_PLANT_KEPT", `the database does not allow deleting plant ${id}`, Code.FailedPrecondition, cause);
 }
 
 /** Returns `ResourceExhausted` with `Retry-After`: the queue of the store is full. */
 export function queueFull(): ConnectError {
-  return errorOf("ERR_QUEUE_FULL", "too many deletions are waiting", Code.ResourceExhausted, undefined, retrySoon);
+  return errorOf("ERR_QUEUE_FULL", "too many deletions are queued", Code.ResourceExhausted, undefined, retrySoon);
 }
 
 /** Returns `Unavailable` with `Retry-After`: the plant was not deleted, as the store is unavailable or closing. */

@@ -37,8 +37,8 @@ export const plantScopes: readonly string[] = [...new Set([...byProcedure.values
 export function plantScopeProblem(scope: string): string | undefined {
   if (plantScopes.includes(scope)) return undefined;
   const nearest = nearestName(scope, plantScopes);
-  const hint = nearest === undefined ? `there is only ${plantScopes.join(", ")}` : `did you mean ${nearest}?`;
-  return `nothing requires the scope ${scope}; ${hint}`;
+  const hint = nearest === undefined ? `; scopes are ${plantScopes.join(", ")}` : `, did you mean "${nearest}"?`;
+  return `unknown scope ${JSON.stringify(scope)}${hint}`;
 }
 
 /**

@@ -20,33 +20,33 @@ async function deletePlant(id: bigint, token: Parameters<typeof bearer>[0]): Pro
 
 test.each([
   { name: "a token", id: 1n, token: tokens.good },
-  { name: "a function that has the token", id: 2n, token: () => tokens.good },
-  { name: "a function that fetches the token", id: 3n, token: () => Promise.resolve(tokens.good) },
-])("$name is the credential of every call", async ({ id, token }) => {
+  { name: "a token from a function", id: 2n, token: () => tokens.good },
+  { name: "a token from an async function", id: 3n, token: () => Promise.resolve(tokens.good) },
+])("bearer sends $name with every call", async ({ id, token }) => {
   await expect(deletePlant(id, token)).resolves.toBeDefined();
 });
 
-test.each(["", "secret-token\n"])("%j is refused at once, and not quoted", (token) => {
+test.each(["", "secret-token\n"])("bearer refuses the token %j without quoting it", (token) => {
   expect(() => bearer(token)).toThrow(/^the token (?!.*secret)/);
 });
 
-const away = new ConnectError("the provider is away", Code.Unavailable);
+const unavailable = new ConnectError("the provider is unavailable", Code.Unavailable);
 
 test.each<{ name: string; token: () => string | Promise<string> }>([
   {
     name: "throws",
     token: () => {
-      throw away;
+      throw unavailable;
     },
   },
-  { name: "rejects", token: () => Promise.reject(away) },
-])("a function of tokens that $name ends the call with that error", async ({ token }) => {
-  await expect(deletePlant(1n, token)).rejects.toBe(away);
+  { name: "rejects", token: () => Promise.reject(unavailable) },
+])("a call fails with the error of a token function that $name", async ({ token }) => {
+  await expect(deletePlant(1n, token)).rejects.toBe(unavailable);
 });
 
 test.each<{ name: string; token: () => string | Promise<string> }>([
   { name: "returns", token: () => "secret-token\n" },
   { name: "resolves with", token: () => Promise.resolve("secret-token\n") },
-])("a call fails without quoting the token when its function $name an invalid one", async ({ token }) => {
+])("a call fails without quoting the token when the token function $name an invalid one", async ({ token }) => {
   await expect(deletePlant(1n, token)).rejects.toThrow(/the token (?!.*secret)/);
 });

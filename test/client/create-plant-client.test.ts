@@ -8,7 +8,7 @@ import { startGreenhouse } from "../../packages/testing/src/gateway/greenhouse.t
 import { startPlantServer, tokens } from "../support/server/plant-server.ts";
 import { fakeStore } from "../support/plants/fake-store.ts";
 
-/** Deletes a plant and returns the code of the answer. */
+/** Deletes a plant and returns the status code of the response. */
 async function deletePlant(
   token: PlantClientOptions["token"],
   id: bigint,
@@ -30,13 +30,13 @@ function disposable<T extends { close(): void }>(client: T): T & Disposable {
 
 test.each([
   { name: "a token", token: tokens.good },
-  { name: "a function that has the token", token: () => tokens.good },
-  { name: "a function that fetches the token", token: () => Promise.resolve(tokens.good) },
-])("$name is the credential of every call", async ({ token }) => {
+  { name: "a token from a function", token: () => tokens.good },
+  { name: "a token from an async function", token: () => Promise.resolve(tokens.good) },
+])("the client sends $name with every call", async ({ token }) => {
   expect(await deletePlant(token, 9_007_199_254_740_993n)).toBe(status.OK);
 });
 
-test("a token that is wrong is refused", async () => {
+test("a call with an unknown token fails with UNAUTHENTICATED", async () => {
   expect(await deletePlant(tokens.unknown, 1n)).toBe(status.UNAUTHENTICATED);
 });
 
@@ -44,65 +44,65 @@ test.each<{ name: string; token: () => string | Promise<string> }>([
   {
     name: "throws",
     token: () => {
-      throw new Error("the provider is away");
+      throw new Error("the provider is unavailable");
     },
   },
-  { name: "rejects", token: () => Promise.reject(new Error("the provider is away")) },
-  { name: "returns what is no token", token: () => "token\n" },
-  { name: "resolves with what is no token", token: () => Promise.resolve("token\n") },
-])("a function of tokens that $name ends the call, which the store never sees", async ({ token }) => {
+  { name: "rejects", token: () => Promise.reject(new Error("the provider is unavailable")) },
+  { name: "returns an invalid token", token: () => "token\n" },
+  { name: "resolves with an invalid token", token: () => Promise.resolve("token\n") },
+])("a call fails with UNAUTHENTICATED before it is sent when the token function $name", async ({ token }) => {
   const { store, attempts } = countingStore(() => Promise.resolve(true));
   const code = await deletePlant(token, 1n, store);
   expect({ code, attempts: attempts() }).toEqual({ code: status.UNAUTHENTICATED, attempts: 0 });
 });
 
-test.each<{ name: string; answer: (attempt: number) => Promise<boolean>; want: { code: status; attempts: number } }>([
+test.each<{ name: string; respond: (attempt: number) => Promise<boolean>; want: { code: status; attempts: number } }>([
   {
-    name: "a call that the store cannot take is repeated until it can",
-    answer: (attempt) => (attempt < 3 ? Promise.reject(away()) : Promise.resolve(true)),
+    name: "the client retries while the store is unavailable",
+    respond: (attempt) => (attempt < 3 ? Promise.reject(unavailable()) : Promise.resolve(true)),
     want: { code: status.OK, attempts: 3 },
   },
   {
-    name: "a store that stays away is given up after four attempts",
-    answer: () => Promise.reject(away()),
+    name: "the client stops after four attempts with an unavailable store",
+    respond: () => Promise.reject(unavailable()),
     want: { code: status.UNAVAILABLE, attempts: 4 },
   },
   {
-    name: "a plant that is not there is asked for once",
-    answer: () => Promise.resolve(false),
+    name: "the client does not retry NOT_FOUND",
+    respond: () => Promise.resolve(false),
     want: { code: status.NOT_FOUND, attempts: 1 },
   },
   {
-    name: "a call that a full store refuses is repeated until it has room",
-    answer: (attempt) => (attempt < 3 ? Promise.reject(full()) : Promise.resolve(true)),
+    name: "the client retries while the queue of the store is full",
+    respond: (attempt) => (attempt < 3 ? Promise.reject(full()) : Promise.resolve(true)),
     want: { code: status.OK, attempts: 3 },
   },
   {
-    name: "a store that stays full is given up after four attempts",
-    answer: () => Promise.reject(full()),
+    name: "the client stops after four attempts with a full queue",
+    respond: () => Promise.reject(full()),
     want: { code: status.RESOURCE_EXHAUSTED, attempts: 4 },
   },
   {
-    name: "a call is not repeated where the server asks for that",
-    answer: () => Promise.reject(full("-1")),
+    name: "the client does not retry when the server's pushback forbids it",
+    respond: () => Promise.reject(full("-1")),
     want: { code: status.RESOURCE_EXHAUSTED, attempts: 1 },
   },
   {
-    name: "a fault is not repeated",
-    answer: () => Promise.reject(new Error("a bug")),
+    name: "the client does not retry INTERNAL",
+    respond: () => Promise.reject(new Error("a bug")),
     want: { code: status.INTERNAL, attempts: 1 },
   },
-])("$name", async ({ answer, want }) => {
-  const { store, attempts } = countingStore(answer);
+])("$name", async ({ respond, want }) => {
+  const { store, attempts } = countingStore(respond);
   expect({ code: await deletePlant(tokens.good, 1n, store), attempts: attempts() }).toEqual(want);
 });
 
-test("every attempt of a call has the same idempotency key, every call another, and a call without one is not retried", async () => {
+test("all attempts of a call share an idempotency key, each call has another, and a call without a key is not retried", async () => {
   const keys: (string | undefined)[] = [];
   const store = fakeStore({
     delete: (_, { idempotencyKey }) => {
       keys.push(idempotencyKey);
-      return keys.length % 3 === 0 ? Promise.resolve(true) : Promise.reject(away());
+      return keys.length % 3 === 0 ? Promise.resolve(true) : Promise.reject(unavailable());
     },
   });
   await using server = await startPlantServer({ store });
@@ -114,7 +114,7 @@ test("every attempt of a call has the same idempotency key, every call another, 
       credentials: credentials.createInsecure(),
     }),
   );
-  // One object for all calls, in which nothing is left.
+  // All calls use the same object, which the client must not change.
   const metadata = new Metadata();
   const call = (): Promise<void> =>
     new Promise((resolve, reject) => {
@@ -140,27 +140,27 @@ interface CountingStore {
   readonly attempts: () => number;
 }
 
-function countingStore(answer: (attempt: number) => Promise<boolean>): CountingStore {
+function countingStore(respond: (attempt: number) => Promise<boolean>): CountingStore {
   let attempts = 0;
-  return { store: fakeStore({ delete: () => answer(++attempts) }), attempts: () => attempts };
+  return { store: fakeStore({ delete: () => respond(++attempts) }), attempts: () => attempts };
 }
 
-/** Returns what a full store answers, with the milliseconds after which there may be room. */
+/** Returns the error of a store with a full queue, with the milliseconds after which to retry. */
 function full(pushbackMs = "1"): ConnectError {
   return new ConnectError("full", Code.ResourceExhausted, { "grpc-retry-pushback-ms": pushbackMs });
 }
 
-function away(): ConnectError {
-  return new ConnectError("away", Code.Unavailable);
+function unavailable(): ConnectError {
+  return new ConnectError("unavailable", Code.Unavailable);
 }
 
-test("deletions alone are repeated, and alone have an idempotency key", async () => {
-  const asked: string[] = [];
+test("the client retries only deletions, and sends an idempotency key only with them", async () => {
+  const requests: string[] = [];
   await using server = await startGreenhouse(
     {},
     {
       admit: ({ header }) => {
-        asked.push(`${header.get(":path") ?? ""} ${header.get("idempotency-key") === null ? "without" : "with"} a key`);
+        requests.push(`${header.get(":path") ?? ""} ${header.get("idempotency-key") === null ? "without" : "with"} a key`);
         throw new ConnectError("not now", Code.Unavailable, { "grpc-retry-pushback-ms": "0" });
       },
     },
@@ -184,5 +184,5 @@ test("deletions alone are repeated, and alone have an idempotency key", async ()
     expect(code).toBe(status.UNAVAILABLE);
   }
   const deletions = Array<string>(4).fill(`${deletion} with a key`);
-  expect(asked).toEqual([...deletions, `${watering} without a key`]);
+  expect(requests).toEqual([...deletions, `${watering} without a key`]);
 });

@@ -18,7 +18,7 @@ function plantsOf({ address }: TestPlantServer, options: Partial<PlantsOptions> 
   });
 }
 
-/** What a call came to: its outcome, or the code and message of its error. */
+/** Returns the outcome of a call, or the code and message of its error. */
 async function deletePlant(
   store: PlantStore,
   options: Partial<PlantsOptions> = {},
@@ -37,56 +37,56 @@ async function deletePlant(
   }
 }
 
-test("a plant that is there is deleted, by all digits of its id", async () => {
+test("delete deletes a plant whose id is larger than a safe integer", async () => {
   expect(await deletePlant(openMemoryStore(new Set([9_007_199_254_740_993n])))).toBe("deleted");
 });
 
-test("a signal that outlives its call keeps nothing of it", async () => {
+test("delete removes its listener from the signal after the call", async () => {
   const { signal } = new AbortController();
   await deletePlant(openMemoryStore(new Set()), {}, signal);
   expect(getEventListeners(signal, "abort")).toEqual([]);
 });
 
-test("a plant that is not there is an outcome, not an error", async () => {
+test("delete returns not-found for an unknown plant", async () => {
   expect(await deletePlant(openMemoryStore(new Set([9_007_199_254_740_992n])))).toBe("not-found");
 });
 
 test.each([2n ** 63n, -(2n ** 63n) - 1n])(
-  "an id of more than 64 bits, %s, is refused before it is sent",
+  "delete refuses the id %s, which has more than 64 bits",
   async (id) => {
     const plants = createPlants({ address: "127.0.0.1:1", token: tokens.good });
-    await expect(plants.delete(id)).rejects.toThrow("INVALID_ARGUMENT: the id is no bigint of 64 bits, such as 42n");
+    await expect(plants.delete(id)).rejects.toThrow("INVALID_ARGUMENT: id must be a 64-bit bigint such as 42n");
     plants.close();
   },
 );
 
 test.each([
-  { name: "no character", key: "" },
+  { name: "no characters", key: "" },
   { name: "129 characters", key: "x".repeat(129) },
   { name: "a letter beyond ASCII", key: "secr\u00e9t" },
   { name: "a line break", key: "secret\n" },
-])("an idempotency key with $name is refused before it is sent, and not quoted", async ({ key }) => {
+])("delete refuses an idempotency key with $name without quoting it", async ({ key }) => {
   const plants = createPlants({ address: "127.0.0.1:1", token: tokens.good });
   await expect(plants.delete(1n, { idempotencyKey: key })).rejects.toMatchObject({
     name: "PlantsError",
-    message: "INVALID_ARGUMENT: the idempotency key is no string of 1 to 128 printable ASCII characters",
+    message: "INVALID_ARGUMENT: idempotencyKey must be a string of 1 to 128 printable ASCII characters",
   });
   plants.close();
 });
 
 test.each([
   { name: "an empty token", token: "", want: "the token is empty" },
-  { name: "a token with the line break of its file", token: "secret-token\n", want: "may end with a line break" },
-])("$name is refused at once, and not quoted", ({ token, want }) => {
+  { name: "a token with a line break", token: "secret-token\n", want: "check for a line break at its end" },
+])("createPlants refuses $name without quoting it", ({ token, want }) => {
   const create = (): unknown => createPlants({ address: "127.0.0.1:1", token });
   expect(create).toThrow(want);
   expect(create).not.toThrow("secret");
 });
 
-test("a function that returns no token fails its call", async () => {
+test("a call fails with UNAUTHENTICATED when the token function returns an empty token", async () => {
   expect(await deletePlant(openMemoryStore(), { token: () => "" })).toEqual({
     code: "UNAUTHENTICATED",
-    message: expect.stringContaining("the token could not be had: Error: the token is empty; give a token"),
+    message: expect.stringContaining("cannot obtain the token: Error: the token is empty; use a token"),
   });
 });
 
@@ -99,26 +99,26 @@ test.each([
     store: openMemoryStore(),
     token: tokens.unknown,
     code: "UNAUTHENTICATED",
-    want: "the token is not valid; give a token that the server knows and that has not expired",
+    want: "the token is not valid; use a token that the server knows and that has not expired",
   },
   {
     store: openMemoryStore(),
     token: tokens.narrow,
     code: "PERMISSION_DENIED",
-    want: "the token lacks the scope plants:delete; give a token with the scope plants:delete",
+    want: "the token lacks the scope plants:delete; use a token with the scope plants:delete",
   },
   {
     store: failing(Code.Unavailable),
     code: "UNAVAILABLE",
-    want: "not now; check the address, and whether the server has TLS; the plant may be deleted, and repeating is safe",
+    want: "not now; check the address, and whether the server uses TLS; the plant may have been deleted; you can repeat the call safely",
   },
-  { store: failing(Code.ResourceExhausted), code: "RESOURCE_EXHAUSTED", want: "not now; repeat it later" },
+  { store: failing(Code.ResourceExhausted), code: "RESOURCE_EXHAUSTED", want: "not now; retry later" },
   { store: failing(Code.Aborted), code: "ABORTED", want: "not now" },
-])("an error says what to do: $code", async ({ store, token = tokens.good, code, want }) => {
+])("the message of $code says what to do", async ({ store, token = tokens.good, code, want }) => {
   expect(await deletePlant(store, { token })).toEqual({ code, message: `${code}: ${want}` });
 });
 
-test("a key of the caller's own is sent as it is, and is refused for another plant", async () => {
+test("delete sends the caller's idempotency key, and fails when it was used for another plant", async () => {
   await using server = await startPlantServer({ store: openMemoryStore(new Set([1n, 2n])) });
   const plants = plantsOf(server);
   const options = { idempotencyKey: 'mine: "\\"' };
@@ -128,12 +128,12 @@ test("a key of the caller's own is sent as it is, and is refused for another pla
   await expect(plants.delete(2n, options)).rejects.toMatchObject({
     code: "ALREADY_EXISTS",
     message:
-      "ALREADY_EXISTS: the idempotency key belongs to another deletion; give each plant an idempotency key of its own",
+      "ALREADY_EXISTS: the idempotency key belongs to another deletion; use a separate idempotency key for each plant",
   });
   plants.close();
 });
 
-test("a call without a key sends none", async () => {
+test("delete sends no idempotency key with null", async () => {
   const keys: (string | undefined)[] = [];
   const store = fakeStore({
     delete: (_, { idempotencyKey }) => {
@@ -148,7 +148,7 @@ test("a call without a key sends none", async () => {
   expect(keys).toEqual([undefined]);
 });
 
-test("a call without a key is tried once, and its error names what a repeated call would report", async () => {
+test("delete without an idempotency key makes one attempt, and its error warns of a repeated call", async () => {
   let attempts = 0;
   const store = fakeStore({
     delete: () => {
@@ -161,14 +161,14 @@ test("a call without a key is tried once, and its error names what a repeated ca
   await expect(plants.delete(1n, { idempotencyKey: null })).rejects.toMatchObject({
     code: "UNAVAILABLE",
     message: expect.stringMatching(
-      /the plant may be deleted, and without an idempotency key a repeated call would not find it$/,
+      /the plant may have been deleted, and without an idempotency key a repeated call may return not-found$/,
     ),
   });
   plants.close();
   expect(attempts).toBe(1);
 });
 
-test("closing the client closes the connection of calls without a key, too", async () => {
+test("close also closes the connection of calls without an idempotency key", async () => {
   await using server = await startPlantServer({ store: openMemoryStore() });
   await using proxy = await startLossyProxy(server.address);
   const plants = createPlants({ address: proxy.target, token: tokens.good, credentials: credentials.createInsecure() });
@@ -179,18 +179,20 @@ test("closing the client closes the connection of calls without a key, too", asy
   await expect.poll(() => proxy.open).toBe(0);
 });
 
-test("a call ends at its deadline, and says that repeating it is safe", async () => {
+test("a call fails at its deadline, and the message says that repeating is safe", async () => {
   const never = fakeStore({ delete: () => new Promise(() => undefined) });
   expect(await deletePlant(never, { timeoutMs: 200 })).toEqual({
     code: "DEADLINE_EXCEEDED",
-    message: expect.stringMatching(/the plant may be deleted, and repeating is safe; timeoutMs allows more time$/),
+    message: expect.stringMatching(
+      /the plant may have been deleted; you can repeat the call safely; set timeoutMs to allow more time$/,
+    ),
   });
 });
 
 test.each([
-  { name: "before it", abort: (controller: AbortController) => controller.abort(), inStore: false },
-  { name: "while the store works", abort: () => undefined, inStore: true },
-])("a call that is given up $name is cancelled", async ({ abort, inStore }) => {
+  { name: "before the call", abort: (controller: AbortController) => controller.abort(), inStore: false },
+  { name: "during the call", abort: () => undefined, inStore: true },
+])("a signal that aborts $name cancels it", async ({ abort, inStore }) => {
   const controller = new AbortController();
   const store = fakeStore({
     delete: () => {
@@ -201,6 +203,6 @@ test.each([
   abort(controller);
   expect(await deletePlant(store, {}, controller.signal)).toEqual({
     code: "CANCELLED",
-    message: expect.stringMatching(/; the plant may be deleted, and repeating is safe$/),
+    message: expect.stringMatching(/; the plant may have been deleted; you can repeat the call safely$/),
   });
 });

@@ -4,7 +4,7 @@ import { createGateway } from "../../packages/gateway/src/index.ts";
 import { createPlants, type Plants } from "../../src/client/index.ts";
 import { PlantService } from "../../src/gen/es/plantstore/v1/plant_service_pb.ts";
 
-/** The method of the client for each RPC: an RPC without one does not compile. */
+/** The client method for each RPC. An RPC without one does not compile. */
 const calls: Readonly<Record<keyof typeof PlantService.method, (plants: Plants) => Promise<unknown>>> = {
   deletePlant: (plants) => plants.delete(42n),
 };

@@ -7,10 +7,10 @@ import { deleteUntilAnswered } from "../support/clients/delete-until-answered.ts
 import { createTempFolder } from "../../packages/testing/src/process/temp-folder.ts";
 import { startPlantServer, tokens } from "../support/server/plant-server.ts";
 
-/** Bytes from one cut to the next: test/suites/crash/lost-replies.test.ts cuts at every byte. */
+/** Bytes between two cuts. test/suites/crash/lost-replies.test.ts cuts at every byte. */
 const stepBytes = 5;
 
-test("wherever an answer is cut, the next attempt is told that the plant is deleted", async () => {
+test("a retry reports the plant as deleted wherever the first response was cut", async () => {
   using folder = createTempFolder();
   const store = await openSqliteStore({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 999n } });
   await using server = await startPlantServer({ store });
@@ -18,7 +18,7 @@ test("wherever an answer is cut, the next attempt is told that the plant is dele
   const plants = createPlants({ address: proxy.target, token: tokens.good, credentials: credentials.createInsecure() });
   const outcomes: DeleteOutcome[] = [];
   while (proxy.cuts === outcomes.length) {
-    // The connection is there, so that it is the answer that is cut.
+    // Opens the connection, so that the cut hits the response.
     await expect(plants.delete(1_000n)).resolves.toBe("not-found");
     proxy.cutAfter(outcomes.length * stepBytes);
     outcomes.push(await deleteUntilAnswered(plants, BigInt(outcomes.length + 1)));
@@ -29,7 +29,7 @@ test("wherever an answer is cut, the next attempt is told that the plant is dele
   expect(outcomes.length * stepBytes).toBeGreaterThan(100);
 });
 
-test("without an idempotency key, wherever a response is cut, the client does not report its own deletion as not found", async () => {
+test("a client without an idempotency key never reports its own deletion as not found after a cut response", async () => {
   using folder = createTempFolder();
   const store = await openSqliteStore({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 999n } });
   await using server = await startPlantServer({ store });
@@ -37,7 +37,7 @@ test("without an idempotency key, wherever a response is cut, the client does no
   const plants = createPlants({ address: proxy.target, token: tokens.good, credentials: credentials.createInsecure() });
   const outcomes: string[] = [];
   while (proxy.cuts === outcomes.length) {
-    // This opens the connection again, so that the response of the next call is cut.
+    // Opens the connection again, so that the cut hits the next response.
     await expect(plants.delete(1_000n, { idempotencyKey: null })).resolves.toBe("not-found");
     proxy.cutAfter(outcomes.length * stepBytes);
     const outcome = plants.delete(BigInt(outcomes.length + 1), { idempotencyKey: null });

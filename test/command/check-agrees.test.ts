@@ -12,11 +12,11 @@ import { numRunsOf } from "../../packages/testing/src/test-seed.ts";
 
 type Environment = Readonly<Record<string, string>>;
 
-/** Settings that belong together, so that a configuration has one of their good values or one of their bad ones. */
+/** Related settings; a configuration has one of their valid values or one of their invalid ones. */
 interface Group {
-  readonly good: readonly Environment[];
-  /** A message about one of these names at least one of its variables. */
-  readonly bad: readonly Environment[];
+  readonly valid: readonly Environment[];
+  /** The message about each of these names at least one of its variables. */
+  readonly invalid: readonly Environment[];
 }
 
 const folder = createTempFolder();
@@ -82,30 +82,30 @@ const each = (variable: string, ...values: readonly string[]): Environment[] =>
 
 const groups: readonly Group[] = [
   {
-    good: [{}, ...each("HOST", "localhost", "127.0.0.1", `unix:${folder.file("socket")}`)],
-    bad: [
+    valid: [{}, ...each("HOST", "localhost", "127.0.0.1", `unix:${folder.file("socket")}`)],
+    invalid: [
       ...each("HOST", "999.1.1.1", "127.0.0.1:80", "http://127.0.0.1", "[::1]", "::::", "192.0.2.1"),
       ...each("HOST", "127.0.0.1 ", "127.0.0.1,::1", "unix:", `unix:${"s".repeat(108)}`, `unix:${missing}/socket`),
       ...each("HOST", `unix:${other}`, `unix:${aFolder}`, `unix:${other}/socket`),
     ],
   },
-  { good: [{}, { PORT: "0" }], bad: each("PORT", "-1", "65536", "80a", "0x50", "1e3", " 80", "http", "8080,8081") },
+  { valid: [{}, { PORT: "0" }], invalid: each("PORT", "-1", "65536", "80a", "0x50", "1e3", " 80", "http", "8080,8081") },
   {
-    good: [{}, { PLANTSTORE_SOCKET_MODE: "600" }],
-    bad: each("PLANTSTORE_SOCKET_MODE", "6", "888", "rw-rw----", "0o660"),
+    valid: [{}, { PLANTSTORE_SOCKET_MODE: "600" }],
+    invalid: each("PLANTSTORE_SOCKET_MODE", "6", "888", "rw-rw----", "0o660"),
   },
-  { good: [{}, { PLANTSTORE_WORKERS: "1" }], bad: each("PLANTSTORE_WORKERS", "0", "2", "257", "auto") },
+  { valid: [{}, { PLANTSTORE_WORKERS: "1" }], invalid: each("PLANTSTORE_WORKERS", "0", "2", "257", "auto") },
   {
-    good: [{}, { PLANTSTORE_MAX_CONNECTION_AGE_MS: "60000", PLANTSTORE_MAX_CONNECTION_AGE_GRACE_MS: "1000" }],
-    bad: [
+    valid: [{}, { PLANTSTORE_MAX_CONNECTION_AGE_MS: "60000", PLANTSTORE_MAX_CONNECTION_AGE_GRACE_MS: "1000" }],
+    invalid: [
       ...each("PLANTSTORE_MAX_CONNECTION_AGE_MS", "0", "1m", "31536000001"),
       { PLANTSTORE_MAX_CONNECTION_AGE_GRACE_MS: "1000" },
     ],
   },
   {
-    // Most on no file, which is ten times as fast.
-    good: [{}, {}, {}, {}, {}, {}, { DATABASE_URL: `sqlite:${store()}` }],
-    bad: [
+    // Mostly without a file, which is ten times faster.
+    valid: [{}, {}, {}, {}, {}, {}, { DATABASE_URL: `sqlite:${store()}` }],
+    invalid: [
       ...each("DATABASE_URL", "plants.db", "sqlite:", "sqlite::memory:", "memory", "mysql://127.0.0.1/plants", ""),
       ...each("DATABASE_URL", `sqlite:${missing}/plants.db`, `sqlite:${aFolder}`, `sqlite:${other}`),
       ...each("DATABASE_URL", `sqlite:${missing}`, `sqlite:${empty}`),
@@ -120,20 +120,20 @@ const groups: readonly Group[] = [
     ],
   },
   {
-    good: [{}, { PLANTSTORE_DELETIONS_KEPT_HOURS: "24" }],
-    bad: each("PLANTSTORE_DELETIONS_KEPT_HOURS", "0", "90d", "876001"),
+    valid: [{}, { PLANTSTORE_DELETIONS_KEPT_HOURS: "24" }],
+    invalid: each("PLANTSTORE_DELETIONS_KEPT_HOURS", "0", "90d", "876001"),
   },
   {
-    good: [{}, { PLANTSTORE_TOKENS: "a-token-of-this-test,another-token-of-it" }],
-    bad: each("PLANTSTORE_TOKENS", ",", "a-short-token", "a token of this test", "tokens-of-this-tést"),
+    valid: [{}, { PLANTSTORE_TOKENS: "a-token-of-this-test,another-token-of-it" }],
+    invalid: each("PLANTSTORE_TOKENS", ",", "a-short-token", "a token of this test", "tokens-of-this-tést"),
   },
   {
-    good: [{}, { PLANTSTORE_TOKEN_HASHES_FILE: hashes }, { PLANTSTORE_TOKEN_HASHES_FILE: empty }],
-    bad: each("PLANTSTORE_TOKEN_HASHES_FILE", missing, aFolder, badHash, badScope, other),
+    valid: [{}, { PLANTSTORE_TOKEN_HASHES_FILE: hashes }, { PLANTSTORE_TOKEN_HASHES_FILE: empty }],
+    invalid: each("PLANTSTORE_TOKEN_HASHES_FILE", missing, aFolder, badHash, badScope, other),
   },
   {
-    good: [{}, { ...jwt, PLANTSTORE_JWKS_FILE: keySet }],
-    bad: [
+    valid: [{}, { ...jwt, PLANTSTORE_JWKS_FILE: keySet }],
+    invalid: [
       ...[missing, empty, aFolder, other, noKeys].map((file) => ({ ...jwt, PLANTSTORE_JWKS_FILE: file })),
       { ...jwt, PLANTSTORE_JWT_ISSUER: "issuer.example" },
       { ...jwt, PLANTSTORE_JWT_ISSUER: "http://issuer.example" },
@@ -148,17 +148,17 @@ const groups: readonly Group[] = [
     ],
   },
   {
-    good: [{}, { PLANTSTORE_JWT_ALGORITHMS: "ES256" }],
-    bad: each("PLANTSTORE_JWT_ALGORITHMS", "HS256", "none", "ES256;RS256"),
+    valid: [{}, { PLANTSTORE_JWT_ALGORITHMS: "ES256" }],
+    invalid: each("PLANTSTORE_JWT_ALGORITHMS", "HS256", "none", "ES256;RS256"),
   },
-  { good: [{}, { PLANTSTORE_JWT_TYPE: "any" }], bad: each("PLANTSTORE_JWT_TYPE", "jwt", "at+JWT") },
+  { valid: [{}, { PLANTSTORE_JWT_TYPE: "any" }], invalid: each("PLANTSTORE_JWT_TYPE", "jwt", "at+JWT") },
   {
-    good: [{}, { PLANTSTORE_PROVIDER_SCOPES: "demanded" }],
-    bad: [...each("PLANTSTORE_PROVIDER_SCOPES", "yes", "Ignored"), { PLANTSTORE_JWT_SCOPE_CLAIMS: "scope" }],
+    valid: [{}, { PLANTSTORE_PROVIDER_SCOPES: "demanded" }],
+    invalid: [...each("PLANTSTORE_PROVIDER_SCOPES", "yes", "Ignored"), { PLANTSTORE_JWT_SCOPE_CLAIMS: "scope" }],
   },
   {
-    good: [{}, introspection, { ...introspection, PLANTSTORE_INTROSPECTION_AUDIENCE: "plants" }],
-    bad: [
+    valid: [{}, introspection, { ...introspection, PLANTSTORE_INTROSPECTION_AUDIENCE: "plants" }],
+    invalid: [
       ...each("PLANTSTORE_INTROSPECTION_URL", "127.0.0.1/introspect", "http://192.0.2.1/introspect", "/introspect"),
       ...[missing, empty, aFolder].map((file) => ({
         ...introspection,
@@ -169,8 +169,8 @@ const groups: readonly Group[] = [
     ],
   },
   {
-    good: [{}, ...each("PLANTSTORE_PUBLIC_URL", "https://plants.example", "http://127.0.0.1/shop/")],
-    bad: each(
+    valid: [{}, ...each("PLANTSTORE_PUBLIC_URL", "https://plants.example", "http://127.0.0.1/shop/")],
+    invalid: each(
       "PLANTSTORE_PUBLIC_URL",
       "plants.example",
       "ftp://plants.example",
@@ -178,14 +178,14 @@ const groups: readonly Group[] = [
       "/shop",
     ),
   },
-  { good: [{}, { PLANTSTORE_DOCS: "open" }], bad: each("PLANTSTORE_DOCS", "on", "OPEN") },
+  { valid: [{}, { PLANTSTORE_DOCS: "open" }], invalid: each("PLANTSTORE_DOCS", "on", "OPEN") },
   {
-    good: [{}, ...each("PLANTSTORE_CORS_ORIGINS", "*", "https://shop.example,http://127.0.0.1:3000")],
-    bad: each("PLANTSTORE_CORS_ORIGINS", "shop.example", "https://shop.example/", "https://Shop.example", "*,*"),
+    valid: [{}, ...each("PLANTSTORE_CORS_ORIGINS", "*", "https://shop.example,http://127.0.0.1:3000")],
+    invalid: each("PLANTSTORE_CORS_ORIGINS", "shop.example", "https://shop.example/", "https://Shop.example", "*,*"),
   },
   {
-    // Both kinds, because PROXY headers and TLS do not go together on a Unix socket.
-    good: [
+    // In one group, because PROXY headers and TLS cannot be combined on a Unix socket.
+    valid: [
       {},
       proxies,
       { ...proxies, PLANTSTORE_PROXY_PROTOCOL: "on" },
@@ -193,7 +193,7 @@ const groups: readonly Group[] = [
       tls,
       { ...proxies, ...tls },
     ],
-    bad: [
+    invalid: [
       ...each("PLANTSTORE_TRUSTED_PROXIES", "10.0.0.0/33", "10.0.0", "proxy", ",", "10.0.0.1/", "::/129"),
       { PLANTSTORE_PROXY_PROTOCOL: "on" },
       ...each("PLANTSTORE_PROXY_FIELDS", "x-forwarded-for", "on"),
@@ -204,40 +204,40 @@ const groups: readonly Group[] = [
     ],
   },
   {
-    good: [{}, { PLANTSTORE_RATE_PER_PRINCIPAL: "100", PLANTSTORE_RATE_PER_ADDRESS: "1000000" }],
-    bad: [
+    valid: [{}, { PLANTSTORE_RATE_PER_PRINCIPAL: "100", PLANTSTORE_RATE_PER_ADDRESS: "1000000" }],
+    invalid: [
       ...each("PLANTSTORE_RATE_PER_PRINCIPAL", "0", "1.5", "1000001"),
       ...each("PLANTSTORE_RATE_PER_ADDRESS", "-1", "10/s"),
     ],
   },
-  { good: [{}, { LOG_LEVEL: "silent" }], bad: each("LOG_LEVEL", "verbose", "INFO", "3") },
+  { valid: [{}, { LOG_LEVEL: "silent" }], invalid: each("LOG_LEVEL", "verbose", "INFO", "3") },
   {
-    good: [{}, { PLANTSTORE_DRAIN_DELAY_MS: "1", PLANTSTORE_DRAIN_TIMEOUT_MS: "0" }],
-    bad: [
+    valid: [{}, { PLANTSTORE_DRAIN_DELAY_MS: "1", PLANTSTORE_DRAIN_TIMEOUT_MS: "0" }],
+    invalid: [
       ...each("PLANTSTORE_DRAIN_DELAY_MS", "-1", "5s", "99999999999"),
       ...each("PLANTSTORE_DRAIN_TIMEOUT_MS", "30.5", "Infinity"),
     ],
   },
   {
-    good: [{}, ...each("PLANTSTORE_ADMIN_ADDRESS", "0", "127.0.0.1:0", "localhost:0")],
-    bad: each("PLANTSTORE_ADMIN_ADDRESS", "999.1.1.1:0", "[::::]:0", "192.0.2.1:0", "127.0.0.1", ":0", "65536"),
+    valid: [{}, ...each("PLANTSTORE_ADMIN_ADDRESS", "0", "127.0.0.1:0", "localhost:0")],
+    invalid: each("PLANTSTORE_ADMIN_ADDRESS", "999.1.1.1:0", "[::::]:0", "192.0.2.1:0", "127.0.0.1", ":0", "65536"),
   },
   {
-    good: [{}],
-    bad: [{ PLANTSTORE_DOC: "open" }, { PLANTSTORE_PORT: "0" }],
+    valid: [{}],
+    invalid: [{ PLANTSTORE_DOC: "open" }, { PLANTSTORE_PORT: "0" }],
   },
 ];
 
-/** What is given in every configuration that does not say otherwise. */
-const always = { DATABASE_URL: "memory:", PORT: "0", PLANTSTORE_DRAIN_DELAY_MS: "0" };
+/** The defaults of every configuration here. */
+const defaults = { DATABASE_URL: "memory:", PORT: "0", PLANTSTORE_DRAIN_DELAY_MS: "0" };
 
-/** Returns what `check` prints about a configuration that it refuses; `undefined` if it passes. */
+/** Returns what `check` prints about an invalid configuration; `undefined` if it is valid. */
 async function refusalOfCheck(environment: Environment): Promise<string | undefined> {
   const { exitCode, err } = await runCommand(["check"], environment);
   return exitCode === 0 ? undefined : err.join("\n");
 }
 
-/** Returns why a server with this configuration does not start; `undefined` if it does. */
+/** Returns why a server with this configuration does not start; `undefined` if it starts. */
 async function refusalOfServe(environment: Environment): Promise<string | undefined> {
   try {
     const server = await startServer(readConfiguration({ environment, flags: {} }), { logLines: { write: () => {} } });
@@ -249,27 +249,27 @@ async function refusalOfServe(environment: Environment): Promise<string | undefi
 }
 
 /**
- * Expects that both accept a configuration in which nothing is wrong, and else that both refuse it by the name of a
- * variable that is. An expired certificate, and an issuer or a PostgreSQL that cannot be reached, are not among them:
- * `check` reports these, and `serve` starts.
+ * Expects both to accept a valid configuration, and to refuse an invalid one with a message that names an invalid
+ * variable. Expired certificates and unreachable issuers and PostgreSQL servers are not covered: `check` reports them,
+ * but `serve` starts.
  */
-async function expectAgreement(environment: Environment, wrong: readonly string[]): Promise<void> {
+async function expectAgreement(environment: Environment, invalid: readonly string[]): Promise<void> {
   const refusals = [
-    await refusalOfCheck({ ...always, ...environment }),
-    await refusalOfServe({ ...always, ...environment }),
+    await refusalOfCheck({ ...defaults, ...environment }),
+    await refusalOfServe({ ...defaults, ...environment }),
   ];
-  const name = wrong.length === 0 ? undefined : expect.stringMatching(`\\b(${wrong.join("|")})\\b`);
+  const name = invalid.length === 0 ? undefined : expect.stringMatching(`\\b(${invalid.join("|")})\\b`);
   expect(refusals).toEqual([name, name]);
 }
 
-const alone = groups.flatMap(({ good, bad }) => [
-  ...good.map((environment) => ({ verb: "accept", environment, wrong: [] })),
-  ...bad.map((environment) => ({ verb: "refuse", environment, wrong: Object.keys(environment) })),
+const single = groups.flatMap(({ valid, invalid }) => [
+  ...valid.map((environment) => ({ verb: "accept", environment, invalid: [] })),
+  ...invalid.map((environment) => ({ verb: "refuse", environment, invalid: Object.keys(environment) })),
 ]);
 
-test.each(alone.map((value) => ({ ...value, name: nameOf(value.environment) })))(
+test.each(single.map((value) => ({ ...value, name: nameOf(value.environment) })))(
   "check and serve $verb $name",
-  async ({ environment, wrong }) => expectAgreement(environment, wrong),
+  async ({ environment, invalid }) => expectAgreement(environment, invalid),
 );
 
 /** Returns an environment as one line that is the same in each run. */
@@ -280,23 +280,23 @@ function nameOf(environment: Environment): string {
   return text.replaceAll(folder.path, "…") || "no settings";
 }
 
-/** Values of all groups, of which up to two are bad. */
+/** Values of all groups, at most two of which are invalid. */
 const configurations = fc
   .tuple(
-    fc.tuple(...groups.map(({ good }) => fc.constantFrom(...good))),
+    fc.tuple(...groups.map(({ valid }) => fc.constantFrom(...valid))),
     fc.uniqueArray(
-      fc.constantFrom(...groups.flatMap(({ bad }, group) => bad.map((environment) => ({ group, environment })))),
+      fc.constantFrom(...groups.flatMap(({ invalid }, group) => invalid.map((environment) => ({ group, environment })))),
       { maxLength: 2, selector: ({ group }) => group },
     ),
   )
-  .map(([good, bad]) => {
-    const wrong = bad.map(({ environment }) => environment);
-    const others = good.filter((_, index) => bad.every(({ group }) => group !== index));
-    const environment: Environment = Object.fromEntries([...others, ...wrong].flatMap(Object.entries<string>));
-    return { environment, wrong: wrong.flatMap(Object.keys) };
+  .map(([valid, chosen]) => {
+    const invalid = chosen.map(({ environment }) => environment);
+    const others = valid.filter((_, index) => chosen.every(({ group }) => group !== index));
+    const environment: Environment = Object.fromEntries([...others, ...invalid].flatMap(Object.entries<string>));
+    return { environment, invalid: invalid.flatMap(Object.keys) };
   });
 
-test("check and serve agree on configurations of many settings", async () => {
-  const property = fc.asyncProperty(configurations, ({ environment, wrong }) => expectAgreement(environment, wrong));
+test("check and serve agree on random configurations of many settings", async () => {
+  const property = fc.asyncProperty(configurations, ({ environment, invalid }) => expectAgreement(environment, invalid));
   await fc.assert(property, { numRuns: numRunsOf(200) });
 });

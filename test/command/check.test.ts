@@ -11,15 +11,15 @@ import { createTempFolder, type TempFolder } from "../../packages/testing/src/pr
 import { startConfigured } from "../support/server/start-configured.ts";
 import { startOtlpReceiver } from "../../packages/testing/src/telemetry/otlp-receiver.ts";
 
-/** Runs `check` of a configuration whose store is `plants.db` in the folder, and is created if there is none. */
+/** Runs `check` with the store `plants.db` in the folder, which is created if it is missing. */
 function check(folder: TempFolder, environment: Record<string, string> = {}): Promise<Ended> {
   createMissingStore(folder.file("plants.db"));
   return runCommand(["check"], { DATABASE_URL: `sqlite:${folder.file("plants.db")}`, ...environment });
 }
 
-const good = { exitCode: 0, out: [], err: ["the configuration can be used"] };
+const good = { exitCode: 0, out: [], err: ["the configuration is valid"] };
 
-test("check leaves nothing beside a store that nobody has open", async () => {
+test("check leaves no other files next to a store that no process has open", async () => {
   using folder = createTempFolder();
   const file = folder.file("plants #1?.db");
   createMissingStore(file);
@@ -27,20 +27,20 @@ test("check leaves nothing beside a store that nobody has open", async () => {
   expect(readdirSync(folder.path)).toEqual(["plants #1?.db", "plants.db"]);
 });
 
-test("check names the settings whose line end it has removed", async () => {
+test("check reports settings from which it removed a line break", async () => {
   using folder = createTempFolder();
-  const err = ["a line end after the value of PORT was removed", ...good.err];
+  const err = ["removed the line break at the end of PORT", ...good.err];
   expect(await check(folder, { PORT: "8080\n" })).toEqual({ ...good, err });
 });
 
-test("check passes beside a server that holds the store", async () => {
+test("check passes while a server has locked the store", async () => {
   using folder = createTempFolder();
   using db = openDatabase({ file: folder.file("plants.db"), migrates: true });
   db.exec("BEGIN IMMEDIATE");
   expect(await check(folder)).toEqual(good);
 });
 
-test("check accepts the schema of the next release and leaves it as it is", async () => {
+test("check accepts the schema of the next release and does not change it", async () => {
   using folder = createTempFolder();
   using db = openDatabase({ file: folder.file("plants.db"), migrates: true });
   db.exec("PRAGMA user_version = 2");
@@ -48,7 +48,7 @@ test("check accepts the schema of the next release and leaves it as it is", asyn
   expect(db.prepare("PRAGMA user_version").get()).toEqual({ user_version: 2n });
 });
 
-test("check names the variables of OpenTelemetry that are not understood, and sends nothing", async () => {
+test("check reports invalid OpenTelemetry variables, and exports nothing", async () => {
   await using collector = await startOtlpReceiver();
   using folder = createTempFolder();
   vi.stubEnv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url);
@@ -62,15 +62,15 @@ test("check names the variables of OpenTelemetry that are not understood, and se
 });
 
 test.each<{ name: string; content: Uint8Array; want: string }>([
-  { name: "no database", content: Buffer.from("dahlia ".repeat(200)), want: "the file is not an SQLite database" },
-])("check names a file that is $name", async ({ content, want }) => {
+  { name: "a text file", content: Buffer.from("dahlia ".repeat(200)), want: "the file is not an SQLite database" },
+])("check fails with the reason when the store is $name", async ({ content, want }) => {
   using folder = createTempFolder();
   writeFileSync(folder.file("plants.db"), content);
   const { exitCode, err } = await check(folder);
   expect({ exitCode, err }).toEqual({ exitCode: 1, err: [expect.stringContaining(want)] });
 });
 
-test("check names the database of another program", async () => {
+test("check fails when the database belongs to another program", async () => {
   using folder = createTempFolder();
   using db = new DatabaseSync(folder.file("plants.db"));
   db.exec("CREATE TABLE mail (id INTEGER)");
@@ -79,56 +79,64 @@ test("check names the database of another program", async () => {
 });
 
 test.each([
-  { name: "a setting", environment: { PORT: "x" }, want: "PORT must be" },
-  { name: "a setting's name", environment: { PLANTSTORE_DOC: "open" }, want: "did you mean PLANTSTORE_DOCS?" },
-])("check tells what is wrong with $name", async ({ environment, want }) => {
+  { name: "an invalid value", environment: { PORT: "x" }, want: "PORT must be" },
+  {
+    name: "an unknown setting",
+    environment: { PLANTSTORE_DOC: "open" },
+    want: 'unknown setting "PLANTSTORE_DOC", did you mean "PLANTSTORE_DOCS"?',
+  },
+])("check reports $name", async ({ environment, want }) => {
   using folder = createTempFolder();
   const { exitCode, err } = await check(folder, environment);
   expect({ exitCode, err: err.join("\n") }).toEqual({ exitCode: 78, err: expect.stringContaining(want) });
 });
 
 test.each<{ name: string; environment: Readonly<Record<string, string>>; want: string }>([
-  { name: "an address that is none", environment: { HOST: "999.1.1.1" }, want: "HOST must be an IP address" },
+  { name: "an invalid address", environment: { HOST: "999.1.1.1" }, want: "HOST must be an IP address" },
   {
     name: "an address of another machine",
     environment: { HOST: "192.0.2.1", PLANTSTORE_TOKENS: "a-token-of-the-check" },
-    want: "HOST cannot be listened on: listen EADDRNOTAVAIL",
+    want: "cannot listen on HOST: listen EADDRNOTAVAIL",
   },
   {
-    name: "an unknown name",
+    name: "an unknown host name",
     environment: { HOST: "plants.invalid", PLANTSTORE_TOKENS: "a-token-of-the-check" },
-    want: "HOST cannot",
+    want: "cannot listen on HOST",
   },
   {
-    name: "a socket in no folder",
+    name: "a socket in a directory that does not exist",
     environment: { HOST: "unix:nowhere/http.sock" },
-    want: "HOST cannot be listened on",
+    want: "cannot listen on HOST",
   },
-  { name: "a socket in the place of a file", environment: { HOST: "unix:file" }, want: "file is no socket" },
   {
-    name: "an admin address that is none",
+    name: "a socket whose path is a regular file",
+    environment: { HOST: "unix:file" },
+    want: "file is not a socket",
+  },
+  {
+    name: "an invalid admin address",
     environment: { PLANTSTORE_ADMIN_ADDRESS: "999.1.1.1:0" },
     want: "PLANTSTORE_ADMIN_ADDRESS must be a port",
   },
   {
-    name: "an admin address in brackets that is none",
+    name: "an invalid admin address in brackets",
     environment: { PLANTSTORE_ADMIN_ADDRESS: "[::::]:0" },
     want: "PLANTSTORE_ADMIN_ADDRESS must be a port",
   },
   {
     name: "an admin address of another machine",
     environment: { PLANTSTORE_ADMIN_ADDRESS: "192.0.2.1:0" },
-    want: "PLANTSTORE_ADMIN_ADDRESS cannot be listened on",
+    want: "cannot listen on PLANTSTORE_ADMIN_ADDRESS",
   },
   {
-    name: "one port for both",
+    name: "the same port for PORT and PLANTSTORE_ADMIN_ADDRESS",
     environment: {
       HOST: "0.0.0.0",
       PORT: "9464",
       PLANTSTORE_ADMIN_ADDRESS: "9464",
       PLANTSTORE_TOKENS: "a-token-of-the-check",
     },
-    want: "PLANTSTORE_ADMIN_ADDRESS must have another port than PORT",
+    want: "PLANTSTORE_ADMIN_ADDRESS must use another port than PORT",
   },
 ])("check and serve refuse $name", async ({ environment, want }) => {
   using folder = createTempFolder();
@@ -141,7 +149,7 @@ test.each<{ name: string; environment: Readonly<Record<string, string>>; want: s
   await expect(serving).rejects.toThrow(/HOST|PLANTSTORE_ADMIN_ADDRESS/);
 });
 
-test("check passes next to a server on the same socket and ports", async () => {
+test("check passes while a server uses the same socket and ports", async () => {
   using folder = createTempFolder();
   const environment = { HOST: `unix:${folder.file("http.sock")}`, PLANTSTORE_ADMIN_ADDRESS: "127.0.0.1:0" };
   await using server = await startConfigured(environment);
@@ -162,29 +170,29 @@ test.each(["DATABASE_URL", "DATABASE_URL_FILE"])(
   },
 );
 
-test("check tells which line of the token hashes has a scope that nothing requires", async () => {
+test("check reports the line of the token hashes file that has an unknown scope", async () => {
   using folder = createTempFolder();
   const file = folder.file("tokens");
   writeFileSync(file, `# who may delete\nsha256:${"a".repeat(64)} ci plants:delte -\n`);
   const { exitCode, err } = await check(folder, { PLANTSTORE_TOKEN_HASHES_FILE: file });
   expect({ exitCode, err: err.join("\n") }).toEqual({
     exitCode: 78,
-    err: expect.stringMatching(/line 2: .*plants:delte; did you mean plants:delete\?/),
+    err: expect.stringMatching(/line 2: unknown scope "plants:delte", did you mean "plants:delete"\?/),
   });
 });
 
-test("check tells that a certificate does not fit its key", async () => {
+test("check fails when the certificate and key cannot be used", async () => {
   using folder = createTempFolder();
   const file = folder.file("pem");
   writeFileSync(file, "no certificate");
   const { exitCode, err } = await check(folder, { TLS_CERT_FILE: file, TLS_KEY_FILE: file });
   expect({ exitCode, err: err.join("\n") }).toEqual({
     exitCode: 78,
-    err: expect.stringContaining("do not make a TLS server"),
+    err: expect.stringContaining("cannot use TLS_CERT_FILE and TLS_KEY_FILE: "),
   });
 });
 
-test("check tells that the certificate has expired", async () => {
+test("check fails when the certificate has expired", async () => {
   using folder = createTempFolder();
   const { cert, key } = createCertificate("plants", new Date("2020-03-01T00:00:00Z"));
   writeFileSync(folder.file("cert.pem"), cert);

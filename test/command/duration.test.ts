@@ -12,6 +12,6 @@ test.each([
   { text: " 1d", want: undefined },
   { text: "1d ", want: undefined },
   { text: "100000w", want: undefined },
-])("$text is $want ms", ({ text, want }) => {
+])('parseDurationMs("$text") returns $want', ({ text, want }) => {
   expect(parseDurationMs(text)).toBe(want);
 });

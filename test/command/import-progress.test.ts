@@ -10,11 +10,11 @@ test.each([
   { state: { ids: 10, bytes: 20, bytesTotal: undefined, elapsedMs: 1_000 }, want: "10 ids, 10/s" },
   { state: { ids: 10, bytes: 101, bytesTotal: 100, elapsedMs: 1_000 }, want: "10 ids, 10/s, 100 %, 0 s left" },
   { state: { ids: 0, bytes: 0, bytesTotal: 100, elapsedMs: 1_000 }, want: "0 ids, 0/s" },
-])("the progress of an import is told as $want", ({ state, want }) => {
+])('describeProgress returns "$want"', ({ state, want }) => {
   expect(describeProgress(state)).toBe(want);
 });
 
-test("the progress of an import is shown, and shown again when there is more", async () => {
+test("showProgress shows the progress, and updates it", async () => {
   let shown = "";
   const show = showProgress("-", { progress: (line) => (shown = line) });
   const shownOf = (ids: number): string => {
@@ -26,9 +26,9 @@ test("the progress of an import is shown, and shown again when there is more", a
 });
 
 test.each([
-  { name: "a file", file: import.meta.filename, want: statSync(import.meta.filename).size },
-  { name: "standard input", file: "-", want: undefined },
-  { name: "a device, such as a pipe that a shell names,", file: "/dev/null", want: undefined },
-])("the length of $name is known if there is one", ({ file, want }) => {
+  { name: "the size of a file", file: import.meta.filename, want: statSync(import.meta.filename).size },
+  { name: "undefined for standard input", file: "-", want: undefined },
+  { name: "undefined for a device, such as a pipe named by a shell", file: "/dev/null", want: undefined },
+])("lengthOf returns $name", ({ file, want }) => {
   expect(lengthOf(file)).toBe(want);
 });

@@ -10,6 +10,6 @@ test.each([
   { version: "25.8.2", want: false },
   { version: "25.9.0", want: true },
   { version: "26.0.0", want: true },
-])("the command starts on Node $version: $want", ({ version, want }) => {
+])('isSupportedNode("$version") returns $want', ({ version, want }) => {
   expect(isSupportedNode(version)).toBe(want);
 });

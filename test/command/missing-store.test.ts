@@ -6,11 +6,11 @@ import { startCommandLine } from "../support/process/command-line.ts";
 import { type Ended, runCommand } from "../support/process/run-command.ts";
 import { createTempFolder, type TempFolder } from "../../packages/testing/src/process/temp-folder.ts";
 
-/** What is at the path of a store, in a folder of its own, when there is none. */
-interface Place {
+/** What is at the path of a store that does not exist. */
+interface MissingStore {
   readonly name: string;
   readonly make: (folder: TempFolder) => void;
-  /** What every command but `migrate` reports, after the name of the file. */
+  /** What every command except `migrate` reports, after the name of the file. */
   readonly problem: (folder: TempFolder) => string;
   /** Whether `migrate` refuses it too. */
   readonly isRefusedByMigrate?: boolean;
@@ -18,7 +18,7 @@ interface Place {
 
 const hint = "run `plantstore migrate` to create it";
 
-const places: readonly Place[] = [
+const missingStores: readonly MissingStore[] = [
   {
     name: "nothing",
     make: () => undefined,
@@ -45,14 +45,14 @@ const places: readonly Place[] = [
     isRefusedByMigrate: true,
   },
   {
-    name: "a symbolic link to nothing",
+    name: "a dangling symbolic link",
     make: (folder) => symlinkSync("volume.db", folder.file("plants.db")),
     problem: () => "it is a symbolic link to volume.db, which does not exist",
     isRefusedByMigrate: true,
   },
 ];
 
-/** The commands that need a store, and the setting that the message of those names which also read it from a file. */
+/** The commands that require a store, and the setting that their message names if they also read its URL from a file. */
 const commands: readonly { words: readonly string[]; setting?: string }[] = [
   { words: ["serve", "--port", "0"], setting: "DATABASE_URL: " },
   { words: ["check"], setting: "DATABASE_URL: " },
@@ -62,7 +62,7 @@ const commands: readonly { words: readonly string[]; setting?: string }[] = [
   { words: ["backup", "copy.db"] },
 ];
 
-/** Runs a command on a store; a server in a process of its own, because its signal handlers stay. */
+/** Runs a command on a store. `serve` runs in a separate process, because its signal handlers are never removed. */
 async function run(words: readonly string[], folder: TempFolder): Promise<Ended> {
   const environment = { DATABASE_URL: `sqlite:${folder.file("plants.db")}`, LOG_LEVEL: "silent" };
   const inFolder = words.map((word) => (word === "copy.db" ? folder.file(word) : word));
@@ -85,8 +85,8 @@ function contentOf(folder: TempFolder): readonly (readonly [name: string, bytes:
   ]);
 }
 
-describe.each(places)("where there is $name instead of a store", ({ make, problem, isRefusedByMigrate = false }) => {
-  test.each(commands)("plantstore $words.0 fails, says what to do and changes nothing", async ({ words, setting }) => {
+describe.each(missingStores)("with $name instead of a store,", ({ make, problem, isRefusedByMigrate = false }) => {
+  test.each(commands)("plantstore $words.0 fails with a hint and changes nothing", async ({ words, setting }) => {
     using folder = createTempFolder();
     make(folder);
     const before = contentOf(folder);
@@ -119,7 +119,7 @@ describe.each(places)("where there is $name instead of a store", ({ make, proble
   });
 });
 
-test("a store is used through a symbolic link to it", async () => {
+test("commands use a store through a symbolic link", async () => {
   using folder = createTempFolder();
   symlinkSync("volume.db", folder.file("plants.db"));
   await runCommand(["migrate"], { DATABASE_URL: `sqlite:${folder.file("volume.db")}` });

@@ -6,7 +6,7 @@ import { deleteCall } from "../support/plants/delete-call.ts";
 import { runCommand } from "../support/process/run-command.ts";
 import { createTempFolder, type TempFolder } from "../../packages/testing/src/process/temp-folder.ts";
 
-/** A store's file in the folder, with plants 1 to 3, of which the given ones are deleted. */
+/** Creates a store in the folder with plants 1 to 3, and deletes the given ones. */
 async function makeStore(folder: TempFolder, deleted: readonly bigint[] = []): Promise<{ DATABASE_URL: string }> {
   const file = folder.file("plants.db");
   openDatabase({ file, plantsWhenCreated: { first: 1n, last: 3n } }).close();
@@ -20,7 +20,7 @@ async function deletePlants(file: string, ids: readonly bigint[]): Promise<void>
   await store.close();
 }
 
-test("export prints the ids, sorted, one a line", async () => {
+test("export prints the ids sorted, one per line", async () => {
   using folder = createTempFolder();
   expect(await runCommand(["export"], await makeStore(folder, [2n]))).toEqual({
     exitCode: 0,
@@ -29,7 +29,7 @@ test("export prints the ids, sorted, one a line", async () => {
   });
 });
 
-test("export of many ids waits for their reader", async () => {
+test("export waits for a slow reader of many ids", async () => {
   using folder = createTempFolder();
   const environment = await makeStore(folder);
   const ids = Array.from({ length: 25_000 }, (_, index) => String(index + 1));
@@ -37,24 +37,24 @@ test("export of many ids waits for their reader", async () => {
   expect(await runCommand(["export"], environment)).toEqual({ exitCode: 0, out: ids, err: [] });
 });
 
-test("import adds what is new, and says what was there and what is skipped as deleted", async () => {
+test("import adds new plants, and reports present and deleted ones", async () => {
   using folder = createTempFolder();
   const environment = await makeStore(folder, [2n]);
   const imported = await runCommand(["import"], environment, "1\n2\n9223372036854775807\n-9223372036854775808\n");
   expect(imported).toEqual({
     exitCode: 0,
-    out: ["2 added, 1 there already, 1 skipped as deleted"],
-    err: [expect.stringMatching(/^took \d+\.\d s for 4 ids$/)],
+    out: ["2 added, 1 already present, 1 skipped (deleted before)"],
+    err: [expect.stringMatching(/^imported 4 ids in \d+\.\d s$/)],
   });
   const { out } = await runCommand(["export"], environment);
   expect(out).toEqual(["-9223372036854775808", "1", "3", "9223372036854775807"]);
 });
 
-test("import --restore brings back what was deleted", async () => {
+test("import --restore adds plants that were deleted", async () => {
   using folder = createTempFolder();
   const environment = await makeStore(folder, [2n]);
   const { out } = await runCommand(["import", "-", "--restore"], environment, "2");
-  expect(out).toEqual(["1 added, 0 there already, 0 skipped as deleted"]);
+  expect(out).toEqual(["1 added, 0 already present, 0 skipped (deleted before)"]);
 });
 
 test("import reads a file", async () => {
@@ -62,10 +62,10 @@ test("import reads a file", async () => {
   const environment = await makeStore(folder);
   writeFileSync(folder.file("ids"), "7\r\n\n8");
   const { out } = await runCommand(["import", folder.file("ids")], environment);
-  expect(out).toEqual(["2 added, 0 there already, 0 skipped as deleted"]);
+  expect(out).toEqual(["2 added, 0 already present, 0 skipped (deleted before)"]);
 });
 
-test("import stops at a line that is no id, naming it, with nothing stored", async () => {
+test("import reports a line that is not an id, and stores nothing", async () => {
   using folder = createTempFolder();
   const environment = await makeStore(folder);
   const { exitCode, out, err } = await runCommand(["import"], environment, "7\n08\n9\n");
@@ -77,17 +77,17 @@ test("import stops at a line that is no id, naming it, with nothing stored", asy
   expect((await runCommand(["export"], environment)).out).toEqual(["1", "2", "3"]);
 });
 
-test("import says how far it has come when it has to stop", async () => {
+test("import reports how many ids it imported before it stopped", async () => {
   using folder = createTempFolder();
   const ids = Array.from({ length: 250_000 }, (_, i) => i);
   const { err } = await runCommand(["import"], await makeStore(folder), [...ids, 10_000, "x"].join("\n"));
   expect(err).toEqual([
-    expect.stringMatching(/^stopped after \d+\.\d s; the first 250,000 ids are imported$/),
+    expect.stringMatching(/^stopped after \d+\.\d s; imported the first 250,000 ids$/),
     expect.stringContaining("line 250002 is not the id of a plant"),
   ]);
 });
 
-test("deletions are printed oldest first as JSON, with the id as text", async () => {
+test("deletions prints records as JSON, oldest first, with the id as a string", async () => {
   using folder = createTempFolder();
   const { exitCode, out } = await runCommand(["deletions"], await makeStore(folder, [3n, 1n]));
   expect({ exitCode, lines: out.map((line): unknown => JSON.parse(line)) }).toEqual({
@@ -102,7 +102,7 @@ test("deletions are printed oldest first as JSON, with the id as text", async ()
   });
 });
 
-test("deletions --since leaves out what is older", async () => {
+test("deletions --since omits older records", async () => {
   using folder = createTempFolder();
   const environment = await makeStore(folder, [3n]);
   expect((await runCommand(["deletions", "--since", "2020-01-01"], environment)).out).toHaveLength(1);
@@ -110,7 +110,7 @@ test("deletions --since leaves out what is older", async () => {
   expect((await runCommand(["deletions", "--since", "2999-01-01T00:00:00Z"], environment)).out).toEqual([]);
 });
 
-test("deletions --plant leaves out those of other plants", async () => {
+test("deletions --plant omits records of other plants", async () => {
   using folder = createTempFolder();
   const environment = await makeStore(folder, [3n, 1n]);
   const { out } = await runCommand(["deletions", "--plant", "1"], environment);
@@ -118,7 +118,7 @@ test("deletions --plant leaves out those of other plants", async () => {
   expect((await runCommand(["deletions", "--plant=-1"], environment)).out).toEqual([]);
 });
 
-test("backup makes a store of its own", async () => {
+test("backup creates a copy that is itself a store", async () => {
   using folder = createTempFolder();
   const copy = folder.file("copy.db");
   const { exitCode, err } = await runCommand(["backup", copy], await makeStore(folder, [2n]));
@@ -127,7 +127,7 @@ test("backup makes a store of its own", async () => {
   expect(err).toEqual([expect.stringMatching(/^copied .* to .*copy\.db$/)]);
 });
 
-test("restore brings back what a backup has", async () => {
+test("restore replaces the plants with those of the backup", async () => {
   using folder = createTempFolder();
   const [copy, environment] = [folder.file("copy.db"), await makeStore(folder, [2n])];
   await runCommand(["backup", copy], environment);
@@ -137,7 +137,7 @@ test("restore brings back what a backup has", async () => {
   expect((await runCommand(["export"], environment)).out).toEqual(["1", "3"]);
 });
 
-test("backup never writes over a file that is there", async () => {
+test("backup does not overwrite an existing file", async () => {
   using folder = createTempFolder();
   const environment = await makeStore(folder);
   writeFileSync(folder.file("copy.db"), "precious");
@@ -154,14 +154,14 @@ test("migrate creates an empty store", async () => {
     err: [expect.stringMatching(/^migrated the schema from version 0 to version 1 in \d+\.\d s$/)],
   });
   const again = await runCommand(["migrate", "--database-url", url]);
-  const nothing = "nothing to migrate: the schema has version 1, which this release can use";
+  const nothing = "nothing to migrate: this release supports version 1 of the schema";
   expect(again).toEqual({ exitCode: 0, out: [], err: [nothing] });
   expect(await runCommand(["export", "--database-url", url])).toEqual({ exitCode: 0, out: [], err: [] });
 });
 
 const commands = [["import"], ["export"], ["deletions"], ["backup", "copy.db"], ["migrate"]];
 
-test.each(commands)("%s without a database is a wrong configuration", async (...words) => {
+test.each(commands)("%s refuses to run without a database", async (...words) => {
   const { exitCode, err } = await runCommand(words);
   expect({ exitCode, problem: err[1] }).toEqual({
     exitCode: 78,
@@ -169,7 +169,7 @@ test.each(commands)("%s without a database is a wrong configuration", async (...
   });
 });
 
-test("a command takes the URL of its database from a file", async () => {
+test("commands read the database URL from a file", async () => {
   using folder = createTempFolder();
   writeFileSync(folder.file("url"), "postgres://ann:secret@127.0.0.1:1/p\n");
   const { exitCode, err } = await runCommand(["export"], { DATABASE_URL_FILE: folder.file("url") });
@@ -179,13 +179,13 @@ test("a command takes the URL of its database from a file", async () => {
   });
 });
 
-test.each(commands)("%s of plants in the memory of another process is a wrong configuration", async (...words) => {
+test.each(commands)("%s refuses memory:, which is in another process", async (...words) => {
   const { exitCode } = await runCommand([...words, "--database-url", "memory:"]);
   expect(exitCode).toBe(78);
 });
 
 test.each(commands.filter(([name]) => name !== "migrate"))(
-  "%s of a file that is not there creates none",
+  "%s fails on a missing file and does not create it",
   async (...words) => {
     using folder = createTempFolder();
     const file = folder.file("none.db");
@@ -195,12 +195,12 @@ test.each(commands.filter(([name]) => name !== "migrate"))(
 );
 
 test.each([
-  { name: "a date that is none", words: ["deletions", "--since", "2020-02-31"] },
-  { name: "a time in words", words: ["deletions", "--since", "yesterday"] },
-  { name: "a duration behind something else", words: ["deletions", "--since", "x24h"] },
-  { name: "a bare number", words: ["deletions", "--since", "5"] },
-  { name: "an id with a zero in front", words: ["deletions", "--plant", "01"] },
+  { name: "a date that does not exist", words: ["deletions", "--since", "2020-02-31"] },
+  { name: "a word instead of a time", words: ["deletions", "--since", "yesterday"] },
+  { name: "text before a duration", words: ["deletions", "--since", "x24h"] },
+  { name: "a number without a unit", words: ["deletions", "--since", "5"] },
+  { name: "an id with a leading zero", words: ["deletions", "--plant", "01"] },
   { name: "an id of more than 64 bits", words: ["deletions", "--plant", "9223372036854775808"] },
-])("$name is wrong usage", async ({ words }) => {
+])("deletions refuses $name", async ({ words }) => {
   expect((await runCommand(words, { DATABASE_URL: "sqlite:plants.db" })).exitCode).toBe(2);
 });

@@ -33,7 +33,7 @@ test.each([
   expect((await run(words)).out[0]).toMatch(/^plantstore token create NAME \[--scope SCOPE\]\.\.\. /);
 });
 
-test("serve --help names its flags, and every setting under the title of its group", async () => {
+test("serve --help lists its flags, and every setting under the title of its group", async () => {
   const { exitCode, out } = await run(["serve", "--help"]);
   expect(out[0]).toBe("plantstore serve [--demo] [--print-config] [--SETTING VALUE]...");
   const shown = out.flatMap(
@@ -47,58 +47,66 @@ test("serve --help names its flags, and every setting under the title of its gro
 });
 
 test.each([
-  ["no command", [], "a command is missing"],
-  ["an unknown command", ["water"], 'there is no command "water"'],
+  ["a missing command", [], "a command is missing"],
+  ["an unknown command", ["water"], 'unknown command "water"'],
   [
-    "half a command",
+    "the first word of a command",
     ["token"],
-    'there is no command "token"; did you mean token create or token list or token revoke?',
+    'unknown command "token", did you mean "token create" or "token list" or "token revoke"?',
   ],
-  ["a misspelt command", ["serv", "--demo"], 'no command "serv --demo"; did you mean serve?'],
-  ["a misspelt command of two words", ["token", "lst"], "did you mean token list?"],
-  ["a misspelt command of two words with an operand", ["token", "lst", "a-file-of-hashes"], "did you mean token list?"],
-  ["help for no command", ["help", "water"], 'there is no command "water"'],
-  ["an unknown flag", ["serve", "--watering"], "serve has no flag --watering"],
+  ["a misspelt command", ["serv", "--demo"], 'unknown command "serv --demo", did you mean "serve"?'],
+  ["a misspelt command of two words", ["token", "lst"], 'did you mean "token list"?'],
+  ["a misspelt command with an operand", ["token", "lst", "a-file-of-hashes"], 'did you mean "token list"?'],
+  ["help for an unknown command", ["help", "water"], 'unknown command "water"'],
+  ["an unknown flag", ["serve", "--watering"], 'unknown flag "--watering" of "serve"'],
   [
     "a misspelt flag",
     ["serve", "--databse-url=memory:"],
-    "serve has no flag --databse-url; did you mean --database-url?",
+    'unknown flag "--databse-url" of "serve", did you mean "--database-url"?',
   ],
-  ["a flag with a letter too many in front", ["serve", "--xport=1"], "serve has no flag --xport; did you mean --port?"],
-  ["an unknown short flag", ["serve", "-x"], "serve has no flag -x"],
-  ["a flag without its value", ["serve", "--port"], "--port"],
-  ["a word too many", ["serve", "now"], "usage: plantstore serve"],
-  ["a demo with a store of one's own", ["serve", "--demo", "--database-url", "memory:"], "leave out --database-url"],
-  ["a token without a file to be in", ["token", "revoke"], "usage: plantstore token revoke NAME"],
-  ["a token that expires in a duration of no unit", ["token", "create", "ci", "--expires", "90"], "the expiry is not"],
-  ["a token without a name", ["token", "create"], "usage: plantstore token create NAME"],
-  ["a token whose name has a space", ["token", "create", "my token"], "the name is not"],
   [
-    "a token that expires on no date",
+    "a flag with an extra first letter",
+    ["serve", "--xport=1"],
+    'unknown flag "--xport" of "serve", did you mean "--port"?',
+  ],
+  ["an unknown short flag", ["serve", "-x"], 'unknown flag "-x" of "serve"'],
+  ["a flag without its value", ["serve", "--port"], "--port"],
+  ["an extra operand", ["serve", "now"], "usage: plantstore serve"],
+  [
+    "a demo with another store",
+    ["serve", "--demo", "--database-url", "memory:"],
+    "--demo cannot be combined with --database-url",
+  ],
+  ["token revoke without a name", ["token", "revoke"], "usage: plantstore token revoke NAME"],
+  ["a token expiry without a unit", ["token", "create", "ci", "--expires", "90"], "the expiry is not"],
+  ["token create without a name", ["token", "create"], "usage: plantstore token create NAME"],
+  ["a token name with a space", ["token", "create", "my token"], "the name is not"],
+  [
+    "a token expiry on a date that does not exist",
     ["token", "create", "ci", "--expires", "2030-02-30T00:00:00Z"],
     "the expiry is not",
   ],
   [
-    "a token with a misspelt scope",
+    "a misspelt token scope",
     ["token", "create", "ci", "--scope", "plants:delet"],
-    "nothing requires the scope plants:delet; did you mean plants:delete?",
+    'unknown scope "plants:delet", did you mean "plants:delete"?',
   ],
   [
-    "a token with a scope of something else",
+    "an unknown token scope",
     ["token", "create", "ci", "--scope", "read"],
-    "nothing requires the scope read; there is only plants:delete",
+    'unknown scope "read"; scopes are plants:delete',
   ],
-])("%s is wrong usage", async (_, words, want) => {
+])("the command line refuses %s with exit code 2", async (_, words, want) => {
   const { exitCode, out, err } = await run(words);
   expect({ exitCode, out, err: err.join("\n") }).toEqual({ exitCode: 2, out: [], err: expect.stringContaining(want) });
 });
 
-test("a wrong configuration tells all that is wrong and ends with 78", async () => {
+test("serve reports all problems of a configuration and exits with 78", async () => {
   const { exitCode, out, err } = await run(["serve"], { PORT: "x", LOG_LEVEL: "y" });
   expect({ exitCode, out, problems: err.length - 1 }).toEqual({ exitCode: 78, out: [], problems: 3 });
 });
 
-test("a file of token hashes with a bad line is a wrong configuration, by its line", async () => {
+test("serve reports the number of an invalid line in the token hashes file", async () => {
   using folder = createTempFolder();
   const file = folder.file("tokens");
   writeFileSync(file, "# who may delete\nsha256:12 ci - -\n");
@@ -114,13 +122,13 @@ test("a file of token hashes with a bad line is a wrong configuration, by its li
   expect({ exitCode, err: err.join("\n") }).toEqual({ exitCode: 78, err: expect.stringContaining("line 2: ") });
 });
 
-test("a store that cannot be opened is a failure that names the file", async () => {
+test("serve fails and names the file when it cannot open the store", async () => {
   const { exitCode, err } = await run(["serve", "--port", "0", "--database-url", "sqlite:/no/such/folder/plants.db"]);
   expect({ exitCode, err: err.join("\n") }).toEqual({ exitCode: 1, err: expect.stringContaining("/no/such/folder") });
 });
 
 test.each(["192.0.2.1", "plants.invalid"])(
-  "%s, which is no address of this machine, is a failure that names it",
+  "serve fails on %s, which is not an address of this machine",
   async (host) => {
     using folder = createTempFolder();
     createMissingStore(folder.file("plants.db"));
@@ -132,17 +140,17 @@ test.each(["192.0.2.1", "plants.invalid"])(
     const { exitCode, err } = await run(["serve", "--port", "0", "--host", host], environment);
     expect({ exitCode, err }).toEqual({
       exitCode: 1,
-      err: [`plantstore: HOST: ${host} is no address of this machine`],
+      err: [`plantstore: HOST must be an address of this machine, got "${host}"`],
     });
   },
 );
 
-test("an address of another machine is a failure that names it before there are workers", async () => {
+test("serve --workers fails on an address of another machine before it starts workers", async () => {
   const environment = { DATABASE_URL: "postgres://127.0.0.1:1/plants", PLANTSTORE_TOKENS: "sixteen-characters" };
   const { exitCode, err } = await run(["serve", "--workers", "2", "--port", "0", "--host", "192.0.2.1"], environment);
   expect({ exitCode, err }).toEqual({
     exitCode: 1,
-    err: ["plantstore: HOST: 192.0.2.1 is no address of this machine"],
+    err: ['plantstore: HOST must be an address of this machine, got "192.0.2.1"'],
   });
 });
 
@@ -152,34 +160,42 @@ const serveAt = (flags: readonly string[]): ReturnType<typeof run> =>
     LOG_LEVEL: "silent",
   });
 
-/** The first port that everyone may listen on; in some containers all of them. */
-const portsForAll = ((setting) => (existsSync(setting) ? Number(readFileSync(setting, "utf8")) : 1024))(
+/** The first port that every user may listen on; in some containers 0. */
+const firstUnprivilegedPort = ((setting) => (existsSync(setting) ? Number(readFileSync(setting, "utf8")) : 1024))(
   "/proc/sys/net/ipv4/ip_unprivileged_port_start",
 );
 
-describe("a place to listen at", () => {
+describe("serve", () => {
   test.each([
-    { name: "a file", path: "text", says: "is in use, or is no socket" },
-    { name: "a folder that is not there", path: "none/s", says: "is not there, or not this user's to write" },
-  ])("in the place of $name is refused with its path", async ({ path, says }) => {
+    {
+      name: "is a regular file",
+      path: "text",
+      want: (file: string) => `${file} is in use, or is not a socket`,
+    },
+    {
+      name: "is in a missing directory",
+      path: "none/s",
+      want: (file: string) => `the directory of ${file} does not exist, or this user may not write to it`,
+    },
+  ])("fails when the socket path $name", async ({ path, want }) => {
     using folder = createTempFolder();
     writeFileSync(folder.file("text"), "mine");
-    const { exitCode, err } = await serveAt(["--host", `unix:${folder.file(path)}`]);
-    const place = path === "text" ? folder.file(path) : `the folder of ${folder.file(path)}`;
-    expect({ exitCode, err }).toEqual({ exitCode: 1, err: [`plantstore: HOST: ${place} ${says}`] });
+    const file = folder.file(path);
+    const { exitCode, err } = await serveAt(["--host", `unix:${file}`]);
+    expect({ exitCode, err }).toEqual({ exitCode: 1, err: [`plantstore: cannot listen on HOST: ${want(file)}`] });
   });
 
-  test("below a file is refused with what the system says", async () => {
+  test("fails with the system's error when the socket path is below a regular file", async () => {
     using folder = createTempFolder();
     writeFileSync(folder.file("text"), "mine");
     const { exitCode, err } = await serveAt(["--host", `unix:${folder.file("text/s")}`]);
     expect({ exitCode, err }).toEqual({
       exitCode: 1,
-      err: [expect.stringMatching(/HOST cannot be listened on: .*ENOTDIR: not a directory/)],
+      err: [expect.stringMatching(/cannot listen on HOST: .*ENOTDIR: not a directory/)],
     });
   });
 
-  test("whose port is in use is refused with the port, and another one to try", async () => {
+  test("suggests another port when the port is in use", async () => {
     const other = createServer().listen(0, "127.0.0.1");
     await once(other, "listening");
     const address = other.address();
@@ -188,24 +204,24 @@ describe("a place to listen at", () => {
     other.close();
     expect({ exitCode, err: err.join("\n") }).toEqual({
       exitCode: 1,
-      err: expect.stringMatching(`^plantstore: port ${port} is in use: .* such as PORT=${port + 1}$`),
+      err: expect.stringMatching(`^plantstore: cannot listen on .*: the port is in use; .* such as PORT=${port + 1}$`),
     });
   });
 
-  test.skipIf(portsForAll <= 1)("whose port is for root alone is refused to others", async () => {
-    // Loads what the command loads when it runs: others may not read the folder of these sources.
+  test.skipIf(firstUnprivilegedPort <= 1)("fails on a privileged port unless it runs as root", async () => {
+    // Loads all modules before the user changes, because other users may not read the folder of these sources.
     await serveAt(["--host", "unix:/no/such/folder/socket"]);
     const isRoot = process.geteuid?.() === 0;
     if (isRoot) process.seteuid?.(65_534);
     const { exitCode, err } = await serveAt(["--port", "1"]).finally(() => isRoot && process.seteuid?.(0));
     expect({ exitCode, err }).toEqual({
       exitCode: 1,
-      err: ["plantstore: PORT: 127.0.0.1:1 may not be listened on by this user"],
+      err: ["plantstore: cannot listen on 127.0.0.1:1: permission denied; choose a PORT of at least 1024"],
     });
   });
 });
 
-test("token create prints the token alone, and the line to keep beside it", async () => {
+test("token create prints the token to standard output, and its line to standard error", async () => {
   const { exitCode, out, err } = await run([
     "token",
     "create",
@@ -220,14 +236,14 @@ test("token create prints the token alone, and the line to keep beside it", asyn
   expect({ exitCode, out, err }).toEqual({
     exitCode: 0,
     out: [expect.stringMatching(/^plantstore_[0-9a-z]{57}$/)],
-    err: [`keep this line: sha256:${hash} ci plants:delete 2030-01-31T12:00:00.000Z`],
+    err: [`add this line to a file of token hashes: sha256:${hash} ci plants:delete 2030-01-31T12:00:00.000Z`],
   });
 });
 
 test.each([
   { name: "the file of the flag", words: ["--file"] },
   { name: "the file of the variable", words: [] },
-])("token create keeps only the hash, in $name, readable by its owner", async ({ words }) => {
+])("token create stores only the hash, in $name, readable by its owner", async ({ words }) => {
   using folder = createTempFolder();
   const file = folder.file("tokens");
   const flags = words.flatMap((flag) => [flag, file]);
@@ -245,7 +261,7 @@ test.each([
   expect(kept).not.toContain(token);
 });
 
-test("a name that is taken makes no second token", async () => {
+test("token create refuses a name that is already in the file", async () => {
   using folder = createTempFolder();
   const file = folder.file("tokens");
   await run(["token", "create", "ci", "--file", file]);
@@ -254,7 +270,7 @@ test("a name that is taken makes no second token", async () => {
   expect({ exitCode, out, kept: readFileSync(file, "utf8") }).toEqual({ exitCode: 1, out: [], kept: before });
 });
 
-test("serve --print-config shows what is in force and where it is from, and no secret", async () => {
+test("serve --print-config prints effective values with their sources, and no secrets", async () => {
   const environment = {
     DATABASE_URL: "postgres://gardener:rake@db.example:5432/plants?password=rake",
     PLANTSTORE_TOKENS: "sixteen-characters",
@@ -277,7 +293,7 @@ test("serve --print-config shows what is in force and where it is from, and no s
   expect(out.join("\n")).not.toMatch(/rake|sixteen/);
 });
 
-test("serve --print-config of a wrong configuration tells what is wrong", async () => {
+test("serve --print-config refuses an invalid configuration", async () => {
   expect(await run(["serve", "--print-config"], { DATABASE_URL: "memory:", PORT: "x" })).toMatchObject({
     exitCode: 78,
     out: [],
@@ -294,7 +310,7 @@ test("token create --expires counts a duration from now", async () => {
   expect(expiryMs).toBeLessThanOrEqual(Date.now() + ninetyDaysMs);
 });
 
-test("token list shows every token of a file, and token revoke removes one and nothing else", async () => {
+test("token list prints all tokens of a file, and token revoke removes only one", async () => {
   using folder = createTempFolder();
   const file = folder.file("tokens");
   writeFileSync(file, "# old tokens stay until they are revoked\n");
@@ -326,7 +342,7 @@ test("token list shows every token of a file, and token revoke removes one and n
   expect(readFileSync(file, "utf8")).toBe(before.replace(/^sha256:\S+ old .*\n/m, ""));
 });
 
-test("token revoke of a name that no token has fails, and leaves the file", async () => {
+test("token revoke fails on an unknown name and does not change the file", async () => {
   using folder = createTempFolder();
   const file = folder.file("tokens");
   await run(["token", "create", "ci", "--file", file]);
@@ -339,16 +355,16 @@ test("token revoke of a name that no token has fails, and leaves the file", asyn
   expect(readFileSync(file, "utf8")).toBe(before);
 });
 
-test.each(["list", "revoke ci"])("token %s without a file says how to name one", async (words) => {
+test.each(["list", "revoke ci"])("token %s without a file names the flag and variable to set", async (words) => {
   const { exitCode, err } = await run(["token", ...words.split(" ")]);
   expect({ exitCode, err: err.at(-1) }).toEqual({
     exitCode: 78,
-    err: "  --file or PLANTSTORE_TOKEN_HASHES_FILE must name a file",
+    err: "  the file is missing; set --file or PLANTSTORE_TOKEN_HASHES_FILE",
   });
 });
 
 test.each(["create ci", "list", "revoke ci"])(
-  "token %s in a folder that is not there says so in words",
+  "token %s explains that the folder of the file does not exist",
   async (words) => {
     using folder = createTempFolder();
     const file = folder.file("none/tokens");
@@ -359,10 +375,10 @@ test.each(["create ci", "list", "revoke ci"])(
 );
 
 test.each([
-  { name: "a file that is not there", file: "absent.txt", want: /absent\.txt or its parent directory does not exist/ },
-  { name: "a folder", file: "", want: /is a folder, not a file$/ },
-  { name: "a byte order mark", file: "bom.txt", want: /line 1 begins with a byte order mark/ },
-])("import of $name says so in words", async ({ file, want }) => {
+  { name: "the file is missing", file: "absent.txt", want: /absent\.txt or its parent directory does not exist/ },
+  { name: "the file is a directory", file: "", want: /cannot read .*: it is a directory$/ },
+  { name: "the file has a byte order mark", file: "bom.txt", want: /line 1 begins with a byte order mark/ },
+])("import explains that $name", async ({ file, want }) => {
   using folder = createTempFolder();
   writeFileSync(folder.file("bom.txt"), "\uFEFF1\n");
   const environment = { DATABASE_URL: `sqlite:${folder.file("plants.db")}` };
@@ -371,7 +387,7 @@ test.each([
   expect({ exitCode, err: err[0] }).toEqual({ exitCode: 1, err: expect.stringMatching(want) });
 });
 
-test("docs/reference/configuration.md lists every exit code, and no other", () => {
+test("docs/reference/configuration.md lists exactly the exit codes", () => {
   const page = readFileSync(new URL("../../docs/reference/configuration.md", import.meta.url), "utf8");
   const [, table = ""] = page.split("## Exit codes");
   const listed = [...table.matchAll(/^\| (\d+) \|/gm)].map(([, code]) => Number(code));

@@ -18,12 +18,12 @@ describe("a server", () => {
   beforeAll(async () => {
     folder = createTempFolder();
     writeFileSync(
-      folder.file("tell-rooms.mjs"),
+      folder.file("log-modules.mjs"),
       `import { registerHooks } from "node:module";
        registerHooks({ load(url, context, next) { console.log(url.split("/src/").at(-1)); return next(url, context); } });
-       process.once("beforeExit", () => console.log("nothing is left to do"));`,
+       process.once("beforeExit", () => console.log("before exit"));`,
     );
-    server = serve(folder, { LOG_LEVEL: "trace", NODE_OPTIONS: "--import=./tell-rooms.mjs" });
+    server = serve(folder, { LOG_LEVEL: "trace", NODE_OPTIONS: "--import=./log-modules.mjs" });
     baseUrl = await baseUrlOf(server);
   });
   afterAll(async () => {
@@ -31,20 +31,20 @@ describe("a server", () => {
     folder[Symbol.dispose]();
   });
 
-  test("that measures nothing loads nothing for it", () => {
+  test("does not load telemetry modules without metrics and traces", () => {
     expect(server.stdout()).toContain("server/start-server.ts");
     expect(server.stdout()).not.toMatch(/^operators\/(?:open)?telemetry\//m);
   });
 
-  test("reads the credentials again at SIGHUP, and does not end", async () => {
-    // The address is logged a moment before the server has started, and what is not there is not reloaded.
+  test("reloads its credentials on SIGHUP and keeps running", async () => {
+    // The address is logged just before the server has started; a reload before that does nothing.
     expect(await deletePlant(baseUrl, 1)).toBe(400);
     server.process.kill("SIGHUP");
     await server.find(/"msg":"reloading"/);
     expect(await deletePlant(baseUrl, 1)).toBe(400);
   });
 
-  test("logs no token at any level, wherever the client puts it, and ends at SIGINT with exit code 0", async () => {
+  test("never logs a token, and exits with 0 on SIGINT", async () => {
     await deletePlant(baseUrl, 2);
     await deletePlant(baseUrl, 2, `${token}-that-is-wrong`);
     const query = await fetch(`${baseUrl}/plants/2?access_token=${token}`, {
@@ -54,27 +54,27 @@ describe("a server", () => {
     await query.body?.cancel();
     server.process.kill("SIGINT");
     expect(await server.end()).toBe(0);
-    // It has not waited for the time that its last words may take.
-    expect(server.stdout()).toContain("nothing is left to do");
+    // It exited on its own, without the timer that forces an exit.
+    expect(server.stdout()).toContain("before exit");
     const written = server.stdout() + server.stderr();
     expect(written.match(/"path":"\/plants\/2".*"msg":"call"/g)).toHaveLength(3);
     expect(written).not.toContain(token);
   });
 });
 
-test("a server logs the settings whose line end it has removed", async () => {
+test("a server logs settings from which it removed a line break", async () => {
   using folder = createTempFolder();
   await using server = serve(folder, { LOG_LEVEL: "warn\n" });
-  await server.find(/"settings":\["LOG_LEVEL"\],"msg":"a line end after the value of settings was removed"/);
+  await server.find(/"settings":\["LOG_LEVEL"\],"msg":"removed the line break at the end of settings"/);
 });
 
-test("a draining server is not ready, serves on until the delay is over, and ends at a second signal with exit code 1", async () => {
+test("a draining server is not ready, keeps serving during the delay, and exits with 1 on a second signal", async () => {
   using folder = createTempFolder();
   await using server = serve(folder, { PLANTSTORE_DRAIN_DELAY_MS: "3600000" });
   const baseUrl = await baseUrlOf(server);
   server.process.kill("SIGTERM");
   await server.find(/draining/);
-  // Longer than what it may still do once it has drained.
+  // Longer than the process may live after it has drained.
   await delay(1_200);
   const ready = await fetch(`${baseUrl}/readyz`);
   expect({ status: ready.status, body: await ready.json() }).toEqual({
@@ -86,13 +86,13 @@ test("a draining server is not ready, serves on until the delay is over, and end
   expect(await server.end()).toBe(1);
 });
 
-test("a server ends although a collector never answers", async () => {
+test("a server exits although the collector never responds", async () => {
   await using collector = await startOtlpReceiver();
   collector.answer = () => undefined;
   using folder = createTempFolder();
   await using server = serve(folder, {
     OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
-    // An hour: it does not end because the collector had its time.
+    // An hour, so that the exit is not caused by this timeout.
     OTEL_EXPORTER_OTLP_TIMEOUT: "3600000",
   });
   expect(await deletePlant(await baseUrlOf(server), 1)).toBe(400);
@@ -101,9 +101,8 @@ test("a server ends although a collector never answers", async () => {
   expect(collector.requests.length).toBeGreaterThan(0);
 });
 
-test("a server ends if it is to export by an SDK that is broken", async () => {
+test("a server exits with 78 when the OpenTelemetry SDK cannot be loaded", async () => {
   using folder = createTempFolder();
-  // The SDK that is installed here is whole.
   const program = `
     const { Module } = require("node:module");
     const load = Module._load.bind(Module);
@@ -117,10 +116,10 @@ test("a server ends if it is to export by an SDK that is broken", async () => {
     OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:1",
   });
   expect(await server.end()).toBe(78);
-  expect(server.stderr()).toContain("OpenTelemetry's SDK cannot be started: Error: a part is missing");
+  expect(server.stderr()).toContain("cannot start the OpenTelemetry SDK: Error: a part is missing");
 });
 
-test("a server gives its spans to the SDK that is registered when it starts, wherever its own metrics go", async () => {
+test("a server sends its spans to an already registered SDK, and its metrics to the configured endpoint", async () => {
   await using collector = await startOtlpReceiver();
   await using other = await startOtlpReceiver();
   using folder = createTempFolder();
@@ -148,7 +147,7 @@ test("a server gives its spans to the SDK that is registered when it starts, whe
   expect([...other.metrics]).toContain("http.server.request.duration");
 });
 
-test("a fault of the store that only a restart can mend ends the server with exit code 74", async () => {
+test("a server exits with 74 when the store fails and only a restart can fix it", async () => {
   using folder = createTempFolder();
   await using server = serve(folder);
   const baseUrl = await baseUrlOf(server);
@@ -156,17 +155,17 @@ test("a fault of the store that only a restart can mend ends the server with exi
   expect(await deletePlant(baseUrl, 1)).toBe(400);
   expect(await server.end()).toBe(74);
   expect(server.stderr()).toMatch(
-    /"level":"fatal".*"errorCode":"ERR_STORE_BROKEN".*its -shm file.*"msg":"only a restart can help"/,
+    /"level":"fatal".*"errorCode":"ERR_STORE_BROKEN".*its -shm file.*"msg":"the store has failed; restart the server"/,
   );
 });
 
-test("a server whose file is gone waits, not ready: a restart would serve an empty store", async () => {
+test("a server whose database file was deleted keeps running, and is not ready", async () => {
   using folder = createTempFolder();
   await using server = serve(folder);
   const baseUrl = await baseUrlOf(server);
   rmSync(folder.file("plants.db"));
   expect(await deletePlant(baseUrl, 1)).toBe(400);
-  // The line is of a later look than the one that would end it.
+  // This check is later than the one that would exit the process. A restart would serve an empty store.
   await server.find(/"problem":"plants.db: the file was moved, replaced or deleted","msg":"not ready"/);
   expect((await fetch(`${baseUrl}/readyz`)).status).toBe(503);
   server.process.kill("SIGTERM");
@@ -182,14 +181,14 @@ interface Demo {
 
 async function startDemo(folder: TempFolder, environment: Record<string, string> = {}): Promise<Demo> {
   const server = startCommandLine(["serve", "--demo"], folder.path, { PORT: "0", ...environment });
-  // The last of the lines; the others are there by then.
-  await server.find(/Ctrl-C stops it\.\n/);
+  // The last line.
+  await server.find(/Press Ctrl-C to stop\.\n/);
   const [, credential = ""] = await server.find(/^Authorization: Bearer (\S+)$/m);
   const [baseUrl] = await server.find(/http:\/\/127\.0\.0\.1:\d+/);
   return { server, baseUrl, token: credential, [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() };
 }
 
-/** Runs a command line that ends at once, inside the test, in a folder. */
+/** Runs a short command line in this process, in a folder. */
 async function runIn(
   folder: TempFolder,
   words: readonly string[],
@@ -232,37 +231,37 @@ describe("a demo", () => {
     folder[Symbol.dispose]();
   });
 
-  test("leaves alone the database and the tokens that are set for something else", async () => {
+  test("does not use the database and tokens of the environment", async () => {
     expect(await deletePlant(demo.baseUrl, 1)).toBe(400);
     expect(existsSync(folder.file("other.db"))).toBe(false);
   });
 
-  test("names the settings that it ignores", () => {
-    const said = "the demo brings its own settings; ignored: DATABASE_URL, PLANTSTORE_TOKENS\n";
-    expect(demo.server.stderr()).toContain(said);
+  test("reports the settings that it ignores", () => {
+    const line = "ignored settings that the demo sets itself: DATABASE_URL, PLANTSTORE_TOKENS\n";
+    expect(demo.server.stderr()).toContain(line);
   });
 
-  test("serves metrics where it is asked to", async () => {
-    const [, port] = await demo.server.find(/"port":(\d+),"msg":"metrics are served"/);
+  test("serves metrics on the configured address", async () => {
+    const [, port] = await demo.server.find(/"port":(\d+),"msg":"serving metrics"/);
     const { status } = await fetch(`http://127.0.0.1:${port}/metrics`);
     expect(status).toBe(200);
   });
 
-  test("is the only one of its folder, and goes on when another is refused", async () => {
+  test("locks its folder against another demo, and continues", async () => {
     const { exitCode, err } = await runIn(folder, ["serve", "--demo", "--port", "0"]);
     expect({ exitCode, err }).toEqual({
       exitCode: 1,
-      err: ["plantstore: another demo uses .plantstore/: stop it, or start this one in another folder"],
+      err: ["plantstore: another demo is using .plantstore/; stop it, or run this one in another folder"],
     });
     expect(await deletePlant(demo.baseUrl, 999, demo.token)).toBe(204);
   });
 
-  test("keeps its token in a file for its owner alone", () => {
+  test("stores its token in a file that only its owner can read", () => {
     expect(readFileSync(folder.file(".plantstore/token"), "utf8")).toBe(`${demo.token}\n`);
     expect([modeOf(folder, ".plantstore"), modeOf(folder, ".plantstore/token")]).toEqual([0o700, 0o600]);
   });
 
-  test("prints lines to paste, with the address and the token of this start, and plants that are there", () => {
+  test("prints commands with its address, its token and existing plants", () => {
     const lines = demo.server.stdout().trimEnd().split("\n").slice(-5);
     const authority = demo.baseUrl.slice("http://".length);
     const credential = `-H 'Authorization: Bearer ${demo.token}'`;
@@ -271,17 +270,17 @@ describe("a demo", () => {
       `grpcurl -plaintext ${credential} -d '{"id":"2"}' ${authority} plantstore.v1.PlantService/DeletePlant`,
       `npx buf curl --protocol grpc --http2-prior-knowledge --reflect-header '*' ${credential} -d '{"id":"3"}' http://${authority}/plantstore.v1.PlantService/DeletePlant`,
       "",
-      "Ctrl-C stops it.",
+      "Press Ctrl-C to stop.",
     ]);
   });
 
-  test("deletes plants 1 to 1000 once, and starts again with the rest and its token, which it keeps private", async () => {
-    const answers = [];
-    for (const id of [1, 3, 1000, 1, 0, 1001]) answers.push(await deletePlant(demo.baseUrl, id, demo.token));
-    expect(answers).toEqual([204, 204, 204, 400, 400, 400]);
+  test("deletes plants 1 to 1000 once, and restarts with the remaining plants and the same private token", async () => {
+    const statuses = [];
+    for (const id of [1, 3, 1000, 1, 0, 1001]) statuses.push(await deletePlant(demo.baseUrl, id, demo.token));
+    expect(statuses).toEqual([204, 204, 204, 400, 400, 400]);
     demo.server.process.kill("SIGTERM");
     expect(await demo.server.end()).toBe(0);
-    // As a copy of the folder may leave it.
+    // As after a copy of the folder.
     chmodSync(folder.file(".plantstore/token"), 0o644);
     await using second = await startDemo(folder);
     expect(idsOf(second)).toEqual(["2", "4", "5"]);
@@ -293,7 +292,6 @@ describe("a demo", () => {
     expect(await deletePlant(second.baseUrl, 2, demo.token)).toBe(204);
     second.server.process.kill("SIGTERM");
     expect(await second.server.end()).toBe(0);
-    // A person reads its log, and need not see every deletion.
     expect(second.server.stderr()).not.toContain('"msg":"call"');
   });
 });
@@ -302,25 +300,26 @@ test("a demo refuses a misspelt setting", async () => {
   using folder = createTempFolder();
   const { exitCode, err } = await runIn(folder, ["serve", "--demo"], { PLANTSTORE_ADMIN_ADDRES: "0" });
   expect(exitCode).toBe(78);
-  expect(err.join("\n")).toContain("PLANTSTORE_ADMIN_ADDRES is no setting; did you mean PLANTSTORE_ADMIN_ADDRESS?");
+  const want = 'unknown setting "PLANTSTORE_ADMIN_ADDRES", did you mean "PLANTSTORE_ADMIN_ADDRESS"?';
+  expect(err.join("\n")).toContain(want);
 });
 
 test.each([
   { host: "0.0.0.0", want: "localhost" },
   { host: "::", want: "localhost" },
   { host: "::1", want: "[::1]" },
-])("a demo that listens on $host says that it is called at $want", ({ host, want }) => {
+])("a demo that listens on $host prints the URL of $want", ({ host, want }) => {
   const demo = { token: "t", ignored: [], environment: {}, [Symbol.dispose]: () => undefined };
-  expect(demoLines(demo, { host, port: 8080 }, [])[0]).toContain(` http://${want}:8080;`);
+  expect(demoLines(demo, { host, port: 8080 }, [])[0]).toContain(` http://${want}:8080.`);
 });
 
-test("a demo whose token was lost says so, rather than refusing every call", async () => {
+test("a demo refuses to start with an empty token file", async () => {
   using folder = createTempFolder();
   mkdirSync(folder.file(".plantstore"));
   writeFileSync(folder.file(".plantstore/token"), "");
   const { exitCode, err } = await runIn(folder, ["serve", "--demo", "--port", "0"]);
   expect({ exitCode, err }).toEqual({
     exitCode: 1,
-    err: ["plantstore: .plantstore/token is empty; delete it, and a new token is made"],
+    err: ["plantstore: .plantstore/token is empty; delete it to create a new token"],
   });
 });

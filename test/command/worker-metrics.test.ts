@@ -23,13 +23,13 @@ beforeAll(async () => {
   const program = folder.file("worker.mjs");
   writeFileSync(
     program,
-    `process.on("message", () => process.argv[2] === "ends" ? process.exit() : process.send({ metrics: JSON.parse(process.argv[2]) }));
+    `process.on("message", () => process.argv[2] === "exits" ? process.exit() : process.send({ metrics: JSON.parse(process.argv[2]) }));
      process.send({ port: 1 });`,
   );
-  const answers = [JSON.stringify(familiesWith(3)), "ends", JSON.stringify(familiesWith(4))];
-  for (const [place, answer] of answers.entries()) {
-    const worker = fork(program, [answer], { stdio: "ignore" });
-    workers.set(place, worker);
+  const responses = [JSON.stringify(familiesWith(3)), "exits", JSON.stringify(familiesWith(4))];
+  for (const [slot, response] of responses.entries()) {
+    const worker = fork(program, [response], { stdio: "ignore" });
+    workers.set(slot, worker);
     await once(worker, "message");
   }
 });
@@ -38,7 +38,7 @@ afterAll(() => {
   folder[Symbol.dispose]();
 });
 
-test("the series of all workers have their places, and one that ends instead of answering is left out", async () => {
+test("collectFromWorkers labels series with the worker's slot, and omits a worker that exits", async () => {
   const want = [
     {
       ...calls,
@@ -57,13 +57,13 @@ test("the series of all workers have their places, and one that ends instead of 
     expect.objectContaining({ name: "plantstore.workers", kind: "gauge", points: [{ attributes: {}, value: 2 }] }),
   ];
   expect(await collectFromWorkers(workers)).toEqual(want);
-  // Now it is gone before it is asked.
+  // This time, the worker has exited before the request.
   expect(await collectFromWorkers(workers)).toEqual(want);
-  const left = ["message", "exit"].flatMap((event) => [...workers.values()].map((one) => one.listenerCount(event)));
-  expect(left).toEqual([0, 0, 0, 0, 0, 0]);
+  const listeners = ["message", "exit"].flatMap((event) => [...workers.values()].map((one) => one.listenerCount(event)));
+  expect(listeners).toEqual([0, 0, 0, 0, 0, 0]);
 });
 
-test("one that does not answer in time is left out", async () => {
+test("collectFromWorkers omits workers that do not respond in time", async () => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   onTestFinished(() => void vi.useRealTimers());
   const collected = collectFromWorkers(workers);

@@ -21,7 +21,7 @@ beforeAll(async () => {
 });
 afterAll(() => postgres[Symbol.asyncDispose]());
 
-/** Three workers on plants 1 to 100, once all of them listen. */
+/** Starts three workers with plants 1 to 100, and waits until all of them listen. */
 async function serve(
   folder: TempFolder,
   drainDelayMs: number = 0,
@@ -45,23 +45,23 @@ async function serve(
   return { server, baseUrl: `http://127.0.0.1:${port}`, database };
 }
 
-/** Waits until this many workers have listened: for one after the other, since the first starts before all others. */
+/** Waits until this many workers have listened: one after the other, since the first starts before all others. */
 async function findListening(server: CommandLine, times: number): Promise<void> {
-  for (let each = 1; each <= times; each++) await server.find(timesSaid("listening", each));
+  for (let each = 1; each <= times; each++) await server.find(repeatedMessage("listening", each));
 }
 
-function timesSaid(message: string, times: number): RegExp {
+function repeatedMessage(message: string, times: number): RegExp {
   return new RegExp(`(?:"msg":"${message}"(?:.|\\n)*){${times}}`);
 }
 
-/** Returns where the metrics of all workers are, and what asks for them. */
+/** Returns the URL of the metrics of all workers, and a function that scrapes them. */
 async function metricsOf(server: CommandLine): Promise<{ url: string; scrape: () => Promise<string> }> {
-  const [, port] = await server.find(/"port":(\d+),"msg":"metrics are served"/);
+  const [, port] = await server.find(/"port":(\d+),"msg":"serving metrics"/);
   const url = `http://127.0.0.1:${port}`;
   return { url, scrape: async () => await (await fetch(`${url}/metrics`)).text() };
 }
 
-/** Deletes a plant over a connection of its own, so that any of the workers may have it. */
+/** Deletes a plant over a new connection, so that any worker can get it. */
 async function deletePlant(baseUrl: string, id: number): Promise<number> {
   const headers = { authorization: `Bearer ${token}`, connection: "close" };
   const { status, body } = await fetch(`${baseUrl}/plants/${id}`, { method: "DELETE", headers });
@@ -69,23 +69,23 @@ async function deletePlant(baseUrl: string, id: number): Promise<number> {
   return status;
 }
 
-test("workers share a port and delete every plant once; each obeys the signals of the process that started them", async () => {
+test("workers share a port, delete every plant once, and follow the signals of their supervisor", async () => {
   using folder = createTempFolder();
   const { server, baseUrl, database } = await serve(folder);
   await using ended = server;
   const requests = Array.from({ length: 200 }, (_, index) => deletePlant(baseUrl, (index % 100) + 1));
-  const answers = await Promise.all(requests);
-  expect(answers.filter((status) => status === 204)).toHaveLength(100);
+  const statuses = await Promise.all(requests);
+  expect(statuses.filter((status) => status === 204)).toHaveLength(100);
   expect(await runSql(database, "SELECT count(*)::int AS plants FROM plants")).toEqual([{ plants: 0 }]);
   server.process.kill("SIGHUP");
-  await server.find(timesSaid("reloading", 3));
+  await server.find(repeatedMessage("reloading", 3));
   server.process.kill("SIGTERM");
   expect(await ended.end()).toBe(0);
   expect(server.stderr().match(/"msg":"(?:reloading|stopped)"/g)).toHaveLength(6);
-  expect(server.stderr()).not.toContain("is replaced");
+  expect(server.stderr()).not.toContain("is being replaced");
 });
 
-test("workers have the flags of node that the first process was started with", async () => {
+test("workers have the node flags of their supervisor", async () => {
   using folder = createTempFolder();
   const { server } = await serve(folder, 0, {}, plantStoreFlags);
   await using _ = server;
@@ -95,22 +95,22 @@ test("workers have the flags of node that the first process was started with", a
   for (const command of commands) expect(command).toEqual(expect.arrayContaining([...plantStoreFlags]));
 });
 
-test("workers drain and end when the process that started them is gone", async () => {
+test("workers drain and exit when their supervisor is killed", async () => {
   using folder = createTempFolder();
   const { server } = await serve(folder);
   await using ended = server;
   server.process.kill("SIGKILL");
-  // Its output is at an end once none of the workers, which share it, is there any more.
+  // The output, which the workers share, ends when the last of them exits.
   expect(await ended.end()).toBe(null);
   expect(server.stderr().match(/"msg":"stopped"/g)).toHaveLength(3);
 });
 
-test("a signal to read again does not end a command whose first worker is about to start", async () => {
+test("SIGHUP does not stop a supervisor whose first worker is starting", async () => {
   using folder = createTempFolder();
-  // It reads: of a connection that is not read from, the end would not be seen.
+  // It reads, because otherwise it would not notice that the client closes the connection.
   await using silent = createServer((socket) => socket.on("error", () => {}).resume()).listen(0, "127.0.0.1");
   await once(silent, "listening");
-  const connected = within(once(silent, "connection"), "a question to the database");
+  const connected = within(once(silent, "connection"), "a connection to the database");
   const address = silent.address();
   const port = typeof address === "object" && address !== null ? address.port : 0;
   await using server = startCommandLine(["serve", "--workers", "2"], folder.path, {
@@ -120,50 +120,50 @@ test("a signal to read again does not end a command whose first worker is about 
   });
   await connected;
   for (const signal of ["SIGHUP", "SIGTERM", "SIGINT"] as const) server.process.kill(signal);
-  // By the second stop signal, and not by SIGHUP.
+  // Exit code 1 is that of the second stop signal, not of SIGHUP.
   expect(await server.end()).toBe(1);
 });
 
-test("a worker that is killed is replaced, and the port goes on answering; none is once a signal stops them", async () => {
+test("a killed worker is replaced while the port stays available, except after a stop signal", async () => {
   using folder = createTempFolder();
   const { server, baseUrl } = await serve(folder);
   await using ended = server;
   const killOne = async (): Promise<void> => {
     const pids = [...server.stderr().matchAll(/"pid":(\d+),"address"/g)].map(([, pid]) => pid);
-    // Without a pid this is NaN, which kill() refuses; 0 would be this test and all other processes of its group.
+    // NaN without a pid, which kill() refuses; 0 would kill the process group of this test.
     const pid = Number(pids.at(-1));
     process.kill(pid, "SIGKILL");
-    await server.find(new RegExp(`"errorCode":"ERR_WORKER_ENDED","pid":${pid}.*a worker ended and is replaced`));
+    await server.find(new RegExp(`"errorCode":"ERR_WORKER_ENDED","pid":${pid}.*a worker exited and is being replaced`));
   };
   await killOne();
-  await server.find(timesSaid("listening", 4));
+  await server.find(repeatedMessage("listening", 4));
   expect(await deletePlant(baseUrl, 1)).toBe(204);
   await killOne();
   server.process.kill("SIGTERM");
   expect(await ended.end()).toBe(0);
 });
 
-test("the metrics of all workers are at one address, each with the place of its worker, which a new one takes over", async () => {
+test("one address serves the metrics of all workers by slot, and a replacement keeps the slot", async () => {
   using folder = createTempFolder();
   const { server, baseUrl } = await serve(folder, 0, { PLANTSTORE_ADMIN_ADDRESS: "0" });
   await using ended = server;
   const { scrape } = await metricsOf(server);
   expect(await scrape()).toMatch(/^plantstore_workers 3$/m);
-  const answers = Array.from({ length: 30 }, (_, index) => deletePlant(baseUrl, index + 1));
-  expect(new Set(await Promise.all(answers))).toEqual(new Set([204]));
+  const statuses = Array.from({ length: 30 }, (_, index) => deletePlant(baseUrl, index + 1));
+  expect(new Set(await Promise.all(statuses))).toEqual(new Set([204]));
   const text = await scrape();
   expect(text.match(/^gateway_ready\{worker="[123]"\} 1$/gm)).toHaveLength(3);
   const deleted = [...text.matchAll(/^plantstore_delete_batch_size_sum\{worker="[123]"\} (\d+)$/gm)];
   expect(deleted.reduce((sum, [, count]) => sum + Number(count), 0)).toBe(30);
-  // One that is described twice is no metric for Prometheus.
+  // Prometheus rejects a metric that is described more than once.
   expect(text.match(/^# TYPE gateway_ready /gm)).toHaveLength(1);
 
   const [, pid] = /"pid":(\d+),"address"/.exec(server.stderr()) ?? [];
   process.kill(Number(pid), "SIGKILL");
-  await server.find(timesSaid("listening", 4));
+  await server.find(repeatedMessage("listening", 4));
   await expect.poll(scrape).toMatch(/^plantstore_workers 3$/m);
-  const places = [...(await scrape()).matchAll(/^gateway_ready\{worker="(\d)"\} 1$/gm)].map(([, place]) => place);
-  expect(new Set(places)).toEqual(new Set(["1", "2", "3"]));
+  const slots = [...(await scrape()).matchAll(/^gateway_ready\{worker="(\d)"\} 1$/gm)].map(([, slot]) => slot);
+  expect(new Set(slots)).toEqual(new Set(["1", "2", "3"]));
   server.process.kill("SIGTERM");
   expect(await ended.end()).toBe(0);
 });
@@ -180,18 +180,18 @@ test.each([
   expect([await statusOfLongTarget(baseUrl), await statusOfLongTarget(url)]).toEqual([want, want]);
 });
 
-test("many who ask for the metrics of all workers at once are told what the workers are asked for once", async () => {
+test("concurrent scrapes share one collection of the workers' metrics", async () => {
   using folder = createTempFolder();
   const { server } = await serve(folder, 0, { PLANTSTORE_ADMIN_ADDRESS: "0" });
   await using ended = server;
   const { url, scrape } = await metricsOf(server);
   const [, pid = ""] = await server.find(/"pid":(\d+),"address"/);
   await scrape();
-  // While this one is asked, it does not answer.
+  // A stopped worker does not respond.
   process.kill(Number(pid), "SIGSTOP");
   const first = scrape();
   const others = Array.from({ length: 20 }, scrape);
-  // An answer of another path comes after all of them have been asked.
+  // The response to this request comes after all scrapes have begun.
   await fetch(`${url}/nothing`);
   process.kill(Number(pid), "SIGCONT");
   expect(new Set(await Promise.all(others))).toEqual(new Set([await first]));
@@ -199,29 +199,29 @@ test("many who ask for the metrics of all workers at once are told what the work
   expect(await ended.end()).toBe(0);
 });
 
-test("an admin address that is in use ends the command before there are workers", async () => {
+test("the command exits before it starts workers when the admin address is in use", async () => {
   using folder = createTempFolder();
   const other = createServer().listen(0, "127.0.0.1");
   await once(other, "listening");
   const address = other.address();
-  const taken = typeof address === "object" && address !== null ? address.port : 0;
+  const usedPort = typeof address === "object" && address !== null ? address.port : 0;
   await using server = startCommandLine(["serve", "--workers", "2"], folder.path, {
     PORT: "0",
     DATABASE_URL: "postgres://nobody@127.0.0.1:1/none",
     PLANTSTORE_TOKENS: token,
-    PLANTSTORE_ADMIN_ADDRESS: String(taken),
+    PLANTSTORE_ADMIN_ADDRESS: String(usedPort),
   });
   expect(await server.end()).toBe(1);
-  expect(server.stderr()).toContain("PLANTSTORE_ADMIN_ADDRESS cannot be listened on: listen EADDRINUSE");
+  expect(server.stderr()).toContain("cannot listen on PLANTSTORE_ADMIN_ADDRESS: listen EADDRINUSE");
   other.close();
 });
 
-test("workers that drain have metrics, and a second signal ends all of them at once, whatever they wait for", async () => {
+test("draining workers serve metrics, and a second signal kills them immediately", async () => {
   using folder = createTempFolder();
   const { server } = await serve(folder, 60_000, { PLANTSTORE_ADMIN_ADDRESS: "0" });
   await using ended = server;
   server.process.kill("SIGTERM");
-  await server.find(timesSaid("draining", 3));
+  await server.find(repeatedMessage("draining", 3));
   const { scrape } = await metricsOf(server);
   expect(await scrape()).toMatch(/^plantstore_workers 3$/m);
   server.process.kill("SIGINT");
@@ -229,7 +229,7 @@ test("workers that drain have metrics, and a second signal ends all of them at o
   expect(server.stderr()).not.toContain('"msg":"stopped"');
 });
 
-test("workers that cannot start end the command with the exit code of the first", async () => {
+test("the command exits with the exit code of the first worker when workers cannot start", async () => {
   using folder = createTempFolder();
   const database = await postgres.createSchema();
   await using server = startCommandLine(["serve", "--workers", "2"], folder.path, {

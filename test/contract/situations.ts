@@ -41,7 +41,7 @@ const keyTakenWant: Want = {
 };
 const keyMalformedWant: Want = {
   code: "invalid_argument",
-  message: "the Idempotency-Key header is not one string of 1 to 128 characters in double quotes",
+  message: "the Idempotency-Key header must be a string of 1 to 128 characters in double quotes",
   errorCode: "ERR_IDEMPOTENCY_KEY_INVALID",
 };
 /** What a request without a credential comes to, whatever else is wrong with it. */
@@ -179,14 +179,14 @@ const storeRows: readonly DeleteRow[] = [
   {
     name: "responds FAILED_PRECONDITION when the database keeps the plant",
     id: ids.kept,
-    want: { code: "failed_precondition", message: "the database keeps plant -409", errorCode: "ERR_PLANT_KEPT" },
+    want: { code: "failed_precondition", message: "the database does not allow deleting plant -409", errorCode: "ERR_PLANT_KEPT" },
   },
   {
     name: "sends Retry-After while the queue is full",
     id: ids.full,
     want: {
       code: "resource_exhausted",
-      message: "too many deletions are waiting",
+      message: "too many deletions are queued",
       errorCode: "ERR_QUEUE_FULL",
       fields: { "retry-after": "1" },
     },

@@ -22,7 +22,7 @@ import { carriages } from "../../packages/testing/src/gateway/wire-format.ts";
 import { deletePlantRequest } from "../support/plants/delete-plant.ts";
 
 const ciToken = "ci-token-0123456789";
-// Beyond what a JSON number keeps.
+// Not exactly representable as a JSON number.
 const plant = 2n ** 53n + 1n;
 
 let provider: IdentityProvider;
@@ -41,33 +41,33 @@ afterAll(() => {
   provider.stop();
 });
 
-interface Row {
+interface TestCase {
   readonly name: string;
   readonly token: () => string | Promise<string>;
-  /** The plants that are there; the one that is asked for unless something else is said. */
+  /** The existing plants; by default the requested one. */
   readonly plants?: readonly bigint[];
   readonly want: () => object;
 }
 
-const rows: readonly Row[] = [
+const testCases: readonly TestCase[] = [
   {
-    name: "a delete by a token of ours",
+    name: "a delete with a plain token",
     token: () => ciToken,
     want: () => ({ code: "OK", subject: "ci", plantId: String(plant) }),
   },
   {
-    name: "a delete by a token of a provider",
+    name: "a delete with a JWT",
     token: () => provider.sign({ scope: "plants:delete" }),
     want: () => ({ code: "OK", subject: "ada", issuer: provider.issuer, plantId: String(plant) }),
   },
   {
-    name: "a delete of a plant that is not there",
+    name: "a delete of an unknown plant",
     token: () => ciToken,
     plants: [],
     want: () => ({ code: "NotFound", subject: "ci", plantId: String(plant) }),
   },
   {
-    name: "a refusal for want of a scope",
+    name: "a delete with a token without the scope",
     token: () => provider.sign(),
     want: () => ({
       code: "PermissionDenied",
@@ -78,56 +78,58 @@ const rows: readonly Row[] = [
     }),
   },
   {
-    name: "a refusal of a token for somebody else",
+    name: "a delete with a token for another audience",
     token: () => provider.sign({ aud: "https://other.example" }),
     want: () => ({ code: "Unauthenticated", refusal: "invalid", reason: 'unexpected "aud" claim value' }),
   },
   {
-    name: "a refusal of what is no token",
+    name: "a delete with a malformed token",
     token: () => "!",
     want: () => ({ code: "Unauthenticated", refusal: "malformed", reason: "not a single bearer token" }),
   },
 ];
 
-const audited = new Set(["subject", "issuer", "refusal", "reason", "plantId", "code"]);
+const auditFields = new Set(["subject", "issuer", "refusal", "reason", "plantId", "code"]);
 
 describe("the audit line", () => {
-  const calls = rows.flatMap((row, i) => carriages.map((carriage, j) => ({ row, carriage, requestId: `${i}-${j}` })));
-  const answers = new Map<string, { readonly token: string; readonly answer: HttpAnswer }>();
+  const calls = testCases.flatMap((testCase, i) =>
+    carriages.map((carriage, j) => ({ testCase, carriage, requestId: `${i}-${j}` })),
+  );
+  const responses = new Map<string, { readonly token: string; readonly response: HttpAnswer }>();
   const log = openLogLines("trace");
 
-  // The lines are complete once the server has closed: one for all calls.
+  // One server for all calls, because the log is complete only after it has closed.
   beforeAll(async () => {
     const plants = new Set<bigint>();
     await using server = await startPlantServer({ auth: verifier, store: openMemoryStore(plants), log: log.log });
     using connections = new KeptConnections();
-    for (const { row, carriage, requestId } of calls) {
+    for (const { testCase, carriage, requestId } of calls) {
       plants.clear();
-      for (const id of row.plants ?? [plant]) plants.add(id);
-      const token = await row.token();
+      for (const id of testCase.plants ?? [plant]) plants.add(id);
+      const token = await testCase.token();
       const request = deletePlantRequest(carriage.format, plant, [bearer(token), ["x-request-id", requestId]]);
-      const answer = await connections.exchange(server.address, carriage.httpVersion, request);
-      answers.set(requestId, { token, answer });
+      const response = await connections.exchange(server.address, carriage.httpVersion, request);
+      responses.set(requestId, { token, response });
     }
   });
 
-  test.each(calls)("of $row.name says all of it once, and not the token: $carriage.name", ({ row, requestId }) => {
-    const { token = "", answer } = answers.get(requestId) ?? {};
+  test.each(calls)("of $testCase.name over $carriage.name has all fields, but not the token", ({ testCase, requestId }) => {
+    const { token = "", response } = responses.get(requestId) ?? {};
     const lines = log.lines().filter((line) => line["msg"] === "call" && line["requestId"] === requestId);
     expect(lines).toHaveLength(1);
-    expect(Object.fromEntries(Object.entries(lines[0] ?? {}).filter(([name]) => audited.has(name)))).toEqual(
-      row.want(),
+    expect(Object.fromEntries(Object.entries(lines[0] ?? {}).filter(([name]) => auditFields.has(name)))).toEqual(
+      testCase.want(),
     );
-    expect(lines[0]).toMatchObject({ time: expect.any(String), peer: "127.0.0.1", httpStatus: answer?.httpStatus });
+    expect(lines[0]).toMatchObject({ time: expect.any(String), peer: "127.0.0.1", httpStatus: response?.httpStatus });
     if (token !== "!") expect(log.text()).not.toContain(token);
   });
 
-  test("is written for these calls, and for nothing else", () => {
+  test("is written once per call, and for nothing else", () => {
     expect(log.lines().filter(({ msg }) => msg === "call")).toHaveLength(calls.length);
   });
 });
 
-/** The trail of the calls of each RPC that name a plant: an RPC without a row does not compile. */
+/** The trail of each RPC's calls that name a plant. An RPC without an entry does not compile. */
 const trails: Readonly<Record<keyof typeof PlantService.method, CallAudit["trail"]>> = {
   deletePlant: "deletions",
 };
@@ -136,7 +138,7 @@ const trailOf = new Map(Object.entries(trails));
 test.each([
   ...PlantService.methods.map(({ name, localName }) => ({ rpc: name, trail: trailOf.get(localName) })),
   { rpc: "UnknownRpc", trail: undefined },
-])("a call of $rpc for a plant belongs to the trail of its policy: $trail", async ({ rpc, trail }) => {
+])("auditOf returns the trail $trail for a call of $rpc that names a plant", async ({ rpc, trail }) => {
   const contextValues = createContextValues();
   const request: UnaryRequest = {
     service: PlantService,
@@ -157,7 +159,7 @@ test.each([
   });
 });
 
-interface StartedRow {
+interface TrailTestCase {
   readonly level: string;
   readonly audit: string;
   readonly want: readonly (readonly [path: string, httpStatus: number])[];
@@ -168,7 +170,7 @@ const deleted = ["/plants/2", 204] as const;
 const unreadable = ["/plantstore.v1.PlantService/DeletePlant", 400] as const;
 const nothing = ["/nothing", 404] as const;
 
-/** The call lines of a started server that refuses a call, deletes a plant, and answers two that concern no plant. */
+/** Returns the call lines of a server after a refused call, a deletion, and two requests that do not name a plant. */
 async function callLinesOf(environment: Readonly<Record<string, string>>): Promise<unknown[]> {
   const server = await startConfigured({ PLANTSTORE_TOKENS: ciToken, ...environment });
   const request = async (method: string, path: string, token: string): Promise<void> => {
@@ -185,14 +187,14 @@ async function callLinesOf(environment: Readonly<Record<string, string>>): Promi
 }
 
 describe("the audit trail", () => {
-  test.each<StartedRow>([
+  test.each<TrailTestCase>([
     { level: "info", audit: "", want: [refused, deleted, unreadable, nothing] },
     { level: "warn", audit: "", want: [refused, deleted] },
     { level: "fatal", audit: "", want: [refused, deleted] },
     { level: "silent", audit: "", want: [] },
     { level: "info", audit: "by-level", want: [refused, deleted, unreadable, nothing] },
     { level: "warn", audit: "by-level", want: [] },
-  ])("at LOG_LEVEL=$level and PLANTSTORE_AUDIT=$audit has its lines", async ({ level, audit, want }) => {
+  ])("has $want with LOG_LEVEL=$level and PLANTSTORE_AUDIT=$audit", async ({ level, audit, want }) => {
     expect(await callLinesOf({ LOG_LEVEL: level, PLANTSTORE_AUDIT: audit })).toEqual(want);
   });
 });

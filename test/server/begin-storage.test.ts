@@ -19,23 +19,23 @@ test.each([
   { words: ["serve", "--print-config"], url, begins: false },
   { words: ["serve", "--help"], url, begins: false },
   { words: ["import", "ids"], url, begins: false },
-])("$words with $url begins a storage thread: $begins", async ({ words, url: database, begins }) => {
+])("beginStorage starts a thread for $words with $url: $begins", async ({ words, url: database, begins }) => {
   using folder = createTempFolder();
   const workers: unknown[] = [];
   const count = (worker: unknown): number => workers.push(worker);
   process.on("worker", count);
   beginStorage(words, { DATABASE_URL: database });
-  // Node tells of a thread in the next turn.
+  // Node emits the event in the next turn of the event loop.
   await new Promise(setImmediate);
   expect(workers).toHaveLength(begins ? 1 : 0);
   const thread = await StorageThread.start({ file: folder.file("plants.db"), migrates: true });
-  // It is the one that was begun.
+  // The store uses the thread that is already running.
   expect(workers).toHaveLength(1);
   process.off("worker", count);
   await thread.close();
 });
 
-test("a thread that was begun opens nothing, and keeps no process, when the configuration is wrong", async () => {
+test("the command exits without opening the database when the configuration is invalid", async () => {
   using folder = createTempFolder();
   const environment = { DATABASE_URL: `sqlite:${folder.file("plants.db")}`, PORT: "none" };
   await using run = startCommandLine(["serve"], folder.path, environment);
@@ -43,7 +43,7 @@ test("a thread that was begun opens nothing, and keeps no process, when the conf
   expect(existsSync(folder.file("plants.db"))).toBe(false);
 });
 
-test("a thread that cannot begin is told of in a line, as any store that does not open", async () => {
+test("the command reports a storage thread that cannot start", async () => {
   using folder = createTempFolder();
   const environment = {
     DATABASE_URL: `sqlite:${folder.file("plants.db")}`,
@@ -54,7 +54,7 @@ test("a thread that cannot begin is told of in a line, as any store that does no
   expect(run.stderr()).toMatch(/^plantstore: Access to this API has been restricted/m);
 });
 
-test("a thread that was begun and has failed is why the store does not open", async () => {
+test("StorageThread.start rejects when the thread has already failed", async () => {
   using folder = createTempFolder();
   const started = once(process, "worker");
   StorageThread.begin();

@@ -13,7 +13,7 @@ function put(folder: TempFolder, { cert, key }: Certificate): void {
   writeFileSync(folder.file("key.pem"), key);
 }
 
-/** Starts a server on the certificate of a folder. */
+/** Starts a server with the certificate of a folder. */
 function serve(folder: TempFolder): Promise<ConfiguredServer> {
   return startConfigured({
     PLANTSTORE_DRAIN_TIMEOUT_MS: "0",
@@ -26,8 +26,8 @@ function messagesOf(server: ConfiguredServer): readonly unknown[] {
   return server.lines().map(({ msg }) => msg);
 }
 
-/** Shakes hands and returns the connection: `ca` alone is trusted. */
-async function shakeHands(
+/** Opens a TLS connection that trusts only `ca`. */
+async function connectTls(
   { port }: ConfiguredServer,
   ca: string,
   protocols: string[] = ["http/1.1"],
@@ -37,16 +37,16 @@ async function shakeHands(
   return socket;
 }
 
-test.each(["h2", "http/1.1"])("%s is agreed on by ALPN", async (protocol) => {
+test.each(["h2", "http/1.1"])("a TLS server negotiates %s by ALPN", async (protocol) => {
   using folder = createTempFolder();
   const certificate = createCertificate("plants");
   put(folder, certificate);
   await using server = await serve(folder);
-  using socket = disposable(await shakeHands(server, certificate.cert, [protocol]));
+  using socket = disposable(await connectTls(server, certificate.cert, [protocol]));
   expect(socket.alpnProtocol).toBe(protocol);
 });
 
-test("with a certificate, what is sent in clear is not answered", async () => {
+test("a TLS server does not respond to plain HTTP", async () => {
   using folder = createTempFolder();
   put(folder, createCertificate("plants"));
   await using server = await serve(folder);
@@ -54,35 +54,35 @@ test("with a certificate, what is sent in clear is not answered", async () => {
   await expect(exchangeHttp1({ address: "127.0.0.1", port: server.port }, request)).rejects.toThrow();
 });
 
-test("a renewed certificate is shown to new connections, and those that are open live on", async () => {
+test("new connections get a renewed certificate, and open ones continue", async () => {
   using folder = createTempFolder();
   const [first, renewed] = [createCertificate("first"), createCertificate("renewed")];
   put(folder, first);
   await using server = await serve(folder);
-  using open = disposable(await shakeHands(server, first.cert));
+  using open = disposable(await connectTls(server, first.cert));
   put(folder, renewed);
   await server.reload();
   const reloaded = server.lines().find(({ msg }) => msg === "certificate reloaded");
   expect(reloaded).toMatchObject({ certFile: folder.file("cert.pem") });
-  using later = disposable(await shakeHands(server, renewed.cert));
+  using later = disposable(await connectTls(server, renewed.cert));
   expect(later.authorized).toBe(true);
   open.write("GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n");
-  const [answer] = await within(once(open, "data"), "an answer");
-  expect(String(answer)).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
+  const [response] = await within(once(open, "data"), "a response");
+  expect(String(response)).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
 });
 
 test.each<{ name: string; spoil: (folder: TempFolder) => void }>([
   {
-    name: "a key that is not the certificate's",
+    name: "a key of another certificate",
     spoil: (folder) => writeFileSync(folder.file("key.pem"), createCertificate("other").key),
   },
-  { name: "a certificate that is cut", spoil: (folder) => writeFileSync(folder.file("cert.pem"), "-----BEGIN CERT") },
+  { name: "a truncated certificate", spoil: (folder) => writeFileSync(folder.file("cert.pem"), "-----BEGIN CERT") },
   {
     name: "a file of more than 1 MiB",
     spoil: (folder) => appendFileSync(folder.file("cert.pem"), "\n".repeat(1_048_576)),
   },
   { name: "an empty key", spoil: (folder) => writeFileSync(folder.file("key.pem"), "") },
-])("$name leaves the old certificate in place", async ({ spoil }) => {
+])("a server keeps the old certificate after a reload of $name", async ({ spoil }) => {
   using folder = createTempFolder();
   const certificate = createCertificate("plants");
   put(folder, certificate);
@@ -90,7 +90,7 @@ test.each<{ name: string; spoil: (folder: TempFolder) => void }>([
   spoil(folder);
   await server.reload();
   expect(messagesOf(server)).toContain("certificate not reloaded, keeping the previous one");
-  using socket = disposable(await shakeHands(server, certificate.cert));
+  using socket = disposable(await connectTls(server, certificate.cert));
   expect(socket.authorized).toBe(true);
 });
 
@@ -104,7 +104,7 @@ test.each([
     dates: [undefined, new Date("2098-01-01T00:00:00Z")],
     problem: "the certificate is not valid before 2098-01-01T00:00:00.000Z",
   },
-])("a certificate that $name does not replace one that is valid", async ({ dates, problem }) => {
+])("a certificate that $name does not replace a valid one", async ({ dates, problem }) => {
   using folder = createTempFolder();
   const certificate = createCertificate("plants");
   put(folder, certificate);
@@ -114,11 +114,11 @@ test.each([
   expect(server.lines()).toContainEqual(
     expect.objectContaining({ msg: "certificate not reloaded, keeping the previous one", problems: [problem] }),
   );
-  using socket = disposable(await shakeHands(server, certificate.cert));
+  using socket = disposable(await connectTls(server, certificate.cert));
   expect(socket.authorized).toBe(true);
 });
 
-test("a certificate that has expired is replaced by a later one, valid or not", async () => {
+test("any other certificate replaces an expired one", async () => {
   using folder = createTempFolder();
   put(folder, createCertificate("plants", past));
   await using server = await serve(folder);
@@ -130,10 +130,10 @@ test("a certificate that has expired is replaced by a later one, valid or not", 
 });
 
 test.each([
-  { name: "that expires an hour later than in 14 days is not warned of", days: 14 + 1 / 24, want: undefined },
-  { name: "that expires in 14 days is warned of", days: 14, want: "the certificate expires soon" },
-  { name: "that has expired is warned of", days: -1, want: "the certificate has expired" },
-])("a certificate $name, at the start and each day", async ({ days, want }) => {
+  { name: "does not warn of a certificate that expires in 14 days and an hour", days: 14 + 1 / 24, want: undefined },
+  { name: "warns of a certificate that expires in 14 days", days: 14, want: "certificate expires soon" },
+  { name: "warns of an expired certificate", days: -1, want: "certificate has expired" },
+])("a server $name, at the start and daily", async ({ days, want }) => {
   using folder = createTempFolder();
   const notAfter = new Date(Math.trunc(Date.now() / 1_000) * 1_000 + days * dayMs);
   put(folder, createCertificate("plants", notAfter));
@@ -143,7 +143,7 @@ test.each([
   const [daily] = timers.mock.calls.find(([, everyMs]) => everyMs === dayMs) ?? [];
   expect(daily).toBeDefined();
   daily?.();
-  const warnings = server.lines().filter(({ msg }) => String(msg).startsWith("the certificate"));
+  const warnings = server.lines().filter(({ msg }) => /^certificate (?:expires|has expired)/.test(String(msg)));
   const warning = {
     errorCode: "ERR_CERTIFICATE_EXPIRES",
     msg: want,
@@ -153,18 +153,18 @@ test.each([
   expect(warnings).toMatchObject(want === undefined ? [] : [warning, warning]);
 });
 
-test("a certificate of the chain that has expired is not taken for the server's", async () => {
+test("a server does not warn of an expired intermediate certificate", async () => {
   using folder = createTempFolder();
   const { cert, key } = createCertificate("plants");
   put(folder, { cert: cert + createCertificate("cross-signed", new Date("2021-01-01T00:00:00Z")).cert, key });
   await using server = await serve(folder);
-  expect(messagesOf(server)).not.toContain("the certificate has expired");
+  expect(messagesOf(server)).not.toContain("certificate has expired");
 });
 
-test("a key that is not the certificate's is a wrong configuration at the start", async () => {
+test("a server does not start with a key of another certificate", async () => {
   using folder = createTempFolder();
   put(folder, { cert: createCertificate("one").cert, key: createCertificate("other").key });
-  await expect(serve(folder)).rejects.toThrow("TLS_CERT_FILE and TLS_KEY_FILE do not make a TLS server");
+  await expect(serve(folder)).rejects.toThrow("cannot use TLS_CERT_FILE and TLS_KEY_FILE: ");
 });
 
 function disposable(socket: TLSSocket): TLSSocket & Disposable {

@@ -10,15 +10,15 @@ function rowOf({ variable, fallback, about }: Setting<unknown>): string {
   return `| ${[`\`${variable}\``, fallback ? `\`${fallback}\`` : "–", about].join(" | ")} |`;
 }
 
-test("docs/reference/configuration.md has a row for every setting, under its group, and no other", () => {
+test("docs/reference/configuration.md has exactly the settings, by group, with their defaults and descriptions", () => {
   expect(documented).toEqual(settingGroups.flatMap((group) => [`### ${group.title}`, ...group.settings.map(rowOf)]));
 });
 
-test("every setting is in one group, in the order of the table", () => {
+test("settingGroups has every setting once, in the order of the table", () => {
   expect(settingGroups.flatMap((group) => group.settings)).toEqual(Object.values(settings));
 });
 
-test("flags are named as docs/reference/configuration.md says, and PLANTSTORE_TOKENS alone has none", () => {
+test("flags follow the rule of docs/reference/configuration.md, and only PLANTSTORE_TOKENS has none", () => {
   expect(docs.replaceAll("\n", " ")).toContain(
     `that of \`${settings.jwksUrls.variable}\` is \`--${String(flagOf(settings.jwksUrls))}\``,
   );

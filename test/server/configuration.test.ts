@@ -27,7 +27,7 @@ function configurationOf(environment: Texts, flags: Texts = {}): Configuration {
 const wrapped = [
   { around: "a space before it", wrap: (text: string): string => ` ${text}` },
   { around: "a space after it", wrap: (text: string): string => `${text} ` },
-  { around: "two line ends after it", wrap: (text: string): string => `${text}\n\n` },
+  { around: "two line breaks after it", wrap: (text: string): string => `${text}\n\n` },
   { around: "CR after it", wrap: (text: string): string => `${text}\r` },
   { around: "a byte order mark before it", wrap: (text: string): string => `\uFEFF${text}` },
   { around: "quotes around it", wrap: (text: string): string => `"${text}"` },
@@ -47,7 +47,7 @@ const oneOfEach: readonly (readonly [variable: string, text: string])[] = [
 ];
 
 test.each(oneOfEach.flatMap(([variable, text]) => wrapped.map((each) => ({ variable, text, ...each }))))(
-  "$variable of $text is refused with $around",
+  "readConfiguration refuses $variable=$text with $around",
   ({ variable, text, wrap }) => {
     const base = variable.startsWith("DATABASE_URL") ? {} : minimal;
     const problems = problemsOf({ ...base, [variable]: wrap(text) });
@@ -55,19 +55,19 @@ test.each(oneOfEach.flatMap(([variable, text]) => wrapped.map((each) => ({ varia
   },
 );
 
-test.each(["\n", "\r\n"])("one line end %j after a setting is removed, and named", (end) => {
+test.each(["\n", "\r\n"])("readConfiguration removes a line break %j after a setting, and trimmedSettings names it", (end) => {
   const environment = { DATABASE_URL: `sqlite:plants.db${end}`, PORT: `9000${end}`, HOST: "127.0.0.1" };
   expect(configurationOf(environment)).toMatchObject({ database: { kind: "sqlite", path: "plants.db" }, port: 9000 });
   expect(trimmedSettings({ environment, flags: {} })).toEqual(["PORT", "DATABASE_URL"]);
   expect(configurationOf({ ...minimal, PORT: end })).toMatchObject({ port: 8080 });
 });
 
-test.each(["\n", "\r\n"])("one line end %j after DATABASE_URL of a command is removed", (end) => {
+test.each(["\n", "\r\n"])("plantLocationOf removes a line break %j after DATABASE_URL", (end) => {
   expect(plantLocationOf(`sqlite:plants.db${end}`)).toEqual({ kind: "sqlite", path: "plants.db" });
-  expect(() => plantLocationOf("sqlite:plants.db ")).toThrow("DATABASE_URL must have no white space around it");
+  expect(() => plantLocationOf("sqlite:plants.db ")).toThrow("DATABASE_URL must not begin or end with white space");
 });
 
-test("what is not given has its default", () => {
+test("readConfiguration returns the defaults", () => {
   expect(configurationOf(minimal)).toEqual({
     host: "127.0.0.1",
     port: 8080,
@@ -110,12 +110,12 @@ test("what is not given has its default", () => {
 
 test.each<[name: string, environment: Texts, want: Partial<Configuration>, flags?: Texts]>([
   ["a variable is read", { PORT: "9000" }, { port: 9000 }],
-  ["a flag beats the variable", { PORT: "9000" }, { port: 9001 }, { port: "9001" }],
-  ["a flag beats even a bad variable", { PORT: "x" }, { port: 9001 }, { port: "9001" }],
-  ["an empty variable is not set", { PORT: "" }, { port: 8080 }],
-  ["port 0 takes a free port", { PORT: "0" }, { port: 0 }],
+  ["a flag overrides the variable", { PORT: "9000" }, { port: 9001 }, { port: "9001" }],
+  ["a flag overrides an invalid variable", { PORT: "x" }, { port: 9001 }, { port: "9001" }],
+  ["an empty variable counts as not set", { PORT: "" }, { port: 8080 }],
+  ["port 0 is accepted", { PORT: "0" }, { port: 0 }],
   [
-    "an SQLite path is kept as it is",
+    "an SQLite path is not changed",
     { DATABASE_URL: "sqlite:/var/lib/p l.db" },
     { database: { kind: "sqlite", path: "/var/lib/p l.db" } },
   ],
@@ -124,15 +124,15 @@ test.each<[name: string, environment: Texts, want: Partial<Configuration>, flags
     { DATABASE_URL: "sqlite:postgres://plants.db" },
     { database: { kind: "sqlite", path: "postgres://plants.db" } },
   ],
-  ["a file that can be read is taken", { PLANTSTORE_TOKEN_HASHES_FILE: someFile }, { tokenHashesFile: someFile }],
-  ["an IPv6 address is a host", { HOST: "::1" }, { host: "::1" }],
+  ["a readable file is accepted", { PLANTSTORE_TOKEN_HASHES_FILE: someFile }, { tokenHashesFile: someFile }],
+  ["HOST may be an IPv6 address", { HOST: "::1" }, { host: "::1" }],
   [
-    "a path of a Unix socket is a host",
+    "HOST may be the path of a Unix socket",
     { HOST: "unix:/run/p l/http.sock", PLANTSTORE_SOCKET_MODE: "600" },
     { host: "unix:/run/p l/http.sock", socketMode: 0o600 },
   ],
   [
-    "a Unix socket is for owner and group, and needs no credential to be sure of",
+    "a Unix socket has mode 660 by default, and does not require credentials",
     { HOST: "unix:s", DATABASE_URL: "memory:" },
     { host: "unix:s", socketMode: 0o660, database: { kind: "memory" } },
   ],
@@ -142,12 +142,12 @@ test.each<[name: string, environment: Texts, want: Partial<Configuration>, flags
     { publicUrl: new URL("https://x.example/api") },
   ],
   [
-    "deletion records are kept for a century at most",
+    "deletion records can be kept for a century",
     { PLANTSTORE_DELETIONS_KEPT_HOURS: "876000" },
     { deletionsKeptHours: 876_000 },
   ],
   [
-    "one call a second",
+    "a rate may be one call per second",
     { PLANTSTORE_RATE_PER_PRINCIPAL: "1", PLANTSTORE_RATE_PER_ADDRESS: "1" },
     { ratePerPrincipal: 1, ratePerAddress: 1 },
   ],
@@ -155,54 +155,55 @@ test.each<[name: string, environment: Texts, want: Partial<Configuration>, flags
   expect(configurationOf({ ...minimal, ...environment }, flags)).toMatchObject(want);
 });
 
-test("tokens in clear are kept as hashes only", () => {
+test("readConfiguration keeps only the hashes of plain tokens", () => {
   const configuration = configurationOf({ ...minimal, PLANTSTORE_TOKENS: "first-first-first, second-second-second" });
   expect(configuration.tokens?.map(({ name }) => name)).toEqual(["token-1", "token-2"]);
   expect(JSON.stringify(configuration)).not.toContain("first-first");
 });
 
 test.each([
-  ["PORT", "http", "must be a whole number from 0 to 65535"],
-  ["PORT", "65536", "must be a whole number from 0 to 65535"],
-  ["PORT", "0x50", "must be a whole number from 0 to 65535"],
-  ["HOST", "http://x", "must be an IP address, a host name, or unix: and a path of 107 bytes at most"],
-  ["HOST", "999.1.1.1", "must be an IP address, a host name, or unix: and a path of 107 bytes at most"],
-  ["HOST", "1:2", "must be an IP address, a host name, or unix: and a path of 107 bytes at most"],
-  ["PLANTSTORE_SOCKET_MODE", "rw", "must be a mode of three digits, such as 660"],
-  ["PLANTSTORE_WORKERS", "257", "must be a whole number from 1 to 256"],
-  ["PLANTSTORE_MAX_CONNECTION_AGE_MS", "31536000001", "must be a whole number of milliseconds from 1 to 31536000000"],
-  ["PLANTSTORE_RATE_PER_PRINCIPAL", "1000001", "must be a whole number of calls a second from 1 to 1000000"],
-  ["PLANTSTORE_RATE_PER_ADDRESS", "1000001", "must be a whole number of calls a second from 1 to 1000000"],
-  ["PLANTSTORE_DRAIN_DELAY_MS", "-1", "must be a whole number of milliseconds from 0 to 3600000"],
-  ["PLANTSTORE_DRAIN_TIMEOUT_MS", "3600001", "must be a whole number of milliseconds from 0 to 3600000"],
-  ["LOG_LEVEL", "loud", "must be one of silent, fatal, error, warn, info, debug, trace"],
+  ["PORT", "http", "must be an integer between 0 and 65535"],
+  ["PORT", "65536", "must be an integer between 0 and 65535"],
+  ["PORT", "0x50", "must be an integer between 0 and 65535"],
+  ["HOST", "http://x", "must be an IP address, a host name, or unix: followed by a path of at most 107 bytes"],
+  ["HOST", "999.1.1.1", "must be an IP address, a host name, or unix: followed by a path of at most 107 bytes"],
+  ["HOST", "1:2", "must be an IP address, a host name, or unix: followed by a path of at most 107 bytes"],
+  ["PLANTSTORE_SOCKET_MODE", "rw", "must be a file mode of three octal digits, such as 660"],
+  ["PLANTSTORE_WORKERS", "257", "must be an integer between 1 and 256"],
+  ["PLANTSTORE_MAX_CONNECTION_AGE_MS", "31536000001", "must be an integer between 1 and 31536000000 (milliseconds)"],
+  ["PLANTSTORE_RATE_PER_PRINCIPAL", "1000001", "must be an integer between 1 and 1000000 (calls per second)"],
+  ["PLANTSTORE_RATE_PER_ADDRESS", "1000001", "must be an integer between 1 and 1000000 (calls per second)"],
+  ["PLANTSTORE_DRAIN_DELAY_MS", "-1", "must be an integer between 0 and 3600000 (milliseconds)"],
+  ["PLANTSTORE_DRAIN_TIMEOUT_MS", "3600001", "must be an integer between 0 and 3600000 (milliseconds)"],
+  ["LOG_LEVEL", "loud", "must be one of silent, fatal, error, warn, info, debug or trace"],
   [
     "PLANTSTORE_TOKEN_HASHES_FILE",
     "/no/such",
-    "must name a file that can be read: /no/such or its parent directory does not exist",
+    "must be a readable file (/no/such or its parent directory does not exist)",
   ],
   ["PLANTSTORE_PUBLIC_URL", "ftp://x", "must be an http or https URL"],
-  ["PLANTSTORE_PUBLIC_URL", "https://x/?a", "must be a URL without query, fragment and credentials"],
-  ["PLANTSTORE_PUBLIC_URL", "https://x/#a", "must be a URL without query, fragment and credentials"],
-  ["PLANTSTORE_DELETIONS_KEPT_HOURS", "876001", "must be a whole number of hours from 1 to 876000"],
+  ["PLANTSTORE_PUBLIC_URL", "https://x/?a", "must be a URL without a query, fragment or credentials"],
+  ["PLANTSTORE_PUBLIC_URL", "https://x/#a", "must be a URL without a query, fragment or credentials"],
+  ["PLANTSTORE_DELETIONS_KEPT_HOURS", "876001", "must be an integer between 1 and 876000 (hours)"],
   [
     "PLANTSTORE_TRUSTED_PROXIES",
     "10.0.0.0/8, proxy.example",
-    "must be IP addresses or networks such as 10.0.0.0/8, or unix:, separated by commas",
+    "must be a comma-separated list of IP addresses, networks such as 10.0.0.0/8, or unix:",
   ],
-])("%s=%s is one problem: it %s", (name, value, says) => {
-  expect(problemsOf({ ...minimal, [name]: value })).toEqual([`${name} ${says}, not "${value}"`]);
+  ["PLANTSTORE_DOCS", "yes", "must be open or closed"],
+])("readConfiguration refuses %s=%s: it %s", (name, value, rule) => {
+  expect(problemsOf({ ...minimal, [name]: value })).toEqual([`${name} ${rule}, got "${value}"`]);
 });
 
 test.each<[name: string, environment: Texts, want: string, flags?: Texts]>([
-  ["a bad flag, by the name of the flag", {}, '--port must be a whole number from 0 to 65535, not ""', { port: "" }],
+  ["an invalid flag, by its name", {}, '--port must be an integer between 0 and 65535, got ""', { port: "" }],
   [
     "a path that is too long for a socket",
     { HOST: `unix:/${"x".repeat(107)}` },
-    `HOST must be an IP address, a host name, or unix: and a path of 107 bytes at most, not "unix:/${"x".repeat(107)}"`,
+    `HOST must be an IP address, a host name, or unix: followed by a path of at most 107 bytes, got "unix:/${"x".repeat(107)}"`,
   ],
   [
-    "PROXY headers in front of TLS on a Unix socket",
+    "the PROXY protocol and TLS on a Unix socket",
     {
       HOST: "unix:s",
       PLANTSTORE_PROXY_PROTOCOL: "on",
@@ -210,20 +211,20 @@ test.each<[name: string, environment: Texts, want: string, flags?: Texts]>([
       TLS_CERT_FILE: someFile,
       TLS_KEY_FILE: someFile,
     },
-    "PLANTSTORE_PROXY_PROTOCOL and TLS_CERT_FILE together need a TCP port",
+    "HOST must not be a Unix socket when PLANTSTORE_PROXY_PROTOCOL and TLS_CERT_FILE are both set",
   ],
   [
-    "an admin address that is that of the service",
+    "an admin address that is the address of the service",
     { PORT: "9464", PLANTSTORE_ADMIN_ADDRESS: "9464" },
-    "PLANTSTORE_ADMIN_ADDRESS must have another port than PORT",
+    "PLANTSTORE_ADMIN_ADDRESS must use another port than PORT",
   ],
   [
-    "an admin address that is that of the service by another name",
+    "an admin address that is the address of the service under another name",
     { HOST: "localhost", PORT: "9464", PLANTSTORE_ADMIN_ADDRESS: "9464" },
-    "PLANTSTORE_ADMIN_ADDRESS must have another port than PORT",
+    "PLANTSTORE_ADMIN_ADDRESS must use another port than PORT",
   ],
   [
-    "an admin address among all those of the service",
+    "an admin address that the wildcard address of the service includes",
     {
       HOST: "::",
       PORT: "9464",
@@ -231,91 +232,93 @@ test.each<[name: string, environment: Texts, want: string, flags?: Texts]>([
       PLANTSTORE_TOKENS: "sixteen-characters",
       PLANTSTORE_ADMIN_ADDRESS: "9464",
     },
-    "PLANTSTORE_ADMIN_ADDRESS must have another port than PORT",
+    "PLANTSTORE_ADMIN_ADDRESS must use another port than PORT",
   ],
   [
-    "a public URL with a user's name",
+    "a public URL with a user name",
     { PLANTSTORE_PUBLIC_URL: "https://u@x/" },
-    'PLANTSTORE_PUBLIC_URL must be a URL without query, fragment and credentials, not "https://…@x/"',
+    'PLANTSTORE_PUBLIC_URL must be a URL without a query, fragment or credentials, got "https://…@x/"',
   ],
   [
-    "a public URL with a password, which is not repeated",
+    "a public URL with a password, which the message hides",
     { PLANTSTORE_PUBLIC_URL: "https://:pw@x/" },
-    'PLANTSTORE_PUBLIC_URL must be a URL without query, fragment and credentials, not "https://…@x/"',
+    'PLANTSTORE_PUBLIC_URL must be a URL without a query, fragment or credentials, got "https://…@x/"',
   ],
   [
-    "a provider's URL with a password, which is not repeated",
+    "a JWKS URL with a password, which the message hides",
     {
       PLANTSTORE_JWT_ISSUER: "a",
       PLANTSTORE_JWT_AUDIENCE: "b",
       PLANTSTORE_JWKS_URL: "https://u:pw@x/keys",
     },
-    'PLANTSTORE_JWKS_URL must be an https URL, or http to the loopback address; several are separated by commas, not "https://…@x/keys"',
+    'PLANTSTORE_JWKS_URL must be a comma-separated list of https URLs, or http URLs of a loopback address, got "https://…@x/keys"',
   ],
   [
-    "an unknown database, whose URL may hold a password",
+    "an unknown kind of database, whose URL the message hides",
     { DATABASE_URL: "mysql://u:pw@h/d" },
     "DATABASE_URL must be sqlite:<file>, postgres://user:password@host:port/database or memory:",
   ],
   [
-    "a port of PostgreSQL that is no number",
+    "a PostgreSQL port that is not a number",
     { DATABASE_URL: "postgres://ann:secret@h/d?port=abc" },
-    "DATABASE_URL must be a URL of PostgreSQL: in the database URL, a port must be a number from 1 to 65535",
+    "DATABASE_URL must be a PostgreSQL URL (in the database URL, a port must be a number from 1 to 65535)",
   ],
   [
-    "two places of one database",
+    "two database URLs",
     { DATABASE_URL: "memory:", DATABASE_URL_FILE: databaseUrlFile },
-    "DATABASE_URL and DATABASE_URL_FILE must not be given together",
+    "DATABASE_URL and DATABASE_URL_FILE must not both be set",
   ],
   [
-    "a file with no URL of PostgreSQL",
+    "a URL file without a PostgreSQL URL",
     { DATABASE_URL: "", DATABASE_URL_FILE: otherUrlFile },
-    expect.stringMatching(
-      /^DATABASE_URL_FILE must name a file with a URL of PostgreSQL: the database URL must be postgres:/,
-    ),
+    expect.stringMatching(/^DATABASE_URL_FILE must be a file with a PostgreSQL URL \(the database URL must be postgres:/),
   ],
   [
-    "a file for the URL that is not there",
+    "a missing URL file",
     { DATABASE_URL: "", DATABASE_URL_FILE: "/nowhere" },
-    expect.stringMatching(/^DATABASE_URL_FILE must name a file with a URL of PostgreSQL: cannot read \/nowhere: /),
+    expect.stringMatching(/^DATABASE_URL_FILE must be a file with a PostgreSQL URL \(cannot read \/nowhere: /),
   ],
   [
-    "an SQLite database that would be gone with the process",
+    "an SQLite database in memory",
     { DATABASE_URL: "sqlite::memory:" },
     "DATABASE_URL must be sqlite:<file>, postgres://user:password@host:port/database or memory:",
   ],
   [
     "a certificate without its key",
     { TLS_CERT_FILE: someFile },
-    "TLS_CERT_FILE and TLS_KEY_FILE must be given together",
+    "TLS_CERT_FILE and TLS_KEY_FILE must be set together",
   ],
   [
     "a key without its certificate",
     { TLS_KEY_FILE: someFile },
-    "TLS_CERT_FILE and TLS_KEY_FILE must be given together",
+    "TLS_CERT_FILE and TLS_KEY_FILE must be set together",
   ],
   [
-    "the PROXY protocol without proxies",
+    "the PROXY protocol without trusted proxies",
     { PLANTSTORE_PROXY_PROTOCOL: "on" },
-    "PLANTSTORE_PROXY_PROTOCOL needs PLANTSTORE_TRUSTED_PROXIES: nobody else's header is read",
+    "PLANTSTORE_PROXY_PROTOCOL requires PLANTSTORE_TRUSTED_PROXIES: only trusted proxies may send a PROXY header",
   ],
   [
-    "a setting that is misspelt",
+    "a misspelt setting",
     { PLANTSTORE_TOKEN: "sixteen-characters" },
-    "PLANTSTORE_TOKEN is no setting; did you mean PLANTSTORE_TOKENS?",
+    'unknown setting "PLANTSTORE_TOKEN", did you mean "PLANTSTORE_TOKENS"?',
   ],
   [
-    "a setting with a prefix that it does not have",
+    "a setting with an extra prefix",
     { PLANTSTORE_PORT: "8080" },
-    "PLANTSTORE_PORT is no setting; did you mean PORT?",
+    'unknown setting "PLANTSTORE_PORT", did you mean "PORT"?',
   ],
-  ["a setting that is like no other", { PLANTSTORE_WATERING_CAN: "1" }, "PLANTSTORE_WATERING_CAN is no setting"],
   [
-    "a name that nobody would type",
-    { [`PLANTSTORE_${"X".repeat(100_000)}`]: "1" },
-    `PLANTSTORE_${"X".repeat(100_000)} is no setting`,
+    "an unknown setting without a similar one",
+    { PLANTSTORE_WATERING_CAN: "1" },
+    'unknown setting "PLANTSTORE_WATERING_CAN"',
   ],
-])("%s is one problem", (_, environment, want, flags) => {
+  [
+    "an unknown setting with a very long name",
+    { [`PLANTSTORE_${"X".repeat(100_000)}`]: "1" },
+    `unknown setting "PLANTSTORE_${"X".repeat(100_000)}"`,
+  ],
+])("readConfiguration refuses %s", (_, environment, want, flags) => {
   expect(problemsOf({ ...minimal, ...environment }, flags)).toEqual([want]);
 });
 
@@ -326,39 +329,42 @@ test.each([
   ["PLANTSTORE_PORT_80_TCP_ADDR", "10.0.0.1"],
   ["PLANTSTORE_CANARY_SERVICE_PORT", "80"],
   ["PLANTSTORE_TOKEN", ""],
-])("%s, which Kubernetes sets or nobody, is no problem as %j", (name, value) => {
+])("readConfiguration ignores %s=%j, which Kubernetes sets or is empty", (name, value) => {
   expect(problemsOf({ ...minimal, [name]: value })).toEqual([]);
 });
 
-test("a bad token is a problem that does not repeat the token", () => {
+test("the message about an invalid token does not contain it", () => {
   const problems = problemsOf({ ...minimal, PLANTSTORE_TOKENS: "short" });
-  expect(problems).toEqual([expect.stringContaining("PLANTSTORE_TOKENS must hold bearer tokens: token 1 ")]);
+  expect(problems).toEqual([expect.stringContaining("PLANTSTORE_TOKENS must be a comma-separated list of bearer tokens: token 1 ")]);
   expect(problems[0]).not.toContain('"short"');
 });
 
-test("a file stands for the URL of a database", () => {
+test("readConfiguration reads the database URL from a file", () => {
   const { database } = configurationOf({ DATABASE_URL_FILE: databaseUrlFile, PLANTSTORE_WORKERS: "2" });
   expect(database).toEqual({ kind: "postgres", url: databaseUrl, urlFile: databaseUrlFile });
 });
 
-test("a missing database is a problem", () => {
-  expect(problemsOf({})).toEqual([expect.stringContaining("DATABASE_URL is missing")]);
+test("readConfiguration refuses a missing database", () => {
+  expect(problemsOf({})).toEqual(["DATABASE_URL is missing; set it to sqlite:<file>, postgres://… or memory:"]);
 });
 
-test("all problems are told at once", () => {
+test("readConfiguration reports all problems together", () => {
   expect(problemsOf({ PORT: "x", LOG_LEVEL: "y", HOST: " ", TLS_CERT_FILE: someFile })).toHaveLength(5);
 });
 
-test.each(["0.0.0.0", "::", "192.0.2.1", "plants.example"])("%s needs a store that keeps and a verifier", (host) => {
-  expect(problemsOf({ ...minimal, HOST: host })).toEqual([
-    "DATABASE_URL must not be memory: when HOST is not a loopback address, since nothing is kept",
-    "HOST must be a loopback address unless credentials can be verified: set one of PLANTSTORE_TOKEN_HASHES_FILE, " +
-      "PLANTSTORE_TOKENS, PLANTSTORE_JWT_ISSUER, PLANTSTORE_INTROSPECTION_URL",
-  ]);
-});
+test.each(["0.0.0.0", "::", "192.0.2.1", "plants.example"])(
+  "HOST=%s requires a persistent store and credentials",
+  (host) => {
+    expect(problemsOf({ ...minimal, HOST: host })).toEqual([
+      "DATABASE_URL must not be memory: when HOST is not a loopback address, because a restart loses all plants",
+      "HOST must be a loopback address unless one of PLANTSTORE_TOKEN_HASHES_FILE, PLANTSTORE_TOKENS, " +
+        "PLANTSTORE_JWT_ISSUER or PLANTSTORE_INTROSPECTION_URL is set",
+    ]);
+  },
+);
 
 test.each(["sqlite:plants.db", "memory:"])(
-  "several workers on %s are refused, since they would get in each other's way",
+  "readConfiguration refuses several workers with %s",
   (url) => {
     expect(problemsOf({ DATABASE_URL: url, PLANTSTORE_WORKERS: "2" })).toEqual([
       expect.stringContaining("PLANTSTORE_WORKERS must be 1"),
@@ -366,7 +372,7 @@ test.each(["sqlite:plants.db", "memory:"])(
   },
 );
 
-test("several workers on PostgreSQL are taken, on a Unix socket too", () => {
+test("readConfiguration accepts several workers with PostgreSQL, on a port and on a Unix socket", () => {
   const several = { DATABASE_URL: "postgres://h/d", PLANTSTORE_WORKERS: "2" };
   expect(configurationOf(several).workers).toBe(2);
   expect(configurationOf({ ...several, HOST: "unix:s" }).workers).toBe(2);
@@ -376,11 +382,11 @@ test.each<Texts>([
   { PORT: "0", PLANTSTORE_ADMIN_ADDRESS: "0" },
   { HOST: "127.0.0.2", PORT: "9464", PLANTSTORE_ADMIN_ADDRESS: "9464" },
   { HOST: "unix:s", PORT: "9464", PLANTSTORE_ADMIN_ADDRESS: "0.0.0.0:9464" },
-])("an admin address of the same port is taken where it is another one: %o", (environment) => {
+])("readConfiguration accepts the port of the service on another admin host: %o", (environment) => {
   expect(configurationOf({ ...minimal, ...environment }).adminAddress).toBeDefined();
 });
 
-test("an exposed address is taken with a store that keeps and a verifier", () => {
+test("readConfiguration accepts an exposed address with a persistent store and credentials", () => {
   const environment = { HOST: "0.0.0.0", DATABASE_URL: "sqlite:plants.db", PLANTSTORE_TOKENS: "sixteen-characters" };
   expect(configurationOf(environment).host).toBe("0.0.0.0");
 });

@@ -14,7 +14,7 @@ import { fakeStore } from "../support/plants/fake-store.ts";
 
 type Served = PlantServer & { readonly baseUrl: string; readonly port: number } & AsyncDisposable;
 
-/** A plant server with plants 1 to 9. */
+/** Starts a plant server with plants 1 to 3. */
 async function serve(options: Partial<PlantServerOptions> = {}): Promise<Served> {
   const store = openMemoryStore(new Set([1n, 2n, 3n]));
   const server = createPlantServer({ store, auth: testVerifier, ...options });
@@ -30,41 +30,41 @@ async function statusOf(url: string, method: string, token: string | undefined =
   return status;
 }
 
-/** A store whose deletions wait until they are released. */
-function waitingStore(): { store: PlantStore; taken: Promise<void>; release: () => void } {
+/** Returns a store whose deletions wait until they are released. */
+function waitingStore(): { store: PlantStore; called: Promise<void>; release: () => void } {
   const { promise: released, resolve: release } = Promise.withResolvers<void>();
-  const { promise: taken, resolve: take } = Promise.withResolvers<void>();
+  const { promise: called, resolve: onCall } = Promise.withResolvers<void>();
   const store = fakeStore({
     delete: async () => {
-      take();
+      onCall();
       await released;
       return true;
     },
   });
-  return { store, taken, release };
+  return { store, called, release };
 }
 
 test.each(["0.0.0.0", "::", "192.0.2.1", "plants.example"])(
-  "a server without a verifier does not listen on %s",
+  "a server without a verifier refuses to listen on %s",
   async (host) => {
     const server = createPlantServer({ store: openMemoryStore() });
-    await expect(server.listen({ host })).rejects.toThrow(`${host} is no loopback address`);
+    await expect(server.listen({ host })).rejects.toThrow(`refusing to listen on ${host}: `);
   },
 );
 
-test.each(["Node", "", "http", null, 1])("the HTTP engine %j is refused", (httpEngine) => {
+test.each(["Node", "", "http", null, 1])("createPlantServer refuses the HTTP engine %j", (httpEngine) => {
   const wrong: object = { httpEngine };
   const error = new TypeError(`httpEngine must be "own" or "node", got ${JSON.stringify(httpEngine)}`);
   expect(() => createPlantServer({ store: openMemoryStore(), ...wrong })).toThrow(error);
 });
 
-test("a server without a verifier admits nobody", async () => {
+test("a server without a verifier refuses all calls", async () => {
   await using server = await serve({ auth: undefined });
   expect(await statusOf(`${server.baseUrl}/plants/1`, "DELETE")).toBe(400);
   expect(await statusOf(`${server.baseUrl}/livez`, "GET", "")).toBe(200);
 });
 
-test("a server listens on 127.0.0.1 unless told otherwise", async () => {
+test("a server listens on 127.0.0.1 by default", async () => {
   await using server = await serve();
   expect(server.baseUrl).toMatch(/^http:\/\/127\.0\.0\.1:/);
 });
@@ -78,7 +78,7 @@ test.each([
   { publicUrl: "https://plants.example/api", path: "/livez", method: "GET", want: 404 },
   { publicUrl: "https://plants.example/api", path: "/apiplants/2", method: "DELETE", want: 404 },
   { publicUrl: "https://plants.example/api", path: "/api/api/plants/2", method: "DELETE", want: 404 },
-])("at $publicUrl, $method $path gets $want", async ({ publicUrl, path, method, want }) => {
+])("a server at $publicUrl responds to $method $path with $want", async ({ publicUrl, path, method, want }) => {
   await using server = await serve({ publicUrl: new URL(publicUrl) });
   expect(await statusOf(server.baseUrl + path, method)).toBe(want);
 });
@@ -87,7 +87,7 @@ function watered(): { httpStatus: number; body: string } {
   return { httpStatus: 200, body: "watered" };
 }
 
-test("an endpoint of the embedder is served, and needs a credential unless it is open", async () => {
+test("a custom endpoint requires a credential unless it is open", async () => {
   await using server = await serve({
     endpoints: [true, false].map((open) => ({ path: open ? "/open" : "/closed", open, answer: watered })),
   });
@@ -96,41 +96,41 @@ test("an endpoint of the embedder is served, and needs a credential unless it is
   expect(await statusOf(`${server.baseUrl}/closed`, "GET")).toBe(200);
 });
 
-test("an interceptor of the embedder sees the caller, and is not asked about refused calls", async () => {
-  const seen: string[] = [];
+test("a custom interceptor gets the principal, and is not called for refused calls", async () => {
+  const calls: string[] = [];
   const interceptor: Interceptor = (next) => (request) => {
-    seen.push(`${request.method.name} by ${request.contextValues.get(principalKey)?.subject ?? ""}`);
+    calls.push(`${request.method.name} by ${request.contextValues.get(principalKey)?.subject ?? ""}`);
     return next(request);
   };
   await using server = await serve({ interceptors: [interceptor] });
   for (const token of ["", tokens.unknown, tokens.good]) await statusOf(`${server.baseUrl}/plants/1`, "DELETE", token);
-  expect(seen).toEqual(["DeletePlant by alice"]);
+  expect(calls).toEqual(["DeletePlant by alice"]);
 });
 
-test("an interceptor of the embedder that throws is a fault like any other", async () => {
+test("an error thrown by a custom interceptor is logged, and returned as an internal error", async () => {
   const { log, lines } = openLogLines("error");
   await using server = await serve({ interceptors: [() => () => Promise.reject(new Error("out of soil"))], log });
   const headers = { authorization: `Bearer ${tokens.good}` };
-  const answer = await fetch(`${server.baseUrl}/plants/1`, { method: "DELETE", headers });
-  expect({ status: answer.status, body: await answer.json() }).toEqual({
+  const response = await fetch(`${server.baseUrl}/plants/1`, { method: "DELETE", headers });
+  expect({ status: response.status, body: await response.json() }).toEqual({
     status: 400,
     body: { error: 13, message: "internal error" },
   });
   expect(lines()).toContainEqual(
     expect.objectContaining({
-      requestId: answer.headers.get("x-request-id"),
+      requestId: response.headers.get("x-request-id"),
       err: expect.objectContaining({ message: "out of soil" }),
     }),
   );
 });
 
-test("a callback is told of the answer to every request, and cannot spoil one", async () => {
+test("onAnswer is called for every response, and an error thrown by it does not change one", async () => {
   const { log, lines } = openLogLines("error");
-  const answers: (string | undefined)[] = [];
+  const responses: (string | undefined)[] = [];
   await using server = await serve({
     log,
     onAnswer: ({ procedure, httpStatus, error }) => {
-      answers.push(`${procedure} ${httpStatus} ${error?.rawMessage}`);
+      responses.push(`${procedure} ${httpStatus} ${error?.rawMessage}`);
       throw new Error("no metrics today");
     },
   });
@@ -140,39 +140,39 @@ test("a callback is told of the answer to every request, and cannot spoil one", 
     await statusOf(`${server.baseUrl}/livez`, "GET", ""),
   ];
   const procedure = "/plantstore.v1.PlantService/DeletePlant";
-  expect({ statuses, answers, faults: lines().length }).toEqual({
+  expect({ statuses, responses, errors: lines().length }).toEqual({
     statuses: [204, 400, 200],
-    answers: [`${procedure} 204 undefined`, `${procedure} 400 a bearer token is required`, "undefined 200 undefined"],
-    // One, however often it is thrown.
-    faults: 1,
+    responses: [`${procedure} 204 undefined`, `${procedure} 400 a bearer token is required`, "undefined 200 undefined"],
+    // Logged once, although it is thrown for each response.
+    errors: 1,
   });
 });
 
-test("a drain lets a call that was taken finish, and takes no new connection", async () => {
-  const { store, taken, release } = waitingStore();
+test("drain waits for a running call, and refuses new connections", async () => {
+  const { store, called, release } = waitingStore();
   await using server = await serve({ store });
   const deleted = statusOf(`${server.baseUrl}/plants/1`, "DELETE");
-  await taken;
-  const ends: string[] = [];
-  const drained = server.drain().then(() => ends.push("drain"));
+  await called;
+  const finished: string[] = [];
+  const drained = server.drain().then(() => finished.push("drain"));
   const refused = createConnection(server.port, "127.0.0.1");
   const [error] = await within(once(refused, "error"), "a refused connection");
   expect(error).toMatchObject({ code: "ECONNREFUSED" });
-  ends.push("call");
+  finished.push("call");
   release();
   expect(await deleted).toBe(204);
   await within(drained, "the end of the drain");
-  expect(ends).toEqual(["call", "drain"]);
+  expect(finished).toEqual(["call", "drain"]);
 });
 
-test("a server that is told to drain is not ready from then on, however long it still listens", async () => {
+test("drain turns readiness off immediately, before the drain delay", async () => {
   await using server = await serve({ drainDelayMs: 1 });
   const drained = server.drain();
   expect(server.readiness.draining.aborted).toBe(true);
   await within(drained, "the end of the drain");
 });
 
-test("a connection that is open while the server drains is served once more, then closed", async () => {
+test("a draining server responds once more on an open connection, then closes it", async () => {
   await using server = await serve();
   using connection = await openHttp1({ address: "127.0.0.1", port: server.port });
   const request = { httpMethod: "DELETE", path: "/plants/1", header: [authorized] } as const;
@@ -189,17 +189,17 @@ test("a connection that is open while the server drains is served once more, the
   await within(drained, "the end of the drain");
 });
 
-test("a call that does not end is cut when the time for the drain is over", async () => {
-  const { store, taken, release } = waitingStore();
+test("drain aborts calls that run longer than the drain timeout", async () => {
+  const { store, called, release } = waitingStore();
   await using server = await serve({ store, drainTimeoutMs: 0 });
-  const cut = statusOf(`${server.baseUrl}/plants/1`, "DELETE").catch((reason: unknown) => reason);
-  await taken;
+  const aborted = statusOf(`${server.baseUrl}/plants/1`, "DELETE").catch((reason: unknown) => reason);
+  await called;
   await within(server.drain(), "the end of the drain");
-  expect(await cut).toBeInstanceOf(Error);
+  expect(await aborted).toBeInstanceOf(Error);
   release();
 });
 
-test("a server keeps to the limits of its embedder", async () => {
+test("a server applies the limits option", async () => {
   await using server = await serve({ limits: { urlBytes: 20 } });
   expect(await statusOf(`${server.baseUrl}/plants/1`, "DELETE")).toBe(204);
   expect(await statusOf(`${server.baseUrl}/plants/1234567890123`, "DELETE")).toBe(414);

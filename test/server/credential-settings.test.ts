@@ -15,10 +15,10 @@ const introspection: Texts = {
   PLANTSTORE_INTROSPECTION_CLIENT_SECRET_FILE: someFile,
 };
 
-const always: Texts = { DATABASE_URL: "memory:" };
+const defaults: Texts = { DATABASE_URL: "memory:" };
 
 function sourcesOf(environment: Texts): TokenSources | undefined {
-  return tokenSourcesOf(readConfiguration({ environment: { ...always, ...environment }, flags: {} }));
+  return tokenSourcesOf(readConfiguration({ environment: { ...defaults, ...environment }, flags: {} }));
 }
 
 const issuer: JwtSource = {
@@ -32,27 +32,27 @@ const issuer: JwtSource = {
 };
 
 test.each([
-  { name: "none", environment: {}, want: "none" },
-  { name: "tokens", environment: { PLANTSTORE_TOKENS: "token-of-the-test-0123" }, want: "tokens in clear" },
-  { name: "a file", environment: { PLANTSTORE_TOKEN_HASHES_FILE: someFile }, want: "token hashes" },
+  { name: "no source", environment: {}, want: "none" },
+  { name: "plain tokens", environment: { PLANTSTORE_TOKENS: "token-of-the-test-0123" }, want: "plain tokens" },
+  { name: "a file of token hashes", environment: { PLANTSTORE_TOKEN_HASHES_FILE: someFile }, want: "token hashes" },
   {
     name: "JWTs and introspection",
     environment: { ...jwt, ...introspection },
     want: "JWTs of https://id.example; introspection",
   },
-])("the log says what tokens are verified with: $name", ({ environment, want }) => {
-  expect(credentialSourcesOf(readConfiguration({ environment: { ...always, ...environment }, flags: {} }))).toBe(want);
+])("credentialSourcesOf describes $name", ({ environment, want }) => {
+  expect(credentialSourcesOf(readConfiguration({ environment: { ...defaults, ...environment }, flags: {} }))).toBe(want);
 });
 
 describe("tokenSourcesOf", () => {
-  test("has none when nothing is set", () => {
+  test("returns undefined without settings", () => {
     expect(sourcesOf({})).toBeUndefined();
   });
 
   test.each<{ name: string; environment: Texts; want: Partial<TokenSources> }>([
-    { name: "an issuer whose metadata is asked for its keys", environment: jwt, want: { jwt: [issuer] } },
+    { name: "an issuer whose metadata has the URL of its keys", environment: jwt, want: { jwt: [issuer] } },
     {
-      name: "issuers with the URL of the keys of each",
+      name: "issuers with a URL of keys for each",
       environment: {
         PLANTSTORE_JWT_ISSUER: "a, b",
         PLANTSTORE_JWT_AUDIENCE: "plants,https://plants.example",
@@ -81,7 +81,7 @@ describe("tokenSourcesOf", () => {
       want: { jwt: [{ ...issuer, keys: { file: someFile } }] },
     },
     {
-      name: "stricter demands on tokens",
+      name: "an issuer with stricter token requirements",
       environment: {
         ...jwt,
         PLANTSTORE_JWT_ALGORITHMS: "ES256, EdDSA",
@@ -91,7 +91,7 @@ describe("tokenSourcesOf", () => {
       want: { jwt: [{ ...issuer, algorithms: ["ES256", "EdDSA"], requireAccessTokenType: true, enforceScopes: true }] },
     },
     {
-      name: "other claims for scopes",
+      name: "an issuer with other scope claims",
       environment: { ...jwt, PLANTSTORE_PROVIDER_SCOPES: "demanded", PLANTSTORE_JWT_SCOPE_CLAIMS: "scp, roles" },
       want: { jwt: [{ ...issuer, enforceScopes: true, scopeClaims: ["scp", "roles"] }] },
     },
@@ -112,7 +112,7 @@ describe("tokenSourcesOf", () => {
         },
       },
     },
-  ])("has $name", ({ environment, want }) => {
+  ])("returns $name", ({ environment, want }) => {
     expect(sourcesOf(environment)).toEqual({
       tokens: undefined,
       tokenHashesFile: undefined,
@@ -123,81 +123,81 @@ describe("tokenSourcesOf", () => {
   });
 });
 
-describe("settings of credentials", () => {
+describe("readConfiguration", () => {
   test.each<{ name: string; environment: Texts; want: string }>([
     {
       name: "an issuer without an audience",
       environment: { PLANTSTORE_JWT_ISSUER: "https://id.example" },
-      want: "PLANTSTORE_JWT_ISSUER and PLANTSTORE_JWT_AUDIENCE must be given together",
+      want: "PLANTSTORE_JWT_ISSUER and PLANTSTORE_JWT_AUDIENCE must be set together",
     },
     {
       name: "an audience without an issuer",
       environment: { PLANTSTORE_JWT_AUDIENCE: "plants" },
-      want: "PLANTSTORE_JWT_ISSUER and PLANTSTORE_JWT_AUDIENCE must be given together",
+      want: "PLANTSTORE_JWT_ISSUER and PLANTSTORE_JWT_AUDIENCE must be set together",
     },
     {
-      name: "an empty audience among others",
+      name: "an empty audience in a list",
       environment: { ...jwt, PLANTSTORE_JWT_AUDIENCE: "plants," },
-      want: 'PLANTSTORE_JWT_AUDIENCE must be texts separated by commas, not "plants,"',
+      want: 'PLANTSTORE_JWT_AUDIENCE must be a comma-separated list without empty items, got "plants,"',
     },
     {
-      name: "keys of nobody",
+      name: "keys without an issuer",
       environment: { PLANTSTORE_JWKS_URL: "https://id.example/keys" },
-      want: "PLANTSTORE_JWKS_URL and PLANTSTORE_JWKS_FILE need PLANTSTORE_JWT_ISSUER",
+      want: "PLANTSTORE_JWKS_URL and PLANTSTORE_JWKS_FILE require PLANTSTORE_JWT_ISSUER",
     },
     {
       name: "keys over plain HTTP",
       environment: { ...jwt, PLANTSTORE_JWKS_URL: "http://id.example/keys" },
-      want: 'PLANTSTORE_JWKS_URL must be an https URL, or http to the loopback address; several are separated by commas, not "http://id.example/keys"',
+      want: 'PLANTSTORE_JWKS_URL must be a comma-separated list of https URLs, or http URLs of a loopback address, got "http://id.example/keys"',
     },
     {
       name: "fewer key sets than issuers",
       environment: { ...jwt, PLANTSTORE_JWT_ISSUER: "a,b", PLANTSTORE_JWKS_URL: "https://a.example" },
-      want: "PLANTSTORE_JWKS_URL must have one URL for each of PLANTSTORE_JWT_ISSUER, in their order",
+      want: "PLANTSTORE_JWKS_URL must have one URL for each issuer of PLANTSTORE_JWT_ISSUER, in the same order",
     },
     {
       name: "one key file for two issuers",
       environment: { ...jwt, PLANTSTORE_JWT_ISSUER: "a,b", PLANTSTORE_JWKS_FILE: someFile },
-      want: "PLANTSTORE_JWKS_FILE is for one issuer, and goes without PLANTSTORE_JWKS_URL",
+      want: "PLANTSTORE_JWKS_FILE requires a single issuer, and must not be combined with PLANTSTORE_JWKS_URL",
     },
     {
       name: "a symmetric algorithm",
       environment: { ...jwt, PLANTSTORE_JWT_ALGORITHMS: "RS256,HS256" },
-      want: 'PLANTSTORE_JWT_ALGORITHMS must be some of RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, ES512, EdDSA, Ed25519, not "RS256,HS256"',
+      want: 'PLANTSTORE_JWT_ALGORITHMS must be a comma-separated list of RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, ES512, EdDSA or Ed25519, got "RS256,HS256"',
     },
     {
-      name: "no algorithm at all",
+      name: "the algorithm none",
       environment: { ...jwt, PLANTSTORE_JWT_ALGORITHMS: "none" },
-      want: 'PLANTSTORE_JWT_ALGORITHMS must be some of RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, ES512, EdDSA, Ed25519, not "none"',
+      want: 'PLANTSTORE_JWT_ALGORITHMS must be a comma-separated list of RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, ES512, EdDSA or Ed25519, got "none"',
     },
     {
-      name: "claims for scopes that do not count",
+      name: "scope claims while scopes are ignored",
       environment: { ...jwt, PLANTSTORE_JWT_SCOPE_CLAIMS: "roles" },
-      want: "PLANTSTORE_JWT_SCOPE_CLAIMS needs PLANTSTORE_JWT_ISSUER and PLANTSTORE_PROVIDER_SCOPES=demanded",
+      want: "PLANTSTORE_JWT_SCOPE_CLAIMS requires PLANTSTORE_JWT_ISSUER and PLANTSTORE_PROVIDER_SCOPES=demanded",
     },
     {
-      name: "claims for scopes of JWTs that are not taken",
+      name: "scope claims without a JWT issuer",
       environment: { ...introspection, PLANTSTORE_PROVIDER_SCOPES: "demanded", PLANTSTORE_JWT_SCOPE_CLAIMS: "roles" },
-      want: "PLANTSTORE_JWT_SCOPE_CLAIMS needs PLANTSTORE_JWT_ISSUER and PLANTSTORE_PROVIDER_SCOPES=demanded",
+      want: "PLANTSTORE_JWT_SCOPE_CLAIMS requires PLANTSTORE_JWT_ISSUER and PLANTSTORE_PROVIDER_SCOPES=demanded",
     },
     {
-      name: "an empty claim for scopes",
+      name: "an empty scope claim",
       environment: { ...jwt, PLANTSTORE_PROVIDER_SCOPES: "demanded", PLANTSTORE_JWT_SCOPE_CLAIMS: "scp," },
-      want: 'PLANTSTORE_JWT_SCOPE_CLAIMS must be texts separated by commas, not "scp,"',
+      want: 'PLANTSTORE_JWT_SCOPE_CLAIMS must be a comma-separated list without empty items, got "scp,"',
     },
     {
-      name: "an introspection endpoint without our name and secret",
+      name: "an introspection endpoint without a client id and secret",
       environment: { PLANTSTORE_INTROSPECTION_URL: "https://id.example/introspect" },
-      want: "PLANTSTORE_INTROSPECTION_URL, PLANTSTORE_INTROSPECTION_CLIENT_ID and PLANTSTORE_INTROSPECTION_CLIENT_SECRET_FILE must be given together",
+      want: "PLANTSTORE_INTROSPECTION_URL, PLANTSTORE_INTROSPECTION_CLIENT_ID and PLANTSTORE_INTROSPECTION_CLIENT_SECRET_FILE must be set together",
     },
-  ])("$name is one problem", ({ environment, want }) => {
-    expect(problemsOf({ ...always, ...environment })).toEqual([want]);
+  ])("refuses $name", ({ environment, want }) => {
+    expect(problemsOf({ ...defaults, ...environment })).toEqual([want]);
   });
 
   test.each<{ name: string; environment: Texts }>([
     { name: "an issuer", environment: jwt },
     { name: "an introspection endpoint", environment: introspection },
-  ])("$name is enough to listen on an exposed address", ({ environment }) => {
+  ])("accepts an exposed address with $name", ({ environment }) => {
     expect(problemsOf({ ...environment, HOST: "0.0.0.0", DATABASE_URL: "sqlite:plants.db" })).toEqual([]);
   });
 });

@@ -8,11 +8,11 @@ import { createTempFolder } from "../../packages/testing/src/process/temp-folder
 const limitBytes = 4096;
 const longest = `postgres://db/${"p".repeat(limitBytes - "postgres://db/".length)}`;
 
-describe("a file with the URL of a database", () => {
+describe("a database URL file", () => {
   test.each([
-    { name: "with a line break behind it", text: "postgres://db\n", url: "postgres://db" },
-    { name: "with one of Windows", text: "postgres://db\r\n", url: "postgres://db" },
-    { name: "of the most bytes there may be", text: longest, url: longest },
+    { name: "with a line break at its end", text: "postgres://db\n", url: "postgres://db" },
+    { name: "with a Windows line break at its end", text: "postgres://db\r\n", url: "postgres://db" },
+    { name: "of the maximum size", text: longest, url: longest },
   ])("is read $name", ({ text, url }) => {
     using folder = createTempFolder();
     const urlFile = folder.file("url");
@@ -21,21 +21,21 @@ describe("a file with the URL of a database", () => {
   });
 
   test.each([
-    { name: "larger", pathOf: (larger: string) => larger, says: /: it is no file of up to 4096 bytes$/ },
-    { name: "a device", pathOf: () => "/dev/null", says: /: it is no file of up to 4096 bytes$/ },
     {
-      name: "not there",
-      pathOf: () => "/nowhere/url",
-      says: /: cannot read \/nowhere\/url: \/nowhere\/url or its parent directory does not exist/,
+      name: "larger than the limit",
+      pathOf: (larger: string) => larger,
+      want: /: it is not a regular file of at most 4096 bytes\)$/,
     },
-  ])("is refused if it is $name", ({ pathOf, says }) => {
+    { name: "a device", pathOf: () => "/dev/null", want: /: it is not a regular file of at most 4096 bytes\)$/ },
+    { name: "missing", pathOf: () => "/nowhere/url", want: / \(cannot read \/nowhere\/url: \/nowhere\/url or its parent directory does not exist\)/ },
+  ])("is refused if it is $name", ({ pathOf, want }) => {
     using folder = createTempFolder();
     writeFileSync(folder.file("larger"), `${longest}x`);
-    const problems = [expect.stringMatching(says)];
+    const problems = [expect.stringMatching(want)];
     expect(readDatabaseUrlFile(pathOf(folder.file("larger")))).toEqual({ kind: "problems", problems });
   });
 
-  test("is followed: user and password may change, and any other URL is refused in the log without its text", async () => {
+  test("may change its user and password; any other change is refused without logging the URL", async () => {
     using folder = createTempFolder();
     const urlFile = folder.file("url");
     writeFileSync(urlFile, "postgres://old:pw1@db/p\n");
@@ -60,19 +60,19 @@ describe("a file with the URL of a database", () => {
     }
     expect(await currentUrl("postgres://new:pw4@db/p")).toBe("postgres://new:pw4@db/p");
     file?.close();
-    const reloaded = "file of the database URL reloaded";
+    const reloaded = "database URL file reloaded";
     expect(lines().map(({ msg }) => msg)).toEqual([
       reloaded,
       ...refused.flatMap(() => [
-        "file of the database URL not reloaded, keeping the previous one",
-        "file of the database URL reverted to the content in use",
+        "database URL file not reloaded, keeping the previous one",
+        "database URL file reverted to the content in use",
       ]),
       reloaded,
     ]);
     expect(JSON.stringify(lines())).not.toMatch(/pw|thr|etPart/);
   });
 
-  test("is read for each connection, without waiting until a change is noticed", async () => {
+  test("is read again for each connection", async () => {
     using folder = createTempFolder();
     const urlFile = folder.file("url");
     writeFileSync(urlFile, "postgres://old:pw1@db/p");
@@ -87,11 +87,11 @@ describe("a file with the URL of a database", () => {
     expect(currentUrl()).toBe("postgres://new:pw2@db/p");
   });
 
-  test("that says another database than the settings is a wrong configuration", async () => {
+  test("is refused if it names another database than the configuration", async () => {
     using folder = createTempFolder();
     writeFileSync(folder.file("url"), "postgres://other/p");
     const location = { kind: "postgres", url: "postgres://db/p", urlFile: folder.file("url") } as const;
-    await expect(followDatabase(location, silentLog)).rejects.toThrow("DATABASE_URL_FILE must ");
+    await expect(followDatabase(location, silentLog)).rejects.toThrow("cannot use DATABASE_URL_FILE: ");
   });
 });
 
@@ -99,6 +99,6 @@ test.each([
   { kind: "memory" },
   { kind: "sqlite", path: "plants.db" },
   { kind: "postgres", url: "postgres://db/p" },
-] as const)("$kind without a file is not followed", async (location) => {
+] as const)("followDatabase watches no file for a $kind URL that is not from a file", async (location) => {
   expect(await followDatabase(location, silentLog)).toEqual({ location });
 });

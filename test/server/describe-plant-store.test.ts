@@ -6,13 +6,13 @@ import { authorized, startPlantServer } from "../support/server/plant-server.ts"
 
 const document = describePlantStore("https://plants.example/api");
 
-test("openapi.json is the description at the default address", () => {
+test("openapi.json is the description for the default address", () => {
   const committed: unknown = JSON.parse(readFileSync(new URL("../../openapi.json", import.meta.url), "utf8"));
   expect(committed).toEqual(describePlantStore("http://127.0.0.1:8080"));
 });
 
-// Compared as a whole, so that nothing can be added to what the specification has.
-test("the description states the specification, the Idempotency-Key header, and nothing else", () => {
+// Compares the complete document, so that nothing can be added to the specification.
+test("the description has exactly the specification and the Idempotency-Key header", () => {
   const text = expect.any(String);
   expect(document).toEqual({
     openapi: "3.1.0",
@@ -75,26 +75,26 @@ test("the description states the specification, the Idempotency-Key header, and 
   });
 });
 
-const whoReads = [
-  { name: "open, to everybody", open: true, header: [], httpStatus: 200 },
-  { name: "closed, not to a client without a credential", open: false, header: [], httpStatus: 400 },
-  { name: "closed, to a client with a credential", open: false, header: [authorized], httpStatus: 200 },
+const docsAccess = [
+  { name: "open docs without a credential", open: true, header: [], httpStatus: 200 },
+  { name: "closed docs without a credential", open: false, header: [], httpStatus: 400 },
+  { name: "closed docs with a credential", open: false, header: [authorized], httpStatus: 200 },
 ] as const;
 
-test.each(whoReads)("the description is shown where it is $name", async ({ open, header, httpStatus }) => {
+test.each(docsAccess)("the server responds $httpStatus to a request for $name", async ({ open, header, httpStatus }) => {
   await using server = await startPlantServer({ docs: open ? "open" : "closed" });
   for (const path of ["/openapi.json", "/docs", "/docs/page.js"]) {
-    const answer = await exchangeHttp1(server.address, { httpMethod: "GET", path, header: [...header] });
-    expect([path, answer.httpStatus]).toEqual([path, httpStatus]);
+    const response = await exchangeHttp1(server.address, { httpMethod: "GET", path, header: [...header] });
+    expect([path, response.httpStatus]).toEqual([path, httpStatus]);
   }
 });
 
 test.each([
   { publicUrl: undefined, path: "/openapi.json", want: "/" },
   { publicUrl: "https://plants.example/api/", path: "/api/openapi.json", want: "https://plants.example/api" },
-])("the description of a server at $publicUrl names $want", async ({ publicUrl, path, want }) => {
+])("the description of a server at $publicUrl has the server URL $want", async ({ publicUrl, path, want }) => {
   const at = publicUrl === undefined ? {} : { publicUrl: new URL(publicUrl) };
   await using server = await startPlantServer({ docs: "open", ...at });
-  const answer = await exchangeHttp1(server.address, { httpMethod: "GET", path, header: [] });
-  expect(JSON.parse(answer.body.toString("utf8"))).toEqual(describePlantStore(want));
+  const response = await exchangeHttp1(server.address, { httpMethod: "GET", path, header: [] });
+  expect(JSON.parse(response.body.toString("utf8"))).toEqual(describePlantStore(want));
 });

@@ -9,12 +9,12 @@ import { projectFolder } from "../../packages/testing/src/process/child-program.
 import { projectFiles } from "../support/project-files.ts";
 import { allSourceFiles, sourcePath } from "../support/source-files.ts";
 
-/** A message of docs/reference/errors.md, in a row of its own or with others. */
+/** A message of docs/reference/errors.md; a row may have several. */
 interface Documented {
-  /** With `…` for what varies. */
+  /** With `…` for variable parts. */
   readonly message: string;
   readonly code: Code;
-  /** The HTTP status, for a request that is for no operation; – where REST does not respond so. */
+  /** The HTTP status of a request that matches no operation; – if REST never responds with the message. */
   readonly rest: string | undefined;
   readonly errorCodes: readonly string[];
 }
@@ -31,7 +31,7 @@ const documented: readonly Documented[] = page.split("\n").flatMap((line) => {
 
 const sources: ReadonlyMap<string, string> = new Map(
   allSourceFiles()
-    // What callers of other servers get is not a response of this one, nor is what the operator of a proxy reads.
+    // Errors of clients, and messages for the operator of a proxy, are not responses of this server.
     .filter(
       (file) =>
         !/^plantstore\/client\/|^rest-client\/|^proxy\/(?:client|upstreams\/(?!call-queue)|forward\/descriptor-reader)/.test(
@@ -41,7 +41,7 @@ const sources: ReadonlyMap<string, string> = new Map(
     .map((file) => [file, readFileSync(sourcePath(file), "utf8")]),
 );
 
-/** The identifiers that a text names. */
+/** Returns the identifiers in a text. */
 function codesIn(text: string): readonly string[] {
   return [...new Set(text.match(/\bERR_[A-Z_0-9]+\b/g))].toSorted();
 }
@@ -52,7 +52,7 @@ const tests = ["test", "packages"]
   .map((file) => readFileSync(join(projectFolder, file), "utf8"))
   .join("\n");
 
-// The text of an error where one is made: a literal in the place of the message, behind its identifier if that is one.
+// The text of an error in the source: a literal in the position of the message, after its identifier if it has one.
 const text = String.raw`(?<text>"[^"]*"|'[^']*'|` + "`[^`]*`)";
 const places = [
   String.raw`(?:problem|HttpProblem|unauthenticated|refusal|errorOf)\(\s*"(?<code>ERR_\w+)",\s*${text},?`,
@@ -86,7 +86,7 @@ function codeName(code: Code): string | undefined {
   return Code[code]?.replaceAll(/(?<=[a-z])[A-Z]/g, "_$&").toUpperCase();
 }
 
-test("the source has errors to look for", () => {
+test("the patterns find error messages in the source", () => {
   expect(inCode.length).toBeGreaterThan(40);
 });
 
@@ -101,7 +101,7 @@ test.each(documented)('the message "$message" of docs/reference/errors.md is in 
   expect(message.split("…").filter((part) => !all.includes(part))).toEqual([]);
 });
 
-test.each(documented)('the code of "$message" in docs/reference/errors.md has its own number', ({ code, ...row }) => {
+test.each(documented)('the name and number of the code of "$message" in docs/reference/errors.md match', ({ code, ...row }) => {
   expect(row).toMatchObject({ name: codeName(code) });
 });
 
@@ -115,22 +115,22 @@ const unions = [
 ];
 const declared = unions.flatMap(({ codes }) => codes);
 
-test("docs/reference/errors.md and docs/reference/identifiers.md explain the identifiers that are declared, and no others", () => {
+test("docs/reference/errors.md and docs/reference/identifiers.md explain exactly the declared identifiers", () => {
   expect(new Set(declared).size).toBe(declared.length);
   expect(codesIn(page + readPage("docs/reference/identifiers.md"))).toEqual(declared.toSorted());
 });
 
-test.each(unions)("the identifiers of $file are those in use", ({ file, codes }) => {
+test.each(unions)("the source uses all identifiers of $file", ({ file, codes }) => {
   const others = [...sources].filter(([other]) => other !== file).map(([, source]) => source);
   const used = new Set(codesIn(others.join("\n")));
   expect(codes.filter((code) => !used.has(code))).toEqual([]);
 });
 
-test.each(declared)("a test brings about %s", (code) => {
+test.each(declared)("a test covers %s", (code) => {
   expect(tests).toMatch(new RegExp(`"${code}"|\\b${code}:|\\[${code}\\]`));
 });
 
-test("docs/reference/identifiers.md has the rows of problems.ts, and no others of the gateway", () => {
+test("docs/reference/identifiers.md has exactly the gateway identifiers of problems.ts", () => {
   const [, ofGateway = ""] = readPage("docs/reference/identifiers.md").split(/^## /m);
   const source = sources.get("gateway/errors/problems.ts") ?? "";
   const comments = source.matchAll(/^ {2}\/\*\* (?<sentence>.+) \*\/\n {2}(?<name>ERR_\w+): /gm);
@@ -142,7 +142,7 @@ test("docs/reference/identifiers.md has the rows of problems.ts, and no others o
   expect(ofGateway.split("\n").filter((line) => line.startsWith("| `"))).toEqual(rows);
 });
 
-/** The codes with which the source responds, by identifier: that of its row, and those that are passed instead. */
+/** The codes with which the source responds, by identifier: the default one, and those that are passed instead. */
 const codesInSource: ReadonlyMap<string, ReadonlySet<Code>> = new Map(
   Object.entries(problems).flatMap(([name, row]) => {
     if (!("code" in row)) return [];
@@ -159,7 +159,7 @@ function codeIn({ groups }: RegExpMatchArray): Code {
 }
 
 test.each([...codesInSource])(
-  "docs/reference/errors.md has the codes of %s in the source, and no others",
+  "docs/reference/errors.md has exactly the codes that %s has in the source",
   (name, codes) => {
     const inDocs = documented.filter(({ errorCodes }) => errorCodes.includes(name)).map(({ code }) => code);
     expect(new Set(inDocs)).toEqual(codes);
@@ -169,7 +169,7 @@ test.each([...codesInSource])(
 const outsideOperations = documented.filter(({ rest }) => rest !== undefined && rest !== "400" && rest !== "–");
 
 test.each(outsideOperations)(
-  'the HTTP status of "$message" in docs/reference/errors.md is that of problems.ts',
+  'the HTTP status of "$message" in docs/reference/errors.md matches problems.ts',
   (row) => {
     const statuses = Object.entries(problems).flatMap(([name, problem]) =>
       row.errorCodes.includes(name) && "code" in problem ? [String(problem.httpStatus)] : [],
@@ -182,7 +182,7 @@ const errors = Object.values(situations)
   .flat()
   .flatMap(({ name, want }) => (want.code === "ok" ? [] : [{ name, code: want.code, message: want.message ?? "" }]));
 
-test.each(errors)("docs/reference/errors.md tells of a server that $name", ({ code, message }) => {
+test.each(errors)("docs/reference/errors.md has the error of a server that $name", ({ code, message }) => {
   const rows = documented.filter((row) => matches(row.message, message));
   expect(rows.map((row) => codeName(row.code)?.toLowerCase())).toContain(code);
 });

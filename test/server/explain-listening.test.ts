@@ -4,18 +4,18 @@ import { explainListening } from "../../src/server/explain-listening.ts";
 const at = { host: "::1", port: 8080 };
 
 test.each([
-  { code: "EACCES", syscall: "listen", want: "PORT: [::1]:8080 may not be listened on by this user" },
-  { code: "EAFNOSUPPORT", syscall: "listen", want: "HOST cannot be listened on: as the system says it" },
-  { code: "EAI_AGAIN", syscall: "getaddrinfo", want: "HOST: ::1 is no address of this machine" },
-])("$code of $syscall is explained by its setting", ({ want, ...fields }) => {
-  const cause = Object.assign(new Error("as the system says it"), fields);
+  { code: "EACCES", syscall: "listen", want: "cannot listen on [::1]:8080: permission denied; choose a PORT of at least 1024" },
+  { code: "EAFNOSUPPORT", syscall: "listen", want: "cannot listen on HOST: message of the system" },
+  { code: "EAI_AGAIN", syscall: "getaddrinfo", want: 'HOST must be an address of this machine, got "::1"' },
+])("explainListening names the setting for $code of $syscall", ({ want, ...fields }) => {
+  const cause = Object.assign(new Error("message of the system"), fields);
   expect(explainListening(cause, at)).toEqual(new Error(want, { cause }));
 });
 
 test.each([
-  { name: "starting a worker", reason: Object.assign(new Error("spawn"), { code: "EACCES", syscall: "spawn" }) },
-  { name: "a store", reason: Object.assign(new Error("cannot open"), { code: "ERR_STORE_OPEN" }) },
-  { name: "no system", reason: new Error("the port was given up") },
-])("an error of $name is left as it is", ({ reason }) => {
+  { name: "a spawn error", reason: Object.assign(new Error("spawn"), { code: "EACCES", syscall: "spawn" }) },
+  { name: "an error of the store", reason: Object.assign(new Error("cannot open"), { code: "ERR_STORE_OPEN" }) },
+  { name: "an error without a code", reason: new Error("the port was released") },
+])("explainListening returns $name unchanged", ({ reason }) => {
   expect(explainListening(reason, at)).toBe(reason);
 });

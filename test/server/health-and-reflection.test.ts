@@ -11,7 +11,7 @@ function transportTo({ address: { address, port } }: TestPlantServer): Transport
   return createGrpcTransport({ baseUrl: `http://${address}:${String(port)}` });
 }
 
-async function* question() {
+async function* listServices() {
   yield { messageRequest: { case: "listServices", value: "*" } } as const;
 }
 
@@ -19,31 +19,31 @@ async function servicesListed(server: TestPlantServer, token: string): Promise<r
   const client = createClient(ServerReflection, transportTo(server));
   const headers = { authorization: `Bearer ${token}` };
   const names: string[] = [];
-  for await (const { messageResponse: answer } of client.serverReflectionInfo(question(), { headers })) {
-    if (answer.case === "listServicesResponse") names.push(...answer.value.service.map(({ name }) => name));
+  for await (const { messageResponse: response } of client.serverReflectionInfo(listServices(), { headers })) {
+    if (response.case === "listServicesResponse") names.push(...response.value.service.map(({ name }) => name));
   }
   return names;
 }
 
 test.each([
-  { name: "serves", store: {}, service: "", want: Status.SERVING },
-  { name: "serves plants", store: {}, service: "plantstore.v1.PlantService", want: Status.SERVING },
+  { name: "SERVING for the server", store: {}, service: "", want: Status.SERVING },
+  { name: "SERVING for PlantService", store: {}, service: "plantstore.v1.PlantService", want: Status.SERVING },
   {
-    name: "whose store is away does not serve",
+    name: "NOT_SERVING while the store is unavailable",
     store: { problem: "disk full" },
     service: "",
     want: Status.NOT_SERVING,
   },
-])("gRPC health needs no credential: a server $name", async ({ store, service, want }) => {
+])("gRPC health responds without a credential: $name", async ({ store, service, want }) => {
   await using server = await startPlantServer({ store: fakeStore(store) });
   const { status } = await createClient(Health, transportTo(server)).check({ service });
   expect(status).toBe(want);
 });
 
 test.each([
-  { name: "that is away", store: { problem: "the disk is full" }, obstacles: ["store"] },
+  { name: "that is unavailable", store: { problem: "the disk is full" }, obstacles: ["store"] },
   { name: "that checks its file", store: { problem: "it is checked", isChecking: true }, obstacles: ["store-check"] },
-])("/readyz names a store $name", async ({ store, obstacles }) => {
+])("/readyz responds 503 with the obstacle for a store $name", async ({ store, obstacles }) => {
   await using server = await startPlantServer({ store: fakeStore(store) });
   const { address, port } = server.address;
   const response = await fetch(`http://${address}:${port}/readyz`);
@@ -51,14 +51,14 @@ test.each([
   expect(await response.json()).toEqual({ status: "not ready", obstacles });
 });
 
-// With its tag and its length, 512 bytes and one more.
+// With its tag and length, a message of 512 or 513 bytes.
 test.each([
   { length: 509, code: Code.NotFound },
   { length: 510, code: Code.ResourceExhausted },
-])("gRPC health takes a name of up to 509 characters, not one of $length", async ({ length, code }) => {
+])("gRPC health accepts a service name of up to 509 characters: $length", async ({ length, code }) => {
   await using server = await startPlantServer();
-  const asked = createClient(Health, transportTo(server)).check({ service: "a".repeat(length) });
-  await expect(asked).rejects.toMatchObject({ code });
+  const checked = createClient(Health, transportTo(server)).check({ service: "a".repeat(length) });
+  await expect(checked).rejects.toMatchObject({ code });
 });
 
 test("reflection lists the services", async () => {
@@ -71,7 +71,7 @@ test("reflection lists the services", async () => {
   ]);
 });
 
-test("reflection needs a credential, like the services that it describes", async () => {
+test("reflection requires a credential", async () => {
   await using server = await startPlantServer();
   const error = await servicesListed(server, tokens.unknown).catch((reason: unknown) => reason);
   expect(error).toMatchObject({ code: Code.Unauthenticated });

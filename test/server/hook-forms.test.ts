@@ -12,10 +12,10 @@ import { exchangeHttp1 } from "../../packages/testing/src/carriers/http1-connect
 import { openLogLines } from "../../packages/testing/src/operations/log-lines.ts";
 import { authorized, startPlantServer } from "../support/server/plant-server.ts";
 
-// The hooks of a program run beside those of the server: request ids, the log and metrics. None of them keeps another
-// from its call, whether it throws or, as TypeScript allows where nothing or any object is returned, rejects.
+// Custom hooks run in addition to those of the server: request ids, the log and metrics. No hook prevents the others from
+// being called, whether it throws or rejects. TypeScript allows an async function where the result is void or object.
 
-/** The options of a plant server that are functions: one without a row in the table does not compile. */
+/** The options of a plant server that are functions. One that is missing in the table does not compile. */
 type Hook = Exclude<
   {
     [Name in keyof PlantServerOptions]-?: NonNullable<PlantServerOptions[Name]> extends (...given: never[]) => unknown
@@ -29,17 +29,17 @@ const failure = new ConnectError("no tenant", Code.NotFound);
 
 const hookOf = (form: Form, value: unknown): (() => unknown) => callbackOf(form, value, failure);
 
-interface Row {
+interface HookTestCase {
   readonly value?: object;
-  /** Fields of the line of the deletion. */
+  /** Fields in the log line of the deletion. */
   readonly fields?: Readonly<Record<Form, object>>;
-  /** Whether a failure is a line of its own. */
+  /** Whether a failure is logged separately. */
   readonly isReported: boolean;
 }
 
 const promised = { logFieldsProblem: "logFields must return its result, got a promise" };
 
-const hooks: Readonly<Record<Hook, Row>> = {
+const hooks: Readonly<Record<Hook, HookTestCase>> = {
   onRequest: { isReported: true },
   onAnswer: { isReported: true },
   logFields: {
@@ -57,7 +57,7 @@ const hooks: Readonly<Record<Hook, Row>> = {
 expectNoUnhandledRejections();
 
 describe.each(Object.entries(hooks))("%s", (name, { value, fields, isReported }) => {
-  test.each(forms)("that %s leaves the deletion, its audit line and the other hooks as they are", async (form) => {
+  test.each(forms)("that %s does not affect the deletion, its audit line or the other hooks", async (form) => {
     const { log, lines } = openLogLines("info");
     const called: string[] = [];
     const counting: Partial<PlantServerOptions> = {
@@ -84,10 +84,10 @@ describe.each(Object.entries(hooks))("%s", (name, { value, fields, isReported })
 });
 
 test.each(forms)(
-  "a log that throws keeps no call from an onAnswer that %s, and its error is reported",
+  "onAnswer that %s is called although the log throws, and the error of the log is reported",
   async (form) => {
     const { log } = openLogLines("info");
-    const answered: number[] = [];
+    const statuses: number[] = [];
     const reported: object[] = [];
     const logFailure = new Error("the disk is full");
     const failing = {
@@ -103,14 +103,14 @@ test.each(forms)(
       store: openMemoryStore(new Set([7n])),
       log: failing,
       onAnswer: ({ httpStatus }) => {
-        answered.push(httpStatus);
+        statuses.push(httpStatus);
         return hook();
       },
     });
     const request = { httpMethod: "DELETE", path: "/plants/7", header: [authorized] };
     expect(await exchangeHttp1(server.address, request)).toMatchObject({ httpStatus: 204 });
     await new Promise(setImmediate);
-    expect(answered).toEqual([204]);
+    expect(statuses).toEqual([204]);
     expect(reported).toMatchObject([{ errorCode: "ERR_CALLBACK_FAILED", err: logFailure }]);
   },
 );

@@ -2,30 +2,30 @@ import { expect, test } from "vitest";
 import type { OnUpkeep } from "../../src/stores/index.ts";
 import { logUpkeep } from "../../src/server/log-upkeep.ts";
 
-test.each<{ given: Parameters<OnUpkeep>[0]; level: "info" | "warn"; msg: string; errorCode?: string }>([
-  { given: { kind: "migrated", from: 1, to: 2, lastedMs: 3 }, level: "info", msg: "schema migrated" },
-  { given: { kind: "records-dropped", count: 4, lastedMs: 5 }, level: "info", msg: "deletion records dropped" },
+test.each<{ event: Parameters<OnUpkeep>[0]; level: "info" | "warn"; msg: string; errorCode?: string }>([
+  { event: { kind: "migrated", from: 1, to: 2, lastedMs: 3 }, level: "info", msg: "schema migrated" },
+  { event: { kind: "records-dropped", count: 4, lastedMs: 5 }, level: "info", msg: "old deletion records dropped" },
   {
-    given: { kind: "retention-failed", problem: "full", lastedMs: 6 },
+    event: { kind: "retention-failed", problem: "full", lastedMs: 6 },
     level: "warn",
-    msg: "deletion records not dropped",
+    msg: "cannot drop old deletion records",
     errorCode: "ERR_RECORDS_NOT_DROPPED",
   },
   {
-    given: { kind: "worker-away", problem: "db2", lastedMs: 7 },
+    event: { kind: "worker-away", problem: "db2", lastedMs: 7 },
     level: "warn",
-    msg: "worker away",
+    msg: "Citus worker unavailable",
     errorCode: "ERR_SERVER_AWAY",
   },
-  { given: { kind: "worker-back", lastedMs: 8 }, level: "warn", msg: "worker back" },
-  { given: { kind: "names-refused", problem: "x", lastedMs: 9 }, level: "warn", msg: "statements not prepared" },
-])("the upkeep $given.kind is one line with all that is known of it", ({ given, level, msg, errorCode }) => {
+  { event: { kind: "worker-back", lastedMs: 8 }, level: "warn", msg: "Citus worker available again" },
+  { event: { kind: "names-refused", problem: "x", lastedMs: 9 }, level: "warn", msg: "cannot use prepared statements" },
+])("logUpkeep logs $event.kind in one line with all fields", ({ event, level, msg, errorCode }) => {
   const lines: unknown[] = [];
   const write =
     (at: string) =>
     (fields: object, text?: string): void =>
       void lines.push([at, fields, text]);
-  logUpkeep({ info: write("info"), warn: write("warn") })(given);
-  const { kind: _, ...fields } = given;
+  logUpkeep({ info: write("info"), warn: write("warn") })(event);
+  const { kind: _, ...fields } = event;
   expect(lines).toEqual([[level, { ...fields, ...(errorCode && { errorCode }) }, msg]]);
 });

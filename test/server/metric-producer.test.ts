@@ -3,7 +3,7 @@ import { DataPointType } from "@opentelemetry/sdk-metrics";
 import { expect, test } from "vitest";
 import { createMetricProducer } from "../../src/server/metric-producer.ts";
 
-test("counters are sums, with the times of the start and of the export in seconds and nanoseconds", async () => {
+test("createMetricProducer exports counters as sums, with start and end times in seconds and nanoseconds", async () => {
   const about = { name: "calls", unit: "{call}", description: "Calls", points: [{ attributes: {}, value: 1 }] };
   const producer = createMetricProducer(emptyResource(), () => [
     { ...about, kind: "counter" },
@@ -14,7 +14,7 @@ test("counters are sums, with the times of the start and of the export in second
   expect(metrics.map(({ dataPointType }) => dataPointType)).toEqual([DataPointType.SUM, DataPointType.GAUGE]);
   const exported = metrics[0]?.dataPoints[0];
   for (const [seconds = 0, nanoseconds = 0] of [exported?.startTime ?? [], exported?.endTime ?? []]) {
-    // A minute: its clock does not follow when that of the system is set.
+    // A minute, because the monotonic clock does not follow corrections of the system clock.
     expect(Math.abs(seconds * 1_000 + nanoseconds / 1e6 - Date.now())).toBeLessThan(60_000);
     expect(nanoseconds).toBeLessThan(1e9);
   }

@@ -55,7 +55,7 @@ afterAll(async () => {
   folder[Symbol.dispose]();
 });
 
-/** What a request adds to the samples of one name. */
+/** Returns how a request changes the samples of one metric. */
 async function added(name: string, version: HttpVersion, request: HttpRequest): Promise<Sample[]> {
   return await addedBy(name, () => exchange(server, version, request));
 }
@@ -74,7 +74,7 @@ async function addedBy(name: string, act: () => Promise<unknown>): Promise<Sampl
 }
 
 const good = [bearer(token)];
-/** A call whose message is still to come. */
+/** Returns the HEADERS frame of a call whose message has not been sent. */
 function openCall(streamId: number): Frame {
   const { path, header } = deletePlantRequest(wireFormats.grpc, 1n, good);
   const pseudo = postHeader().filter(([name]) => name !== ":path");
@@ -86,34 +86,34 @@ const rpc = "rpc_server_call_duration_seconds_count";
 const http = "http_server_request_duration_seconds_count";
 const method = "plantstore.v1.PlantService/DeletePlant";
 
-describe("a request is counted", () => {
+describe("metrics count", () => {
   test.each<{ name: string; version: HttpVersion; request: HttpRequest; labels: object }>([
     {
-      name: "gRPC that succeeds",
+      name: "a successful gRPC call",
       version: "2",
       request: deletePlantRequest(wireFormats.grpc, 1n, good),
       labels: { rpc_system_name: "grpc", rpc_method: method, rpc_response_status_code: "OK" },
     },
     {
-      name: "gRPC-Web for a plant that is not there",
+      name: "a gRPC-Web call for an unknown plant",
       version: "1.1",
       request: deletePlantRequest(wireFormats["grpc-web"], 1000n, good),
       labels: { rpc_system_name: "grpc", rpc_method: method, rpc_response_status_code: "NOT_FOUND" },
     },
     {
-      name: "Connect that succeeds",
+      name: "a successful Connect call",
       version: "1.1",
       request: deletePlantRequest(wireFormats["connect-json"], 2n, good),
       labels: { rpc_system_name: "connectrpc", rpc_method: method },
     },
     {
-      name: "Connect without a credential",
+      name: "a Connect call without a credential",
       version: "2",
       request: deletePlantRequest(wireFormats["connect-proto"], 3n, []),
       labels: { rpc_system_name: "connectrpc", rpc_method: method, rpc_response_status_code: "unauthenticated" },
     },
     {
-      name: "gRPC of a method that is none",
+      name: "a gRPC call of an unknown method",
       version: "2",
       request: rpcRequest(wireFormats.grpc, new Uint8Array(0), good, "/plantstore.v1.PlantService/Water9"),
       labels: {
@@ -129,32 +129,32 @@ describe("a request is counted", () => {
 
   const plants = { http_route: "/plants/{id}", http_request_method: "DELETE" };
   test.each<[name: string, version: HttpVersion, request: HttpRequest, status: string, labels: object]>([
-    ["REST that succeeds", "1.1", deletePlantRequest(wireFormats.rest, 4n, good), "204", plants],
-    ["REST over HTTP/2", "2", deletePlantRequest(wireFormats.rest, 1000n, good), "400", plants],
+    ["a successful REST request", "1.1", deletePlantRequest(wireFormats.rest, 4n, good), "204", plants],
+    ["a REST request over HTTP/2", "2", deletePlantRequest(wireFormats.rest, 1000n, good), "400", plants],
     [
-      "a probe",
+      "a liveness probe",
       "1.1",
       { httpMethod: "GET", path: "/livez?token=1", header: [] },
       "200",
       { http_route: "/livez", http_request_method: "GET" },
     ],
     [
-      "another probe",
+      "a readiness probe",
       "1.1",
       { httpMethod: "GET", path: "/readyz", header: [] },
       "200",
       { http_route: "/readyz", http_request_method: "GET" },
     ],
     [
-      "a method and a path of a client's own",
+      "a request with an unknown method and path",
       "2",
       { httpMethod: "WATER", path: "/secret/42", header: good },
       "501",
       { http_request_method: "_OTHER" },
     ],
   ])("%s", async (_, version, request, status, labels) => {
-    const answer = { http_response_status_code: status, network_protocol_version: version, url_scheme: "http" };
-    expect(await added(http, version, request)).toEqual([{ name: http, labels: { ...labels, ...answer }, value: 1 }]);
+    const response = { http_response_status_code: status, network_protocol_version: version, url_scheme: "http" };
+    expect(await added(http, version, request)).toEqual([{ name: http, labels: { ...labels, ...response }, value: 1 }]);
   });
 
   test.each<{ kind: string; request: HttpRequest }>([
@@ -166,18 +166,18 @@ describe("a request is counted", () => {
       kind: "resource_exhausted",
       request: { ...rpcRequest(wireFormats["connect-proto"], Buffer.alloc(100_000), good, deletePlantProcedure) },
     },
-  ])("as refused: $kind", async ({ kind, request }) => {
+  ])("a refused request as $kind", async ({ kind, request }) => {
     const name = "gateway_refusals_total";
     expect(await added(name, "1.1", request)).toEqual([{ name, labels: { kind }, value: 1 }]);
   });
 
-  test("not as refused: a plant that is not there", async () => {
+  test("no refusal for an unknown plant", async () => {
     const request = deletePlantRequest(wireFormats["connect-proto"], 5_000n, good);
     expect(await added("gateway_refusals_total", "1.1", request)).toEqual([]);
   });
 });
 
-test("a probe whose client has gone before its answer is not counted as refused", () => {
+test("metrics count no refusal when the client of a probe disconnects before the response", () => {
   using metrics = new PlantMetrics("sqlite");
   metrics.onAnswer({
     procedure: undefined,
@@ -197,21 +197,21 @@ test("a probe whose client has gone before its answer is not counted as refused"
 });
 
 test.each<{ name: string; version: HttpVersion; request: HttpRequest; status: string }>([
-  { name: "too long a URL", version: "1.1", request: { ...probe, path: `/${"x".repeat(20_000)}` }, status: "414" },
+  { name: "a URL that is too long", version: "1.1", request: { ...probe, path: `/${"x".repeat(20_000)}` }, status: "414" },
   {
-    name: "too long a URL, on HTTP/2",
+    name: "a URL that is too long over HTTP/2",
     version: "2",
     request: { ...probe, path: `/${"x".repeat(9_000)}` },
     status: "414",
   },
-  { name: "a bad Host", version: "1.1", request: { ...probe, header: [["host", "a b"]] }, status: "400" },
+  { name: "an invalid Host", version: "1.1", request: { ...probe, header: [["host", "a b"]] }, status: "400" },
   {
-    name: "too large a header",
+    name: "a header that is too large",
     version: "1.1",
     request: { ...probe, header: [["x", "y".repeat(20_000)]] },
     status: "431",
   },
-])("a request that is wrong as HTTP is counted: $name", async ({ version, request, status }) => {
+])("metrics count a bad HTTP request with $name", async ({ version, request, status }) => {
   const name = "gateway_bad_requests_total";
   const labels = { http_response_status_code: status };
   expect(await added(name, version, request)).toEqual([{ name, labels, value: 1 }]);
@@ -224,11 +224,11 @@ test.each<{ name: string; frames: readonly Frame[]; want: readonly object[] }>([
     want: [{ labels: { scope: "stream", code: "PROTOCOL_ERROR" }, value: 1 }],
   },
   {
-    name: "streams that are opened and reset (CVE-2023-44487)",
+    name: "rapid stream resets (CVE-2023-44487)",
     frames: Array.from({ length: 401 }, (_, i) => [openCall(2 * i + 1), resetFrame(2 * i + 1, 8)]).flat(),
     want: [{ labels: { scope: "connection", code: "ENHANCE_YOUR_CALM" }, value: 1 }],
   },
-])("what a client does wrong on HTTP/2 is counted: $name", async ({ frames, want }) => {
+])("metrics count HTTP/2 errors of clients: $name", async ({ frames, want }) => {
   const name = "gateway_http2_errors_total";
   const send = async (): Promise<void> => {
     using connection = await openFrames(server);
@@ -238,7 +238,7 @@ test.each<{ name: string; frames: readonly Frame[]; want: readonly object[] }>([
   expect(await addedBy(name, send)).toMatchObject(want);
 });
 
-test("a batch is counted with its size and its duration", async () => {
+test("metrics record the size and duration of a batch", async () => {
   const request = deletePlantRequest(wireFormats.rest, 6n, good);
   const bounds = readSamples(await scrape(server)).filter(({ name }) => name === "plantstore_delete_batch_size_bucket");
   const doubling = Array.from({ length: 11 }, (_, power) => `${2 ** power}.0`);
@@ -249,7 +249,7 @@ test("a batch is counted with its size and its duration", async () => {
   expect(await added(name, "1.1", request)).toEqual([{ name, labels, value: 1 }]);
 });
 
-test("an open connection is counted, and that the server is ready", async () => {
+test("metrics have the number of open connections, and whether the server is ready", async () => {
   const value = async (name: string, labels: object): Promise<number | undefined> =>
     readSamples(await scrape(server)).find(
       (each) => each.name === name && JSON.stringify(each.labels) === JSON.stringify(labels),
@@ -258,14 +258,14 @@ test("an open connection is counted, and that the server is ready", async () => 
   await expect.poll(() => value("gateway_connections", http1)).toBe(0);
   const socket = connectSocket(server.port, "127.0.0.1");
   socket.write("GET /livez HTTP/1.1\r\nhost: x\r\n\r\n");
-  await within(new Promise((resolve) => socket.once("data", resolve)), "the answer");
+  await within(new Promise((resolve) => socket.once("data", resolve)), "the response");
   expect(await value("gateway_connections", http1)).toBe(1);
   socket.destroy();
   await expect.poll(() => value("gateway_connections", http1)).toBe(0);
   expect(await value("gateway_ready", {})).toBe(1);
 });
 
-test("no id, path, token or subject is in any label, whatever clients send", async () => {
+test("labels never contain ids, paths, tokens or subjects that clients send", async () => {
   const marks = [bearer(token), bearer("mark-in-a-token-0123456789")];
   for (const header of marks) {
     await exchange(server, "1.1", { httpMethod: "DELETE", path: "/plants/987654321?q=mark-query", header: [header] });
@@ -277,20 +277,20 @@ test("no id, path, token or subject is in any label, whatever clients send", asy
   expect(text).not.toContain(token);
 });
 
-test("the port of the service has no /metrics, and the admin address has nothing else", async () => {
+test("the service port does not serve /metrics, and the admin address serves nothing else", async () => {
   const get = (path: string): HttpRequest => ({ httpMethod: "GET", path, header: good });
   expect(await exchange(server, "1.1", get("/metrics"))).toMatchObject({ httpStatus: 404 });
   expect(await exchange(adminOf(server), "1.1", get("/plants/1"))).toMatchObject({ httpStatus: 404 });
   expect(adminOf(server).address).toBe("127.0.0.1");
 });
 
-test("a hundred scrapes at once are answered in full", async () => {
+test("a hundred concurrent scrapes get complete responses", async () => {
   const texts = await Promise.all(Array.from({ length: 100 }, () => scrape(server)));
   const names = familyNames(texts[0] ?? "");
   for (const text of texts) expect(familyNames(text)).toEqual(names);
 });
 
-test("the age of the keys of a provider is known, and its issuer", async () => {
+test("metrics have the age of each issuer's keys, measured by the monotonic clock", async () => {
   using provider = await startIdentityProvider(await createSigningKey("ES256", "key"));
   const trusting = await start({
     DATABASE_URL: "memory:",
@@ -302,7 +302,7 @@ test("the age of the keys of a provider is known, and its issuer", async () => {
   expect(ages.map(({ labels }) => labels)).toEqual([{ issuer: provider.issuer }]);
   expect(ages[0]?.value).toBeGreaterThanOrEqual(0);
   expect(ages[0]?.value).toBeLessThan(300);
-  // The clock of the machine is corrected by two days: the keys are no older for that.
+  // A correction of the system clock by two days does not change the age.
   const now = vi.spyOn(Date, "now").mockReturnValue(Date.now() + 48 * 3_600_000);
   const [after] = readSamples(await scrape(trusting)).filter(({ name }) => name === "plantstore_jwks_age_seconds");
   now.mockRestore();
@@ -310,7 +310,7 @@ test("the age of the keys of a provider is known, and its issuer", async () => {
   await trusting.drain();
 });
 
-test("the time at which the certificate expires is known, and that of a renewed one", async () => {
+test("metrics have the expiry of the certificate, also after a renewal", async () => {
   using files = createTempFolder();
   const put = (notAfter: Date): void => {
     const { cert, key } = createCertificate("plants", notAfter);
@@ -335,7 +335,7 @@ test("the time at which the certificate expires is known, and that of a renewed 
   await secure.drain();
 });
 
-test("each watched file has the outcome of its last reload, and when one succeeded", async () => {
+test("metrics have the outcome of each watched file's last reload, and the time of the last success", async () => {
   using files = createTempFolder();
   const { cert, key } = createCertificate("plants");
   const publicKey = generateKeyPairSync("ec", { namedCurve: "P-256" }).publicKey.export({ format: "jwk" });
@@ -375,19 +375,19 @@ test("each watched file has the outcome of its last reload, and when one succeed
   ];
   const eachIs = (value: unknown): object => Object.fromEntries(paths.map((path) => [path, value]));
   expect(await valuesOf("plantstore_file_reload_successful")).toEqual(eachIs(1));
-  const taken = await valuesOf("plantstore_file_reload_last_success_seconds");
-  expect(Object.keys(taken).toSorted()).toEqual(paths.toSorted());
-  for (const atS of Object.values(taken)) expect(Math.abs(Date.now() / 1_000 - atS)).toBeLessThan(600);
+  const successes = await valuesOf("plantstore_file_reload_last_success_seconds");
+  expect(Object.keys(successes).toSorted()).toEqual(paths.toSorted());
+  for (const atS of Object.values(successes)) expect(Math.abs(Date.now() / 1_000 - atS)).toBeLessThan(600);
   put({ cert: "", hashes: "?", jwks: "?", secret: "\n" });
   await configured.reload();
   expect(await valuesOf("plantstore_file_reload_successful")).toEqual(eachIs(0));
-  expect(await valuesOf("plantstore_file_reload_last_success_seconds")).toEqual(taken);
+  expect(await valuesOf("plantstore_file_reload_last_success_seconds")).toEqual(successes);
   put(texts);
   await configured.reload();
   expect(await valuesOf("plantstore_file_reload_successful")).toEqual(eachIs(1));
 });
 
-test("deletes that wait are told by what they wait for, in a store without a queue too", async () => {
+test("metrics have queued deletes by reason, also for a store without a queue", async () => {
   const simple = await start({ DATABASE_URL: "memory:", PLANTSTORE_ADMIN_ADDRESS: "0" });
   for (const each of [server, simple]) {
     const waiting = readSamples(await scrape(each)).filter(({ name }) => name === "plantstore_deletes_waiting");
@@ -399,14 +399,14 @@ test("deletes that wait are told by what they wait for, in a store without a que
   await simple.drain();
 });
 
-test("without an admin address there is none", async () => {
+test("a server without an admin address collects no metrics", async () => {
   const plain = await start({ DATABASE_URL: "memory:" });
   expect(plain.admin).toBe(undefined);
   expect(plain.collectMetrics()).toEqual([]);
   await plain.drain();
 });
 
-test("docs/reference/metrics.md has a row for every metric, with its kind and labels, and no other", async () => {
+test("docs/reference/metrics.md has exactly the metrics, with their kinds and labels", async () => {
   const docs = readFileSync(new URL("../../docs/reference/metrics.md", import.meta.url), "utf8");
   const text = await scrape(server);
   const rows = [...docs.matchAll(/^\| `([a-z0-9_]+)` \| (counter|gauge|histogram) \|([^|]*)\|/gm)];
@@ -422,7 +422,7 @@ test("docs/reference/metrics.md has a row for every metric, with its kind and la
   }
   const documented = rows.map(([, name, kind]) => `${name} ${kind}`);
   const described = [...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)].map(([, name, kind]) => `${name} ${kind}`);
-  // What only some configurations have, and what a proxy has.
+  // Metrics of other configurations and of the proxy.
   const others = [
     "plantstore_workers gauge",
     "plantstore_build_info gauge",

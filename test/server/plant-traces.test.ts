@@ -23,11 +23,11 @@ type Span = OtlpReceiver["spans"][number] | undefined;
 
 interface Traced extends AsyncDisposable {
   readonly server: StartedServer;
-  /** The lines of its log with this message. */
+  /** Returns the lines of its log with this message. */
   readonly lines: (msg: string) => Record<string, unknown>[];
 }
 
-/** Starts a server on SQLite, which has commits, with plants 1 to 999 that exports to a collector. */
+/** Starts a server with an SQLite store, which has commits, and plants 1 to 999. It exports to a collector. */
 async function startWithCommits(collector: string, variables: Readonly<Record<string, string>> = {}): Promise<Traced> {
   const folder = createTempFolder();
   const traced = await start(collector, variables, `sqlite:${folder.file("plants.db")}`);
@@ -38,7 +38,7 @@ async function startWithCommits(collector: string, variables: Readonly<Record<st
   return { ...traced, [Symbol.asyncDispose]: end };
 }
 
-/** Starts a server with plants 1 to 999 that exports to a collector. */
+/** Starts a server with plants 1 to 999. It exports to a collector. */
 async function start(
   collector: string,
   variables: Readonly<Record<string, string>> = {},
@@ -65,7 +65,7 @@ function spanNamed(collector: OtlpReceiver, name: string): Span {
   return collector.spans.find((span) => span.name === name);
 }
 
-test("a call and its commit are exported as spans of the caller's trace, which its log line names", async () => {
+test("a server exports spans of a call and its commit in the caller's trace, and logs the trace id", async () => {
   await using collector = await startOtlpReceiver();
   await using traced = await startWithCommits(collector.url, {
     OTEL_SERVICE_NAME: "greenhouse",
@@ -107,37 +107,37 @@ test("a call and its commit are exported as spans of the caller's trace, which i
     "deployment.environment.name": "te st",
     "telemetry.sdk.language": "nodejs",
   });
-  // The command line of a process may have a password in it.
+  // Not process.command_line, which may contain a password.
   expect(Object.keys(collector.resources[0] ?? {}).filter((name) => name.startsWith("process."))).toEqual([
     "process.pid",
   ]);
-  // What is traced is measured, too.
+  // Metrics are collected as well.
   const durations = traced.server.collectMetrics().find(({ name }) => name === "db.client.operation.duration");
   expect(durations?.points.some((point) => "sum" in point && point.sum > 0)).toBe(true);
 });
 
 test.each<{ name: string; request: HttpRequest; want: object }>([
   {
-    name: "without a credential, over REST",
+    name: "a REST request without a credential",
     request: { httpMethod: "DELETE", path: "/plants/1", header: [] },
     want: { name: "DELETE /plants/{id}", attributes: { "http.response.status_code": 400 }, statusCode: 0 },
   },
   {
-    name: "without a credential, over gRPC",
+    name: "a gRPC call without a credential",
     request: deletePlantRequest(wireFormats.grpc, 1n, []),
     want: { attributes: { "rpc.response.status_code": "UNAUTHENTICATED" }, statusCode: 0 },
   },
   {
-    name: "of what is not there",
+    name: "a request to an unknown path",
     request: { httpMethod: "GET", path: "/secret", header: [bearer(token)] },
     want: { name: "GET", attributes: { "http.response.status_code": 404 }, statusCode: 0 },
   },
   {
-    name: "with too large a message",
+    name: "a call with a message that is too large",
     request: rpcRequest(wireFormats["connect-proto"], Buffer.alloc(100_000), [bearer(token)], deletePlantProcedure),
     want: { attributes: { "rpc.response.status_code": "resource_exhausted" }, statusCode: 0 },
   },
-])("a request that is refused has a span, too: $name", async ({ request, want }) => {
+])("a server exports a span for $name", async ({ request, want }) => {
   await using collector = await startOtlpReceiver();
   await using traced = await start(collector.url);
   await exchange(traced.server, "2", request);
@@ -146,7 +146,7 @@ test.each<{ name: string; request: HttpRequest; want: object }>([
   expect(collector.spans[0]?.spanId).toBe(traced.lines("call")[0]?.["spanId"]);
 });
 
-test("the span of a batch is linked with every call in it", async () => {
+test("the span of a batch links to every call in it", async () => {
   await using collector = await startOtlpReceiver();
   await using traced = await startWithCommits(collector.url);
   const ids = Array.from({ length: 60 }, (_, at) => BigInt(at + 1));
@@ -161,7 +161,7 @@ test("the span of a batch is linked with every call in it", async () => {
   }
 });
 
-test("metrics are exported at intervals, and a last time when the server stops", async () => {
+test("a server exports metrics at intervals, and once more when it stops", async () => {
   await using collector = await startOtlpReceiver();
   await using traced = await startWithCommits(collector.url, {
     OTEL_METRIC_EXPORT_INTERVAL: "20",
@@ -174,17 +174,16 @@ test("metrics are exported at intervals, and a last time when the server stops",
   const before = collector.requests.length;
   await traced.server.drain();
   expect(collector.requests.length).toBeGreaterThan(before);
-  // The time that a last export may take, which is 30 s, does not keep the process. Timers of connections that close may
-  // be there a little longer.
+  // The export timeout of 30 s does not keep the process alive. Timers of closing connections may remain a little longer.
   const untilMs = performance.now() + 10_000;
   while (timers() > timersOfOthers && performance.now() < untilMs) await nextTurn();
   expect(timers()).toBeLessThanOrEqual(timersOfOthers);
 });
 
-/** Those of the files that have run before in this process. */
+/** Timers of test files that ran earlier in this process. */
 const timersOfOthers = timers();
 
-/** How many timers keep the process. */
+/** Returns the number of timers that keep the process alive. */
 function timers(): number {
   return process.getActiveResourcesInfo().filter((resource) => resource === "Timeout").length;
 }
@@ -192,25 +191,25 @@ function timers(): number {
 test.each<{ name: string; answer: OtlpReceiver["answer"] | undefined }>([
   { name: "refuses", answer: (response) => void response.writeHead(400).end("no".repeat(1_000_000)) },
   { name: "is overloaded", answer: (response) => void response.writeHead(503, { "retry-after": "3600" }).end() },
-  { name: "never answers", answer: () => undefined },
+  { name: "never responds", answer: () => undefined },
   { name: "redirects", answer: (response) => void response.writeHead(307, { location: "http://127.0.0.1:1/" }).end() },
-  { name: "is away", answer: undefined },
-])("no call and no drain waits for a collector that $name", async ({ answer }) => {
+  { name: "is unreachable", answer: undefined },
+])("calls and drains do not wait for a collector that $name", async ({ answer }) => {
   await using collector = await startOtlpReceiver();
   collector.answer = (response) => answer?.(response);
-  // An hour: nothing here is over because a collector had its time.
+  // An hour, so that this timeout does not affect the test.
   const variables = { OTEL_EXPORTER_OTLP_TIMEOUT: "3600000" };
   await using traced = await start(answer === undefined ? "http://127.0.0.1:1" : collector.url, variables);
   for (let id = 1n; id <= 20n; id++) await deletePlant(traced, id);
   expect(traced.lines("call").map(({ code }) => code)).toEqual(Array(20).fill("OK"));
-  // The SDK gives up by itself after half a minute.
+  // The SDK itself stops waiting after 30 s.
   await within(traced.server.drain(), "the drain", 20_000);
   expect(traced.lines("stopped")).toHaveLength(1);
-  // One line for each signal, not one for each failure.
-  expect(traced.lines("telemetry cannot be exported").length).toBeLessThanOrEqual(2);
+  // One line per signal, not per failure.
+  expect(traced.lines("cannot export telemetry").length).toBeLessThanOrEqual(2);
 });
 
-test("a collector that cannot be reached is logged once, and when it can be again", async () => {
+test("a server logs once that exports fail, and once that they work again", async () => {
   await using collector = await startOtlpReceiver();
   const { answer } = collector;
   collector.answer = (response) => void response.writeHead(400).end();
@@ -221,13 +220,13 @@ test("a collector that cannot be reached is logged once, and when it can be agai
   }
   collector.answer = answer;
   await deletePlant(traced, 4n);
-  await expect.poll(() => traced.lines("telemetry can be exported again")).toMatchObject([{ signal: "traces" }]);
-  expect(traced.lines("telemetry cannot be exported")).toMatchObject([
+  await expect.poll(() => traced.lines("exporting telemetry again")).toMatchObject([{ signal: "traces" }]);
+  expect(traced.lines("cannot export telemetry")).toMatchObject([
     { errorCode: "ERR_TELEMETRY", signal: "traces", level: "warn" },
   ]);
 });
 
-test("what is not understood is said, and the default is in force", async () => {
+test("a server reports invalid OpenTelemetry variables and uses the defaults", async () => {
   await using collector = await startOtlpReceiver();
   await using traced = await startWithCommits(collector.url, {
     OTEL_TRACES_SAMPLER: "sometimes",
@@ -247,8 +246,8 @@ test("what is not understood is said, and the default is in force", async () => 
   const problems = traced.lines("OpenTelemetry reports a problem").map(({ problem }) => String(problem));
   const named = [
     "TRACES_SAMPLER",
-    "traces go by http/protobuf",
-    "metrics go by http/protobuf",
+    "exporting traces by http/protobuf",
+    "exporting metrics by http/protobuf",
     "nowhere",
     "INTERVAL",
     "owl",
@@ -257,8 +256,8 @@ test("what is not understood is said, and the default is in force", async () => 
     "OTLP_HEADERS",
     "TRACES_HEADERS",
     "METRICS_HEADERS",
-    "METRICS_CLIENT_KEY cannot be read",
-    // The SDK's own word for it.
+    "cannot read the file of OTEL_EXPORTER_OTLP_METRICS_CLIENT_KEY",
+    // The message of the SDK about the same file.
     "private key file",
   ];
   expect(problems).toEqual(expect.arrayContaining(named.map((name) => expect.stringContaining(name))));
@@ -266,7 +265,7 @@ test("what is not understood is said, and the default is in force", async () => 
   expect(problems).toHaveLength(named.length);
 });
 
-describe("the SDK heeds", () => {
+describe("the SDK uses", () => {
   async function spanOf(collector: OtlpReceiver, variables: Record<string, string>, field: Field): Promise<Span> {
     await using traced = await start(collector.url, { OTEL_METRICS_EXPORTER: "none", ...variables });
     await exchange(traced.server, "2", deletePlantRequest(wireFormats.grpc, 1n, [bearer(token), field]));
@@ -329,7 +328,7 @@ describe("the SDK heeds", () => {
 });
 
 test.each([{ OTEL_SDK_DISABLED: "true" }, { OTEL_TRACES_EXPORTER: "none", OTEL_METRICS_EXPORTER: "none" }])(
-  "nothing is exported with %j",
+  "a server exports nothing with %j",
   async (variables) => {
     await using collector = await startOtlpReceiver();
     await using traced = await start(collector.url, variables);

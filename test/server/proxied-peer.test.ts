@@ -25,7 +25,7 @@ async function openWith({ address, port }: Address, pieces: readonly (string | U
   await within(once(socket, "connect"), "a connection");
   for (const piece of pieces) {
     socket.write(piece);
-    // The next piece comes in a read of its own, or does not: both are good.
+    // The server may read the next piece separately or not; both must work.
     await new Promise(setImmediate);
   }
   return socket;
@@ -47,7 +47,7 @@ async function get(socket: Socket, version: HttpVersion, tls: boolean): Promise<
   }
   const session = connectHttp2(`${tls ? "https" : "http"}://localhost`, { createConnection: () => secure });
   const stream = session.request({ ":path": "/livez" });
-  const [header] = await within(once(stream, "response"), "an answer");
+  const [header] = await within(once(stream, "response"), "a response");
   session.destroy();
   return Number(header[":status"]);
 }
@@ -61,19 +61,19 @@ async function loggedPeer({ lines }: LogLines): Promise<unknown> {
 const text = "PROXY TCP4 203.0.113.7 192.0.2.9 47 443\r\n";
 
 const carriers = (["1.1", "2"] as const).flatMap((version) =>
-  [false, true].map((tls) => ({ name: `HTTP/${version} ${tls ? "in TLS" : "in clear"}`, version, tls })),
+  [false, true].map((tls) => ({ name: `HTTP/${version}${tls ? " with TLS" : ""}`, version, tls })),
 );
 
-describe.each(carriers)("behind a proxy that speaks the PROXY protocol, over $name", ({ version, tls }) => {
+describe.each(carriers)("with the PROXY protocol over $name, the logged peer", ({ version, tls }) => {
   const options = { proxyProtocol: "on", trustedProxies: loopback, ...(tls && { tls: certificate }) } as const;
 
   test.each([
-    { name: "a line of text", pieces: [text], want: "203.0.113.7" },
+    { name: "a text header", pieces: [text], want: "203.0.113.7" },
     { name: "a binary header", pieces: [binaryHeader(0x21, 0x11, ipv4Addresses)], want: "203.0.113.7" },
-    { name: "IPv6", pieces: [binaryHeader(0x21, 0x21, ipv6Addresses)], want: "2001:db8::7" },
-    { name: "single bytes", pieces: [...Buffer.from(text)].map((byte) => Buffer.of(byte)), want: "203.0.113.7" },
-    { name: "its own check", pieces: [binaryHeader(0x20, 0x00, Buffer.alloc(0))], want: "127.0.0.1" },
-  ])("the peer is the client: $name", async ({ pieces, want }) => {
+    { name: "a header with IPv6 addresses", pieces: [binaryHeader(0x21, 0x21, ipv6Addresses)], want: "2001:db8::7" },
+    { name: "a header in single bytes", pieces: [...Buffer.from(text)].map((byte) => Buffer.of(byte)), want: "203.0.113.7" },
+    { name: "the header of a proxy's own health check", pieces: [binaryHeader(0x20, 0x00, Buffer.alloc(0))], want: "127.0.0.1" },
+  ])("is that of $name", async ({ pieces, want }) => {
     const log = openLogLines("info");
     await using server = await startPlantServer({ ...options, log: log.log });
     using socket = disposable(await openWith(server.address, pieces));
@@ -82,7 +82,7 @@ describe.each(carriers)("behind a proxy that speaks the PROXY protocol, over $na
   });
 });
 
-test("two connections of one port of a proxy, to two addresses, are each from their own client", async () => {
+test("two connections from the same proxy port to two addresses keep their own clients", async () => {
   const log = openLogLines("info");
   const options = { proxyProtocol: "on", trustedProxies: loopback, tls: certificate, host: "0.0.0.0" } as const;
   await using server = await startPlantServer({ ...options, log: log.log });
@@ -91,7 +91,7 @@ test("two connections of one port of a proxy, to two addresses, are each from th
   using first = disposable(connectTcp({ host: "127.0.0.1", port, ...ofTheProxy }));
   using second = disposable(connectTcp({ host: "127.0.0.2", port, ...ofTheProxy }));
   await within(Promise.all([first, second].map(({ value }) => once(value, "connect"))), "two connections");
-  // The header of the second one comes before the first one is asked anything.
+  // Both headers arrive before the first request.
   first.value.write("PROXY TCP4 203.0.113.1 192.0.2.9 47 443\r\n");
   second.value.write("PROXY TCP4 203.0.113.2 192.0.2.9 47 443\r\n");
   expect(await get(second.value, "1.1", true)).toBe(200);
@@ -104,20 +104,20 @@ function disposable(value: Socket): { value: Socket; [Symbol.dispose](): void } 
   return { value, [Symbol.dispose]: () => void value.destroy() };
 }
 
-const closed: readonly { name: string; pieces: readonly (string | Uint8Array)[] }[] = [
-  { name: "none", pieces: ["GET /livez HTTP/1.1\r\nhost: a\r\n\r\n"] },
-  { name: "a malformed one", pieces: ["PROXY TCP4 a b c d\r\n"] },
-  { name: "one that is too long", pieces: [`PROXY UNKNOWN ${"x".repeat(200)}`] },
-  { name: "one that says it is 64 KiB long", pieces: [binaryHeader(0x21, 0x11, ipv4Addresses, 65_535)] },
+const invalidHeaders: readonly { name: string; pieces: readonly (string | Uint8Array)[] }[] = [
+  { name: "no PROXY header", pieces: ["GET /livez HTTP/1.1\r\nhost: a\r\n\r\n"] },
+  { name: "a malformed PROXY header", pieces: ["PROXY TCP4 a b c d\r\n"] },
+  { name: "a PROXY header that is too long", pieces: [`PROXY UNKNOWN ${"x".repeat(200)}`] },
+  { name: "a PROXY header that claims 64 KiB", pieces: [binaryHeader(0x21, 0x11, ipv4Addresses, 65_535)] },
 ];
 
-test.each(closed)("a trusted proxy's connection with $name is closed without an answer", async ({ pieces }) => {
+test.each(invalidHeaders)("a server closes a trusted proxy's connection with $name, without a response", async ({ pieces }) => {
   await using server = await startPlantServer({ proxyProtocol: "on", trustedProxies: loopback });
   const socket = await openWith(server.address, pieces);
   expect(await createByteReader(socket).atEnd()).toBe(true);
 });
 
-test("a header that never ends is given up in the time of a request's header", async () => {
+test("a server closes a connection whose PROXY header is not complete within headerTimeoutMs", async () => {
   await using server = await startPlantServer({
     proxyProtocol: "on",
     trustedProxies: loopback,
@@ -130,19 +130,19 @@ test("a header that never ends is given up in the time of a request's header", a
 test.each([
   { name: "text", header: text },
   { name: "binary", header: binaryHeader(0x21, 0x11, ipv4Addresses) },
-])("a header of $name from a peer that is not trusted is bad HTTP, and changes nothing", async ({ header }) => {
+])("a server treats a $name PROXY header of an untrusted peer as invalid HTTP", async ({ header }) => {
   const log = openLogLines("info");
   const trustedProxies = ["192.0.2.1"];
   await using server = await startPlantServer({ proxyProtocol: "on", trustedProxies, log: log.log });
-  const liar = await openWith(server.address, [header, "GET /livez HTTP/1.1\r\nhost: a\r\n\r\n"]);
-  const { httpStatus } = await overHttp1(liar, createByteReader(liar), "a").readAnswer();
+  const untrusted = await openWith(server.address, [header, "GET /livez HTTP/1.1\r\nhost: a\r\n\r\n"]);
+  const { httpStatus } = await overHttp1(untrusted, createByteReader(untrusted), "a").readAnswer();
   expect(httpStatus).toBe(400);
   using direct = disposable(await openWith(server.address, []));
   expect(await get(direct.value, "1.1", false)).toBe(200);
   expect(await loggedPeer(log)).toBe("127.0.0.1");
 });
 
-const spoken: readonly Field[] = [
+const forwardedFields: readonly Field[] = [
   ["x-forwarded-for", "198.51.100.1, 203.0.113.7"],
   ["x-forwarded-proto", "https"],
   ["x-forwarded-host", "plants.example"],
@@ -157,27 +157,27 @@ async function deleteThrough(
 }
 
 describe.each(carriages)("$name", (carriage) => {
-  test("the audit line names the client of a trusted proxy, and the peer of all others", async () => {
+  test("the audit line has the client of a trusted proxy, and otherwise the peer", async () => {
     for (const [addresses, want] of [
       [["127.0.0.1"], "203.0.113.7"],
       [["192.0.2.1"], "127.0.0.1"],
     ] as const) {
       const log = openLogLines("info");
       await using server = await startPlantServer({ log: log.log, trustedProxies: addresses });
-      await deleteThrough(server, carriage, spoken);
+      await deleteThrough(server, carriage, forwardedFields);
       expect(await loggedPeer(log)).toBe(want);
     }
   });
 
-  test("who embeds the server sees the address and the origin that the client used", async () => {
-    const seen: object[] = [];
+  test("onRequest gets the client's address and origin", async () => {
+    const requests: object[] = [];
     await using server = await startPlantServer({
       trustedProxies: loopback,
-      onRequest: ({ peer: { address, port }, origin }) => seen.push({ address, port, origin }),
+      onRequest: ({ peer: { address, port }, origin }) => requests.push({ address, port, origin }),
     });
-    await deleteThrough(server, carriage, spoken);
+    await deleteThrough(server, carriage, forwardedFields);
     await deleteThrough(server, carriage, []);
-    expect(seen).toMatchObject([
+    expect(requests).toMatchObject([
       { address: "203.0.113.7", port: 0, origin: "https://plants.example" },
       { address: "127.0.0.1", origin: `http://127.0.0.1:${server.address.port}` },
     ]);

@@ -15,7 +15,7 @@ import {
   tokens,
 } from "../support/server/plant-server.ts";
 
-// One call in a quarter of an hour: no second one has come by the end of a row, however slow the machine is.
+// One call in 1,000 s, so that the second call of a test is always above the limit, however slow the machine is.
 const rate = 0.001;
 
 const [rest] = carriages;
@@ -33,18 +33,18 @@ function call(server: TestPlantServer, carriage: Carriage | undefined, header: r
 }
 
 describe.each(carriages)("$name", (carriage) => {
-  const rows = (["principal", "address"] as const).flatMap((name) => verifiers.map((each) => ({ name, ...each })));
-  test.each(rows)("a call above the limit of the $name is refused, with a token verified $how", async (row) => {
-    const { name, auth } = row;
+  const testCases = (["principal", "address"] as const).flatMap((name) => verifiers.map((each) => ({ name, ...each })));
+  test.each(testCases)("refuses a call above the rate of the $name, with a token verified $how", async (testCase) => {
+    const { name, auth } = testCase;
     const rates = name === "principal" ? { ratePerPrincipal: rate } : { ratePerAddress: rate };
     const store = openMemoryStore(new Set([7n]));
     await using server = await startPlantServer({ store, auth, ...rates });
     const first = await call(server, carriage, [authorized]);
     expect(readOutcome(carriage.format, first).code).toBe(0);
-    const answer = await call(server, carriage, [authorized]);
-    const waitS = fieldValue(seenFields(carriage, answer), "retry-after") ?? "";
+    const response = await call(server, carriage, [authorized]);
+    const waitS = fieldValue(fieldsOf(carriage, response), "retry-after") ?? "";
     expect(Number(waitS)).toBeGreaterThan(900);
-    expect(seenAnswer(carriage.format, answer)).toEqual(
+    expect(seenAnswer(carriage.format, response)).toEqual(
       expectedAnswer(carriage.format, {
         code: "resource_exhausted",
         message: `too many calls: the ${name} limit is 0.001 per second`,
@@ -58,17 +58,17 @@ describe.each(carriages)("$name", (carriage) => {
   });
 });
 
-function seenFields({ format }: Carriage, answer: HttpAnswer): readonly Field[] {
-  return format.protocol === "grpc-web" ? readWebTrailer(format, answer) : answer.header;
+function fieldsOf({ format }: Carriage, response: HttpAnswer): readonly Field[] {
+  return format.protocol === "grpc-web" ? readWebTrailer(format, response) : response.header;
 }
 
 test.each(verifiers)(
-  "a principal is limited from whatever address it calls, and not by the calls of others, verified $how",
+  "the rate of a principal counts its calls from all addresses, but no calls of others, verified $how",
   async ({ auth }) => {
     await using server = await startPlantServer({ auth, ratePerPrincipal: rate, trustedProxies });
     const outcomes = [];
     for (const header of [
-      // Neither a refused token nor a missing scope takes a call from the principal.
+      // Calls with a refused token or without the scope do not count.
       [bearer(tokens.unknown), from("203.0.113.2")],
       [bearer(tokens.narrow), from("203.0.113.2")],
       [authorized, from("203.0.113.1")],
@@ -88,8 +88,8 @@ test.each(verifiers)(
 );
 
 async function codeOf(server: TestPlantServer, header: readonly Field[]): Promise<string> {
-  const answer = await call(server, rest, header);
-  const { error }: { error: number } = JSON.parse(String(answer.body));
+  const response = await call(server, rest, header);
+  const { error }: { error: number } = JSON.parse(String(response.body));
   const names: Readonly<Record<number, string>> = {
     5: "not_found",
     7: "permission_denied",
@@ -100,13 +100,13 @@ async function codeOf(server: TestPlantServer, header: readonly Field[]): Promis
 }
 
 test.each([
-  { name: "another address is not", header: from("203.0.113.2"), want: "unauthenticated" },
+  { name: "not for another address", header: from("203.0.113.2"), want: "unauthenticated" },
   {
-    name: "the address that another one is made up behind is",
+    name: "also with a forged address in front of it",
     header: from("198.51.100.1, 203.0.113.1"),
     want: "resource_exhausted",
   },
-])("an address is limited before its credential is looked at: $name", async ({ header, want }) => {
+])("the rate of an address is checked before the credential: $name", async ({ header, want }) => {
   await using server = await startPlantServer({ ratePerAddress: rate, trustedProxies });
   await codeOf(server, [from("203.0.113.1")]);
   expect(await codeOf(server, [header])).toBe(want);
@@ -115,13 +115,13 @@ test.each([
 test.each([
   { second: "2001:db8:0:1:ffff::1", want: "resource_exhausted" },
   { second: "2001:db8:0:2::1", want: "unauthenticated" },
-])("beside 2001:db8:0:1::1, $second is told $want", async ({ second, want }) => {
+])("after a call from 2001:db8:0:1::1, $second gets $want", async ({ second, want }) => {
   await using server = await startPlantServer({ ratePerAddress: rate, trustedProxies });
   await codeOf(server, [from("2001:db8:0:1::1")]);
   expect(await codeOf(server, [from(second)])).toBe(want);
 });
 
-test("probes and health checks are not limited", async () => {
+test("rates do not apply to probes and health checks", async () => {
   await using server = await startPlantServer({ ratePerAddress: rate, ratePerPrincipal: rate });
   const probe = { httpMethod: "GET", path: "/readyz", header: [] };
   const health = {

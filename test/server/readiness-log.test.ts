@@ -3,7 +3,7 @@ import { openLogLines } from "../../packages/testing/src/operations/log-lines.ts
 import { createPlantServer } from "../../src/server/index.ts";
 import { fakeStore } from "../support/plants/fake-store.ts";
 
-test("a server logs its readiness from when it listens until it drains", async () => {
+test("a server logs changes of its readiness while it listens, until it drains", async () => {
   let problem: string | undefined;
   const store = fakeStore({});
   Object.defineProperty(store, "problem", { get: () => problem });
@@ -12,7 +12,7 @@ test("a server logs its readiness from when it listens until it drains", async (
   const drained = createPlantServer({ store, log: first.log });
   const witness = createPlantServer({ store, log: second.log });
   const { port } = await drained.listen({ host: "127.0.0.1" });
-  // One that cannot listen leaves nothing behind.
+  // A server that cannot listen logs nothing.
   await expect(createPlantServer({ store }).listen({ host: "127.0.0.1", port })).rejects.toThrow("EADDRINUSE");
   problem = "the disk is full";
   await expect.poll(first.lines).toMatchObject([{ msg: "not ready", part: "store", problem: "the disk is full" }]);
@@ -21,7 +21,7 @@ test("a server logs its readiness from when it listens until it drains", async (
   await expect.poll(second.lines).toHaveLength(1);
   problem = undefined;
   await expect.poll(second.lines).toMatchObject([{ msg: "not ready" }, { msg: "ready again", part: "store" }]);
-  // The end is not logged by the one that drained before, whose store is closed next.
+  // The drained server, whose store is closed next, does not log the recovery.
   expect(first.lines()).toHaveLength(1);
   await witness.close();
 });

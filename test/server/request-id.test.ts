@@ -18,22 +18,22 @@ import {
 import { deletePlantProcedure, deletePlantRequest } from "../support/plants/delete-plant.ts";
 import { authorized, startPlantServer, type TestPlantServerOptions } from "../support/server/plant-server.ts";
 
-const made = /^[0-9a-f]{16}-[0-9a-z]+$/;
+const generatedId = /^[0-9a-f]{16}-[0-9a-z]+$/;
 const longest = "a".repeat(128);
 
 interface Ids {
-  /** Those in the header of the answer. */
-  readonly answered: readonly string[];
-  /** The one that the call is logged under. */
+  /** The ids in the response header. */
+  readonly returned: readonly string[];
+  /** The id in the log line of the call. */
   readonly logged: unknown;
 }
 
-/** A server for many requests, one after another. */
+/** A server for many sequential requests. */
 interface LoggedServer extends AsyncDisposable {
   idsOf(carriage: Pick<Carriage, "httpVersion">, request: HttpRequest): Promise<Ids>;
 }
 
-/** Starts a server that has the plant 7 each time it is asked. */
+/** Starts a server that has plant 7 before each request. */
 async function startLogged(options: TestPlantServerOptions = {}): Promise<LoggedServer> {
   const { log, lines } = openLogLines("info");
   const calls = () => lines().filter(({ msg }) => msg === "call");
@@ -46,8 +46,8 @@ async function startLogged(options: TestPlantServerOptions = {}): Promise<Logged
       const before = calls().length;
       const { header } = await connections.exchange(server.address, httpVersion, request);
       await expect.poll(() => calls().length, { interval: 1 }).toBeGreaterThan(before);
-      const answered = header.flatMap(([name, value]) => (name === "x-request-id" ? [value] : []));
-      return { answered, logged: calls()[before]?.["requestId"] };
+      const returned = header.flatMap(([name, value]) => (name === "x-request-id" ? [value] : []));
+      return { returned, logged: calls()[before]?.["requestId"] };
     },
     async [Symbol.asyncDispose]() {
       connections[Symbol.dispose]();
@@ -57,9 +57,9 @@ async function startLogged(options: TestPlantServerOptions = {}): Promise<Logged
 }
 
 const sent: Field = ["x-request-id", "from-the-client"];
-const taken = { answered: ["from-the-client"], logged: "from-the-client" };
+const accepted = { returned: ["from-the-client"], logged: "from-the-client" };
 
-describe("over every protocol and version of HTTP", () => {
+describe("with every protocol and HTTP version", () => {
   let server: LoggedServer;
   let always: LoggedServer;
   beforeAll(async () => {
@@ -71,41 +71,41 @@ describe("over every protocol and version of HTTP", () => {
     await always[Symbol.asyncDispose]();
   });
 
-  test.each(carriages)("the client's x-request-id is returned and logged, $name", async (carriage) => {
+  test.each(carriages)("a success returns and logs the client's x-request-id, $name", async (carriage) => {
     const request = deletePlantRequest(carriage.format, 7n, [authorized, sent]);
-    expect(await server.idsOf(carriage, request)).toEqual(taken);
+    expect(await server.idsOf(carriage, request)).toEqual(accepted);
   });
 
-  test.each(carriages)("the client's x-request-id is returned and logged with an error, $name", async (carriage) => {
+  test.each(carriages)("an error returns and logs the client's x-request-id, $name", async (carriage) => {
     const request = deletePlantRequest(carriage.format, 8n, [authorized, sent]);
-    expect(await server.idsOf(carriage, request)).toEqual(taken);
+    expect(await server.idsOf(carriage, request)).toEqual(accepted);
   });
 
-  test.each(carriages)("the client's x-request-id is returned and logged with a refusal, $name", async (carriage) => {
+  test.each(carriages)("a refusal returns and logs the client's x-request-id, $name", async (carriage) => {
     const request = deletePlantRequest(carriage.format, 7n, [sent]);
-    expect(await server.idsOf(carriage, request)).toEqual(taken);
+    expect(await server.idsOf(carriage, request)).toEqual(accepted);
   });
 
   test.each(carriages)("an error has a generated x-request-id, $name", async (carriage) => {
     const request = deletePlantRequest(carriage.format, 8n, [authorized]);
-    const { answered, logged } = await server.idsOf(carriage, request);
-    expect(answered).toEqual([expect.stringMatching(made)]);
-    expect(logged).toBe(answered[0]);
+    const { returned, logged } = await server.idsOf(carriage, request);
+    expect(returned).toEqual([expect.stringMatching(generatedId)]);
+    expect(logged).toBe(returned[0]);
   });
 
   test.each(carriages)(
-    "a success has an x-request-id only if every response is to have one, $name",
+    "a success has a generated x-request-id only with requestIdAnswers: always, $name",
     async (carriage) => {
       const request = deletePlantRequest(carriage.format, 7n, [authorized]);
-      expect((await server.idsOf(carriage, request)).answered).toEqual([]);
-      const { answered, logged } = await always.idsOf(carriage, request);
-      expect(answered).toEqual([expect.stringMatching(made)]);
-      expect(logged).toBe(answered[0]);
+      expect((await server.idsOf(carriage, request)).returned).toEqual([]);
+      const { returned, logged } = await always.idsOf(carriage, request);
+      expect(returned).toEqual([expect.stringMatching(generatedId)]);
+      expect(logged).toBe(returned[0]);
     },
   );
 
   test.each(carriages.filter(({ format }) => ["grpc", "grpc-web"].includes(format.name)))(
-    "$name, every stream carries one, once",
+    "every stream has exactly one x-request-id, $name",
     async (carriage) => {
       const message = encodeMessage(carriage.format, ServerReflectionRequestSchema, {
         messageRequest: { case: "listServices", value: "" },
@@ -113,8 +113,8 @@ describe("over every protocol and version of HTTP", () => {
       const procedure = `/${ServerReflection.typeName}/ServerReflectionInfo`;
       for (const header of [[], [sent]]) {
         const request = rpcRequest(carriage.format, message, [authorized, ...header], procedure);
-        const { answered, logged } = await server.idsOf(carriage, request);
-        expect(answered).toEqual([logged]);
+        const { returned, logged } = await server.idsOf(carriage, request);
+        expect(returned).toEqual([logged]);
       }
     },
   );
@@ -132,38 +132,38 @@ describe.each(rest)("over HTTP/$httpVersion", (carriage) => {
   test.each([
     { name: "a UUID", id: "0190a6f2-3c5e-7b1a-9d2f-4e6a8b0c1d2e" },
     { name: "base64", id: "q83vEjRWeJA+/w==" },
-    { name: "all other characters", id: "a._~:@Z9" },
+    { name: "other allowed characters", id: "a._~:@Z9" },
     { name: "128 characters", id: longest },
-  ])("$name is taken", async ({ id }) => {
+  ])("an x-request-id is accepted: $name", async ({ id }) => {
     const request = { httpMethod: "GET", path: "/livez", header: [["x-request-id", id]] satisfies Field[] };
-    expect(await server.idsOf(carriage, request)).toEqual({ answered: [id], logged: id });
+    expect(await server.idsOf(carriage, request)).toEqual({ returned: [id], logged: id });
   });
 
   test.each<{ name: string; header: readonly Field[] }>([
     { name: "129 characters", header: [["x-request-id", `${longest}a`]] },
-    { name: "an empty one", header: [["x-request-id", ""]] },
+    { name: "empty", header: [["x-request-id", ""]] },
     { name: "a space", header: [["x-request-id", "a b"]] },
     { name: "a quotation mark", header: [["x-request-id", 'a"b']] },
     { name: "a byte above ASCII", header: [["x-request-id", "\u00e9"]] },
-    { name: "two", header: [sent, sent] },
-  ])("$name is no id, and one is made", async ({ header }) => {
-    const { answered, logged } = await server.idsOf(carriage, { httpMethod: "GET", path: "/livez", header });
-    expect({ answered, logged }).toEqual({ answered: [], logged: expect.stringMatching(made) });
+    { name: "two fields", header: [sent, sent] },
+  ])("an invalid x-request-id is replaced by a generated one: $name", async ({ header }) => {
+    const { returned, logged } = await server.idsOf(carriage, { httpMethod: "GET", path: "/livez", header });
+    expect({ returned, logged }).toEqual({ returned: [], logged: expect.stringMatching(generatedId) });
   });
 });
 
-test("pages of other origins may read it", async () => {
+test("CORS exposes x-request-id to pages of other origins", async () => {
   await using server = await startPlantServer({ corsOrigins: "*" });
-  const answer = await exchange(server.address, "1.1", {
+  const response = await exchange(server.address, "1.1", {
     httpMethod: "DELETE",
     path: "/plants/1",
     header: [["origin", "https://shop.example"]],
   });
-  const header = new Map(answer.header);
+  const header = new Map(response.header);
   expect(header.get("access-control-expose-headers")).toContain("X-Request-Id");
   expect([header.get("access-control-allow-origin"), header.get("x-request-id")]).toEqual([
     "*",
-    expect.stringMatching(made),
+    expect.stringMatching(generatedId),
   ]);
 });
 
@@ -171,13 +171,13 @@ function verify(): never {
   throw new TypeError("no verifier");
 }
 
-test.each(carriages)("$name, a fault before the call is logged under the id that is answered", async (carriage) => {
+test.each(carriages)("an error of the verifier is logged with the id of the response, $name", async (carriage) => {
   const { log, lines } = openLogLines("error");
   await using server = await startPlantServer({ auth: { verify }, log });
   const request = deletePlantRequest(carriage.format, 7n, [authorized]);
   const { header } = await exchange(server.address, carriage.httpVersion, request);
   const [, requestId] = header.find(([name]) => name === "x-request-id") ?? [];
-  expect(requestId).toMatch(made);
-  const [fault] = lines();
-  expect(fault).toMatchObject({ requestId, procedure: deletePlantProcedure, err: { message: "no verifier" } });
+  expect(requestId).toMatch(generatedId);
+  const [line] = lines();
+  expect(line).toMatchObject({ requestId, procedure: deletePlantProcedure, err: { message: "no verifier" } });
 });

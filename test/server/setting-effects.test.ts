@@ -19,14 +19,14 @@ import { type ConfiguredServer, startConfigured } from "../support/server/start-
 
 type Environment = ConfigurationSources["environment"];
 
-/** Two servers, and what is observed of each, which must differ. */
+/** Two servers whose observations must differ. */
 interface Comparison {
   readonly off: Environment;
   readonly on: Environment;
   readonly observe: (server: ConfiguredServer) => Promise<unknown>;
 }
 
-/** What only {@link compare} returns, so that no case can do without it. */
+/** The result of {@link compare}, which nothing else returns, so that no test case can omit the comparison. */
 class Differs {
   readonly #observed: readonly unknown[];
 
@@ -36,7 +36,7 @@ class Differs {
   }
 }
 
-/** Starts a server after the other, and fails unless they differ. */
+/** Starts one server after the other, and fails unless they differ. */
 async function compare({ off, on, observe }: Comparison): Promise<Differs> {
   const observed: unknown[] = [];
   for (const environment of [off, on]) {
@@ -46,16 +46,16 @@ async function compare({ off, on, observe }: Comparison): Promise<Differs> {
   return new Differs(observed);
 }
 
-// How long is waited for what a limit of 20 ms brings about, in milliseconds, and without that limit does not come.
+// Milliseconds to wait for the effect of a limit of 20 ms.
 const settledMs = 1_500;
 
-/** Where a test shows what a setting does: a file of test/, and words of the name of a test that sets it. */
-type Place = readonly [file: string, test: string];
+/** A test that covers a setting: a file of test/, and a part of the name of a test that sets it. */
+type TestReference = readonly [file: string, test: string];
 
-/** What shows the effect of each setting; a setting without a row does not compile. */
-const effects: Readonly<Record<keyof Configuration, Place | (() => Promise<Differs>)>> = {
+/** The test of each setting's effect. A setting without one does not compile. */
+const effects: Readonly<Record<keyof Configuration, TestReference | (() => Promise<Differs>)>> = {
   host: ["server/start-server.test.ts", "the log names the Unix socket that a server listens on"],
-  port: ["command/run-command-line.test.ts", "whose port is in use is refused with the port"],
+  port: ["command/run-command-line.test.ts", "suggests another port when the port is in use"],
   socketMode: async () => {
     using folder = createTempFolder();
     const host = { HOST: `unix:${folder.file("s")}` };
@@ -72,10 +72,10 @@ const effects: Readonly<Record<keyof Configuration, Place | (() => Promise<Diffe
       on: { PLANTSTORE_MAX_CONNECTION_AGE_MS: "20" },
       observe: async (server) => {
         const session = connect(server.baseUrl);
-        const ended = once(session, "goaway").then(() => true);
-        const isEnded = await Promise.race([ended, sleep(settledMs).then(() => false)]);
+        const closed = once(session, "goaway").then(() => true);
+        const isClosed = await Promise.race([closed, sleep(settledMs).then(() => false)]);
         session.destroy();
-        return isEnded;
+        return isClosed;
       },
     }),
   maxConnectionAgeGraceMs: () =>
@@ -90,10 +90,10 @@ const effects: Readonly<Record<keyof Configuration, Place | (() => Promise<Diffe
           "content-type": "application/grpc",
         });
         watch.on("error", () => {}).end(Buffer.alloc(5));
-        const ended = once(watch, "close").then(() => true);
-        const isEnded = await Promise.race([ended, sleep(settledMs).then(() => false)]);
+        const closed = once(watch, "close").then(() => true);
+        const isClosed = await Promise.race([closed, sleep(settledMs).then(() => false)]);
         session.destroy();
-        return isEnded;
+        return isClosed;
       },
     }),
   httpEngine: async () => {
@@ -102,8 +102,8 @@ const effects: Readonly<Record<keyof Configuration, Place | (() => Promise<Diffe
     await compare({ off, on, observe: ({ baseUrl }) => statusOfLongTarget(baseUrl) });
     return await compare({ off, on, observe: (server) => statusOfLongTarget(adminUrlOf(server)) });
   },
-  database: ["server/start-server.test.ts", "what a store does by itself is one line of the log each"],
-  databaseUrlFile: ["server/database-url.test.ts", "is followed: user and password may change"],
+  database: ["server/start-server.test.ts", "a server logs each maintenance task of its store in one line"],
+  databaseUrlFile: ["server/database-url.test.ts", "may change its user and password"],
   deletionsKeptHours: async () => {
     using folder = createTempFolder();
     const environment = { DATABASE_URL: `sqlite:${folder.file("plants.db")}` };
@@ -116,15 +116,15 @@ const effects: Readonly<Record<keyof Configuration, Place | (() => Promise<Diffe
       on: { ...environment, PLANTSTORE_DELETIONS_KEPT_HOURS: "3" },
       observe: async (server) => {
         await server.drain();
-        return server.lines().find(({ msg }) => msg === "deletion records dropped")?.["count"];
+        return server.lines().find(({ msg }) => msg === "old deletion records dropped")?.["count"];
       },
     });
   },
   tokens: ["server/start-server.test.ts", "$variable limits the calls of each $name"],
-  tokenHashesFile: ["server/start-server.test.ts", "names the file, the line and what is wrong with it"],
-  jwtIssuers: ["server/start-server.test.ts", "takes the provider's tokens, and deletes with them"],
+  tokenHashesFile: ["server/start-server.test.ts", "reports the file, line and problem of an invalid token hashes file"],
+  jwtIssuers: ["server/start-server.test.ts", "accepts tokens of the provider"],
   jwtAudiences: ["server/start-server.test.ts", "work for Keycloak"],
-  jwksUrls: ["server/start-server.test.ts", "work for Entra: both of its issuers"],
+  jwksUrls: ["server/start-server.test.ts", "work for Entra with both of its issuers"],
   jwksFile: async () => {
     using folder = createTempFolder();
     const [key, other] = [await createSigningKey("ES256", "key"), await createSigningKey("ES256", "key")];
@@ -149,8 +149,8 @@ const effects: Readonly<Record<keyof Configuration, Place | (() => Promise<Diffe
     });
   },
   jwtType: ["server/start-server.test.ts", "work for Auth0"],
-  providerScopes: ["server/start-server.test.ts", "demands the scope where scopes are demanded"],
-  jwtScopeClaims: ["server/start-server.test.ts", "work for Entra's daemons"],
+  providerScopes: ["server/start-server.test.ts", "requires the scope with PLANTSTORE_PROVIDER_SCOPES=demanded"],
+  jwtScopeClaims: ["server/start-server.test.ts", "work for Entra daemons"],
   introspectionUrl: ["server/start-server.test.ts", "work for opaque tokens"],
   introspectionClientId: ["server/start-server.test.ts", "work for opaque tokens"],
   introspectionClientSecretFile: ["server/start-server.test.ts", "work for opaque tokens"],
@@ -170,7 +170,7 @@ const effects: Readonly<Record<keyof Configuration, Place | (() => Promise<Diffe
       observe: (server) => deletePlant(server, "opaque"),
     });
   },
-  publicUrl: ["server/start-server.test.ts", "stands at the root of the host, also where the service has a path"],
+  publicUrl: ["server/start-server.test.ts", "is at the root of the host when the service has a path"],
   docs: () =>
     compare({
       off: { PLANTSTORE_DOCS: "closed" },
@@ -185,22 +185,22 @@ const effects: Readonly<Record<keyof Configuration, Place | (() => Promise<Diffe
         (await get(server, "/livez", { origin: "https://shop.example" })).headers.get("access-control-allow-origin"),
     }),
   trustedProxies: ["server/start-server.test.ts", "behind a trusted proxy"],
-  proxyFields: ["server/start-server.test.ts", "they are read there too where it is said"],
-  proxyProtocol: ["server/start-server.test.ts", "no fields are read where it passes on connections"],
+  proxyFields: ["server/start-server.test.ts", "forwarded fields are read with the PROXY protocol if configured"],
+  proxyProtocol: ["server/start-server.test.ts", "forwarded fields are ignored with the PROXY protocol"],
   ratePerPrincipal: ["server/start-server.test.ts", "$variable limits the calls of each $name"],
   ratePerAddress: ["server/start-server.test.ts", "$variable limits the calls of each $name"],
-  tlsCertFile: ["server/certificate.test.ts", "is agreed on by ALPN"],
-  tlsKeyFile: ["server/certificate.test.ts", "a key that is not the certificate's is a wrong configuration"],
+  tlsCertFile: ["server/certificate.test.ts", "a TLS server negotiates %s by ALPN"],
+  tlsKeyFile: ["server/certificate.test.ts", "a server does not start with a key of another certificate"],
   requestIdAnswers: () =>
     compare({
       off: { PLANTSTORE_REQUEST_ID_ANSWERS: "asked" },
       on: { PLANTSTORE_REQUEST_ID_ANSWERS: "always" },
       observe: async (server) => (await get(server, "/livez")).headers.has("x-request-id"),
     }),
-  logLevel: ["server/audit.test.ts", "at LOG_LEVEL=$level and PLANTSTORE_AUDIT=$audit has its lines"],
-  audit: ["server/audit.test.ts", "at LOG_LEVEL=$level and PLANTSTORE_AUDIT=$audit has its lines"],
-  probeLines: ["server/start-server.test.ts", "PLANTSTORE_LOG_PROBES=$setting decides whether probes are logged"],
-  drainDelayMs: ["command/serve.test.ts", "a draining server is not ready, serves on until the delay is over"],
+  logLevel: ["server/audit.test.ts", "has $want with LOG_LEVEL=$level and PLANTSTORE_AUDIT=$audit"],
+  audit: ["server/audit.test.ts", "has $want with LOG_LEVEL=$level and PLANTSTORE_AUDIT=$audit"],
+  probeLines: ["server/start-server.test.ts", "PLANTSTORE_LOG_PROBES=$setting controls whether probes are logged"],
+  drainDelayMs: ["command/serve.test.ts", "a draining server is not ready, keeps serving during the delay"],
   drainTimeoutMs: () =>
     compare({
       off: { PLANTSTORE_DRAIN_TIMEOUT_MS: "3600000" },
@@ -213,17 +213,17 @@ const effects: Readonly<Record<keyof Configuration, Place | (() => Promise<Diffe
           ":path": "/plantstore.v1.PlantService/DeletePlant",
           "content-type": "application/json",
         });
-        // A call whose message does not end.
+        // A call whose message is never complete.
         call.on("error", () => {}).write("{");
         await once(session, "remoteSettings");
         const drained = server.drain();
-        const isCut = await Promise.race([drained.then(() => true), sleep(settledMs).then(() => false)]);
+        const isAborted = await Promise.race([drained.then(() => true), sleep(settledMs).then(() => false)]);
         session.destroy();
         await drained;
-        return isCut;
+        return isAborted;
       },
     }),
-  adminAddress: ["command/serve.test.ts", "serves metrics where it is asked to"],
+  adminAddress: ["command/serve.test.ts", "serves metrics on the configured address"],
 };
 
 async function get(
@@ -237,7 +237,7 @@ async function get(
 }
 
 function adminUrlOf(server: ConfiguredServer): string {
-  const line = server.lines().find(({ msg }) => msg === "metrics are served");
+  const line = server.lines().find(({ msg }) => msg === "serving metrics");
   return `http://127.0.0.1:${String(line?.["port"])}`;
 }
 
@@ -250,19 +250,19 @@ async function deletePlant({ baseUrl }: ConfiguredServer, token: string): Promis
 
 describe.each(Object.entries(effects))("the setting %s", (key, effect) => {
   if (typeof effect === "function") {
-    test("makes a difference", async () => {
+    test("changes the behavior of the server", async () => {
       await expect(effect()).resolves.toBeInstanceOf(Differs);
     });
   } else {
     const [file, name] = effect;
-    test(`has its effect in ${file}`, () => {
+    test(`is covered by a test in ${file}`, () => {
       const source = readFileSync(join(import.meta.dirname, "..", file), "utf8");
       expect(testNamed(source, name)).toMatch(namesOf(key));
     });
   }
 });
 
-/** Returns the source of a test by words of its name, with the functions of its file that it calls. */
+/** Returns the source of a test by a part of its name, with the functions of its file that it calls. */
 function testNamed(source: string, name: string): string {
   const parts = source.split(/^(?=(?:test|describe|(?:async )?function)\b)/m);
   const found = parts.find((part) => !/^(?:async )?function/.test(part) && part.includes(name)) ?? "";
@@ -273,7 +273,7 @@ function testNamed(source: string, name: string): string {
   return [found, ...called].join("\n");
 }
 
-/** How a test may name a setting: by its variable or its flag. */
+/** Matches the variable or flag of a setting. */
 function namesOf(key: string): RegExp {
   const [, setting] = Object.entries(settings).find(([name]) => name === key) ?? [];
   const flag = setting && flagOf(setting);

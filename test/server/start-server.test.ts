@@ -18,15 +18,15 @@ import { type ConfiguredServer, startConfigured } from "../support/server/start-
 const start = (environment: Readonly<Record<string, string>>): Promise<ConfiguredServer> =>
   startConfigured({ LOG_LEVEL: "silent", ...environment });
 
-interface Answer {
+interface ReceivedResponse {
   readonly httpStatus: number;
   readonly challenge: string | null;
   readonly retryAfter: string | null;
   readonly body: unknown;
 }
 
-async function request({ baseUrl }: ConfiguredServer, method: string, path: string, token?: string): Promise<Answer> {
-  // A connection that is kept open would be waited for by the drain.
+async function request({ baseUrl }: ConfiguredServer, method: string, path: string, token?: string): Promise<ReceivedResponse> {
+  // The drain would wait for a connection that is kept open.
   const headers = { connection: "close", ...(token !== undefined && { authorization: `Bearer ${token}` }) };
   const response = await fetch(`${baseUrl}${path}`, { method, headers });
   const body = await response.text();
@@ -42,13 +42,13 @@ async function startProvider(): Promise<IdentityProvider> {
   return await startIdentityProvider(await createSigningKey("ES256", "key"));
 }
 
-test("a server without credentials says so in its log", async () => {
+test("a server warns that no credentials are configured", async () => {
   const server = await startConfigured({});
   await server.drain();
   expect(server.lines()).toContainEqual(expect.objectContaining({ level: "warn", errorCode: "ERR_NO_CREDENTIALS" }));
 });
 
-test("a server with credentials does not say that it has none", async () => {
+test("a server with credentials does not warn that none are configured", async () => {
   const server = await startConfigured({ PLANTSTORE_TOKENS: "t".repeat(32) });
   await server.drain();
   expect(server.lines()).not.toContainEqual(expect.objectContaining({ errorCode: "ERR_NO_CREDENTIALS" }));
@@ -57,7 +57,7 @@ test("a server with credentials does not say that it has none", async () => {
 test.each([
   { setting: "on", want: ["/livez", "/plants/1"] },
   { setting: "off", want: ["/plants/1"] },
-])("PLANTSTORE_LOG_PROBES=$setting decides whether probes are logged", async ({ setting, want }) => {
+])("PLANTSTORE_LOG_PROBES=$setting controls whether probes are logged", async ({ setting, want }) => {
   const server = await startConfigured({ PLANTSTORE_LOG_PROBES: setting });
   await request(server, "GET", "/livez");
   await request(server, "DELETE", "/plants/1");
@@ -72,9 +72,9 @@ test.each([
 ])("$variable limits the calls of each $name", async ({ name, variable }) => {
   const token = "token-of-this-test";
   await using server = await start({ PLANTSTORE_TOKENS: token, [variable]: "1" });
-  // So many at once that a slow machine takes them in fewer seconds than there are calls.
-  const answers = await Promise.all(Array.from({ length: 20 }, () => request(server, "DELETE", "/plants/1", token)));
-  expect(answers.map(({ body }) => body)).toContainEqual({
+  // So many concurrent calls that they exceed the limit even on a slow machine.
+  const responses = await Promise.all(Array.from({ length: 20 }, () => request(server, "DELETE", "/plants/1", token)));
+  expect(responses.map(({ body }) => body)).toContainEqual({
     error: 8,
     message: `too many calls: the ${name} limit is 1 per second`,
   });
@@ -85,10 +85,10 @@ describe("behind a trusted proxy", () => {
   const proxied = { ...trusted, PLANTSTORE_PROXY_PROTOCOL: "on" };
 
   test.each([
-    { name: "its fields are read", environment: trusted, want: "203.0.113.9" },
-    { name: "no fields are read where it passes on connections", environment: proxied, want: "127.0.0.7" },
+    { name: "forwarded fields are read", environment: trusted, want: "203.0.113.9" },
+    { name: "forwarded fields are ignored with the PROXY protocol", environment: proxied, want: "127.0.0.7" },
     {
-      name: "they are read there too where it is said",
+      name: "forwarded fields are read with the PROXY protocol if configured",
       environment: { ...proxied, PLANTSTORE_PROXY_FIELDS: "x-forwarded" },
       want: "203.0.113.9",
     },
@@ -104,7 +104,7 @@ describe("behind a trusted proxy", () => {
   });
 });
 
-test("a server says that it has stopped when its store is closed", async () => {
+test("a server logs that it has stopped after its store is closed", async () => {
   using folder = createTempFolder();
   const isOpenAt: (readonly [msg: unknown, isOpen: boolean])[] = [];
   const write = (line: string): unknown =>
@@ -115,7 +115,7 @@ test("a server says that it has stopped when its store is closed", async () => {
   expect(isOpenAt).toContainEqual(["stopped", false]);
 });
 
-test("the log names the Unix socket that a server listens on, and no port", async () => {
+test("the log names the Unix socket that a server listens on, without a port", async () => {
   using folder = createTempFolder();
   const path = folder.file("socket");
   const server = await startConfigured({ HOST: `unix:${path}` });
@@ -125,14 +125,14 @@ test("the log names the Unix socket that a server listens on, and no port", asyn
   expect(line).not.toHaveProperty("port");
 });
 
-describe("a server behind an identity provider", () => {
-  test("takes the provider's tokens, and deletes with them", async () => {
+describe("a server with an identity provider", () => {
+  test("accepts tokens of the provider", async () => {
     using provider = await startProvider();
     await using server = await start({ PLANTSTORE_JWT_ISSUER: provider.issuer, PLANTSTORE_JWT_AUDIENCE: testAudience });
     expect(await request(server, "DELETE", "/plants/1", await provider.sign())).toMatchObject({ httpStatus: 204 });
   });
 
-  test("demands the scope where scopes are demanded", async () => {
+  test("requires the scope with PLANTSTORE_PROVIDER_SCOPES=demanded", async () => {
     using provider = await startProvider();
     await using server = await start({
       PLANTSTORE_JWT_ISSUER: provider.issuer,
@@ -147,18 +147,18 @@ describe("a server behind an identity provider", () => {
     expect(await request(server, "DELETE", "/plants/1", wide)).toMatchObject({ httpStatus: 204 });
   });
 
-  test("starts while the provider is away, says so, and works once it is back", async () => {
+  test("starts not ready while the provider is unavailable, and recovers", async () => {
     using provider = await startProvider();
     provider.answer = (_request, response) => void response.writeHead(503).end();
     await using server = await start({ PLANTSTORE_JWT_ISSUER: provider.issuer, PLANTSTORE_JWT_AUDIENCE: testAudience });
     const token = await provider.sign();
-    const away = {
+    const unavailable = {
       httpStatus: 400,
       challenge: null,
       retryAfter: expect.stringMatching(/^[1-9]\d*$/),
       body: { error: 14, message: "the token cannot be verified right now" },
     };
-    expect(await request(server, "DELETE", "/plants/1", token)).toEqual(away);
+    expect(await request(server, "DELETE", "/plants/1", token)).toEqual(unavailable);
     expect(await request(server, "GET", "/readyz")).toMatchObject({
       httpStatus: 503,
       body: { obstacles: ["credentials"] },
@@ -173,7 +173,7 @@ describe("a server behind an identity provider", () => {
 describe("the recipes of docs/how-to/authentication.md", () => {
   const nobody = "00000000-0000-0000-0000-000000000000";
 
-  test("work for Keycloak: keys by discovery below the realm, an encryption key beside them, a list of audiences", async () => {
+  test("work for Keycloak with discovery below the realm, an encryption key in the key set and several audiences", async () => {
     const key = await createSigningKey("RS256", "sig");
     const encryption = { ...key, jwk: { ...key.jwk, kid: "enc", use: "enc", alg: "RSA-OAEP" } };
     const paths = { issuer: "/realms/plants", keys: "/realms/plants/protocol/openid-connect/certs" };
@@ -194,7 +194,7 @@ describe("the recipes of docs/how-to/authentication.md", () => {
     expect(await request(server, "DELETE", "/plants/1", token)).toMatchObject({ httpStatus: 204 });
   });
 
-  test("work for Auth0: an issuer that ends in a slash, the userinfo endpoint among the audiences", async () => {
+  test("work for Auth0 with a slash at the end of the issuer and the userinfo endpoint as an audience", async () => {
     const key = await createSigningKey("RS256", "auth0");
     const published = { ...key, jwk: { ...key.jwk, alg: "RS256", x5t: "AAAA", x5c: ["AAAA"] } };
     using provider = await startIdentityProviderAt({ issuer: "/", keys: "/.well-known/jwks.json" }, published);
@@ -214,7 +214,7 @@ describe("the recipes of docs/how-to/authentication.md", () => {
     });
   });
 
-  test("work for Entra: both of its issuers with one key set, scopes in scp, keys without an algorithm", async () => {
+  test("work for Entra with both of its issuers, one key set, scopes in scp and keys without an algorithm", async () => {
     const paths = { issuer: `/${nobody}/v2.0`, keys: `/${nobody}/discovery/v2.0/keys` };
     using provider = await startIdentityProviderAt(paths, await createSigningKey("RS256", "entra"));
     const older = `https://sts.windows.net/${nobody}/`;
@@ -233,7 +233,7 @@ describe("the recipes of docs/how-to/authentication.md", () => {
     expect(await request(server, "DELETE", "/plants/2", version1)).toMatchObject({ httpStatus: 204 });
   });
 
-  test("work for Entra's daemons: permissions of the application in roles, none in scp", async () => {
+  test("work for Entra daemons with application permissions in roles", async () => {
     const paths = { issuer: `/${nobody}/v2.0`, keys: `/${nobody}/discovery/v2.0/keys` };
     using provider = await startIdentityProviderAt(paths, await createSigningKey("RS256", "entra"));
     await using server = await start({
@@ -255,14 +255,14 @@ describe("the recipes of docs/how-to/authentication.md", () => {
     });
   });
 
-  test("work for opaque tokens: the endpoint is asked, with the secret of the file", async () => {
+  test("work for opaque tokens with an introspection endpoint and a client secret file", async () => {
     using folder = createTempFolder();
     const clientSecretFile = folder.file("secret");
     writeFileSync(clientSecretFile, "s3cret\n");
     using provider = await startProvider();
-    const seen: (string | undefined)[] = [];
+    const credentials: (string | undefined)[] = [];
     provider.answer = ({ headers }, response) => {
-      seen.push(headers.authorization);
+      credentials.push(headers.authorization);
       response.end(JSON.stringify({ active: true, sub: "ada", scope: "plants:delete", aud: "plantstore" }));
     };
     await using server = await start({
@@ -273,12 +273,12 @@ describe("the recipes of docs/how-to/authentication.md", () => {
       PLANTSTORE_PROVIDER_SCOPES: "demanded",
     });
     expect(await request(server, "DELETE", "/plants/1", "opaque")).toMatchObject({ httpStatus: 204 });
-    expect(seen).toEqual([`Basic ${Buffer.from("plantstore:s3cret").toString("base64")}`]);
+    expect(credentials).toEqual([`Basic ${Buffer.from("plantstore:s3cret").toString("base64")}`]);
   });
 });
 
 describe("the metadata of the protected resource (RFC 9728)", () => {
-  test("is open, and challenges point to it", async () => {
+  test("requires no credential, and challenges link to it", async () => {
     using provider = await startProvider();
     await using server = await start({
       PLANTSTORE_JWT_ISSUER: provider.issuer,
@@ -300,7 +300,7 @@ describe("the metadata of the protected resource (RFC 9728)", () => {
     });
   });
 
-  test("lists no scopes where those of providers are not demanded", async () => {
+  test("lists no scopes when the scopes of providers are ignored", async () => {
     using provider = await startProvider();
     await using server = await start({
       PLANTSTORE_JWT_ISSUER: provider.issuer,
@@ -311,7 +311,7 @@ describe("the metadata of the protected resource (RFC 9728)", () => {
     expect(body).not.toHaveProperty("scopes_supported");
   });
 
-  test("stands at the root of the host, also where the service has a path", async () => {
+  test("is at the root of the host when the service has a path", async () => {
     await using server = await start({
       PLANTSTORE_TOKENS: "sixteen-characters",
       PLANTSTORE_PUBLIC_URL: "https://plants.example/api",
@@ -326,7 +326,7 @@ describe("the metadata of the protected resource (RFC 9728)", () => {
     expect(await request(server, "GET", `/api${path}`, "sixteen-characters")).toMatchObject({ httpStatus: 404 });
   });
 
-  test("is not offered without a public URL", async () => {
+  test("does not exist without a public URL", async () => {
     await using server = await start({ PLANTSTORE_TOKENS: "sixteen-characters" });
     const path = "/.well-known/oauth-protected-resource";
     expect(await request(server, "GET", path)).toMatchObject({
@@ -338,15 +338,15 @@ describe("the metadata of the protected resource (RFC 9728)", () => {
 });
 
 describe("startServer", () => {
-  test("leaves nothing behind when its address is taken", async () => {
+  test("closes everything when its port is in use", async () => {
     using folder = createTempFolder();
     writeFileSync(folder.file("tokens"), "");
     const watched = { PLANTSTORE_TOKEN_HASHES_FILE: folder.file("tokens") };
     await using other = await start({});
-    await expect(start({ ...watched, PORT: String(other.port) })).rejects.toThrow(`port ${other.port} is in use`);
+    await expect(start({ ...watched, PORT: String(other.port) })).rejects.toThrow(`:${other.port}: the port is in use`);
   });
 
-  test("names the file, the line and what is wrong with it when the file of token hashes is bad", async () => {
+  test("reports the file, line and problem of an invalid token hashes file", async () => {
     using folder = createTempFolder();
     const file = folder.file("tokens");
     writeFileSync(file, "# fine\nnonsense\n");
@@ -357,7 +357,7 @@ describe("startServer", () => {
   });
 });
 
-test("what a store does by itself is one line of the log each, with how long it took", async () => {
+test("a server logs each maintenance task of its store in one line, with its duration", async () => {
   using folder = createTempFolder();
   const lines: Readonly<Record<string, unknown>>[] = [];
   const started = async (): Promise<void> => {
@@ -382,10 +382,10 @@ test("what a store does by itself is one line of the log each, with how long it 
   const record = "INSERT INTO deletions (plant_id, deleted_at, subject, request_id, batch) VALUES (1, 0, '', '', 1)";
   for (let i = 0; i < 3; i++) db.exec(record);
   await started();
-  const dropped = { level: "info", msg: "deletion records dropped", count: 2, lastedMs: expect.any(Number) };
+  const dropped = { level: "info", msg: "old deletion records dropped", count: 2, lastedMs: expect.any(Number) };
   expect(ofUpkeep()).toMatchObject([migrated, dropped]);
   db.exec(`${record}; CREATE TRIGGER keep BEFORE DELETE ON deletions BEGIN SELECT RAISE(ABORT, 'kept'); END`);
   await started();
-  const failed = { level: "warn", msg: "deletion records not dropped", problem: "kept", lastedMs: expect.any(Number) };
+  const failed = { level: "warn", msg: "cannot drop old deletion records", problem: "kept", lastedMs: expect.any(Number) };
   expect(ofUpkeep()).toMatchObject([migrated, dropped, failed]);
 });

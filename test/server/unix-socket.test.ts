@@ -16,8 +16,8 @@ import { startNode } from "../../packages/testing/src/process/command-line.ts";
 import { createTempFolder, type TempFolder } from "../../packages/testing/src/process/temp-folder.ts";
 import { authorized, startPlantServer } from "../support/server/plant-server.ts";
 
-/** Leaves a socket in a folder as a process does that is killed, and returns its path. */
-async function leaveSocketBehind(folder: TempFolder): Promise<string> {
+/** Leaves a stale socket in a folder, as a killed process does, and returns its path. */
+async function createStaleSocket(folder: TempFolder): Promise<string> {
   const path = folder.file("s");
   const program = `require("node:net").createServer().listen(${JSON.stringify(path)}, () => process.kill(process.pid, "SIGKILL"))`;
   await using dead = startNode(["-e", program], folder.path);
@@ -29,8 +29,8 @@ test.each(carriages)("a Unix socket serves $name", async ({ format, httpVersion 
   using folder = createTempFolder();
   await using server = await startPlantServer({ path: folder.file("s"), store: openMemoryStore(new Set([7n])) });
   const request = deletePlantRequest(format, 7n, [authorized]);
-  const answer = await exchange(server.address, httpVersion, request);
-  expect(seenAnswer(format, answer)).toStrictEqual(expectedAnswer(format, { code: "ok" }));
+  const response = await exchange(server.address, httpVersion, request);
+  expect(seenAnswer(format, response)).toStrictEqual(expectedAnswer(format, { code: "ok" }));
 });
 
 describe("the peer of a request on a Unix socket", () => {
@@ -39,12 +39,12 @@ describe("the peer of a request on a Unix socket", () => {
   test.each([
     { name: "is unix:", trusted: ["127.0.0.1"], header: [forwarded], want: "unix:" },
     {
-      name: "is the client that a proxy on it names, if it is trusted",
+      name: "is the client in the fields of a trusted proxy",
       trusted: ["unix:"],
       header: [forwarded],
       want: "203.0.113.7",
     },
-    { name: "is unix: if that proxy names none", trusted: ["unix:"], header: [], want: "unix:" },
+    { name: "is unix: without fields of a trusted proxy", trusted: ["unix:"], header: [], want: "unix:" },
   ])("$name", async ({ trusted, header, want }) => {
     using folder = createTempFolder();
     const { log, lines } = openLogLines("info");
@@ -54,8 +54,8 @@ describe("the peer of a request on a Unix socket", () => {
   });
 
   test.each([
-    { name: "is the one of a PROXY header", line: "PROXY TCP4 203.0.113.7 192.0.2.9 47 443\r\n", want: "203.0.113.7" },
-    { name: "is unix: after a PROXY header that names none", line: "PROXY UNKNOWN\r\n", want: "unix:" },
+    { name: "is the client of a PROXY header", line: "PROXY TCP4 203.0.113.7 192.0.2.9 47 443\r\n", want: "203.0.113.7" },
+    { name: "is unix: after a PROXY header without an address", line: "PROXY UNKNOWN\r\n", want: "unix:" },
   ])("$name", async ({ line, want }) => {
     using folder = createTempFolder();
     const { log, lines } = openLogLines("info");
@@ -71,7 +71,7 @@ describe("the peer of a request on a Unix socket", () => {
 });
 
 describe("the file of a Unix socket", () => {
-  test("is for owner and group unless another mode is set, and gone after the drain", async () => {
+  test("has mode 660 by default, and is removed by close", async () => {
     using folder = createTempFolder();
     for (const [mode, options] of [[0o660, {}] as const, [0o600, { socketMode: 0o600 }] as const]) {
       const gateway = createTestGateway({ routes: () => {} });
@@ -83,35 +83,35 @@ describe("the file of a Unix socket", () => {
     }
   });
 
-  test("is replaced where a process has left it behind", async () => {
+  test("is replaced if it is stale", async () => {
     using folder = createTempFolder();
-    const path = await leaveSocketBehind(folder);
+    const path = await createStaleSocket(folder);
     expect(existsSync(path)).toBe(true);
     await using server = await startPlantServer({ path });
     const { httpStatus } = await exchange(server.address, "1.1", { httpMethod: "GET", path: "/livez", header: [] });
     expect(httpStatus).toBe(200);
   });
 
-  test("is replaced by one of several that start at once", async () => {
+  test("is replaced by exactly one of several gateways that start at the same time", async () => {
     using folder = createTempFolder();
-    const path = await leaveSocketBehind(folder);
+    const path = await createStaleSocket(folder);
     const gateways = Array.from({ length: 4 }, () => createTestGateway({ routes: () => {} }));
-    const ends = await Promise.allSettled(gateways.map((gateway) => gateway.listen({ path })));
-    const listening = gateways.filter((_, i) => ends[i]?.status === "fulfilled");
+    const results = await Promise.allSettled(gateways.map((gateway) => gateway.listen({ path })));
+    const listening = gateways.filter((_, i) => results[i]?.status === "fulfilled");
     expect(listening).toHaveLength(1);
     expect(readdirSync(folder.path)).toEqual(["s"]);
-    // The one that listens is the one at the path: nobody else's socket goes with it.
+    // The socket at the path belongs to the gateway that listens, so closing that gateway removes it.
     await listening[0]?.close();
     expect(readdirSync(folder.path)).toEqual([]);
   });
 
-  test("is left alone where somebody listens on it, or where it is another file", async () => {
+  test("is not replaced if another process listens on it, or if it is a regular file", async () => {
     using folder = createTempFolder();
-    const [taken, text] = [folder.file("taken"), folder.file("text")];
+    const [used, text] = [folder.file("used"), folder.file("text")];
     writeFileSync(text, "mine");
-    const other = createServer().listen({ path: taken });
+    const other = createServer().listen({ path: used });
     await once(other, "listening");
-    for (const path of [taken, text]) {
+    for (const path of [used, text]) {
       const gateway = createTestGateway({ routes: () => {} });
       await expect(gateway.listen({ path })).rejects.toMatchObject({ code: "EADDRINUSE" });
       expect(existsSync(path)).toBe(true);
@@ -119,7 +119,7 @@ describe("the file of a Unix socket", () => {
     other.close();
   });
 
-  test("cannot be spoken to by a PROXY header in front of TLS", async () => {
+  test("cannot be combined with the PROXY protocol and TLS", async () => {
     using folder = createTempFolder();
     const gateway = createTestGateway({ routes: () => {} });
     await expect(gateway.listen({ path: folder.file("s"), proxyProtocol: true, tls: {} })).rejects.toThrow("TCP port");

@@ -7,8 +7,8 @@ import { deletePlantRequest } from "../support/plants/delete-plant.ts";
 import { openLogLines } from "../../packages/testing/src/operations/log-lines.ts";
 import { bearer, startPlantServer, testVerifier, tokens } from "../support/server/plant-server.ts";
 
-// A verifier returns an outcome or a promise of it, and one with a defect throws or rejects. Whichever it is, the client
-// gets the same response, and the operator the same lines.
+// A verifier returns an outcome or a promise of one, and a defective verifier throws or rejects. The response and the log
+// lines must be the same for all of them.
 
 const verify = (token: PresentedToken): TokenOutcome => {
   const outcome = testVerifier.verify(token);
@@ -19,9 +19,9 @@ const verify = (token: PresentedToken): TokenOutcome => {
 const defective = "defective-token-0123456789";
 
 const synchronous: TokenVerifier = { verify };
-const later: Readonly<Record<string, TokenVerifier>> = {
+const asynchronous: Readonly<Record<string, TokenVerifier>> = {
   "by a promise": { verify: async (token) => verify(token) },
-  "by a promise that settles after the turn": {
+  "by a promise that settles in a later turn": {
     verify: (token) => new Promise(setImmediate).then(() => verify(token)),
   },
   "by another library's promise": {
@@ -35,30 +35,30 @@ const later: Readonly<Record<string, TokenVerifier>> = {
   },
 };
 
-const faulty = [bearer(defective)];
+const failing = [bearer(defective)];
 const credentials: Readonly<Record<string, readonly Field[]>> = {
-  "a good token": [bearer(tokens.good)],
+  "a valid token": [bearer(tokens.good)],
   "a token without the scope": [bearer(tokens.narrow)],
   "an expired token": [bearer(tokens.expired)],
   "a token that cannot be checked": [bearer(tokens.uncheckable)],
   "an unknown token": [bearer(tokens.unknown)],
-  "a token on which the verifier fails": faulty,
+  "a token for which the verifier throws": failing,
   "a malformed credential": [bearer("two tokens")],
   "no credential": [],
 };
 
-/** What a call comes to: its response, and the lines of the log, without what differs by chance. */
+/** Returns the response and log lines of a call, without values that differ between calls. */
 async function outcomeOf(carriage: Carriage, auth: TokenVerifier, credential: readonly Field[]): Promise<unknown> {
   const { log, lines } = openLogLines("info");
   const plants = new Set([7n]);
   await using server = await startPlantServer({ store: openMemoryStore(plants), auth, log, ratePerPrincipal: 1_000 });
   const header: readonly Field[] = [...credential, ["x-request-id", "same"]];
   const request = deletePlantRequest(carriage.format, 7n, header);
-  const { httpStatus, header: answered, trailer, body } = await exchange(server.address, carriage.httpVersion, request);
+  const { httpStatus, header: returned, trailer, body } = await exchange(server.address, carriage.httpVersion, request);
   await new Promise(setImmediate);
   return {
     httpStatus,
-    header: answered.filter(([name]) => name !== "date"),
+    header: returned.filter(([name]) => name !== "date"),
     trailer,
     body: String(body),
     plants: [...plants],
@@ -68,10 +68,10 @@ async function outcomeOf(carriage: Carriage, auth: TokenVerifier, credential: re
 
 describe.each(carriages)("$name", (carriage) => {
   describe.each(Object.entries(credentials))("%s", (_, credential) => {
-    test.each(Object.entries(later))("comes to the same where it is verified %s", async (_how, auth) => {
+    test.each(Object.entries(asynchronous))("has the same outcome when verified %s", async (_how, auth) => {
       const want = await outcomeOf(carriage, synchronous, credential);
       expect(await outcomeOf(carriage, auth, credential)).toEqual(want);
-      expect(want).toHaveProperty("lines.length", credential === faulty ? 2 : 1);
+      expect(want).toHaveProperty("lines.length", credential === failing ? 2 : 1);
     });
   });
 });

@@ -10,9 +10,9 @@ import { authorized, testVerifier } from "../support/server/plant-server.ts";
 import { startConfigured } from "../support/server/start-configured.ts";
 
 // createPlantServer only passes options on. Each test starts two servers that differ in one option, and fails unless
-// what is observed differs, too: alone, and together with the options that take another way through the server.
+// their observed behavior differs as well: with that option alone, and combined with options that change the code path.
 
-/** A server under test, and how to ask it. */
+/** A server under test, and requests to it. */
 interface Served extends AsyncDisposable {
   readonly port: number;
   /** The path of the public URL. */
@@ -21,10 +21,10 @@ interface Served extends AsyncDisposable {
   get(path: string, header?: Readonly<Record<string, string>>): Promise<Response>;
   /** Gets the RFC 9728 document of the public URL that effects use. */
   getResource(): Promise<Response>;
-  /** Deletes plant 1, 2 or 3. Returns what the error record says; 0 for a success. */
+  /** Deletes plant 1. Returns the code of the error record; 0 for a success. */
   deletePlant(
     header?: Readonly<Record<string, string>>,
-  ): Promise<{ readonly error: number; readonly answer: Response }>;
+  ): Promise<{ readonly error: number; readonly response: Response }>;
 }
 
 async function serve(options: Partial<PlantServerOptions>): Promise<Served> {
@@ -32,18 +32,18 @@ async function serve(options: Partial<PlantServerOptions>): Promise<Served> {
   const server = createPlantServer(all);
   const { port } = await server.listen({});
   const prefix = (options.publicUrl?.pathname ?? "").replace(/\/$/, "");
-  const ask = (method: string, path: string, header: Readonly<Record<string, string>> = {}): Promise<Response> =>
+  const send = (method: string, path: string, header: Readonly<Record<string, string>> = {}): Promise<Response> =>
     fetch(`http://127.0.0.1:${port}${path}`, { method, headers: { connection: "close", ...header } });
   return {
     port,
     prefix,
-    get: (path, header) => ask("GET", prefix + path, header),
-    getResource: () => ask("GET", `/.well-known/oauth-protected-resource${publicUrl.pathname}`),
+    get: (path, header) => send("GET", prefix + path, header),
+    getResource: () => send("GET", `/.well-known/oauth-protected-resource${publicUrl.pathname}`),
     deletePlant: async (header = Object.fromEntries([authorized])) => {
-      const answer = await ask("DELETE", `${prefix}/plants/1`, header);
-      const body = await answer.text();
+      const response = await send("DELETE", `${prefix}/plants/1`, header);
+      const body = await response.text();
       const record: { error: number } = body === "" ? { error: 0 } : JSON.parse(body);
-      return { error: record.error, answer };
+      return { error: record.error, response };
     },
     [Symbol.asyncDispose]: () => server.close(),
   };
@@ -51,15 +51,15 @@ async function serve(options: Partial<PlantServerOptions>): Promise<Served> {
 
 /** How the effect of an option is observed. */
 interface Effect {
-  /** What the option needs to have an effect. */
+  /** Other options that are required for an effect. */
   readonly with?: Partial<PlantServerOptions>;
   readonly off?: Partial<PlantServerOptions>;
   readonly on: Partial<PlantServerOptions>;
   readonly observe: (server: Served) => Promise<unknown>;
 }
 
-/** Where a test of this folder shows what an option does. */
-type Place = readonly [file: string, test: string];
+/** A test of another file that covers an option. */
+type TestReference = readonly [file: string, test: string];
 
 const publicUrl = new URL("https://plants.example/shop");
 const unauthorized = { authorization: "Bearer wrong" };
@@ -68,32 +68,32 @@ const peerEndpoint: Partial<PlantServerOptions> = {
 };
 const forwarded = { "x-forwarded-for": "203.0.113.7", forwarded: "for=203.0.113.8" };
 
-async function bodyOf(answer: Promise<Response>): Promise<string> {
-  return await (await answer).text();
+async function bodyOf(response: Promise<Response>): Promise<string> {
+  return await (await response).text();
 }
 
-async function statusOf(answer: Promise<Response>): Promise<number> {
-  const { status, body } = await answer;
+async function statusOf(response: Promise<Response>): Promise<number> {
+  const { status, body } = await response;
   await body?.cancel();
   return status;
 }
 
-/** The lines of a log once a request has been answered and logged. */
-async function linesOf({ lines }: LogLines, ask: Promise<unknown>): Promise<Record<string, unknown>[]> {
-  await ask;
-  // Calls are logged in the turn of their response, which the client may read before.
+/** Returns the lines of a log after a request has been responded to and logged. */
+async function linesOf({ lines }: LogLines, request: Promise<unknown>): Promise<Record<string, unknown>[]> {
+  await request;
+  // A call is logged in the same turn as its response is sent, which the client may receive earlier.
   await new Promise(setImmediate);
   return lines();
 }
 
-/** A hook that is called, and how often it was. */
+/** Returns a hook, and a function that returns how often it was called. */
 function counter(): { readonly count: () => void; readonly calls: () => number } {
   let calls = 0;
   return { count: () => void (calls += 1), calls: () => calls };
 }
 
-/** Creates the effects anew for each comparison, as some keep what they observe. */
-function createEffects(): Readonly<Record<keyof PlantServerOptions, Effect | Place>> {
+/** Creates new effects for each comparison, because some have state. */
+function createEffects(): Readonly<Record<keyof PlantServerOptions, Effect | TestReference>> {
   const log = openLogLines("info");
   const onRequest = counter();
   const onAnswer = counter();
@@ -114,7 +114,7 @@ function createEffects(): Readonly<Record<keyof PlantServerOptions, Effect | Pla
     corsOrigins: {
       on: { corsOrigins: ["https://shop.example"] },
       observe: async (server) =>
-        (await server.deletePlant({ origin: "https://shop.example" })).answer.headers.get(
+        (await server.deletePlant({ origin: "https://shop.example" })).response.headers.get(
           "access-control-allow-origin",
         ),
     },
@@ -165,8 +165,8 @@ function createEffects(): Readonly<Record<keyof PlantServerOptions, Effect | Pla
       on: { providerScopes: "demanded" },
       observe: (server) => bodyOf(server.getResource()),
     },
-    drainDelayMs: ["cli/serve.test.ts", "a draining server is not ready, serves on until the delay is over"],
-    drainTimeoutMs: ["server/setting-effects.test.ts", "makes a difference"],
+    drainDelayMs: ["command/serve.test.ts", "a draining server is not ready, keeps serving during the delay"],
+    drainTimeoutMs: ["server/setting-effects.test.ts", "changes the behavior of the server"],
     limits: {
       on: { limits: { urlBytes: 32 } },
       observe: (server) => statusOf(server.get(`/livez?${"x".repeat(64)}`)),
@@ -214,12 +214,12 @@ async function secondDelete(server: Served): Promise<number> {
   return (await server.deletePlant()).error;
 }
 
-/** Options that make a server take another way. */
+/** Options that change the code path of a server. */
 const contexts: Readonly<Record<string, () => Partial<PlantServerOptions>>> = {
   alone: () => ({}),
   "with a log": () => ({ log: openLogLines("info").log }),
   "with a quiet log": () => ({ log: openLogLines("error").log }),
-  "with a log for each trail": () => ({
+  "with a separate log for each trail": () => ({
     log: openLogLines("error").log,
     auditLog: openLogLines("info").log,
     deletionLog: openLogLines("info").log,
@@ -230,7 +230,7 @@ const contexts: Readonly<Record<string, () => Partial<PlantServerOptions>>> = {
     logFields: () => ({}),
     interceptors: [(next) => (request) => next(request)],
   }),
-  "below a public URL": () => ({ publicUrl: new URL("https://plants.example/api") }),
+  "with a path in the public URL": () => ({ publicUrl: new URL("https://plants.example/api") }),
   "with rates": () => ({ ratePerPrincipal: 1_000_000, ratePerAddress: 1_000_000 }),
   "with another origin": () => ({ corsOrigins: ["https://other.example"] }),
   "with an asynchronous verifier": () => ({ auth: { verify: async (token) => testVerifier.verify(token) } }),
@@ -242,7 +242,7 @@ describe.each(Object.entries(contexts))("%s", (_, createContext) => {
   const effects = Object.entries(createEffects());
   const names = effects.flatMap(([name, effect]) => ("observe" in effect ? [name] : []));
 
-  test.each(names)("the option %s has its effect", async (name) => {
+  test.each(names)("the option %s has an effect", async (name) => {
     const observed: unknown[] = [];
     for (const setting of ["off", "on"] as const) {
       const [, effect] = Object.entries(createEffects()).find(([each]) => each === name) ?? [];
@@ -269,7 +269,7 @@ test.each(logs)(
       const headers = { connection: "close", authorization: `Bearer ${token}` };
       await (await fetch(`${server.baseUrl}/plants/7`, { method: "DELETE", headers })).body?.cancel();
     }
-    // Counted in the turn of their response, which the client may read before.
+    // A call is counted in the same turn as its response is sent, which the client may receive earlier.
     await new Promise(setImmediate);
     const durations = server.collectMetrics().find(({ name }) => name === "http.server.request.duration");
     expect(durations?.points.map(({ attributes }) => attributes["http.response.status_code"]).toSorted()).toEqual([

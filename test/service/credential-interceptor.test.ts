@@ -13,9 +13,9 @@ import { listenForTests } from "../../packages/testing/src/gateway/listen-for-te
 import { recordCalls } from "../support/plants/recorded-calls.ts";
 import { authorized, startPlantServer, testVerifier, tokens } from "../support/server/plant-server.ts";
 
-// test/contract/hostile-credentials.test.ts has what the interceptor refuses, over every protocol.
+// test/contract/hostile-credentials.test.ts covers the credentials that the interceptor refuses, over every protocol.
 
-/** A verifier that counts its calls, synchronous or not. */
+/** Returns a synchronous or asynchronous verifier that counts its calls. */
 function countingVerifier(isAsync: boolean): TokenVerifier & { readonly calls: number } {
   let calls = 0;
   return {
@@ -31,7 +31,7 @@ function countingVerifier(isAsync: boolean): TokenVerifier & { readonly calls: n
 }
 
 test.each([false, true])(
-  "in Connect's own server, the principal of the token reaches the handler (verified asynchronously: %s)",
+  "in a Connect server, the handler gets the principal of the token (verified asynchronously: %s)",
   async (isAsync) => {
     const calls: DeleteCall[] = [];
     const store = recordCalls(new Set([1n]), calls);
@@ -49,7 +49,7 @@ test.each([false, true])(
 );
 
 test.each([false, true])(
-  "on the gateway, a token is verified once per call, because admit has verified it (asynchronously: %s)",
+  "in the gateway, a token is verified once per call, by admit (asynchronously: %s)",
   async (isAsync) => {
     const verifier = countingVerifier(isAsync);
     await using server = await startPlantServer({ auth: verifier, store: openMemoryStore(new Set([1n])) });
@@ -59,7 +59,7 @@ test.each([false, true])(
   },
 );
 
-test("a principal whose scopes are gone after admit is refused by the interceptor of the running server", async () => {
+test("the interceptor refuses a principal that loses its scope after admit", async () => {
   let checks = 0;
   const scopes = new Set(["plants:delete"]);
   // `admit` checks the scope first, the interceptor second.
@@ -67,20 +67,21 @@ test("a principal whose scopes are gone after admit is refused by the intercepto
   const principal = { kind: "principal", subject: "alice", issuer: undefined, scopes } as const;
   const plants = new Set([1n]);
   await using server = await startPlantServer({ auth: { verify: () => principal }, store: openMemoryStore(plants) });
-  const answer = await exchangeHttp1(server.address, { httpMethod: "DELETE", path: "/plants/1", header: [authorized] });
-  expect({ httpStatus: answer.httpStatus, body: JSON.parse(answer.body.toString()) }).toEqual({
+  const request = { httpMethod: "DELETE", path: "/plants/1", header: [authorized] };
+  const response = await exchangeHttp1(server.address, request);
+  expect({ httpStatus: response.httpStatus, body: JSON.parse(response.body.toString()) }).toEqual({
     httpStatus: 400,
     body: { error: 7, message: "the token lacks the scope plants:delete" },
   });
   expect([...plants]).toEqual([1n]);
 });
 
-// A protocol that names the RPC in the body, as JSON-RPC does.
+// In JSON-RPC, the body names the RPC.
 test.each([
   {
     name: "deletes the plant when the token has the scope",
     token: tokens.good,
-    want: { httpStatus: 200, response: { id: 7, result: {} }, left: [] },
+    want: { httpStatus: 200, response: { id: 7, result: {} }, remaining: [] },
   },
   {
     name: "is refused by the interceptor when the token lacks the scope",
@@ -88,15 +89,15 @@ test.each([
     want: {
       httpStatus: 200,
       response: { id: 7, error: { message: "the token lacks the scope plants:delete" } },
-      left: [1n],
+      remaining: [1n],
     },
   },
   {
     name: "is refused by admit when the token is unknown",
     token: tokens.unknown,
-    want: { httpStatus: 401, response: { id: null, error: { message: "the token is not valid" } }, left: [1n] },
+    want: { httpStatus: 401, response: { id: null, error: { message: "the token is not valid" } }, remaining: [1n] },
   },
-])("a call whose body names the RPC $name", async ({ token, want }) => {
+])("a JSON-RPC call $name", async ({ token, want }) => {
   const plants = new Set([1n]);
   const store = openMemoryStore(plants);
   const gateway = createJsonRpcGateway(
@@ -104,7 +105,7 @@ test.each([
   );
   await using listening = await listenForTests(gateway);
   const call = { jsonrpc: "2.0", id: 7, method: "plantstore.v1.PlantService/DeletePlant", params: { id: "1" } };
-  const answer = await exchangeHttp1(listening.address, {
+  const response = await exchangeHttp1(listening.address, {
     httpMethod: "POST",
     path: jsonRpcPath,
     header: [
@@ -113,12 +114,12 @@ test.each([
     ],
     body: Buffer.from(JSON.stringify(call)),
   });
-  expect(answer.httpStatus).toBe(want.httpStatus);
-  expect(JSON.parse(String(answer.body))).toMatchObject(want.response);
-  expect([...plants]).toEqual(want.left);
+  expect(response.httpStatus).toBe(want.httpStatus);
+  expect(JSON.parse(String(response.body))).toMatchObject(want.response);
+  expect([...plants]).toEqual(want.remaining);
 });
 
-test("an exception of the verifier is hidden and logged once, because the error interceptor comes first", async () => {
+test("the error interceptor hides an error of the verifier, and logs it once", async () => {
   const { log, lines } = openLogLines("info");
   const { routes, interceptors } = servePlants({
     store: openMemoryStore(new Set([1n])),

@@ -10,7 +10,7 @@ import {
 import { PlantServiceService } from "../../src/gen/grpc-js/plantstore/v1/plant_service.ts";
 import { projectFolder } from "../../packages/testing/src/process/child-program.ts";
 
-// `npm run generate -- --check` compares all generated files; these tests need no second run of the generators.
+// `npm run generate -- --check` compares all generated files. These tests do not run the generators.
 
 /** Compiles the definition with buf. */
 function compileDefinition(): FileDescriptorProto {
@@ -22,7 +22,7 @@ function compileDefinition(): FileDescriptorProto {
   return compiled;
 }
 
-/** Returns the parts of a file that its stubs depend on. JSON names are left out: generators derive them. */
+/** Returns the parts of a file that its stubs depend on, without JSON names, which generators derive. */
 function interfaceOf({ service, messageType }: Pick<FileDescriptorProto, "service" | "messageType">): unknown {
   return { service, messages: messageType.map(fieldsOf) };
 }
@@ -38,7 +38,7 @@ function fieldsOf({ name, field }: DescriptorProto): unknown {
   return { name, fields };
 }
 
-test("the Connect stubs are those of the protobuf definition", () => {
+test("the Connect stubs match the protobuf definition", () => {
   expect(interfaceOf(file_plantstore_v1_plant_service.proto)).toEqual(interfaceOf(compileDefinition()));
 });
 

@@ -18,7 +18,7 @@ import { openLogLines } from "../../packages/testing/src/operations/log-lines.ts
 
 const secret = "SQLITE_CORRUPT at /var/lib/plants.db";
 
-/** What is thrown, by the name of the service whose health is checked. */
+/** The errors to throw, by the service name in the health check. */
 const failures: Readonly<Record<string, () => unknown>> = {
   "an Error": () => new Error(secret),
   "a string": () => secret,
@@ -33,7 +33,7 @@ function failAs(name: string): never {
 function routes(router: ConnectRouter): void {
   router.service(Health, {
     check: ({ service }) => failAs(service),
-    // The stream fails before its first message, or after it.
+    // The stream fails before or after its first message.
     async *watch({ service }, { requestHeader }) {
       if (requestHeader.has("yield-first")) yield {};
       failAs(service);
@@ -41,7 +41,7 @@ function routes(router: ConnectRouter): void {
   });
 }
 
-/** Fails instead of the handler, inside of the error interceptor. */
+/** Throws before the handler is called, inside the error interceptor. */
 const failing: Interceptor = (next) => (request) =>
   request.header.has("fail-early") && !request.stream && "service" in request.message
     ? failAs(String(request.message.service))
@@ -60,7 +60,7 @@ const servers: readonly { readonly name: string; readonly start: () => Promise<S
   {
     name: "the gateway",
     start: async () => {
-      // The plant store passes the same function as `toError`, which must not report a second time.
+      // The plant store passes the same function as `toError`, which must not log the error again.
       const gateway = createGateway({ routes, interceptors, toError });
       const { address, port } = await gateway.listen();
       return { baseUrl: `http://${address}:${String(port)}`, close: () => gateway.close() };

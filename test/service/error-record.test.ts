@@ -17,14 +17,14 @@ test.each([
   ],
   ["an internal error is 400", Code.Internal, "ERR_HANDLER_FAILED", 500, procedure, 400],
   ["an unavailable store is 400", Code.Unavailable, "ERR_STORE_UNAVAILABLE", 503, procedure, 400],
-  ["a content type of no RPC is 400", Code.InvalidArgument, "ERR_CONTENT_TYPE", 415, procedure, 400],
+  ["an unsupported content type is 400", Code.InvalidArgument, "ERR_CONTENT_TYPE", 415, procedure, 400],
   ["an unknown path is 404", Code.NotFound, "ERR_NO_ROUTE", 404, undefined, 404],
-  ["a method that nothing has is 501", Code.Unimplemented, "ERR_METHOD_UNKNOWN", 501, undefined, 501],
-  ["a method that the path does not have is 405", Code.Unimplemented, "ERR_METHOD_NOT_ALLOWED", 405, undefined, 405],
+  ["an unknown method is 501", Code.Unimplemented, "ERR_METHOD_UNKNOWN", 501, undefined, 501],
+  ["a method that the path does not allow is 405", Code.Unimplemented, "ERR_METHOD_NOT_ALLOWED", 405, undefined, 405],
   ["a URL over the limit is 414", Code.ResourceExhausted, "ERR_URL_TOO_LONG", 414, undefined, 414],
   ["header fields over the limit are 431", Code.ResourceExhausted, "ERR_HEADER_TOO_LARGE", 431, undefined, 431],
   ["a missing Host is 400", Code.InvalidArgument, "ERR_HTTP_INVALID", 400, undefined, 400],
-])("%s", (_, code, errorCode, httpStatus, of, want) => {
+])("the HTTP status of %s", (_, code, errorCode, httpStatus, of, want) => {
   const error = Object.assign(new ConnectError("no", code), { errorCode });
   expect(errorRecord(error, { httpStatus, procedure: of })).toEqual({
     httpStatus: want,
@@ -32,7 +32,7 @@ test.each([
   });
 });
 
-test("an error without a message gets a record with an empty message", () => {
+test("the record of an error without a message has an empty message", () => {
   const record = errorRecord(new ConnectError("", Code.Internal), { httpStatus: 500, procedure });
   expect(JSON.stringify(record.body)).toBe('{"error":13,"message":""}');
 });

@@ -10,7 +10,7 @@ test.each([
   { field: `"${"k".repeat(128)}"`, key: "k".repeat(128) },
   { field: `"${String.raw`\"`.repeat(128)}"`, key: '"'.repeat(128) },
   { field: '"!#[]~"', key: "!#[]~" },
-])("the field $field is the key $key", ({ field, key }) => {
+])("readIdempotencyKey parses $field as $key", ({ field, key }) => {
   expect(readIdempotencyKey(field)).toBe(key);
 });
 
@@ -40,11 +40,11 @@ test.each([
   `"${String.raw`\\`.repeat(129)}"`,
   `"${" ".repeat(100_000)}`,
   `${" ".repeat(100_000)}x`,
-])("the field %j is refused", (field) => {
+])("readIdempotencyKey refuses %j", (field) => {
   expect(() => readIdempotencyKey(field)).toThrow(
     expect.objectContaining({
       code: Code.InvalidArgument,
-      rawMessage: "the Idempotency-Key header is not one string of 1 to 128 characters in double quotes",
+      rawMessage: "the Idempotency-Key header must be a string of 1 to 128 characters in double quotes",
     }),
   );
 });

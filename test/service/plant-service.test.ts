@@ -8,7 +8,7 @@ import { createPlantService } from "../../src/service/plant-service.ts";
 import type { DeleteCall, PlantStore } from "../../src/service/plant-store.ts";
 import { recordCalls } from "../support/plants/recorded-calls.ts";
 
-/** A client of the service in Connect's own in-process server; an interceptor sets the caller and the request id. */
+/** Returns a client of the service in a Connect server of this process; an interceptor sets the caller and request id. */
 function clientOf(store: PlantStore, setValues: (context: ContextValues) => unknown = () => undefined) {
   const transport = createRouterTransport((router) => router.service(PlantService, createPlantService(store)), {
     router: {
@@ -26,7 +26,7 @@ function clientOf(store: PlantStore, setValues: (context: ContextValues) => unkn
 const ann: Principal = { kind: "principal", subject: "ann", issuer: undefined, scopes: "all" };
 
 describe("the plant service", () => {
-  test("deletes the plant that is named", async () => {
+  test("deletes the requested plant", async () => {
     const plants = new Set([1n, 2n]);
     await clientOf(openMemoryStore(plants)).deletePlant({ id: 1n });
     expect([...plants]).toEqual([2n]);

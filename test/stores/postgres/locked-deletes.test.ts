@@ -151,7 +151,7 @@ describe("a deletion in doubt", () => {
     { reason: storeAway("away"), says: unknown },
     { reason: queueFull(), says: unknown },
     { reason: outcomeUnknown("lost"), says: unknown },
-    { reason: plantKept(1n), says: "the database keeps plant 1" },
+    { reason: plantKept(1n), says: "the database does not allow deleting plant 1" },
     { reason: new ConnectError("too late", Code.DeadlineExceeded), says: "too late" },
   ])("is not told that nothing was done: $reason.message", async ({ reason, says }) => {
     const { pending, outcome } = lockedDelete(1n);

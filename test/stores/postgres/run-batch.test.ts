@@ -201,14 +201,14 @@ describe("a batch of which the server refuses something", () => {
     {
       sqlStates: ["XX000", "23503", "23503", "23503"],
       result: "done",
-      answers: ["the database keeps plant 1", true, true, true],
+      answers: ["the database does not allow deleting plant 1", true, true, true],
       tries: 6,
     },
     { sqlStates: ["XX000", "P0001", "42P01"], result: "given up", answers: Array(4).fill(undefined), tries: 3 },
     {
       sqlStates: ["23503", "23503", "23503"],
       result: "done",
-      answers: ["the database keeps plant 1", true, true, true],
+      answers: ["the database does not allow deleting plant 1", true, true, true],
       tries: 5,
     },
   ])(
@@ -280,7 +280,7 @@ test("a batch tells nobody that a plant is missing which a trigger keeps, althou
   const batch = [{ id: 1n, call, resolve: () => {}, reject: () => {} }, ...taken];
   await expect(runBatch(session, batch)).resolves.toEqual([undefined, undefined]);
   await session.close();
-  expect(answers).toEqual(["the database keeps plant 1"]);
+  expect(answers).toEqual(["the database does not allow deleting plant 1"]);
 });
 
 test("a batch says without a write that a plant is not there, where there are no standbys", async () => {

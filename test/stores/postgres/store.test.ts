@@ -134,7 +134,7 @@ describe("a PostgreSQL store", () => {
       true,
       // Its attempt may be running still, as far as can be known.
       "the outcome of the deletion is unknown; repeating the request is safe",
-      "the database keeps plant 3",
+      "the database does not allow deleting plant 3",
       // The other caller has begun anew.
       "the plant store cannot delete at the moment",
       true,

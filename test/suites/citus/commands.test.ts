@@ -61,20 +61,20 @@ describe("the commands on Citus, one after the other", () => {
     });
     expect(await runCommand(["migrate"], environment)).toMatchObject({
       exitCode: 0,
-      err: ["nothing to migrate: the schema has version 1, which this release can use"],
+      err: ["nothing to migrate: this release supports version 1 of the schema"],
     });
   });
 
   test("import adds plants, and says which were there", async () => {
     const { out } = await runCommand(["import"], environment, ids.join("\n"));
-    expect(out).toEqual(["40 added, 0 there already, 0 skipped as deleted"]);
+    expect(out).toEqual(["40 added, 0 already present, 0 skipped (deleted before)"]);
     const again = await runCommand(["import"], environment, "1\n41\n");
-    expect(again).toMatchObject({ exitCode: 0, out: ["1 added, 1 there already, 0 skipped as deleted"] });
+    expect(again).toMatchObject({ exitCode: 0, out: ["1 added, 1 already present, 0 skipped (deleted before)"] });
   });
 
   test("check passes", async () => {
     const { exitCode, err } = await runCommand(["check"], environment);
-    expect({ exitCode, err }).toEqual({ exitCode: 0, err: ["the configuration can be used"] });
+    expect({ exitCode, err }).toEqual({ exitCode: 0, err: ["the configuration is valid"] });
   });
 
   test("serve deletes over REST and gRPC", async () => {
@@ -93,7 +93,7 @@ describe("the commands on Citus, one after the other", () => {
 
   test("import skips what was deleted, and export prints the others in order", async () => {
     const { out } = await runCommand(["import"], environment, "1\n2\n");
-    expect(out).toEqual(["0 added, 1 there already, 1 skipped as deleted"]);
+    expect(out).toEqual(["0 added, 1 already present, 1 skipped (deleted before)"]);
     const exported = await runCommand(["export"], environment);
     expect(exported).toEqual({ exitCode: 0, out: ids.slice(1).map(String), err: [] });
   });
@@ -118,7 +118,7 @@ test("a coordinator that is away is no loss of a worker", async () => {
   await cluster.coordinator.start();
   await server.find(/"msg":"ready again"/);
   expect(await Promise.all(ofEach.map((id) => deletePlant(baseUrl, id)))).toEqual([deleted, deleted]);
-  expect(server.stderr()).not.toContain("worker away");
+  expect(server.stderr()).not.toContain("Citus worker unavailable");
 });
 
 interface Trouble {
@@ -146,7 +146,7 @@ test.each(troubles)("a worker $name costs its own plants alone", { timeout }, as
   await begin();
   expect(await deletePlant(baseUrl, waiting)).toEqual(unavailable);
   expect(await deletePlant(baseUrl, here)).toEqual(deleted);
-  await server.find(/"msg":"worker away"/, checksLimitMs);
+  await server.find(/"msg":"Citus worker unavailable"/, checksLimitMs);
   expect(await statusOf(baseUrl, "/readyz")).toEqual({ httpStatus: 200, body: { status: "ready" } });
   expect(server.stderr()).not.toContain("not ready");
 });
@@ -179,14 +179,14 @@ test("a worker that is away costs its own plants alone, and all of them the read
   await second?.kill();
   expect(await deletePlant(baseUrl, here)).toEqual(deleted);
   expect(await deletePlant(baseUrl, away)).toEqual(unavailable);
-  await server.find(new RegExp(`"problem":"[^"]*:${second?.port} failed [^"]*","msg":"worker away"`), checksLimitMs);
+  await server.find(new RegExp(`"problem":"[^"]*:${second?.port} failed [^"]*","msg":"Citus worker unavailable"`), checksLimitMs);
   expect(await statusOf(baseUrl, "/readyz")).toEqual({ httpStatus: 200, body: { status: "ready" } });
   const told = [await deletePlant(baseUrl, there, "key"), await deletePlant(baseUrl, there, "key")];
   expect(told).toEqual([deleted, deleted]);
   expect(server.stderr()).not.toContain("not ready");
   await first?.kill();
   await server.find(/"problem":"[^"]*remote node[^"]*","msg":"not ready"/);
-  expect(server.stderr()).not.toContain("worker back");
+  expect(server.stderr()).not.toContain("Citus worker available again");
   expect(await statusOf(baseUrl, "/readyz")).toEqual({
     httpStatus: 503,
     body: { status: "not ready", obstacles: ["store"] },
@@ -194,5 +194,5 @@ test("a worker that is away costs its own plants alone, and all of them the read
   await Promise.all([first?.start(), second?.start()]);
   await server.find(/"msg":"ready again"/);
   expect([await deletePlant(baseUrl, nowhere), await deletePlant(baseUrl, back)]).toEqual([deleted, deleted]);
-  await server.find(/"lastedMs":\d+,"msg":"worker back"/);
+  await server.find(/"lastedMs":\d+,"msg":"Citus worker available again"/);
 });

@@ -50,7 +50,7 @@ describe.each(places)(`${plants} plants in $name`, ({ locate }) => {
     const imported = await run(["import"], url, Readable.from(chunks()));
     expect(imported).toMatchObject({
       exitCode: 0,
-      hash: hashOf([`${plants} added, 0 there already, 0 skipped as deleted\n`]),
+      hash: hashOf([`${plants} added, 0 already present, 0 skipped (deleted before)\n`]),
     });
     expect(imported.peakMib).toBeLessThan(residentMaxMib);
 

@@ -88,7 +88,7 @@ async function startStore(): Promise<Served> {
       PLANTSTORE_AUDIT: "by-level",
     }),
   );
-  const [, admin = ""] = await server.find(/"port":(\d+),"msg":"metrics are served"/);
+  const [, admin = ""] = await server.find(/"port":(\d+),"msg":"serving metrics"/);
   const [, port = ""] = await server.find(/"address":"127.0.0.1","port":(\d+),[^\n]*"msg":"listening"/);
   const lines = (): readonly Record<string, unknown>[] =>
     server

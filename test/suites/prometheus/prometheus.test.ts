@@ -57,7 +57,7 @@ const serving = {
 
 /** Returns the addresses of a server's calls and metrics. */
 async function addressesOf(server: CommandLine): Promise<{ calls: string; metrics: string }> {
-  const [, admin = ""] = await server.find(/"port":(\d+),"msg":"metrics are served"/);
+  const [, admin = ""] = await server.find(/"port":(\d+),"msg":"serving metrics"/);
   const [, port = ""] = await server.find(/"address":"127.0.0.1","port":(\d+),[^\n]*"msg":"listening"/);
   return { calls: `127.0.0.1:${port}`, metrics: `127.0.0.1:${admin}` };
 }
