@@ -1,6 +1,6 @@
 import type { Command } from "../src/command/command.ts";
 import { commands } from "../src/command/commands.ts";
-import { namesOf, spellFlag, usageOf } from "../src/command/help.ts";
+import { namesOf, formatFlag, usageOf } from "../src/command/help.ts";
 import { type Setting, settingGroups } from "../src/server/index.ts";
 
 // Prints the man page from the same table as `plantstore --help`; `npm run generate` writes it to man/plantstore.1.
@@ -19,10 +19,11 @@ export function manPage(): string {
     "By flag or by environment variable, with their defaults. A flag takes precedence over the variable.",
     ...settingGroups.flatMap(({ title, settings }) => [`.SS ${escaped(title)}`, ...settings.flatMap(settingItem)]),
     ".SH EXIT STATUS",
-    ...item("0", "done"),
-    ...item("1", "failed"),
-    ...item("2", "wrong usage"),
-    ...item("78", "wrong configuration"),
+    ...item("0", "success"),
+    ...item("1", "failure"),
+    ...item("2", "invalid usage"),
+    ...item("74", "serve: the store has failed, and only a restart can fix it"),
+    ...item("78", "invalid configuration"),
   ];
   return `${parts.join("\n")}\n`;
 }
@@ -32,7 +33,7 @@ function section({ name, summary, operands = [], flags = {}, notes = [], setting
     `.SS ${name}`,
     escaped(`${summary.slice(0, 1).toUpperCase()}${summary.slice(1)}.`),
     ...operands.flatMap((operand) => item(operand.name, operand.about)),
-    ...Object.entries(flags).flatMap(([flag, about]) => item(spellFlag(flag, about), about.about)),
+    ...Object.entries(flags).flatMap(([flag, about]) => item(formatFlag(flag, about), about.about)),
     ...(settings === undefined ? [] : item("--SETTING VALUE", "a setting, see SETTINGS")),
     ...notes.flatMap((note, index) => [index === 0 ? ".P" : ".br", escaped(note)]),
   ];

@@ -2,11 +2,11 @@ import { checkConfiguration, readConfiguration, trimmedSettings } from "../serve
 import { exitCode, type Command } from "./command.ts";
 import { sourcesOf } from "./setting-flags.ts";
 
-/** Checks the configuration of `serve`, and what it would open. */
+/** Checks the configuration of `serve`, and everything that it would open. */
 export const checkCommand: Command = {
   name: "check",
   summary: "check the settings of serve, their files and the store, without changing anything",
-  settings: "taken",
+  settings: "accepted",
   notes: [
     "The exit code is 0 if serve would start and be usable,",
     "78 if a setting or a file is invalid, or the certificate has expired,",

@@ -12,7 +12,7 @@ import {
 } from "./stores.ts";
 import { tokenCreateCommand, tokenListCommand, tokenRevokeCommand } from "./tokens.ts";
 
-/** Every command, in the order of the help. */
+/** All commands, in the order of the help. */
 export const commands: readonly Command[] = [
   serveCommand,
   checkCommand,
@@ -28,7 +28,7 @@ export const commands: readonly Command[] = [
   openApiCommand,
 ];
 
-/** Returns the command whose name the words begin with, and the words after it; `undefined` if there is none. */
+/** Returns the command that the words begin with, and the words after its name; `undefined` if there is none. */
 export function findCommand(
   words: readonly string[],
 ): { readonly command: Command; readonly rest: readonly string[] } | undefined {

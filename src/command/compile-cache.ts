@@ -4,29 +4,29 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 /**
- * Keeps compiled code between starts: 0.1 s becomes 0.04 s for what is imported afterwards.
+ * Caches compiled code between starts, which reduces the time for later imports from 0.1 s to 0.04 s.
  *
- * Node runs what such a folder says is the code of a file. The folder that it would choose may be made by anyone on the
- * machine before, so this one is used only if nobody but this user can write to it. Otherwise nothing is kept.
+ * Node runs the cached code without further checks, and anyone on the machine can create Node's default folder first. So
+ * this uses a folder of its own, only if no other user can write to it. Otherwise nothing is cached.
  */
-export function keepCompiledCode(): void {
-  // The environment has named a folder, which node uses already.
+export function cacheCompiledCode(): void {
+  // The environment names a folder, which Node uses already.
   if (getCompileCacheDir() !== undefined) return;
   const user = process.getuid?.();
-  // On Windows the folder for temporary files is the user's own.
+  // On Windows, the folder for temporary files belongs to the user.
   if (user === undefined) return void enableCompileCache();
   const folder = join(tmpdir(), `plantstore-compile-cache-${user}`);
   if (isOwnFolder(folder, user)) enableCompileCache(folder);
 }
 
-/** Returns whether a folder, which is made if nothing is there, can be written to by nobody but this user and root. */
+/** Returns whether only this user and root can write to a folder. Creates the folder if it is missing. */
 export function isOwnFolder(path: string, user: number): boolean {
   try {
     if (!existsSync(path)) mkdirSync(path, { mode: 0o700 });
-    const found = lstatSync(path);
-    return found.isDirectory() && found.uid === user && (found.mode & writableByOthers) === 0;
+    const stats = lstatSync(path);
+    return stats.isDirectory() && stats.uid === user && (stats.mode & writableByOthers) === 0;
   } catch {
-    // It cannot be made or looked at, or another process has just made it, and has it for the next start.
+    // The folder is inaccessible, or another process created it at the same time; then the next start can use it.
     return false;
   }
 }

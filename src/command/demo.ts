@@ -2,15 +2,15 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "n
 import { join } from "node:path";
 import { issuePlantToken, openPlantDatabase, plantLocationOf, settings } from "../server/index.ts";
 
-/** The folder of the demo in the working directory, with its store and token. */
+/** The folder of the demo, in the working directory. It contains the store and the token. */
 const folder = ".plantstore";
 
 /** The plants of a new demo store. */
 export const demoPlants = { first: 1n, last: 1000n } as const;
 
 /**
- * The settings that a demo takes from its caller. It brings the others itself: it must not delete the plants of a
- * `DATABASE_URL` that is set for another program, and its lines to paste must work.
+ * The settings that a user can change for the demo. It overrides the others, because it must not delete the plants of a
+ * `DATABASE_URL` that is set for another program, and the commands that it prints must work.
  */
 export const demoSettings: readonly (keyof typeof settings)[] = [
   "host",
@@ -27,43 +27,43 @@ export const demoSettings: readonly (keyof typeof settings)[] = [
   "drainTimeoutMs",
 ];
 
-const takenVariables: ReadonlySet<string> = new Set(demoSettings.map((key) => settings[key].variable));
+const allowedVariables: ReadonlySet<string> = new Set(demoSettings.map((key) => settings[key].variable));
 
-/** The variables of the settings that the demo brings itself. */
-const broughtVariables: readonly string[] = Object.values(settings)
+/** The variables of the settings that the demo overrides. */
+const overriddenVariables: readonly string[] = Object.values(settings)
   .map(({ variable }) => variable)
-  .filter((variable) => !takenVariables.has(variable));
+  .filter((variable) => !allowedVariables.has(variable));
 
 /** A prepared demo. Dispose of it with `using`. */
 export interface Demo extends Disposable {
   readonly token: string;
   /** An environment like that of a production server. */
   readonly environment: Record<string, string | undefined>;
-  /** The variables of settings that are set and not taken. */
+  /** The variables that are set and overridden. */
   readonly ignored: readonly string[];
 }
 
 /**
- * Prepares the folder of the demo, and the environment that turns `serve` into the demo.
+ * Prepares the folder of the demo, and the environment with which `serve` runs it.
  *
  * @throws Error when another demo uses the folder, or the folder or the token file cannot be read or written
  */
 export async function prepareDemo(environment: Readonly<Record<string, string | undefined>>): Promise<Demo> {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const lock = await lockFolder();
-  const token = readToken() ?? (await makeToken());
-  const given = Object.entries(environment).filter(([, value]) => value !== undefined && value !== "");
-  // Also what is no setting, so that a misspelt one is refused.
-  const kept = given.filter(([name]) => !broughtVariables.includes(name));
+  const token = readToken() ?? (await createToken());
+  const set = Object.entries(environment).filter(([, value]) => value !== undefined && value !== "");
+  // Including unknown variables, so that a misspelt setting is refused.
+  const kept = set.filter(([name]) => !overriddenVariables.includes(name));
   return {
     [Symbol.dispose]: () => lock[Symbol.dispose](),
     token,
-    ignored: broughtVariables.filter((name) => given.some(([set]) => set === name)),
+    ignored: overriddenVariables.filter((name) => set.some(([variable]) => variable === name)),
     environment: {
       LOG_LEVEL: "warn",
-      // A person reads the log, and need not see every deletion.
+      // The log is for a person, who does not need a line per deletion.
       PLANTSTORE_AUDIT: "by-level",
-      // There is no load balancer in front of a demo, and Ctrl-C should end it at once.
+      // There is no load balancer in front of a demo, and Ctrl-C should stop it immediately.
       PLANTSTORE_DRAIN_DELAY_MS: "0",
       ...Object.fromEntries(kept),
       DATABASE_URL: `sqlite:${join(folder, "plants.db")}`,
@@ -73,7 +73,7 @@ export async function prepareDemo(environment: Readonly<Record<string, string | 
   };
 }
 
-// A lock of SQLite, because the system releases it however a process ends.
+// An SQLite lock, because the system releases it even if the process is killed.
 async function lockFolder(): Promise<Disposable> {
   const { DatabaseSync } = await import("node:sqlite");
   const lock = new DatabaseSync(join(folder, "lock"), { timeout: 0 });
@@ -93,21 +93,21 @@ const tokenFile = join(folder, "token");
 
 function readToken(): string | undefined {
   if (!existsSync(tokenFile)) return undefined;
-  // Somebody may have copied the folder, and the token in it is plain text.
+  // A copy of the folder may have other permissions, and the token is plain text.
   chmodSync(tokenFile, 0o600);
   const token = readFileSync(tokenFile, "utf8").trim();
   if (token === "") throw new Error(`${tokenFile} is empty; delete it to create a new token`);
   return token;
 }
 
-async function makeToken(): Promise<string> {
+async function createToken(): Promise<string> {
   const issued = await issuePlantToken({ name: "demo", scopes: "-", expiry: "-", file: undefined });
   if (issued.kind === "problems") throw new Error(issued.problems.join(", "));
   writeFileSync(tokenFile, `${issued.value.token}\n`, { mode: 0o600, flag: "wx" });
   return issued.value.token;
 }
 
-/** Returns the first plants that a store still has, one for each command that the demo prints. */
+/** Returns the first plants of a store, one for each command that the demo prints. */
 export async function firstPlants(environment: Demo["environment"]): Promise<readonly bigint[]> {
   await using database = await openPlantDatabase(plantLocationOf(environment["DATABASE_URL"]));
   for await (const ids of database.exportPlants()) return ids.slice(0, 3);
@@ -115,9 +115,9 @@ export async function firstPlants(environment: Demo["environment"]): Promise<rea
 }
 
 /**
- * Returns what the demo prints once it listens: the credential, and commands to paste into a shell.
+ * Returns the lines that the demo prints when it listens: the credential, and commands to paste into a shell.
  *
- * @param plants - plants that exist, for the commands to delete; if there are too few, a command names one that is gone
+ * @param plants - existing plants for the commands to delete; if there are too few, commands share a plant
  */
 export function demoLines(
   demo: Demo,
@@ -125,7 +125,7 @@ export function demoLines(
   plants: readonly bigint[],
 ): string[] {
   const [first = demoPlants.first, second = first, third = second] = plants;
-  const authority = `${hostToCall(address.host)}:${address.port}`;
+  const authority = `${connectableHost(address.host)}:${address.port}`;
   const credential = `Authorization: Bearer ${demo.token}`;
   const procedure = "plantstore.v1.PlantService/DeletePlant";
   return [
@@ -145,8 +145,8 @@ export function demoLines(
   ];
 }
 
-// One can listen on an address that stands for all addresses, but not connect to it.
-function hostToCall(host: string): string {
+// A server can listen on a wildcard address, but a client cannot connect to it.
+function connectableHost(host: string): string {
   if (host === "0.0.0.0" || host === "::") return "localhost";
   return host.includes(":") ? `[${host}]` : host;
 }

@@ -19,13 +19,13 @@ export function helpOf(command: Command): string[] {
   const { operands = [], flags = {}, notes = [], settings } = command;
   const rows: Row[] = [
     ...operands.map(({ name, about }): Row => [name, about]),
-    ...Object.entries(flags).map(([name, flag]): Row => [spellFlag(name, flag), flag.about]),
+    ...Object.entries(flags).map(([name, flag]): Row => [formatFlag(name, flag), flag.about]),
   ];
   return [
     usageOf(command),
     ...paragraph(inColumns(rows)),
     ...paragraph(notes),
-    ...(settings === "taken" ? ["", 'The settings are those of serve; run "plantstore help serve" to list them.'] : []),
+    ...(settings === "accepted" ? ["", 'The settings are those of serve; run "plantstore help serve" to list them.'] : []),
     ...(settings === "listed" ? settingLines() : []),
   ];
 }
@@ -36,14 +36,14 @@ export function usageOf({ name, operands = [], flags = {}, settings }: Command):
     `plantstore ${name}`,
     ...operands.map((operand) => (operand.optional === true ? `[${operand.name}]` : operand.name)),
     ...Object.entries(flags).map(
-      ([flag, about]) => `[${spellFlag(flag, about)}]${about.multiple === true ? "..." : ""}`,
+      ([flag, about]) => `[${formatFlag(flag, about)}]${about.multiple === true ? "..." : ""}`,
     ),
     ...(settings === undefined ? [] : ["[--SETTING VALUE]..."]),
   ].join(" ");
 }
 
-/** Returns a flag as it is written, with the placeholder for its value. */
-export function spellFlag(name: string, { value }: Flag): string {
+/** Returns a flag with its dashes and the placeholder for its value. */
+export function formatFlag(name: string, { value }: Flag): string {
   return value === undefined ? `--${name}` : `--${name} ${value}`;
 }
 
@@ -57,7 +57,7 @@ function describe(setting: Setting<unknown>): string[] {
   return [`  ${namesOf(setting)}`, `      ${about}${fallback === undefined ? "" : ` (${fallback})`}`];
 }
 
-/** Returns the flag of a setting, if it has one, and its variable. */
+/** Returns the flag of a setting, if any, and its variable. */
 export function namesOf(setting: Setting<unknown>): string {
   const flag = flagOf(setting);
   return flag === undefined ? setting.variable : `--${flag}, ${setting.variable}`;

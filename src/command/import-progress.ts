@@ -5,8 +5,8 @@ import type { Terminal } from "./command.ts";
 const progressIntervalMs = 200;
 
 /**
- * Returns a function that shows on a terminal how far the import of a file has come, after so many ids and bytes, now
- * and then.
+ * Returns a function that takes the imported ids and bytes, and shows the progress of an import on a terminal at
+ * intervals. It does nothing if standard error is not a terminal.
  */
 export function showProgress(
   file: string,
@@ -24,7 +24,7 @@ export function showProgress(
   };
 }
 
-/** Returns the bytes in a file; `undefined` for "-" and for pipes and devices, which say that they have none. */
+/** Returns the size of a file in bytes; `undefined` for "-", pipes and devices, whose reported size is 0. */
 export function lengthOf(file: string): number | undefined {
   const stats = file === "-" ? undefined : statSync(file);
   return stats?.isFile() === true ? stats.size : undefined;
@@ -39,19 +39,19 @@ export interface ImportState {
   readonly elapsedMs: number;
 }
 
-/** Returns a line such as "1,200,000 ids, 400,000/s, 60 %, 2 s left"; without a length it ends after the rate. */
+/** Returns a line such as "1,200,000 ids, 400,000/s, 60 %, 2 s left"; without a length, only ids and rate. */
 export function describeProgress({ ids, bytes, bytesTotal, elapsedMs }: ImportState): string {
-  const rate = `${inGroups(ids)} ids, ${inGroups((ids / elapsedMs) * 1_000)}/s`;
+  const rate = `${formatInteger(ids)} ids, ${formatInteger((ids / elapsedMs) * 1_000)}/s`;
   if (bytesTotal === undefined || bytes === 0) return rate;
-  // The last line may lack its line break, which was counted.
+  // At most 1, because a line break is counted for the last line even if it has none.
   const share = Math.min(bytes / bytesTotal, 1);
-  const leftS = Math.ceil((elapsedMs / share - elapsedMs) / 1_000);
-  return `${rate}, ${Math.floor(share * 100)} %, ${inGroups(leftS)} s left`;
+  const remainingS = Math.ceil((elapsedMs / share - elapsedMs) / 1_000);
+  return `${rate}, ${Math.floor(share * 100)} %, ${formatInteger(remainingS)} s left`;
 }
 
-// A shared formatter would be created at the start of every command, which takes as long as loading half of its
+// Not a shared Intl.NumberFormat, because creating one at the start of every command takes as long as loading half of its
 // modules.
-/** Returns a whole number with commas between its thousands. */
-export function inGroups(number: number): string {
+/** Returns an integer with commas as thousands separators. */
+export function formatInteger(number: number): string {
   return number.toLocaleString("en-US", { maximumFractionDigits: 0 });
 }

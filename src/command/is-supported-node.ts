@@ -1,8 +1,8 @@
 /**
- * Returns whether the plant store runs on a version of Node, such as `24.15.0`: what `engines` in package.json says.
+ * Returns whether the plant store supports a version of Node, such as `24.15.0`. Must match `engines` in package.json.
  *
- * The SQLite of older ones can lose its write-ahead log. All of 25.8 is refused because that of 25.8.0 can, although
- * that of 25.8.2 cannot. Imports nothing, because it must be read by an older Node too.
+ * The SQLite of older versions can lose its write-ahead log. All of 25.8 is refused because 25.8.0 is affected, although
+ * 25.8.2 is not. This module has no imports, because older versions of Node must be able to load it.
  */
 export function isSupportedNode(version: string): boolean {
   const [major, minor] = version.split(".");

@@ -19,7 +19,7 @@ export const openApiCommand: Command = {
     const reading = publicUrl.read(url);
     const source = flag === undefined ? publicUrl.variable : "--public-url";
     if (reading.kind === "problems") throw new UsageError(`${source} must ${reading.problems.join(", ")}`);
-    // Without its last slash, because the paths start with one.
+    // Without a trailing slash, because the paths start with one.
     terminal.out(JSON.stringify(describePlantStore(reading.value.href.replace(/\/+$/, "")), undefined, 2));
     return exitCode.ok;
   },

@@ -6,7 +6,7 @@ import { flagsOf } from "./setting-flags.ts";
 /**
  * Parses the words after the name of a command into its flags and operands.
  *
- * @throws UsageError that names a flag that the command does not have, or says what is wrong with a flag's value
+ * @throws UsageError for an unknown flag, or an invalid value of a flag
  */
 export function parseCommand(
   command: Command,

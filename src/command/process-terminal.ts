@@ -4,7 +4,7 @@ import { exitCode, type Terminal } from "./command.ts";
 /** Returns the terminal of this process. */
 export function processTerminal(): Terminal {
   const { stdin, stdout, stderr } = process;
-  // In `plantstore export | head` the reader has what it wanted. Other errors, such as a full disk, lose output.
+  // EPIPE is success: in `plantstore export | head`, the reader has enough. Other errors, such as a full disk, lose output.
   stdout.on("error", ({ code }: NodeJS.ErrnoException) => {
     process.exit(code === "EPIPE" ? exitCode.ok : exitCode.failure);
   });

@@ -8,8 +8,8 @@ import { parseCommand } from "./parse-command.ts";
 /**
  * Runs a command line and returns its exit code; never throws.
  *
- * Results go to standard output, everything else to standard error. Wrong usage gets the reason, a pointer to the help,
- * and exit code 2.
+ * Results go to standard output, everything else to standard error. For invalid usage, it prints the reason and a pointer
+ * to the help, and returns 2.
  */
 export async function runCommandLine(words: readonly string[], terminal: Terminal): Promise<number> {
   try {
@@ -38,11 +38,11 @@ function requireCommand(words: readonly string[]): Command {
   if (found !== undefined) return found.command;
   if (words.length === 0) throw new UsageError("a command is missing");
   const text = words.join(" ");
-  const longer = commands.filter(({ name }) => name.startsWith(`${text} `)).map(({ name }) => name);
+  const subcommands = commands.filter(({ name }) => name.startsWith(`${text} `)).map(({ name }) => name);
   const names = commands.map(({ name }) => name);
   const near = nearestName(words.slice(0, 2).join(" "), names) ?? nearestName(words[0] ?? "", names);
-  const meant = longer.length > 0 ? longer.map(quoted).join(" or ") : near && quoted(near);
-  throw new UsageError(`unknown command "${text}"${meant === undefined ? "" : `, did you mean ${meant}?`}`);
+  const suggestion = subcommands.length > 0 ? subcommands.map(quoted).join(" or ") : near && quoted(near);
+  throw new UsageError(`unknown command "${text}"${suggestion === undefined ? "" : `, did you mean ${suggestion}?`}`);
 }
 
 function quoted(name: string): string {

@@ -20,16 +20,16 @@ import { connectToSupervisor, workerVariable } from "./worker.ts";
 import { packageVersion } from "./package-version.ts";
 import { sourcesOf } from "./setting-flags.ts";
 
-/** Milliseconds for what the process still does when everything is closed. */
-const lastWordsMs = 1_000;
+/** Milliseconds that the process may still run after everything is closed. */
+const exitTimeoutMs = 1_000;
 
-/** The flags that can be combined with `--demo`, which has its own store and credential. */
+/** The flags that can be combined with `--demo`. */
 const demoFlags: ReadonlySet<string | undefined> = new Set([
   "demo",
   ...demoSettings.map((key) => flagOf(settings[key])),
 ]);
 
-/** Serves plants until a signal ends the process. */
+/** Serves plants until a signal stops the process. */
 export const serveCommand: Command = {
   name: "serve",
   summary: "serve plants until SIGTERM or SIGINT",
@@ -47,11 +47,11 @@ export const serveCommand: Command = {
     if (isWorker !== undefined) return await serveAsWorker(configuration);
     logTrimmed(trimmedSettings(sources), configuration);
     if (configuration.workers > 1) return await serveWithWorkers(configuration);
-    return await serveUntilStopped(configuration, { ...ownSignals(), serviceVersion: packageVersion() });
+    return await serveUntilStopped(configuration, { ...handleSignals(), serviceVersion: packageVersion() });
   },
 };
 
-/** Logs which settings had a line end after their value, as a secret has that was made by `echo … | base64`. */
+/** Logs which settings had a line break at the end, such as a secret created with `echo … | base64`. */
 function logTrimmed(trimmed: readonly string[], { logLevel }: Configuration): void {
   if (trimmed.length === 0) return;
   openLog(logLevel).warn({ settings: trimmed }, "removed the line break at the end of settings");
@@ -87,7 +87,7 @@ async function serveDemo(flags: GivenFlags, terminal: Terminal): Promise<number>
 async function serveWithWorkers(configuration: Configuration): Promise<number> {
   const { workers: count, logLevel, adminAddress, httpEngine } = configuration;
   const at = bindOptionsOf(configuration);
-  // Loaded on demand, with what starts processes, which takes node 3 ms.
+  // Loaded on demand, because node:child_process takes 3 ms.
   const { superviseWorkers } = await import("./supervise.ts");
   const options = { count, at, adminAddress, httpEngine, log: openLog(logLevel) };
   return await superviseWorkers(options).catch((reason: unknown) => {
@@ -98,7 +98,7 @@ async function serveWithWorkers(configuration: Configuration): Promise<number> {
 async function serveAsWorker({ adminAddress, ...configuration }: Configuration): Promise<number> {
   const supervisor = connectToSupervisor();
   try {
-    // The supervisor serves the admin address, and asks every worker for its metrics.
+    // The supervisor serves the admin address, and collects the metrics of all workers.
     return await serveUntilStopped(
       { ...configuration, adminAddress: undefined },
       {
@@ -114,7 +114,7 @@ async function serveAsWorker({ adminAddress, ...configuration }: Configuration):
       },
     );
   } finally {
-    supervisor.leave();
+    supervisor.disconnect();
   }
 }
 
@@ -125,10 +125,10 @@ interface ServeOptions extends StartOptions {
   readonly onListening?: (server: StartedServer) => void | Promise<void>;
 }
 
-function ownSignals(): ServeOptions {
+function handleSignals(): ServeOptions {
   let reload: (() => Promise<void>) | undefined;
-  // Registered before the start, because an unhandled SIGHUP ends a process. A demo has no handler: it should end with
-  // its terminal.
+  // Registered before the start, because an unhandled SIGHUP kills the process. A demo has no handler, so that it stops
+  // when its terminal is closed.
   process.on("SIGHUP", () => void reload?.());
   return { stop: firstStopSignal(), onListening: (server) => void (reload = () => server.reload()) };
 }
@@ -136,10 +136,10 @@ function ownSignals(): ServeOptions {
 async function serveUntilStopped(configuration: Configuration, options: ServeOptions): Promise<number> {
   const server = await startServer(configuration, options);
   await options.onListening?.(server);
-  const end = await Promise.race([options.stop, server.breakdown]);
-  const code = end === undefined ? exitCode.breakdown : exitCode.ok;
+  const signal = await Promise.race([options.stop, server.storeFailed]);
+  const code = signal === undefined ? exitCode.storeFailed : exitCode.ok;
   await server.drain();
-  // A log that nobody reads, or a request to a collector that never answers, would keep the process alive.
-  setTimeout(() => process.exit(code), lastWordsMs).unref();
+  // A log that nobody reads, or a request to a collector that never responds, would keep the process alive.
+  setTimeout(() => process.exit(code), exitTimeoutMs).unref();
   return code;
 }

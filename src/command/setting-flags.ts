@@ -8,9 +8,9 @@ const settingFlags: Readonly<Record<string, Flag>> = Object.fromEntries(
   }),
 );
 
-/** Returns the flags of a command by name: its own, and those of the settings that it takes. */
-export function flagsOf({ flags = {}, settings: taken }: Command): Readonly<Record<string, Flag>> {
-  return taken === undefined ? flags : { ...flags, ...settingFlags };
+/** Returns the flags of a command by name, including those of settings if it accepts them. */
+export function flagsOf({ flags = {}, settings: accepted }: Command): Readonly<Record<string, Flag>> {
+  return accepted === undefined ? flags : { ...flags, ...settingFlags };
 }
 
 /** Returns the sources of a command's settings: its flags and the environment. */

@@ -1,20 +1,20 @@
 import { exitCode } from "./command.ts";
 
 /**
- * Milliseconds in which a repeated signal is the same request to stop.
+ * Milliseconds within which a repeated signal counts as the same request to stop.
  *
- * A terminal (Ctrl-C) and a service manager signal every process of a group, and npm, which belongs to it, forwards its
- * own signal to the script that it runs: the server then receives two.
+ * A terminal (Ctrl-C) and a service manager signal every process of a group, and npm, which is in that group, also
+ * forwards its own signal to the script that it runs. The server then receives the signal twice.
  */
 const sameRequestMs = 1_000;
 
 /**
- * Waits for SIGTERM or SIGINT and resolves at the first one. A second one exits the process immediately with exit code
- * 1, because its sender has lost patience with the drain; the same signal within {@link sameRequestMs} is ignored.
+ * Waits for SIGTERM or SIGINT and resolves at the first one. A second signal skips the drain and exits the process
+ * immediately with exit code 1; the same signal within {@link sameRequestMs} is ignored.
  *
- * @param atSecond - called just before that exit; must be quick
+ * @param onSecondSignal - called just before that exit; must be synchronous
  */
-export function firstStopSignal(atSecond: () => void = () => undefined): Promise<NodeJS.Signals> {
+export function firstStopSignal(onSecondSignal: () => void = () => undefined): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {
     let first: { readonly signal: NodeJS.Signals; readonly atMs: number } | undefined;
     const stop = (signal: NodeJS.Signals): void => {
@@ -24,7 +24,7 @@ export function firstStopSignal(atSecond: () => void = () => undefined): Promise
         return;
       }
       if (signal === first.signal && performance.now() - first.atMs < sameRequestMs) return;
-      atSecond();
+      onSecondSignal();
       process.exit(exitCode.failure);
     };
     for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, stop);

@@ -11,17 +11,17 @@ import {
 } from "../server/index.ts";
 import { exitCode, type Command, type Flag, type GivenFlags, type Terminal, textOf, UsageError } from "./command.ts";
 import { parseDurationMs } from "./duration.ts";
-import { inGroups, showProgress } from "./import-progress.ts";
+import { formatInteger, showProgress } from "./import-progress.ts";
 
 const { variable } = settings.database;
 const { variable: fileVariable } = settings.databaseUrlFile;
 
-/** The flag that tells the commands of an operator which plants to use. */
+/** The flag with the store that a command uses. */
 const databaseFlag: Readonly<Record<string, Flag>> = {
   "database-url": { value: "URL", about: `the store: sqlite:<file> or postgres://…; default ${variable}` },
 };
 
-/** Returns the location of the plants that a command is about. Throws ConfigurationError when nothing names it. */
+/** Returns the location of the store that a command uses. Throws ConfigurationError when it is not configured. */
 function databaseOf(flags: GivenFlags, { environment }: Terminal): ReturnType<typeof plantLocationOf> {
   return plantLocationOf(textOf(flags["database-url"]) ?? environment[variable], environment[fileVariable]);
 }
@@ -42,26 +42,26 @@ export const importCommand: Command = {
     const opened = file === "-" ? undefined : createReadStream(file);
     const text = opened ?? terminal.input();
     const show = showProgress(file, terminal);
-    const took = startClock();
+    const elapsed = startClock();
     let ids = 0;
     const onBatch = (batch: number): void => show((ids += batch), opened?.bytesRead ?? 0);
     const options = { restore: flags["restore"] === true, onBatch };
     const counts = await importPlants(database, text, options)
       .finally(() => terminal.progress?.(""))
       .catch((reason: unknown) => {
-        if (ids > 0) terminal.err(`stopped after ${took()}; imported the first ${inGroups(ids)} ids`);
+        if (ids > 0) terminal.err(`stopped after ${elapsed()}; imported the first ${formatInteger(ids)} ids`);
         throw reason;
       });
-    terminal.err(`imported ${inGroups(ids)} ids in ${took()}`);
+    terminal.err(`imported ${formatInteger(ids)} ids in ${elapsed()}`);
     terminal.out(`${counts.added} added, ${counts.present} already present, ${counts.deleted} skipped (deleted before)`);
     return exitCode.ok;
   },
 };
 
-/** Returns what tells the time since then, for a person, such as "3.2 s". */
+/** Returns a function that returns the time since this call, such as "3.2 s". */
 function startClock(): () => string {
-  const begunMs = performance.now();
-  return () => `${((performance.now() - begunMs) / 1_000).toFixed(1)} s`;
+  const startMs = performance.now();
+  return () => `${((performance.now() - startMs) / 1_000).toFixed(1)} s`;
 }
 
 /** Prints the ids of all plants. */
@@ -89,7 +89,7 @@ export const deletionsCommand: Command = {
     const filter = { since: sinceOf(flags), plantId: plantOf(flags) };
     await using database = await openPlantDatabase(databaseOf(flags, terminal));
     for await (const run of database.listDeletions(filter)) {
-      // As text: JSON numbers of this size lose digits.
+      // As a string, because a JSON number of this size loses digits.
       const lines = run.map((deletion) => JSON.stringify({ ...deletion, plantId: String(deletion.plantId) }));
       await terminal.write(`${lines.join("\n")}\n`);
     }
@@ -97,7 +97,7 @@ export const deletionsCommand: Command = {
   },
 };
 
-// RFC 3339, or a date for its midnight in UTC; Date would also accept "5" and "tomorrow 12".
+// RFC 3339, or a date, which means midnight UTC. Date.parse would also accept "5" and "tomorrow 12".
 const dateTime = /^\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d))?$/;
 
 function sinceOf(flags: GivenFlags): Date | undefined {
@@ -112,7 +112,7 @@ function sinceOf(flags: GivenFlags): Date | undefined {
   );
 }
 
-// Date turns February 31 into March 2; a date that does not survive the round trip is invalid.
+// Date converts February 31 to March 2, so a date that changes in a round trip is invalid.
 function isDay(text: string): boolean {
   return new Date(text).toISOString().startsWith(text);
 }
@@ -141,7 +141,7 @@ export const backupCommand: Command = {
   },
 };
 
-/** Puts a backup in the place of an SQLite store. */
+/** Replaces an SQLite store with a backup. */
 export const restoreCommand: Command = {
   name: "restore",
   summary: "replace an SQLite store with a backup; no server may use the store",
@@ -165,14 +165,14 @@ export const migrateCommand: Command = {
   flags: databaseFlag,
   notes: ["Servers of the previous release keep running meanwhile, and can be replaced one by one afterwards."],
   run: async (flags, _operands, terminal) => {
-    const took = startClock();
+    const elapsed = startClock();
     const { from, to } = await migratePlants(databaseOf(flags, terminal), (what) =>
       terminal.err(`waiting for ${what}`),
     );
     terminal.err(
       from === to
         ? `nothing to migrate: this release supports version ${to} of the schema`
-        : `migrated the schema from version ${from} to version ${to} in ${took()}`,
+        : `migrated the schema from version ${from} to version ${to} in ${elapsed()}`,
     );
     return exitCode.ok;
   },

@@ -21,7 +21,7 @@ export interface WorkersOptions {
   readonly at: BindOptions;
   /** Where the metrics of all workers are served. */
   readonly adminAddress: Configuration["adminAddress"];
-  /** The HTTP that serves the metrics; that of the calls is a setting of the workers. */
+  /** The HTTP implementation that serves the metrics. Workers read the setting themselves. */
   readonly httpEngine: Configuration["httpEngine"];
   /** The log of replaced workers. */
   readonly log: WorkersLog;
@@ -29,52 +29,52 @@ export interface WorkersOptions {
 
 type WorkersLog = Pick<ReturnType<typeof openLog>, "info" | "warn">;
 
-/** Milliseconds before a worker is replaced: soon enough after a crash, slow enough when workers cannot start. */
+/** Milliseconds before a worker is replaced: soon after a crash, but not in a busy loop when workers cannot start. */
 const replaceAfterMs = 500;
 
 /**
- * Listens, and serves with several processes, each of which gets as many connections as the others.
+ * Listens, and serves with several processes, among which connections are distributed evenly.
  *
- * A worker that ends is replaced. If the first one cannot start, neither can the others, and its exit code is returned.
- * A stop signal drains all workers, after which this resolves to 0; a second one ends all of them at once.
+ * A worker that exits is replaced. If the first one cannot start, neither can the others, and its exit code is returned.
+ * A stop signal drains all workers, then this resolves to 0. A second signal kills all workers immediately.
  *
  * Rejects with the error of the system when it cannot listen.
  */
 export async function superviseWorkers(options: WorkersOptions): Promise<number> {
   const { count, at, adminAddress, httpEngine, log } = options;
-  // Before there are workers, because they would outlive a failure to listen here.
+  // Before workers are started, because they would keep running after a failure to listen.
   await using opened = new AsyncDisposableStack();
   const current = new Map<number, ChildProcess>();
   if (adminAddress !== undefined) {
-    // One question to the workers at a time, however many ask for metrics.
+    // Concurrent scrapes share one collection.
     let collecting: ReturnType<typeof collectFromWorkers> | undefined;
     const collect = (): ReturnType<typeof collectFromWorkers> =>
       (collecting ??= collectFromWorkers(current).finally(() => (collecting = undefined)));
     opened.use(await serveMetrics(adminAddress, collect, log, httpEngine));
   }
-  // The successor of this process may listen before this one stops.
+  // reusePort, so that a new process can listen before this one stops.
   const shared = await shareConnections({ ...at, reusePort: true });
   const workers = new Workers(current, shared, log);
-  const stopped = firstStopSignal(() => workers.tell("kill"));
-  // Before the start, because unhandled signals end a process.
-  process.on("SIGHUP", () => workers.tell("reload"));
+  const stopped = firstStopSignal(() => workers.send("kill"));
+  // Before the start, because an unhandled signal kills the process.
+  process.on("SIGHUP", () => workers.send("reload"));
   const first = await workers.startFirst();
   if (first !== undefined) {
     await shared.drain();
     return first.exitCode ?? exitCode.failure;
   }
-  for (let place = 2; place <= count; place++) workers.start(place);
+  for (let slot = 2; slot <= count; slot++) workers.start(slot);
   await stopped;
   await Promise.all([workers.drain(), shared.drain()]);
   return exitCode.ok;
 }
 
 class Workers {
-  /** By place: one that replaces another takes its place, and continues its metrics. */
+  /** By slot. A replacement takes the slot of the exited worker, so that its metrics continue. */
   readonly #current: Map<number, ChildProcess>;
   readonly #shared: SharedPort;
   readonly #log: WorkersLog;
-  #areReplaced = false;
+  #isReplacing = false;
 
   constructor(current: Map<number, ChildProcess>, shared: SharedPort, log: WorkersLog) {
     this.#current = current;
@@ -82,52 +82,52 @@ class Workers {
     this.#log = log;
   }
 
-  /** Resolves once the first worker serves, or to that worker if it has ended before. */
+  /** Resolves when the first worker serves, or to that worker if it exits before. */
   async startFirst(): Promise<ChildProcess | undefined> {
     const first = this.start(1);
-    this.#areReplaced = await listens(first);
-    return this.#areReplaced ? undefined : first;
+    this.#isReplacing = await startsListening(first);
+    return this.#isReplacing ? undefined : first;
   }
 
-  start(place: number): ChildProcess {
+  start(slot: number): ChildProcess {
     const worker = fork(process.argv[1] ?? "", process.argv.slice(2), {
       env: { ...process.env, [workerVariable]: "on" },
     });
-    this.#current.set(place, worker);
+    this.#current.set(slot, worker);
     this.#shared.handTo(worker);
-    worker.once("exit", (code, signal) => this.#startAgain(place, worker, code ?? signal));
+    worker.once("exit", (code, signal) => this.#replace(slot, worker, code ?? signal));
     return worker;
   }
 
-  tell(order: WorkerOrder | "kill"): void {
+  send(order: WorkerOrder | "kill"): void {
     for (const worker of this.#current.values()) {
       if (order === "kill") worker.kill("SIGKILL");
-      else tell(worker, order);
+      else sendOrder(worker, order);
     }
   }
 
-  /** Resolves when all have drained and ended. */
+  /** Resolves when all workers have drained and exited. */
   async drain(): Promise<void> {
-    this.#areReplaced = false;
-    const ended = [...this.#current.values()].map((worker) => once(worker, "exit"));
-    this.tell("drain");
-    await Promise.all(ended);
+    this.#isReplacing = false;
+    const exited = [...this.#current.values()].map((worker) => once(worker, "exit"));
+    this.send("drain");
+    await Promise.all(exited);
   }
 
-  #startAgain(place: number, { pid }: ChildProcess, cause: number | string | null): void {
-    this.#current.delete(place);
-    if (!this.#areReplaced) return;
-    this.#log.warn({ errorCode: workerEnded, pid, cause }, "a worker exited and is being replaced");
+  #replace(slot: number, { pid }: ChildProcess, cause: number | string | null): void {
+    this.#current.delete(slot);
+    if (!this.#isReplacing) return;
+    this.#log.warn({ errorCode: workerExited, pid, cause }, "a worker exited and is being replaced");
     setTimeout(() => {
-      if (this.#areReplaced) this.start(place);
+      if (this.#isReplacing) this.start(slot);
     }, replaceAfterMs);
   }
 }
 
-const workerEnded: PlantErrorCode = "ERR_WORKER_ENDED";
+const workerExited: PlantErrorCode = "ERR_WORKER_EXITED";
 
-/** Resolves to whether a worker came to listen; `false` if it ended first. */
-function listens(worker: ChildProcess): Promise<boolean> {
+/** Resolves to `true` when a worker listens, or to `false` if it exits first. */
+function startsListening(worker: ChildProcess): Promise<boolean> {
   return new Promise((resolve) => {
     worker.on("message", ({ port }: WorkerReport) => {
       if (port !== undefined) resolve(true);
@@ -136,7 +136,7 @@ function listens(worker: ChildProcess): Promise<boolean> {
   });
 }
 
-function tell(worker: ChildProcess, order: WorkerOrder): void {
-  // An error is ignored: a worker that is about to end need not be told.
+function sendOrder(worker: ChildProcess, order: WorkerOrder): void {
+  // Errors are ignored, because they occur only if the worker is exiting.
   if (worker.connected) worker.send(order, () => undefined);
 }

@@ -8,13 +8,13 @@ const fileFlag: Readonly<Record<string, Flag>> = {
   file: { value: "FILE", about: `the file of token hashes; default ${variable}` },
 };
 
-function givenFile(flags: GivenFlags, { environment }: Terminal): string | undefined {
+function configuredFile(flags: GivenFlags, { environment }: Terminal): string | undefined {
   return (textOf(flags["file"]) ?? environment[variable]) || undefined;
 }
 
-/** Returns the file of token hashes that a command is about. Throws ConfigurationError when nothing names it. */
+/** Returns the file of token hashes that a command uses. Throws ConfigurationError when it is not configured. */
 function fileOf(flags: GivenFlags, terminal: Terminal): string {
-  const file = givenFile(flags, terminal);
+  const file = configuredFile(flags, terminal);
   if (file === undefined) throw new ConfigurationError([`the file is missing; set --file or ${variable}`]);
   return file;
 }
@@ -35,10 +35,10 @@ export const tokenCreateCommand: Command = {
   },
   notes: ["The token is printed to standard output. Without a file, the line for it is printed to standard error."],
   run: async (flags, [name = ""], terminal) => {
-    const file = givenFile(flags, terminal);
+    const file = configuredFile(flags, terminal);
     const scopes = Array.isArray(flags["scope"]) ? flags["scope"].join(",") : "-";
     const request = { name, scopes, expiry: expiryOf(textOf(flags["expires"])), file };
-    // First without the file: a wrong name, scope or expiry is wrong usage; a problem with the file is not.
+    // First without the file, to distinguish invalid arguments, which are usage errors, from problems with the file.
     const dryRun = await issuePlantToken({ ...request, file: undefined });
     if (dryRun.kind === "problems") throw new UsageError(dryRun.problems.join("; "));
     const issued = file === undefined ? dryRun : await issuePlantToken(request);
@@ -54,7 +54,7 @@ export const tokenCreateCommand: Command = {
   },
 };
 
-// A duration counts from now, to the second.
+// A duration starts now, rounded down to a second.
 function expiryOf(text: string = "-"): string {
   const durationMs = parseDurationMs(text);
   if (durationMs === undefined) return text;
@@ -72,8 +72,8 @@ export const tokenListCommand: Command = {
     if (tokens.kind === "problems") throw new Error(`${file}: ${tokens.problems.join("; ")}`);
     for (const { name, scopes, expiresAtMs } of tokens.value) {
       const until = expiresAtMs === undefined ? "-" : new Date(expiresAtMs).toISOString();
-      const passed = expiresAtMs !== undefined && expiresAtMs <= Date.now() ? " (expired)" : "";
-      terminal.out(`${name} ${scopes === "all" ? "-" : [...scopes].join(",")} ${until}${passed}`);
+      const expired = expiresAtMs !== undefined && expiresAtMs <= Date.now() ? " (expired)" : "";
+      terminal.out(`${name} ${scopes === "all" ? "-" : [...scopes].join(",")} ${until}${expired}`);
     }
     return exitCode.ok;
   },

@@ -2,44 +2,44 @@ import type { ChildProcess } from "node:child_process";
 import type { MetricFamily } from "../server/index.ts";
 import type { WorkerOrder, WorkerReport } from "./worker.ts";
 
-/** Milliseconds that a worker has to answer: far more than its event loop is ever late, less than a scrape may take. */
-const answerTimeoutMs = 2_000;
+/** Milliseconds that a worker has to respond: more than any delay of its event loop, but less than a scrape timeout. */
+const responseTimeoutMs = 2_000;
 
 /**
- * Collects the metrics of all workers. Every series gets the place of its worker as the attribute `worker`: sums would
- * fall when a worker is replaced, which a counter must not do, and averages would hide a worker that is stuck. A worker
- * that does not answer in time is left out, as `plantstore.workers` shows.
+ * Collects the metrics of all workers. Every series gets the slot of its worker as the attribute `worker`: sums would
+ * decrease when a worker is replaced, which a counter must not, and averages would hide a stuck worker. A worker that
+ * does not respond in time is omitted, which `plantstore.workers` shows.
  */
 export async function collectFromWorkers(workers: ReadonlyMap<number, ChildProcess>): Promise<MetricFamily[]> {
-  const asked = [...workers].map(async ([place, worker]) => ({ place, families: await ask(worker) }));
-  const answered = (await Promise.all(asked)).filter(({ families }) => families.length > 0);
+  const requests = [...workers].map(async ([slot, worker]) => ({ slot, families: await requestMetrics(worker) }));
+  const responses = (await Promise.all(requests)).filter(({ families }) => families.length > 0);
   const numbers = new Map<string, NumberFamily>();
   const histograms = new Map<string, HistogramFamily>();
-  for (const { place, families } of answered) {
+  for (const { slot, families } of responses) {
     for (const family of families) {
-      if (family.kind === "histogram") addTo(histograms, family, place);
-      else addTo(numbers, family, place);
+      if (family.kind === "histogram") addTo(histograms, family, slot);
+      else addTo(numbers, family, slot);
     }
   }
-  return [...numbers.values(), ...histograms.values(), workersThat(answered.length)];
+  return [...numbers.values(), ...histograms.values(), workerCount(responses.length)];
 }
 
 type HistogramFamily = Extract<MetricFamily, { kind: "histogram" }>;
 type NumberFamily = Exclude<MetricFamily, HistogramFamily>;
 
-/** Resolves to the metrics of a worker; none if it ends or is silent. */
-function ask(worker: ChildProcess): Promise<readonly MetricFamily[]> {
+/** Resolves to the metrics of a worker, or to an empty array if it exits or does not respond in time. */
+function requestMetrics(worker: ChildProcess): Promise<readonly MetricFamily[]> {
   const { promise, resolve } = Promise.withResolvers<readonly MetricFamily[]>();
   const onReport = ({ metrics }: WorkerReport): void => {
     if (metrics !== undefined) resolve(metrics);
   };
-  const giveUp = (): void => resolve([]);
-  const timer = setTimeout(giveUp, answerTimeoutMs);
-  worker.on("message", onReport).once("exit", giveUp);
-  worker.send("report-metrics" satisfies WorkerOrder, (fault) => fault && giveUp());
+  const cancel = (): void => resolve([]);
+  const timer = setTimeout(cancel, responseTimeoutMs);
+  worker.on("message", onReport).once("exit", cancel);
+  worker.send("report-metrics" satisfies WorkerOrder, (error) => error && cancel());
   return promise.finally(() => {
     clearTimeout(timer);
-    worker.off("message", onReport).off("exit", giveUp);
+    worker.off("message", onReport).off("exit", cancel);
   });
 }
 
@@ -53,12 +53,12 @@ function addTo<Family extends { readonly name: string; readonly points: readonly
   byName.set(family.name, { ...family, points: [...(byName.get(family.name)?.points ?? []), ...points] });
 }
 
-function workersThat(answered: number): MetricFamily {
+function workerCount(value: number): MetricFamily {
   return {
     name: "plantstore.workers",
     unit: "{process}",
     description: "Worker processes that returned their metrics in time",
     kind: "gauge",
-    points: [{ attributes: {}, value: answered }],
+    points: [{ attributes: {}, value }],
   };
 }

@@ -1,42 +1,42 @@
 import type { MetricFamily } from "../server/index.ts";
 
-/** A message of the supervisor to a worker. */
+/** A message from the supervisor to a worker. */
 export type WorkerOrder = "drain" | "reload" | "report-metrics";
 
-/** A message of a worker to the supervisor: first that it listens, then its metrics whenever it is asked for them. */
+/** A message from a worker to the supervisor: its port when it listens, then its metrics whenever they are requested. */
 export interface WorkerReport {
   readonly port?: number;
   readonly metrics?: readonly MetricFamily[];
 }
 
-/** The variable that turns `serve` into a worker. */
+/** The environment variable with which `serve` runs as a worker. */
 export const workerVariable = "PLANTSTORE_WORKER";
 
 /** The connection of a worker to its supervisor. */
 export interface SupervisorChannel {
   /** Reports that this worker listens, or its metrics. */
   readonly report: (report: WorkerReport) => void;
-  /** Registers what to do when the supervisor gives an order other than to end. */
-  readonly onOrder: (order: Exclude<WorkerOrder, "drain">, obey: () => void) => void;
-  /** Resolves when this worker is to shut down: the supervisor says so, or is gone. */
+  /** Registers a handler for orders of the supervisor other than "drain". */
+  readonly onOrder: (order: Exclude<WorkerOrder, "drain">, handler: () => void) => void;
+  /** Resolves when this worker must shut down: on the order of the supervisor, or when the supervisor has exited. */
   readonly stop: Promise<"drain">;
   /** Closes the connection, which would keep the process alive. */
-  readonly leave: () => void;
+  readonly disconnect: () => void;
 }
 
 /**
- * Returns the connection of this process to its supervisor; from then on signals do not end the process.
+ * Returns the connection of this process to its supervisor. The process ignores signals from then on.
  *
- * Ctrl-C and service managers send signals to every process of a group, including the supervisor, which then tells its
- * workers to drain. A signal to a worker would count as the second one, which cuts the drain short.
+ * Ctrl-C and service managers signal every process of a group, including the supervisor, which then sends its workers
+ * the order to drain. A worker that handled the signal as well would count it as a second one, and exit immediately.
  */
 export function connectToSupervisor(): SupervisorChannel {
   for (const name of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(name, () => undefined);
   return {
     report: (report) => void process.send?.(report),
-    onOrder: (expected, obey) => {
+    onOrder: (expected, handler) => {
       process.on("message", (order: WorkerOrder) => {
-        if (order === expected) obey();
+        if (order === expected) handler();
       });
     },
     stop: new Promise((resolve) => {
@@ -45,7 +45,7 @@ export function connectToSupervisor(): SupervisorChannel {
         if (order === "drain") resolve(order);
       });
     }),
-    leave: () => {
+    disconnect: () => {
       if (process.connected) process.disconnect?.();
     },
   };
