@@ -11,13 +11,13 @@ export function logUpkeep(log: Pick<Log, "info" | "warn">): OnUpkeep {
       case "records-dropped":
         return log.info(fields, "old deletion records dropped");
       case "worker-away":
-        return log.warn(withCode("ERR_SERVER_AWAY", fields), "Citus worker unavailable");
+        return log.warn(withCode("ERR_CITUS_WORKER_UNAVAILABLE", fields), "Citus worker unavailable");
       case "worker-back":
         return log.warn(fields, "Citus worker available again");
       case "names-refused":
         return log.warn(fields, "cannot use prepared statements");
       default:
-        return log.warn(withCode("ERR_RECORDS_NOT_DROPPED", fields), "cannot drop old deletion records");
+        return log.warn(withCode("ERR_RETENTION_FAILED", fields), "cannot drop old deletion records");
     }
   };
 }

@@ -18,7 +18,7 @@ export function watchBreakdown(store: PlantStore, log: Pick<Log, "fatal">): Brea
   const look = (): void => {
     if (store.needsRestart !== true) return;
     clearInterval(timer);
-    const errorCode: PlantErrorCode = "ERR_STORE_BROKEN";
+    const errorCode: PlantErrorCode = "ERR_STORE_FAILED";
     log.fatal({ errorCode, problem: store.problem }, "the store has failed; restart the server");
     resolve();
   };

@@ -24,8 +24,8 @@ export function idempotencyKeyMalformed(charsMax: number): ConnectError {
  * Returns `AlreadyExists`: the key has been used for the deletion of another plant, or by another subject. The caller
  * learns neither.
  */
-export function idempotencyKeyTaken(): ConnectError {
-  return errorOf("ERR_IDEMPOTENCY_KEY_TAKEN", "the idempotency key belongs to another deletion", Code.AlreadyExists);
+export function idempotencyKeyReused(): ConnectError {
+  return errorOf("ERR_IDEMPOTENCY_KEY_REUSED", "the idempotency key belongs to another deletion", Code.AlreadyExists);
 }
 
 /** Returns `FailedPrecondition`: the record could not tell this subject from another one. */
@@ -35,8 +35,8 @@ export function subjectNotRecordable(): ConnectError {
 }
 
 /** Returns `FailedPrecondition`: a constraint or trigger of the database protects this plant. Retrying fails again. */
-export function plantKept(id: bigint, cause?: unknown): ConnectError {
-  return errorOf("ERR_PLANT_KEPT", `the database does not allow deleting plant ${id}`, Code.FailedPrecondition, cause);
+export function plantProtected(id: bigint, cause?: unknown): ConnectError {
+  return errorOf("ERR_PLANT_PROTECTED", `the database does not allow deleting plant ${id}`, Code.FailedPrecondition, cause);
 }
 
 /** Returns `ResourceExhausted` with `Retry-After`: the queue of the store is full. */
@@ -45,7 +45,7 @@ export function queueFull(): ConnectError {
 }
 
 /** Returns `Unavailable` with `Retry-After`: the plant was not deleted, as the store is unavailable or closing. */
-export function storeAway(cause?: unknown): ConnectError {
+export function storeUnavailable(cause?: unknown): ConnectError {
   const message = "the plant store cannot delete at the moment";
   return errorOf("ERR_STORE_UNAVAILABLE", message, Code.Unavailable, cause, retrySoon);
 }

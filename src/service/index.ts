@@ -7,11 +7,11 @@
  */
 export type { PlantErrorCode } from "./error-code.ts";
 export {
-  idempotencyKeyTaken,
+  idempotencyKeyReused,
   outcomeUnknown,
-  plantKept,
+  plantProtected,
   queueFull,
-  storeAway,
+  storeUnavailable,
   subjectNotRecordable,
 } from "./errors.ts";
 export { idempotencyKeyField, idempotencyKeyPattern } from "./idempotency-key.ts";

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type { ConnectError } from "@connectrpc/connect";
 import {
   queueFull,
-  storeAway,
+  storeUnavailable,
   subjectNotRecordable,
   type DeleteCall,
   type WaitingDeletions,
@@ -82,7 +82,7 @@ export class DeleteQueue {
    * the reason of the abort when the call had to wait and was given up meanwhile
    */
   delete(id: bigint, call: DeleteCall): Promise<boolean> {
-    if (this.#closed) return Promise.reject(storeAway());
+    if (this.#closed) return Promise.reject(storeUnavailable());
     // No plant has an id of more than 64 bits. Such an id must neither fail its batch nor be truncated.
     if (BigInt.asIntN(64, id) !== id) return Promise.resolve(false);
     // The answer to a key is for one subject, and the record must not mistake another for it.

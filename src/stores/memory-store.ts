@@ -1,4 +1,4 @@
-import { idempotencyKeyTaken, storeAway, type PlantStore } from "../service/index.ts";
+import { idempotencyKeyReused, storeUnavailable, type PlantStore } from "../service/index.ts";
 
 /**
  * Opens a store over the given set, for benches and tests: nothing outlives the process, and of deletions only those
@@ -9,11 +9,11 @@ export function openMemoryStore(plants: Set<bigint> = new Set()): PlantStore {
   let closed = false;
   return {
     delete: (id, { subject, idempotencyKey }) => {
-      if (closed) return Promise.reject(storeAway());
+      if (closed) return Promise.reject(storeUnavailable());
       if (idempotencyKey === undefined) return Promise.resolve(plants.delete(id));
       const record = byKey.get(idempotencyKey);
       const isTaken = record !== undefined && (record.plantId !== id || record.subject !== subject);
-      if (isTaken) return Promise.reject(idempotencyKeyTaken());
+      if (isTaken) return Promise.reject(idempotencyKeyReused());
       const isDeleted = record !== undefined || plants.delete(id);
       if (isDeleted) byKey.set(idempotencyKey, { plantId: id, subject });
       return Promise.resolve(isDeleted);

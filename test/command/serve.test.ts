@@ -155,7 +155,7 @@ test("a server exits with 74 when the store fails and only a restart can fix it"
   expect(await deletePlant(baseUrl, 1)).toBe(400);
   expect(await server.end()).toBe(74);
   expect(server.stderr()).toMatch(
-    /"level":"fatal".*"errorCode":"ERR_STORE_BROKEN".*its -shm file.*"msg":"the store has failed; restart the server"/,
+    /"level":"fatal".*"errorCode":"ERR_STORE_FAILED".*its -shm file.*"msg":"the store has failed; restart the server"/,
   );
 });
 

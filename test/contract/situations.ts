@@ -37,7 +37,7 @@ const invalidWant: Want = {
 const keyTakenWant: Want = {
   code: "already_exists",
   message: "the idempotency key belongs to another deletion",
-  errorCode: "ERR_IDEMPOTENCY_KEY_TAKEN",
+  errorCode: "ERR_IDEMPOTENCY_KEY_REUSED",
 };
 const keyMalformedWant: Want = {
   code: "invalid_argument",
@@ -179,7 +179,7 @@ const storeRows: readonly DeleteRow[] = [
   {
     name: "responds FAILED_PRECONDITION when the database keeps the plant",
     id: ids.kept,
-    want: { code: "failed_precondition", message: "the database does not allow deleting plant -409", errorCode: "ERR_PLANT_KEPT" },
+    want: { code: "failed_precondition", message: "the database does not allow deleting plant -409", errorCode: "ERR_PLANT_PROTECTED" },
   },
   {
     name: "sends Retry-After while the queue is full",

@@ -1,7 +1,7 @@
 import { DeleteQueue, type Outcomes, type PendingDelete } from "../delete-queue.ts";
 import {
   outcomeUnknown,
-  storeAway,
+  storeUnavailable,
   type DeleteCall,
   type PlantStore,
   type StoreConnections,
@@ -162,8 +162,8 @@ class PostgresStore implements PlantStore {
   }
 
   delete(id: bigint, call: DeleteCall): Promise<boolean> {
-    if (this.#health.problem !== undefined) return Promise.reject(storeAway(this.problem));
-    if (this.#isClosed) return Promise.reject(storeAway());
+    if (this.#health.problem !== undefined) return Promise.reject(storeUnavailable(this.problem));
+    if (this.#isClosed) return Promise.reject(storeUnavailable());
     return this.#queueOf(id).delete(id, this.#citus.placement.toRecordedCall(call, id));
   }
 
@@ -177,7 +177,7 @@ class PostgresStore implements PlantStore {
 
   async #commit(batch: readonly LockedDelete[], untilMs: number): Promise<Outcomes> {
     // These were queued when the server became unavailable.
-    if (this.#health.problem !== undefined) throw storeAway(this.problem);
+    if (this.#health.problem !== undefined) throw storeUnavailable(this.problem);
     const begunMs = performance.now();
     const { placement } = this.#citus;
     const [first] = batch;

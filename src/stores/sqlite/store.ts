@@ -2,10 +2,10 @@ import type { ConnectError } from "@connectrpc/connect";
 import { type OptionNames, refuseUnknownOptions, required } from "@plantstore/gateway/options";
 import { DeleteQueue, type Outcomes, type PendingDelete } from "../delete-queue.ts";
 import {
-  idempotencyKeyTaken,
+  idempotencyKeyReused,
   outcomeUnknown,
-  plantKept,
-  storeAway,
+  plantProtected,
+  storeUnavailable,
   type DeleteCall,
   type PlantStore,
   type WaitingDeletions,
@@ -109,7 +109,7 @@ class SqliteStore implements PlantStore {
   }
 
   delete(id: bigint, call: DeleteCall): Promise<boolean> {
-    if (this.#health.problem !== undefined) return Promise.reject(storeAway(this.problem));
+    if (this.#health.problem !== undefined) return Promise.reject(storeUnavailable(this.problem));
     return this.#queue.delete(id, call);
   }
 
@@ -134,7 +134,7 @@ class SqliteStore implements PlantStore {
   async #commit(pending: readonly PendingDelete[]): Promise<Outcomes> {
     if (this.#isChecking) await this.#thread.opened.catch(() => undefined);
     // These were queued when writing stopped.
-    if (this.#health.problem !== undefined) throw storeAway(this.problem);
+    if (this.#health.problem !== undefined) throw storeUnavailable(this.problem);
     const result = await this.#thread.ask({ kind: "deleteBatch", value: batchOf(pending) }).catch((fault: unknown) => {
       throw outcomeUnknown(fault);
     });
@@ -148,7 +148,7 @@ class SqliteStore implements PlantStore {
   #stopped({ kind, problem, outcomes }: StoppedBatch, pending: readonly PendingDelete[]): ConnectError {
     outcomes.forEach((isDeleted, i) => pending[i]?.resolve(isDeleted));
     this.#health.report(problem);
-    return kind === "unknown" ? outcomeUnknown(this.problem) : storeAway(this.problem);
+    return kind === "unknown" ? outcomeUnknown(this.problem) : storeUnavailable(this.problem);
   }
 }
 
@@ -157,8 +157,8 @@ type StoppedBatch = Exclude<BatchResult, { readonly kind: "committed" }>;
 function tellOtherEnd({ index, end }: OtherEnd, pending: readonly PendingDelete[]): void {
   const one = pending[index];
   if (end === "replayed") one?.resolve(true);
-  else if (end === "kept") one?.reject(plantKept(one.id));
-  else one?.reject(idempotencyKeyTaken());
+  else if (end === "kept") one?.reject(plantProtected(one.id));
+  else one?.reject(idempotencyKeyReused());
 }
 
 function batchOf(pending: readonly PendingDelete[]): DeleteBatch {

@@ -1,7 +1,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import type { Outcomes } from "../../../src/stores/delete-queue.ts";
-import { outcomeUnknown, plantKept, queueFull, storeAway } from "../../../src/service/errors.ts";
+import { outcomeUnknown, plantProtected, queueFull, storeUnavailable } from "../../../src/service/errors.ts";
 import { inDoubt, type LockedDelete, LockedDeletes } from "../../../src/stores/postgres/delete/locked-deletes.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
 
@@ -131,7 +131,7 @@ describe("deletions of plants that are locked", () => {
 
   test("are told what their attempt fails with, and the next ones are attempted", async () => {
     const { locked } = openLocked(([first]) => {
-      if (first?.id === 1n) throw storeAway("gone");
+      if (first?.id === 1n) throw storeUnavailable("gone");
       return [true];
     });
     const first = lockedDelete(1n);
@@ -148,10 +148,10 @@ describe("a deletion in doubt", () => {
   const unknown = "the outcome of the deletion is unknown; repeating the request is safe";
 
   test.each([
-    { reason: storeAway("away"), says: unknown },
+    { reason: storeUnavailable("away"), says: unknown },
     { reason: queueFull(), says: unknown },
     { reason: outcomeUnknown("lost"), says: unknown },
-    { reason: plantKept(1n), says: "the database does not allow deleting plant 1" },
+    { reason: plantProtected(1n), says: "the database does not allow deleting plant 1" },
     { reason: new ConnectError("too late", Code.DeadlineExceeded), says: "too late" },
   ])("is not told that nothing was done: $reason.message", async ({ reason, says }) => {
     const { pending, outcome } = lockedDelete(1n);

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { ConnectError } from "@connectrpc/connect";
 import { Client } from "pg";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { storeAway } from "../../../src/service/errors.ts";
+import { storeUnavailable } from "../../../src/service/errors.ts";
 import type { LockedDelete } from "../../../src/stores/postgres/delete/locked-deletes.ts";
 import { readServerUrl } from "../../../src/stores/postgres/server/server-url.ts";
 import { Session } from "../../../src/stores/postgres/server/session.ts";
@@ -94,7 +94,7 @@ describe("a batch with plants that another transaction keeps locked", () => {
     const options = { setAside: (one: LockedDelete) => void setAside.push(one), token };
     await expect(runBatchWith(session, taken, options)).resolves.toEqual([undefined, undefined, false, true]);
     // Whatever becomes of the first, its caller is not told that nothing was done.
-    setAside.forEach(({ reject }) => reject(storeAway()));
+    setAside.forEach(({ reject }) => reject(storeUnavailable()));
     expect(answers).toEqual([unknown, away, undefined, undefined]);
     await lost.query("COMMIT");
     await lost.end();

@@ -1,4 +1,4 @@
-import { plantKept, queueFull, storeAway } from "../../../src/service/errors.ts";
+import { plantProtected, queueFull, storeUnavailable } from "../../../src/service/errors.ts";
 import { openMemoryStore } from "../../../src/stores/index.ts";
 import type { PlantStore } from "../../../src/service/index.ts";
 import { deleteCall } from "./delete-call.ts";
@@ -34,8 +34,8 @@ export function openSituationStore(plants: Set<bigint>): PlantStore {
     ...memory,
     delete: async (id, call) => {
       if (id === situations.fault) throw new Error(secretText);
-      if (id === situations.away) throw storeAway(new Error(secretText));
-      if (id === situations.kept) throw plantKept(id, new Error(secretText));
+      if (id === situations.away) throw storeUnavailable(new Error(secretText));
+      if (id === situations.kept) throw plantProtected(id, new Error(secretText));
       if (id === situations.full) throw queueFull();
       if (id === situations.slow) await abortOf(call.context.signal);
       return await memory.delete(id, call);

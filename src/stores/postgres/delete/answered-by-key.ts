@@ -1,5 +1,5 @@
 import type { PendingDelete } from "../../delete-queue.ts";
-import { idempotencyKeyTaken, outcomeUnknown } from "../../../service/index.ts";
+import { idempotencyKeyReused, outcomeUnknown } from "../../../service/index.ts";
 import type { Row, Session } from "../server/session.ts";
 import type { Placement } from "./placement.ts";
 
@@ -26,5 +26,5 @@ export class AnsweredByKey extends Set<PendingDelete> {
 function answerOne({ id, call, resolve, reject }: PendingDelete, [, plantId, subject, seq]: Row): void {
   if (seq === null) reject(outcomeUnknown("the record of the key cannot be written to"));
   else if (plantId === String(id) && subject === call.subject) resolve(true);
-  else reject(idempotencyKeyTaken());
+  else reject(idempotencyKeyReused());
 }

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Outcomes, PendingDelete } from "../../delete-queue.ts";
-import { outcomeUnknown, queueFull, storeAway } from "../../../service/index.ts";
+import { outcomeUnknown, queueFull, storeUnavailable } from "../../../service/index.ts";
 import { attemptTotalMs } from "../server/session.ts";
 
 /** How long a locked plant is waited for, in milliseconds: a transaction that takes longer is probably stuck. */
@@ -116,7 +116,7 @@ export class LockedDeletes {
     // With less time than an attempt takes, it would be given up in doubt, and those that share its batch with it.
     const isTimeOver = performance.now() >= Math.min(lockMs, untilMs - attemptTotalMs);
     if (aborted) pending.reject(reason);
-    else if (isTimeOver) pending.reject(storeAway("another transaction keeps the plant locked"));
+    else if (isTimeOver) pending.reject(storeUnavailable("another transaction keeps the plant locked"));
     return !aborted && !isTimeOver;
   }
 

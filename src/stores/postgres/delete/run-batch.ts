@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Outcomes, PendingDelete } from "../../delete-queue.ts";
-import { outcomeUnknown, plantKept, storeAway } from "../../../service/index.ts";
+import { outcomeUnknown, plantProtected, storeUnavailable } from "../../../service/index.ts";
 import { backoffMs } from "../server/backoff.ts";
 import type { Session } from "../server/session.ts";
 import { AnsweredByKey } from "./answered-by-key.ts";
@@ -117,7 +117,7 @@ async function runPart(session: Session, pending: readonly PendingDelete[], opti
 }
 
 function reasonOf(fault: unknown, mayBeDone: boolean): Error {
-  return mayBeDone ? outcomeUnknown(fault) : storeAway(fault);
+  return mayBeDone ? outcomeUnknown(fault) : storeUnavailable(fault);
 }
 
 function outcomesOf(
@@ -139,7 +139,7 @@ function outcomesOf(
       : fate === "used" || (first !== undefined && answered.has(first));
     if (beginsAnew) setAside(one);
     else if (fate === "locked") setAside(mayBeDone && first === one ? inDoubt(one, token) : one);
-    else if (fate === "kept") one.reject(plantKept(one.id));
+    else if (fate === "kept") one.reject(plantProtected(one.id));
     // Of several callers for one plant, the first has deleted it.
     else outcomeOf.set(one, fate === "deleted" && first === one);
   }
@@ -204,7 +204,7 @@ async function endRefused(
   let fate: PlantFate | undefined = verdictOn(fault) === "skip" ? "locked" : "kept";
   if (fate === "kept" && token !== undefined) fate = await fateOfRefused(session, only, token, options);
   if (fate === "locked") setAside(token === undefined ? only : inDoubt(only, token));
-  else if (fate === "kept") only.reject(plantKept(only.id, fault));
+  else if (fate === "kept") only.reject(plantProtected(only.id, fault));
   else if (!answered.has(only)) return new Map([[only, fate === "deleted"]]);
   return new Map();
 }
