@@ -5,7 +5,7 @@ import { createSecureServer, type Http2SecureServer, type SecureServerOptions } 
 import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { createGateway } from "@plantstore/gateway";
 import { Readiness } from "@plantstore/gateway/health";
-import { openLog, openSqliteStore, openTokenVerifier, type PlantParts, servePlants } from "plantstore";
+import { openLog, openSqliteStore, openTokenVerifier, type PlantGatewayParts, createPlantGatewayOptions } from "plantstore";
 
 /**
  * Creates a server of node:http2 with the same routes, interceptors and store as the plant store's own server.
@@ -14,8 +14,8 @@ import { openLog, openSqliteStore, openTokenVerifier, type PlantParts, servePlan
  * It needs TLS: without it, node:http2 does not accept HTTP/1.1. Of two `Authorization` fields, node passes on the
  * first alone, which then decides; the plant store's own server refuses such a request.
  */
-export function createConnectNodeServer(parts: PlantParts, tls: SecureServerOptions): Http2SecureServer {
-  const plants = servePlants(parts);
+export function createConnectNodeServer(parts: PlantGatewayParts, tls: SecureServerOptions): Http2SecureServer {
+  const plants = createPlantGatewayOptions(parts);
   const { routes, interceptors, readMaxBytes, binaryOptions } = plants;
   const handler = connectNodeAdapter({
     routes,

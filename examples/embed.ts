@@ -5,15 +5,15 @@ import { createPlantServer, openLog, openSqliteStore, openTokenVerifier } from "
 const [port = "8080"] = process.argv.slice(2);
 
 const log = openLog("info");
-const auth = await openTokenVerifier({ tokenHashesFile: "tokens" }, log);
-if (auth.kind === "problems") throw new Error(auth.problems.join("; "));
-const verifier = auth.value;
+const opened = await openTokenVerifier({ tokenHashesFile: "tokens" }, log);
+if (opened.kind === "problems") throw new Error(opened.problems.join("; "));
+const verifier = opened.value;
 const store = await openSqliteStore({ file: "plants.db", plantsWhenCreated: { first: 1n, last: 10n } });
 
 const seconds: number[] = [];
 const server = createPlantServer({
   store,
-  auth: verifier,
+  verifier,
   log,
   onAnswer: ({ durationMs }) => seconds.push(durationMs / 1_000),
 });

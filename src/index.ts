@@ -8,10 +8,10 @@ export { openMemoryStore, openPlantStore, openSqliteStore } from "./stores/index
 export {
   type DeleteCall,
   type PlantErrorCode,
-  type PlantParts,
-  type PlantServing,
+  type PlantGatewayParts,
+  type PlantGatewayOptions,
   type PlantStore,
-  servePlants,
+  createPlantGatewayOptions,
   type WaitingDeletions,
 } from "./service/index.ts";
 export { createPlantServer, type PlantServer, type PlantServerOptions } from "./server/index.ts";

@@ -123,7 +123,7 @@ const entries: readonly string[] = [
   "gateway/create-gateway.ts",
   "proxy/create-proxy.ts",
   // Before everything else is loaded.
-  "plantstore/server/begin-storage.ts",
+  "plantstore/server/preload-storage.ts",
   "plantstore/stores/sqlite/storage-thread.ts",
 ];
 

@@ -2,7 +2,7 @@ import { connect } from "node:net";
 import { expect, test } from "vitest";
 import { silentLog } from "../packages/telemetry/src/logs/index.ts";
 import { startGreenhouse } from "../packages/testing/src/gateway/greenhouse.ts";
-import { watchBreakdown } from "../src/server/watch-breakdown.ts";
+import { watchStoreFailure } from "../src/server/watch-store-failure.ts";
 import { openMemoryStore } from "../src/index.ts";
 
 // With a folder of sources that has moved, the watch would find nothing left behind, whatever was.
@@ -19,7 +19,7 @@ test("the watch for what test files leave behind sees what the packages have beg
 });
 
 test("the watch for what test files leave behind sees what the plant store has begun", () => {
-  const watch = watchBreakdown(openMemoryStore(), silentLog);
-  expect(filesThatBegan()).toContainEqual(expect.stringContaining("/src/server/watch-breakdown.ts"));
+  const watch = watchStoreFailure(openMemoryStore(), silentLog);
+  expect(filesThatBegan()).toContainEqual(expect.stringContaining("/src/server/watch-store-failure.ts"));
   watch.stop();
 });

@@ -25,7 +25,7 @@ import {
   openMemoryStore,
   openPlantStore,
   openSqliteStore,
-  servePlants,
+  createPlantGatewayOptions,
   type TokenVerifier,
 } from "../src/index.ts";
 import { KitchenSink, SinkSchema } from "../packages/testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
@@ -98,7 +98,7 @@ const gives: Readonly<Record<string, (wrong: object) => unknown>> = {
     createCallLog({ log: silentLog, auditOf: () => ({ trail: undefined, fields: {} }), ...wrong }),
   RateLimitOptions: (wrong) => createRateLimit({ name: "n", callsPerSecond: 1, ...wrong }),
   SafeErrorsOptions: (wrong) => createSafeErrors({ log: silentLog, ...wrong }),
-  PlantParts: (wrong) => servePlants({ store, verifier: rejectAll, readiness, log: silentLog, ...wrong }),
+  PlantGatewayParts: (wrong) => createPlantGatewayOptions({ store, verifier: rejectAll, readiness, log: silentLog, ...wrong }),
   PlantServerOptions: (wrong) => createPlantServer({ store, ...wrong }),
   StoreOptions: (wrong) => openPlantStore({ kind: "sqlite", path: "/nowhere/a.db" }, wrong),
   DurableStoreOptions: (wrong) => openPlantStore({ kind: "postgres", url: "postgres://127.0.0.1:1/a" }, wrong),
@@ -308,7 +308,7 @@ describe("an option that is required is named where it is missing", () => {
     [createCallLog, ["log", "auditOf"]],
     [createRateLimit, ["name", "callsPerSecond"]],
     [createSafeErrors, ["log"]],
-    [servePlants, ["store", "verifier", "readiness", "log"]],
+    [createPlantGatewayOptions, ["store", "verifier", "readiness", "log"]],
     [createPlantServer, ["store"]],
     [openSqliteStore, ["file"]],
     [createPlantClient, ["address", "token"]],

@@ -20,7 +20,7 @@ const verifier = await openTokenVerifier(
 );
 if (verifier.kind !== "value") throw new Error(verifier.problems.join("; "));
 const server = createPlantServer({
-  auth: verifier.value,
+  verifier: verifier.value,
   store: fakeStore({ delete: (id) => Promise.resolve(plants.delete(id)) }),
 });
 await serve(() => server.listen({ host: "127.0.0.1", port: 0 }));

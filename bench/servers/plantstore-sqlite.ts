@@ -30,7 +30,7 @@ const absent = 0n;
 let calls = 0n;
 
 const server = createPlantServer({
-  auth: verifier.value,
+  verifier: verifier.value,
   store: fakeStore({
     delete: (_, call) => {
       calls += 1n;

@@ -14,7 +14,7 @@ const { createPlantServer, openTokenVerifier, parsePlainTokens } =
 const noLog = { info: (): void => {}, warn: (): void => {} };
 const plants = createBenchPlants();
 const server = createPlantServer({
-  auth: valueOf(await openTokenVerifier({ tokens: valueOf(parsePlainTokens(benchToken)) }, noLog)),
+  verifier: valueOf(await openTokenVerifier({ tokens: valueOf(parsePlainTokens(benchToken)) }, noLog)),
   store: fakeStore({ delete: (id) => Promise.resolve(plants.delete(id)) }),
   ...(process.env["HTTP_ENGINE"] === "node" && { httpEngine: "node" as const }),
   ...(await measured()),

@@ -17,7 +17,7 @@ const verifier = await openTokenVerifier(
   { info: () => {}, warn: () => {} },
 );
 if (verifier.kind !== "value") throw new Error(verifier.problems.join("; "));
-const server = createPlantServer({ auth: verifier.value, store: await stores[name](where) });
+const server = createPlantServer({ verifier: verifier.value, store: await stores[name](where) });
 const { port } = await server.listen({ host: "127.0.0.1", port: 0 });
 
 process.on("message", () =>

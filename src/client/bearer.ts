@@ -4,9 +4,9 @@ import { credentialsOf } from "./credential.ts";
 /**
  * Returns an interceptor that sends a bearer token with every call (RFC 6750 §2.1).
  *
- * @param token - the token, or a function that returns it for each call, for tokens that expire; if it throws, or
- * returns something that cannot be a token, the call fails
- * @throws Error when the token is empty, or contains a character that a token cannot have
+ * @param token - the token, or a function that returns the token of each call, for tokens that expire; if it throws, or
+ * returns an invalid token, the call fails
+ * @throws Error when the token is empty, or contains a character that tokens must not have
  */
 export function bearer(token: string | (() => string | Promise<string>)): Interceptor {
   const credential = credentialsOf(token);

@@ -1,8 +1,7 @@
 /**
- * The plant store for Connect clients, in browsers and in Node, over Connect, gRPC-Web or gRPC, depending on the
- * transport.
+ * The service for Connect clients in browsers and Node, over Connect, gRPC-Web or gRPC, depending on the transport.
  *
- * It only needs `@connectrpc/connect` and `@bufbuild/protobuf`; the transport comes from `@connectrpc/connect-web` or
+ * It requires `@connectrpc/connect` and `@bufbuild/protobuf`, and a transport of `@connectrpc/connect-web` or
  * `@connectrpc/connect-node`.
  *
  * @example

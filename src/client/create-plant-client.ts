@@ -17,12 +17,12 @@ import { PlantServiceClient, PlantServiceService } from "../gen/grpc-js/plantsto
 export interface PlantClientOptions {
   /** Host and port, as a gRPC target: "127.0.0.1:8080", "dns:///plants.example:443". */
   readonly address: string;
-  /** The bearer token, or a function that returns it for each call, for tokens that expire. */
+  /** The bearer token, or a function that returns the token of each call, for tokens that expire. */
   readonly token: string | (() => string | Promise<string>);
   /**
-   * How the connection is secured; by default with TLS and the certificates of the system.
+   * The security of the connection; by default TLS with the certificates of the system.
    *
-   * `credentials.createInsecure()` sends the token as plain text, which is only acceptable on the same machine.
+   * `credentials.createInsecure()` sends the token as plain text, which is acceptable only on the same machine.
    */
   readonly credentials?: ChannelCredentials;
 }
@@ -37,19 +37,18 @@ export const plantClientOptionNames: OptionNames<PlantClientOptions> = {
 const { path } = PlantServiceService.deletePlant;
 const [, service, method] = path.split("/");
 
-// gRFC A6. UNAVAILABLE means "not now", and so does RESOURCE_EXHAUSTED from this server: too many calls a second, or too
-// many deletions that wait. AIP-194 repeats the latter only where it soon passes, and the server says when
-// (`grpc-retry-pushback-ms`), for which grpc-js waits. A message that is too large would have that code as well, but one
-// id never is. All attempts carry one idempotency key, so a second one gets the response of a first whose response was
-// lost.
+// gRFC A6. UNAVAILABLE is temporary, and so is RESOURCE_EXHAUSTED from this server: too many calls per second, or too many
+// queued deletions. AIP-194 retries the latter only if it is short, and the server sends the delay, for which grpc-js
+// waits (`grpc-retry-pushback-ms`). A message that is too large would have that code as well, but an id never is. All
+// attempts have the same idempotency key, so if the first response was lost, the second attempt gets the same response.
 //
-// grpc-js also makes RESOURCE_EXHAUSTED of HTTP/2's ENHANCE_YOUR_CALM, by which the server or a proxy asks a client to
-// slow down without saying for how long. A retry policy goes by the code alone, so such a call is repeated as well: after
-// the back-off below, and three times at most.
+// grpc-js also converts HTTP/2's ENHANCE_YOUR_CALM, by which the server or a proxy asks a client to slow down without a
+// delay, to RESOURCE_EXHAUSTED. A retry policy depends only on the code, so such a call is also retried: after the backoff
+// below, at most three times.
 const serviceConfig = JSON.stringify({
   methodConfig: [
     {
-      // Not of the whole service, because not every method need be idempotent.
+      // Not for the entire service, because a method might not be idempotent.
       name: [{ service, method }],
       retryPolicy: {
         maxAttempts: 4,
@@ -63,16 +62,16 @@ const serviceConfig = JSON.stringify({
 });
 
 /**
- * Creates a client that sends the token with every call, and an idempotency key with every deletion, which it retries
- * where the server could not accept it, after the wait that it asks for or, if it asks for none, 0.1 s, doubled each
- * time: up to four attempts within the deadline of the call. The key is a new one, unless the metadata of the call has
- * an `idempotency-key`. An empty one there sends none; then there is one attempt, because the server would report a plant
- * that a lost attempt has deleted as not found.
+ * Creates a generated stub that sends the token with every call, and an idempotency key with every deletion. If the server
+ * could not accept a deletion, it retries after the delay that the server requests, or otherwise after 0.1 s, doubled each
+ * time: up to four attempts within the deadline of the call. The key is new, unless the metadata of the call has an
+ * `idempotency-key`. With an empty one, no key is sent and there is one attempt, because a second attempt would report
+ * a plant that a lost first attempt deleted as not found.
  *
- * Give each call a deadline; without one it waits as long as the server does. Close the client when it is no longer
- * needed.
+ * Set a deadline for each call; without one, a call waits as long as the server does. Close the client when it is no
+ * longer needed.
  *
- * @throws TypeError for options that do not exist; Error when the token is empty, or contains a character that a token cannot have
+ * @throws TypeError for unknown options; Error when the token is empty, or contains a character that tokens must not have
  *
  * @example
  * ```ts
@@ -85,11 +84,11 @@ const serviceConfig = JSON.stringify({
 export function createPlantClient(options: PlantClientOptions): PlantServiceClient {
   refuseUnknownOptions(options, plantClientOptionNames, "createPlantClient");
   const { address, credentials: security = credentials.createSsl() } = options;
-  // grpc-js decides by the channel whether a call is retried. This one also ignores a retry policy of the DNS (gRFC A2).
-  // What the server has not processed (RFC 9113 §8.7) it sends again nevertheless.
-  const unretried = new Channel(address, security, { "grpc.enable_retries": 0 });
+  // In grpc-js, retries are an option of the channel. This channel also ignores a retry policy from DNS (gRFC A2). It still
+  // sends a call again that the server has not processed (RFC 9113 §8.7).
+  const channelWithoutRetries = new Channel(address, security, { "grpc.enable_retries": 0 });
   const withoutRetries: ClientOptions["callInvocationTransformer"] = (call) =>
-    call.methodDefinition.path === path && sendsNoKey(call.metadata) ? { ...call, channel: unretried } : call;
+    call.methodDefinition.path === path && sendsNoKey(call.metadata) ? { ...call, channel: channelWithoutRetries } : call;
   const client = new PlantServiceClient(address, security, {
     interceptors: [sendIdempotencyKey, bearer(options.token)],
     callInvocationTransformer: withoutRetries,
@@ -97,32 +96,32 @@ export function createPlantClient(options: PlantClientOptions): PlantServiceClie
   });
   const close = (): void => {
     PlantServiceClient.prototype.close.call(client);
-    unretried.close();
+    channelWithoutRetries.close();
   };
   return Object.assign(client, { close });
 }
 
-/** The metadata that carries the key. */
+/** The metadata of the idempotency key. */
 export const idempotencyKeyName = "idempotency-key";
 
-/** Whether a call is to be sent without a key: an empty one is not a key, which has two quotes at least. */
+/** Returns whether a call is sent without a key, which an empty value requests; a key has at least two quotes. */
 function sendsNoKey(metadata: Metadata): boolean {
   return metadata.get(idempotencyKeyName)[0] === "";
 }
 
-/** Writes a key as metadata: a structured-field string (RFC 9651 §4.1.6), which has double quotes. */
+/** Returns a key as metadata: a structured-field string (RFC 9651 §4.1.6) in double quotes. */
 export function quoteIdempotencyKey(key: string): string {
   return `"${key.replaceAll(/["\\]/g, "\\$&")}"`;
 }
 
-// Interceptors see a call once, whatever the number of its attempts.
+// Interceptors are called once per call, not per attempt.
 const sendIdempotencyKey: Interceptor = (callOptions, nextCall) => {
   const call = nextCall(callOptions);
   if (callOptions.method_definition.path !== path) return new InterceptingCall(call);
   return new InterceptingCall(call, {
-    start: (given, listener, next) => {
+    start: (original, listener, next) => {
       // A copy, because the caller may use the object for another call.
-      const metadata = given.clone();
+      const metadata = original.clone();
       if (sendsNoKey(metadata)) metadata.remove(idempotencyKeyName);
       else if (metadata.get(idempotencyKeyName).length === 0)
         metadata.set(idempotencyKeyName, quoteIdempotencyKey(randomUUID()));
@@ -131,7 +130,7 @@ const sendIdempotencyKey: Interceptor = (callOptions, nextCall) => {
   });
 };
 
-// An interceptor rather than call credentials, which refuse a connection without TLS even to the same machine.
+// Not call credentials, which refuse a connection without TLS even to the same machine.
 function bearer(token: PlantClientOptions["token"]): Interceptor {
   const credential = credentialsOf(token);
   return (callOptions, nextCall) => {

@@ -8,28 +8,28 @@ import {
   quoteIdempotencyKey,
 } from "./create-plant-client.ts";
 
-/** The default of `timeoutMs`, in milliseconds: about as long as a person waits. */
+/** The default of `timeoutMs`, in milliseconds: about as long as a user waits. */
 const defaultTimeoutMs = 5_000;
 
 /** Options of {@link createPlants}. */
 export interface PlantsOptions extends PlantClientOptions {
-  /** Milliseconds that a call may take with all its attempts. Default: 5,000. */
+  /** The timeout of a call with all its attempts, in milliseconds. Default: 5,000. */
   readonly timeoutMs?: number;
 }
 
 /** Options of one call of {@link Plants}. */
 export interface CallOptions {
-  /** Milliseconds that this call may take with all its attempts. */
+  /** The timeout of this call with all its attempts, in milliseconds. */
   readonly timeoutMs?: number;
-  /** Gives up the call when it is aborted. The plant may be deleted nevertheless. */
+  /** Cancels the call. The plant may be deleted nevertheless. */
   readonly signal?: AbortSignal;
   /**
-   * Makes this call and all others with the same key one deletion, for a program that repeats a call that had no
-   * outcome: 1 to 128 printable ASCII characters, such as a UUID, for one plant alone. Default: a new key for each call,
+   * Makes this call and all others with the same key one deletion, so that a program can repeat a call whose outcome is
+   * unknown: 1 to 128 printable ASCII characters, such as a UUID, for a single plant. Default: a new key for each call,
    * shared by its attempts.
    *
-   * With `null` no key is sent and the call is not retried: it rejects where the outcome is unknown, and a program that
-   * repeats it may get "not-found" for a plant that the first call has deleted.
+   * With `null`, no key is sent and the call is not retried. It rejects when the outcome is unknown, and a program that
+   * repeats it may get "not-found" for a plant that the first call deleted.
    */
   readonly idempotencyKey?: string | null;
 }
@@ -37,26 +37,26 @@ export interface CallOptions {
 const plantsOptionNames: OptionNames<PlantsOptions> = { ...plantClientOptionNames, timeoutMs: true };
 const callOptionNames: OptionNames<CallOptions> = { timeoutMs: true, signal: true, idempotencyKey: true };
 
-/** What became of a plant: deleted by this call, or by an earlier one with its idempotency key, or not there. */
+/** The outcome of a deletion: "deleted" by this call or an earlier one with its idempotency key, or "not-found". */
 export type DeleteOutcome = "deleted" | "not-found";
 
-/** The plants of a server, over gRPC. */
+/** A client of the plant store, over gRPC. */
 export interface Plants {
   /**
-   * Deletes one plant. Attempts that the server could not accept, or whose response was lost, are repeated within the
-   * timeout, with the same idempotency key; without a key there is one attempt.
+   * Deletes one plant. If the server could not accept the call, or the response was lost, the call is retried within the
+   * timeout with the same idempotency key. Without a key, there is one attempt.
    *
-   * @throws PlantsError for every other end of the call; TypeError for options that do not exist
+   * @throws PlantsError when the call fails; TypeError for unknown options
    */
   delete(id: bigint, options?: CallOptions): Promise<DeleteOutcome>;
   /** Closes the connection; calls in flight fail. */
   close(): void;
 }
 
-/** The error of a call that had no outcome. Its message repeats the server's, and says what to do. */
+/** The error of a failed call. The message is that of the server, followed by what to do. */
 export class PlantsError extends Error {
   override readonly name = "PlantsError";
-  /** The code of gRPC, by its name. */
+  /** The name of the gRPC code. */
   readonly code: keyof typeof status;
 
   constructor(code: keyof typeof status, details: string, cause: unknown, isKeyed = true) {
@@ -82,7 +82,7 @@ const adviceByCode = (ofUnknownOutcome: string): Partial<Record<keyof typeof sta
 /**
  * Creates a client whose calls are promises with a deadline. Close it when it is no longer needed.
  *
- * @throws TypeError for options that do not exist; Error when the token is empty, or contains a character that a token cannot have
+ * @throws TypeError for unknown options; Error when the token is empty, or contains a character that tokens must not have
  *
  * @example
  * ```ts
@@ -92,13 +92,13 @@ const adviceByCode = (ofUnknownOutcome: string): Partial<Record<keyof typeof sta
  */
 export function createPlants(options: PlantsOptions): Plants {
   refuseUnknownOptions(options, plantsOptionNames, "createPlants");
-  const { timeoutMs: usualTimeoutMs = defaultTimeoutMs, ...clientOptions } = options;
+  const { timeoutMs: clientTimeoutMs = defaultTimeoutMs, ...clientOptions } = options;
   const client = createPlantClient(clientOptions);
   return {
     delete: (id, callOptions = {}) =>
       new Promise((resolve, reject) => {
         refuseUnknownOptions(callOptions, callOptionNames, "delete");
-        const { timeoutMs = usualTimeoutMs, signal, idempotencyKey } = callOptions;
+        const { timeoutMs = clientTimeoutMs, signal, idempotencyKey } = callOptions;
         checkArguments(id, idempotencyKey);
         const deadline = Date.now() + timeoutMs;
         const metadata = new Metadata();
@@ -117,14 +117,14 @@ export function createPlants(options: PlantsOptions): Plants {
   };
 }
 
-// `createPlantClient` sends no key where it finds an empty one.
+// For an empty key, `createPlantClient` sends none.
 function toMetadata(idempotencyKey: string | null): string {
   return idempotencyKey === null ? "" : quoteIdempotencyKey(idempotencyKey);
 }
 
-// grpc-js would throw errors of another type, which quote the key.
+// grpc-js would throw another type of error, which quotes the key.
 function checkArguments(id: unknown, idempotencyKey: unknown): void {
-  // Programs without types pass numbers, which have 53 bits.
+  // JavaScript programs may pass numbers, which have only 53 bits.
   if (typeof id !== "bigint" || BigInt.asIntN(64, id) !== id)
     throw invalidArgument("id must be a 64-bit bigint such as 42n");
   if (idempotencyKey === undefined || idempotencyKey === null) return;

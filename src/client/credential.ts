@@ -1,12 +1,12 @@
-// b64token of RFC 6750 §2.1. Anything else is refused here, because the errors of libraries quote a bad field, token
-// and all.
+// b64token of RFC 6750 §2.1. Any other token is refused here, because errors of libraries quote an invalid field with the
+// token in it.
 const bearerToken = /^[A-Za-z0-9\-._~+/]+=*$/;
 
 /**
- * Returns the `authorization` field of a token; given a function that returns tokens, a function that returns the field
- * of the next one.
+ * Returns the `authorization` field of a token. For a function that returns tokens, returns a function that returns the
+ * field of the next token.
  *
- * @throws Error when the text cannot be a token, without quoting it; the returned function rejects instead
+ * @throws Error when the token is invalid, without quoting it; the returned function rejects instead
  */
 export function credentialsOf(token: string | (() => string | Promise<string>)): string | (() => Promise<string>) {
   return typeof token === "string" ? credentialOf(token) : async () => credentialOf(await token());

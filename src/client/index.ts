@@ -1,9 +1,9 @@
 /**
  * The client of the plant store for Node, over gRPC.
  *
- * The stub is generated from the proto; this adds what every caller would otherwise have to write: the credential on
- * each call, safe retries and, by `createPlants`, promises with a deadline. `@grpc/grpc-js` is an optional peer
- * dependency of the package, which only this export needs.
+ * `createPlants` returns a client whose calls are promises with a deadline. `createPlantClient` returns the generated stub.
+ * Both send the credential with each call, and retry safely. `@grpc/grpc-js` is an optional peer dependency of the
+ * package, which only this export requires.
  */
 export { createPlantClient, type PlantClientOptions } from "./create-plant-client.ts";
 export {

@@ -13,8 +13,8 @@ void run();
 async function run(): Promise<void> {
   const { cacheCompiledCode } = await import("./compile-cache.ts");
   cacheCompiledCode();
-  const { beginStorage } = await import("../server/begin-storage.ts");
-  beginStorage(process.argv.slice(2), process.env);
+  const { preloadStorage } = await import("../server/preload-storage.ts");
+  preloadStorage(process.argv.slice(2), process.env);
   const { processTerminal } = await import("./process-terminal.ts");
   const { runCommandLine } = await import("./run-command-line.ts");
   process.exitCode = await runCommandLine(process.argv.slice(2), processTerminal());

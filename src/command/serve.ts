@@ -1,7 +1,7 @@
 import {
   bindOptionsOf,
   type Configuration,
-  explainListening,
+  explainListenError,
   flagOf,
   openLog,
   readConfiguration,
@@ -91,7 +91,7 @@ async function serveWithWorkers(configuration: Configuration): Promise<number> {
   const { superviseWorkers } = await import("./supervise.ts");
   const options = { count, at, adminAddress, httpEngine, log: openLog(logLevel) };
   return await superviseWorkers(options).catch((reason: unknown) => {
-    throw explainListening(reason, configuration);
+    throw explainListenError(reason, configuration);
   });
 }
 
@@ -102,7 +102,7 @@ async function serveAsWorker({ adminAddress, ...configuration }: Configuration):
     return await serveUntilStopped(
       { ...configuration, adminAddress: undefined },
       {
-        measured: adminAddress !== undefined,
+        collectsMetrics: adminAddress !== undefined,
         serviceVersion: packageVersion(),
         stop: supervisor.stop,
         handedOver: true,

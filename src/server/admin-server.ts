@@ -5,11 +5,11 @@ import { type HttpEngineName, httpEngineOf } from "./http-engine.ts";
 import type { AdminAddress } from "./setting-readers.ts";
 
 /**
- * Serves `/metrics` on an address of its own, without a credential, and logs where.
+ * Serves `/metrics` on a separate address without a credential, and logs the address.
  *
- * @param collect - returns the metrics as they are now
- * @param httpEngine - the HTTP that serves them: that of the calls
- * @throws Error naming the address when it cannot be listened on
+ * @param collect - returns the current metrics
+ * @param httpEngine - the HTTP implementation, the same as for calls
+ * @throws Error that names the setting when it cannot listen on the address
  */
 export async function serveMetrics(
   at: AdminAddress,
@@ -17,7 +17,7 @@ export async function serveMetrics(
   log: Pick<Log, "info">,
   httpEngine: HttpEngineName,
 ): Promise<BoundAddress & AsyncDisposable> {
-  // Loaded on demand, so that a server without metrics does not pay for it.
+  // Loaded on demand, so that a server without metrics does not load it.
   const { createMetricsEndpoint } = await import("@plantstore/telemetry/metrics");
   const admin = createGateway({
     routes: () => {},

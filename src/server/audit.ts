@@ -7,8 +7,8 @@ import { policyOf } from "../service/index.ts";
 const plantIdKey: ContextKey<bigint | undefined> = createContextKey<bigint | undefined>(undefined);
 
 /**
- * Remembers which plant a call is about, for {@link auditOf}, because only REST has its id in the path. The field `id`
- * of every request of the service names the plant.
+ * Stores the id of the requested plant for {@link auditOf}, because only REST has the id in the path. In every request of
+ * the service, the field `id` is the id of the plant.
  */
 export const rememberPlantId: Interceptor = (next) => (request) => {
   if (!request.stream && request.service === PlantService && "id" in request.message) {
@@ -19,9 +19,9 @@ export const rememberPlantId: Interceptor = (next) => (request) => {
 };
 
 /**
- * Returns what the audit line of a call says: the caller, why its credential was refused if it was, and which plant the
- * call was about. The audit trail consists of refused credentials and of calls that named a plant, of RPCs whose policy
- * has a trail.
+ * Returns the trail of a call and the fields of its audit line: the caller, the reason if the credential was refused, and
+ * the id of the plant. The audit trail consists of refused credentials, and of calls that name a plant if the policy of
+ * the RPC has a trail.
  */
 export function auditOf({ procedure, contextValues, error }: AuditedCall): CallAudit {
   const plantId = contextValues.get(plantIdKey);
@@ -34,6 +34,6 @@ export function auditOf({ procedure, contextValues, error }: AuditedCall): CallA
   };
   if (plantId === undefined) return { trail: refusal && "refusals", fields };
   const trail = procedure === undefined ? undefined : policyOf(procedure)?.trail;
-  // As text: a JSON number that large is not read back exactly.
+  // As a string, because a large JSON number loses digits.
   return { trail, fields: { ...fields, plantId: String(plantId) } };
 }

@@ -2,16 +2,16 @@ import { X509Certificate } from "node:crypto";
 import { notParsed, parsed, type ParseResult, type WatchedFile, watchFile } from "@plantstore/auth/inputs";
 import type { Log } from "@plantstore/telemetry/logs";
 import type { PlantErrorCode } from "../service/index.ts";
-import { valueOf } from "./configuration-error.ts";
+import { valueOrThrow } from "./configuration-error.ts";
 import type { Configuration } from "./settings.ts";
 
-/** A certificate chain and its key, both in PEM, checked to match. */
+/** A certificate chain and its key in PEM, which match. */
 export interface KeyPair {
   readonly cert: Buffer;
   readonly key: Buffer;
-  /** From when on the certificate of the server is valid (RFC 5280 §4.1.2.5), in ms since 1970. */
+  /** The start of the certificate's validity (RFC 5280 §4.1.2.5), in ms since 1970. */
   readonly notBeforeMs: number;
-  /** When it expires, in ms since 1970: clients then refuse it. */
+  /** The end of its validity, in ms since 1970. */
   readonly notAfterMs: number;
 }
 
@@ -19,22 +19,22 @@ export interface KeyPair {
 export interface Certificate extends WatchedFile {
   /** The pair in use. */
   readonly current: KeyPair;
-  /** Has `take` called with each new pair. */
-  follow(take: (renewed: KeyPair) => void): void;
+  /** Registers a callback for each renewed pair. */
+  onRenewal(callback: (renewed: KeyPair) => void): void;
 }
 
-/** The largest file, in bytes: a chain of a few certificates has some kilobytes. */
+/** The maximum size of a file, in bytes. A chain of a few certificates has some kilobytes. */
 const pemBytesMax = 1024 * 1024;
 
 const dayMs = 86_400_000;
 
-/** Renewals are usual 30 days ahead; where one has failed, this leaves two weeks to mend it. */
+/** Certificates are usually renewed 30 days before they expire. If that fails, two weeks remain to fix it. */
 const expiryWarnedMs = 14 * dayMs;
 
 /**
- * Opens the certificate of a server and watches its files, or returns `undefined` for a server without TLS. While only
- * one of the two files has been replaced they do not match, and the old pair stays. So does one that is valid in place of
- * one that has expired or is not valid yet; the latter is taken when its time has come.
+ * Opens the certificate of a server and watches its files, or returns `undefined` for a server without TLS. The old pair
+ * stays in use while the files do not match, because only one of them has been replaced. A valid pair also stays in use
+ * instead of one that has expired or is not valid yet; the latter is used as soon as it is valid.
  *
  * @throws ConfigurationError when the files cannot be read or do not match
  */
@@ -44,7 +44,7 @@ export async function openCertificate(
 ): Promise<Certificate | undefined> {
   if (tlsCertFile === undefined || tlsKeyFile === undefined) return undefined;
   let current: KeyPair = { cert: Buffer.of(), key: Buffer.of(), notBeforeMs: 0, notAfterMs: 0 };
-  let onRenewed: ((renewed: KeyPair) => void) | undefined;
+  let notify: ((renewed: KeyPair) => void) | undefined;
   const warn = (): void => {
     const leftMs = current.notAfterMs - Date.now();
     if (leftMs > expiryWarnedMs) return;
@@ -63,12 +63,12 @@ export async function openCertificate(
       const problem = validityProblem(pair.value);
       if (problem !== undefined && validityProblem(current) === undefined) return notParsed(problem);
       current = pair.value;
-      onRenewed?.(current);
+      notify?.(current);
       warn();
       return parsed({ certFile: tlsCertFile });
     },
   });
-  const files = valueOf(watched, "cannot use TLS_CERT_FILE and TLS_KEY_FILE: ");
+  const files = valueOrThrow(watched, "cannot use TLS_CERT_FILE and TLS_KEY_FILE: ");
   const daily = setInterval(warn, dayMs).unref();
   return {
     get current() {
@@ -77,7 +77,7 @@ export async function openCertificate(
     get lastReload() {
       return files.lastReload;
     },
-    follow: (take) => void (onRenewed = take),
+    onRenewal: (callback) => void (notify = callback),
     reload: () => files.reload(),
     close: () => {
       clearInterval(daily);
@@ -86,7 +86,7 @@ export async function openCertificate(
   };
 }
 
-/** Returns why clients refuse the certificate now, going by its dates; `undefined` if they accept it. */
+/** Returns a message if the certificate is not valid now; otherwise `undefined`. */
 function validityProblem({ notBeforeMs, notAfterMs }: KeyPair): string | undefined {
   const nowMs = Date.now();
   if (nowMs < notBeforeMs) return `the certificate is not valid before ${new Date(notBeforeMs).toISOString()}`;
@@ -95,9 +95,9 @@ function validityProblem({ notBeforeMs, notAfterMs }: KeyPair): string | undefin
 
 function checkPair(cert: Buffer, key: Buffer): ParseResult<KeyPair> {
   try {
-    // Loaded only for TLS: it takes 10 ms of the start.
+    // Loaded on demand, because it takes 10 ms.
     process.getBuiltinModule("node:tls").createSecureContext({ cert, key });
-    // Of a chain it is the first. Others may be left over from an earlier one, and expired.
+    // The first one of a chain. The others may belong to an earlier certificate, and have expired.
     const { validFromDate, validToDate } = new X509Certificate(cert);
     return parsed({ cert, key, notBeforeMs: validFromDate.getTime(), notAfterMs: validToDate.getTime() });
   } catch (reason) {

@@ -7,10 +7,11 @@ import { socketPathOf } from "./setting-readers.ts";
 import type { Configuration } from "./settings.ts";
 
 /**
- * Checks that a server could listen on its addresses. Their ports are not used, and sockets not created: a server with
- * this configuration may be running.
+ * Checks that a server could listen on its addresses, without using the ports or creating the sockets, because a server
+ * with this configuration may be running.
  *
- * @throws ConfigurationError naming each setting whose address this machine does not have, or whose socket cannot be made
+ * @throws ConfigurationError that names each setting whose address this machine does not have, or whose socket cannot be
+ * created
  */
 export async function checkAddresses({
   host,
@@ -25,7 +26,7 @@ export async function checkAddresses({
   if (found.length > 0) throw new ConfigurationError(found);
 }
 
-/** Listens for a moment, on a port that the system chooses. */
+/** Listens briefly on a port that the system chooses. */
 async function problemOfHost(variable: string, host: string): Promise<string | undefined> {
   const { promise, resolve } = Promise.withResolvers<string | undefined>();
   const server = createServer();
@@ -34,12 +35,12 @@ async function problemOfHost(variable: string, host: string): Promise<string | u
   return await promise;
 }
 
-/** A socket that a server has left, or still uses, may be there; no other file may. */
+/** The path may be a stale socket, or one in use, but no other file. */
 function problemOfSocket(path: string): string | undefined {
   try {
     accessSync(dirname(path), constants.W_OK | constants.X_OK);
-    const found = statSync(path, { throwIfNoEntry: false });
-    return found === undefined || found.isSocket() ? undefined : `cannot listen on HOST: ${path} is not a socket`;
+    const stats = statSync(path, { throwIfNoEntry: false });
+    return stats === undefined || stats.isSocket() ? undefined : `cannot listen on HOST: ${path} is not a socket`;
   } catch (reason) {
     return `cannot listen on HOST: ${explainSystemError(reason)}`;
   }

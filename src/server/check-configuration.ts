@@ -1,27 +1,27 @@
 import { openCertificate } from "./certificate.ts";
 import { checkAddresses } from "./check-addresses.ts";
 import { ConfigurationError } from "./configuration-error.ts";
-import { namingDatabase } from "./database-url.ts";
+import { withDatabaseSetting } from "./database-url.ts";
 import { silentLog } from "@plantstore/telemetry/logs";
 import { checkPlantStore } from "../stores/index.ts";
-import { askedSignals, startSdk } from "./opentelemetry-sdk.ts";
+import { requestedSignals, startSdk } from "./opentelemetry-sdk.ts";
 import { openVerifier } from "./plant-tokens.ts";
 import type { Configuration } from "./settings.ts";
 
-/** What is amiss with a configuration that a server can start with. */
+/** Problems of a configuration with which a server can start. */
 export interface CheckedConfiguration {
-  /** Why tokens cannot be verified right now, such as an issuer that does not answer; `undefined` while they can. */
+  /** Why tokens cannot be verified at the moment, such as an issuer that does not respond; otherwise `undefined`. */
   readonly tokensProblem: string | undefined;
-  /** What OpenTelemetry's SDK finds wrong with its variables, `OTEL_…`, and puts a default in its place. */
+  /** Messages of the OpenTelemetry SDK about invalid `OTEL_…` variables, for which it uses defaults. */
   readonly telemetryProblems: readonly string[];
 }
 
 /**
- * Checks what a server with this configuration would open: its addresses, the files of credentials and keys, the
- * certificate, the store, OpenTelemetry's SDK. Changes nothing, so it may run while a server uses the same store.
+ * Checks everything that a server with this configuration would open: addresses, files with credentials and keys, the
+ * certificate, the store and the OpenTelemetry SDK. Changes nothing, so it can run while a server uses the same store.
  *
- * @throws ConfigurationError when an address cannot be listened on, a file has wrong content, the certificate has
- * expired, or the SDK is asked for and not installed; StoreOpenError when the store cannot be used
+ * @throws ConfigurationError when it cannot listen on an address, a file is invalid, the certificate has expired, or the
+ * SDK is required but not installed; StoreOpenError when the store cannot be used
  */
 export async function checkConfiguration(configuration: Configuration): Promise<CheckedConfiguration> {
   await checkAddresses(configuration);
@@ -30,17 +30,17 @@ export async function checkConfiguration(configuration: Configuration): Promise<
   const tokensProblem = verifier?.problem;
   verifier?.close?.();
   const { database } = configuration;
-  if (database.kind !== "memory") await namingDatabase(database, checkPlantStore(database));
-  // Last, because what it starts would export as long as something else is waited for.
+  if (database.kind !== "memory") await withDatabaseSetting(database, checkPlantStore(database));
+  // Last, because the SDK would export while other checks are pending.
   return { tokensProblem, telemetryProblems: problemsOfSdk() };
 }
 
 function problemsOfSdk(): readonly string[] {
-  const signals = askedSignals(process.env);
+  const signals = requestedSignals(process.env);
   if (signals.size === 0) return [];
   const problems: string[] = [];
   const log = { info: (): void => {}, warn: ({ problem }: { problem: string }): void => void problems.push(problem) };
-  startSdk({ signals, serviceVersion: "", collect: () => [], log }).abandon();
+  startSdk({ signals, serviceVersion: "", collect: () => [], log }).unregister();
   return problems;
 }
 

@@ -1,10 +1,10 @@
 import type { ParseResult } from "@plantstore/auth/inputs";
 import type { PlantErrorCode } from "../service/index.ts";
 
-/** The error for a configuration that cannot be used, with one sentence per problem. */
+/** The error for an invalid configuration, with one message per problem. */
 export class ConfigurationError extends Error {
   override readonly name = "ConfigurationError";
-  /** As node's errors have one; see docs/reference/identifiers.md. */
+  /** The identifier; see docs/reference/identifiers.md. */
   readonly code: PlantErrorCode = "ERR_CONFIGURATION";
   readonly problems: readonly string[];
 
@@ -15,12 +15,12 @@ export class ConfigurationError extends Error {
 }
 
 /**
- * Returns the value that was read.
+ * Returns the value of a result.
  *
- * @param must - the beginning of the sentence that a problem continues, such as "PORT must "
- * @throws ConfigurationError with the problems instead
+ * @param prefix - the beginning of each message, such as "PORT must "
+ * @throws ConfigurationError if the result has problems
  */
-export function valueOf<Value>(reading: ParseResult<Value>, must: string = ""): Value {
-  if (reading.kind === "value") return reading.value;
-  throw new ConfigurationError(reading.problems.map((problem) => must + problem));
+export function valueOrThrow<Value>(result: ParseResult<Value>, prefix: string = ""): Value {
+  if (result.kind === "value") return result.value;
+  throw new ConfigurationError(result.problems.map((problem) => prefix + problem));
 }

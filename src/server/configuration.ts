@@ -3,7 +3,7 @@ import { ConfigurationError } from "./configuration-error.ts";
 import { credentialContradictions, verifierSettings } from "./credential-settings.ts";
 import { alternatives, flagOf, type Setting, socketPathOf } from "./setting-readers.ts";
 import { type Configuration, settings } from "./settings.ts";
-import { unwrapped } from "./setting-text.ts";
+import { unwrapped } from "./unwrapped-text.ts";
 import { unknownVariables } from "./unknown-variables.ts";
 
 /** The sources of the settings; a flag takes precedence over the variable of the same setting. */
@@ -14,18 +14,18 @@ export interface ConfigurationSources {
 }
 
 /**
- * Reads every setting and checks them against each other.
+ * Reads all settings and checks them against each other.
  *
- * It does not stop at the first mistake, so that an operator sees all of them at once. An empty variable counts as not
- * set, because that is what container files turn a missing value into. A variable that is named like a setting but is
- * not one is a problem. The value of a secret never appears in a problem.
+ * Reports all problems together instead of only the first. An empty variable counts as not set, because container files
+ * convert a missing value to an empty one. An unknown variable with the prefix of a setting is a problem. Messages never
+ * contain the value of a secret.
  *
- * @throws ConfigurationError with everything that is wrong
+ * @throws ConfigurationError with all problems
  */
 export function readConfiguration(sources: ConfigurationSources): Configuration {
   const problems: string[] = [];
   const entries = Object.entries(settings).map(([key, setting]) => [key, readSetting(setting, sources, problems)]);
-  // Keys and types are those of the table; the configuration is complete only if there are no problems.
+  // The table determines keys and types. The configuration is complete only if there are no problems.
   const read: Configuration = Object.fromEntries(entries);
   // The URL in the file is used when `DATABASE_URL` is not set.
   const configuration: Configuration = { ...read, database: read.database ?? read.databaseUrlFile };
@@ -37,66 +37,66 @@ export function readConfiguration(sources: ConfigurationSources): Configuration 
 
 const settingVariables = Object.values(settings).map(({ variable }) => variable);
 
-/** The text of a setting that is in force. */
-interface TextInForce {
-  /** `undefined` when the setting has none. */
+/** The effective text of a setting. */
+interface EffectiveText {
+  /** `undefined` if the setting is not set and has no default. */
   readonly text: string | undefined;
-  /** Where the text is from: the flag, the variable, or "default". */
+  /** The source of the text: the flag, the variable, or "default". */
   readonly source: string;
 }
 
-function textInForce(setting: Setting<unknown>, sources: ConfigurationSources): TextInForce {
-  const { given, source } = givenText(setting, sources);
-  const text = withoutLineEnd(given);
+function effectiveText(setting: Setting<unknown>, sources: ConfigurationSources): EffectiveText {
+  const { raw, source } = rawText(setting, sources);
+  const text = withoutLineEnd(raw);
   return text === "" && source === setting.variable ? { text: setting.fallback, source: "default" } : { text, source };
 }
 
-/** Returns the text of a setting as it was given, by its flag or else by its variable. */
-function givenText(
+/** Returns the raw text of a setting, from its flag, or otherwise from its variable. */
+function rawText(
   setting: Setting<unknown>,
   { environment, flags }: ConfigurationSources,
-): { readonly given: string; readonly source: string } {
+): { readonly raw: string; readonly source: string } {
   const flag = flagOf(setting);
   const byFlag = flag === undefined ? undefined : flags[flag];
-  if (byFlag !== undefined) return { given: byFlag, source: `--${flag}` };
-  return { given: environment[setting.variable] ?? "", source: setting.variable };
+  if (byFlag !== undefined) return { raw: byFlag, source: `--${flag}` };
+  return { raw: environment[setting.variable] ?? "", source: setting.variable };
 }
 
-/** Returns the settings from whose texts a line end was removed, as flags or variables, in the order of the table. */
+/** Returns the flags or variables from whose values a line break was removed, in the order of the table. */
 export function trimmedSettings(sources: ConfigurationSources): readonly string[] {
   return Object.values(settings).flatMap((setting: Setting<unknown>) => {
-    const { given, source } = givenText(setting, sources);
-    return given === withoutLineEnd(given) ? [] : [source];
+    const { raw, source } = rawText(setting, sources);
+    return raw === withoutLineEnd(raw) ? [] : [source];
   });
 }
 
 function readSetting(setting: Setting<unknown>, sources: ConfigurationSources, problems: string[]): unknown {
-  const { text, source } = textInForce(setting, sources);
+  const { text, source } = effectiveText(setting, sources);
   if (text === undefined) return undefined;
   const read = setting.read(text);
   const wrapping = unwrapped(text);
-  // The reader's problem is the more exact one.
-  const reading = read.kind === "value" && wrapping.kind === "problems" ? wrapping : read;
-  if (reading.kind === "value") return reading.value;
+  // The problem of the reader is more specific.
+  const result = read.kind === "value" && wrapping.kind === "problems" ? wrapping : read;
+  if (result.kind === "value") return result.value;
   const quoted = setting.secret === undefined ? `, got ${JSON.stringify(withoutPassword(text))}` : "";
-  problems.push(`${source} must ${reading.problems.join(", ")}${quoted}`);
+  problems.push(`${source} must ${result.problems.join(", ")}${quoted}`);
   return undefined;
 }
 
-/** Returns a text without the users and passwords in its URLs, for messages. */
+/** Returns a text with the users and passwords in its URLs removed, for messages. */
 function withoutPassword(text: string): string {
   return text.replaceAll(/\/\/[^/?#\s]*@/g, "//…@");
 }
 
-/** A setting as an operator may see it. Of a secret, the text is only the part that may be shown. */
-export interface ShownSetting extends TextInForce {
+/** A setting to display. The text of a secret is only the part that may be shown. */
+export interface ShownSetting extends EffectiveText {
   readonly variable: string;
 }
 
-/** Returns every setting with the text in force, in the order of the table. Shows no secret and no password in a URL. */
+/** Returns every setting with its effective text, in the order of the table, without secrets and passwords in URLs. */
 export function showConfiguration(sources: ConfigurationSources): readonly ShownSetting[] {
   return Object.values(settings).map((setting: Setting<unknown>) => {
-    const { text, source } = textInForce(setting, sources);
+    const { text, source } = effectiveText(setting, sources);
     return { variable: setting.variable, text: text && shownText(setting, text), source };
   });
 }
@@ -107,41 +107,41 @@ function shownText({ secret }: Setting<unknown>, text: string): string {
   return secret?.(text) ?? withoutPassword(text).replaceAll(/\?[^,\s]*/g, "?…");
 }
 
-/** Whether the admin address would be that of the service: the same port, unless each has an address of its own. */
+/** Returns whether the admin address conflicts with that of the service: the same port on the same or all addresses. */
 function sharesPort({ host, port, adminAddress }: Partial<Configuration>): boolean {
   if (host === undefined || adminAddress === undefined || port !== adminAddress.port || port === 0) return false;
   const hosts = [host, adminAddress.host].map((each) => (each === "localhost" ? "127.0.0.1" : each));
-  const areOne = hosts[0] === hosts[1] || hosts.includes("0.0.0.0") || hosts.includes("::");
-  return areOne && socketPathOf(host) === undefined;
+  const overlap = hosts[0] === hosts[1] || hosts.includes("0.0.0.0") || hosts.includes("::");
+  return overlap && socketPathOf(host) === undefined;
 }
 
-// A setting with a problem of its own is undefined here, so the rules ask whether it was given.
+// An invalid setting is undefined here, so the rules check whether it is set instead.
 function contradictions(configuration: Partial<Configuration>, sources: ConfigurationSources): string[] {
-  const isGiven = (setting: Setting<unknown>): boolean => textInForce(setting, sources).source !== "default";
-  const given = (key: keyof Configuration): boolean => isGiven(settings[key]);
+  const isSet = (setting: Setting<unknown>): boolean => effectiveText(setting, sources).source !== "default";
+  const has = (key: keyof Configuration): boolean => isSet(settings[key]);
   const { host, database, workers = 1, proxyProtocol } = configuration;
   const isExposed = host !== undefined && !isLoopback(host);
   const isUnix = host !== undefined && socketPathOf(host) !== undefined;
   const verifiers = alternatives(verifierSettings.map(({ variable }) => variable));
   const rules: readonly (readonly [isBroken: boolean, problem: string])[] = [
-    [given("database") && given("databaseUrlFile"), "DATABASE_URL and DATABASE_URL_FILE must not both be set"],
-    [!given("database") && !given("databaseUrlFile"), "DATABASE_URL is missing; set it to sqlite:<file>, postgres://… or memory:"],
-    [given("tlsCertFile") !== given("tlsKeyFile"), "TLS_CERT_FILE and TLS_KEY_FILE must be set together"],
+    [has("database") && has("databaseUrlFile"), "DATABASE_URL and DATABASE_URL_FILE must not both be set"],
+    [!has("database") && !has("databaseUrlFile"), "DATABASE_URL is missing; set it to sqlite:<file>, postgres://… or memory:"],
+    [has("tlsCertFile") !== has("tlsKeyFile"), "TLS_CERT_FILE and TLS_KEY_FILE must be set together"],
     [
       workers > 1 && database !== undefined && database.kind !== "postgres",
       "PLANTSTORE_WORKERS must be 1 unless DATABASE_URL is postgres://: an SQLite file has a single writer",
     ],
     [sharesPort(configuration), "PLANTSTORE_ADMIN_ADDRESS must use another port than PORT"],
     [
-      given("maxConnectionAgeGraceMs") && !given("maxConnectionAgeMs"),
+      has("maxConnectionAgeGraceMs") && !has("maxConnectionAgeMs"),
       "PLANTSTORE_MAX_CONNECTION_AGE_GRACE_MS requires PLANTSTORE_MAX_CONNECTION_AGE_MS",
     ],
     [
-      isUnix && proxyProtocol === "on" && given("tlsCertFile"),
+      isUnix && proxyProtocol === "on" && has("tlsCertFile"),
       "HOST must not be a Unix socket when PLANTSTORE_PROXY_PROTOCOL and TLS_CERT_FILE are both set",
     ],
     [
-      proxyProtocol === "on" && !given("trustedProxies"),
+      proxyProtocol === "on" && !has("trustedProxies"),
       "PLANTSTORE_PROXY_PROTOCOL requires PLANTSTORE_TRUSTED_PROXIES: only trusted proxies may send a PROXY header",
     ],
     [
@@ -149,10 +149,10 @@ function contradictions(configuration: Partial<Configuration>, sources: Configur
       "DATABASE_URL must not be memory: when HOST is not a loopback address, because a restart loses all plants",
     ],
     [
-      isExposed && !verifierSettings.some(isGiven),
+      isExposed && !verifierSettings.some(isSet),
       `HOST must be a loopback address unless one of ${verifiers} is set`,
     ],
   ];
   const broken = rules.flatMap(([isBroken, problem]) => (isBroken ? [problem] : []));
-  return [...credentialContradictions(configuration, given), ...broken];
+  return [...credentialContradictions(configuration, has), ...broken];
 }

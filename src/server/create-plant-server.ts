@@ -27,7 +27,7 @@ import {
   logReadiness,
   silentLog,
 } from "@plantstore/telemetry/logs";
-import { idempotencyKeyField, type PlantStore, plantScopes, servePlants } from "../service/index.ts";
+import { idempotencyKeyField, type PlantStore, plantScopes, createPlantGatewayOptions } from "../service/index.ts";
 import { auditOf, rememberPlantId } from "./audit.ts";
 import { limitRates } from "./limit-rates.ts";
 import { isLoopback } from "@plantstore/auth/inputs";
@@ -38,47 +38,44 @@ import { plantServerOptionNames, type PlantServerOptions } from "./plant-server-
 /** A plant server: all protocols on one port. */
 export interface PlantServer {
   /**
-   * Starts to listen and resolves to the address; by default 127.0.0.1 and a free port.
+   * Starts listening and resolves to the address; by default 127.0.0.1 and a free port.
    *
-   * @throws Error when the host is not a loopback address and there is no verifier; the error of the system
-   * (`EADDRINUSE` and the like) when it cannot listen
+   * @throws Error when the host is not a loopback address and there is no verifier; a system error such as `EADDRINUSE`
+   * when it cannot listen
    */
   listen(at: ListenOptions): Promise<BoundAddress>;
-  /** What its port carries at the moment; zeros before {@link listen}. */
+  /** The current connections and requests; zeros before {@link listen}. */
   readonly load: GatewayLoad;
-  /** Whether calls should be sent here, as `/readyz` says. */
+  /** Whether the server accepts calls, as `/readyz` reports. */
   readonly readiness: Pick<Readiness, "draining" | "obstacles">;
   /** Uses a renewed certificate for new connections; existing ones stay open. */
   setSecureContext(context: SecureContextOptions): void;
   /**
-   * Shuts down gracefully: turns readiness off, keeps serving for the drain delay, stops accepting, finishes running
-   * calls.
+   * Shuts down gracefully: turns readiness off, keeps serving for the drain delay, stops accepting connections, and waits
+   * for running calls.
    */
   drain(): Promise<void>;
-  /** Shuts down at once and aborts running calls. */
+  /** Shuts down immediately and aborts running calls. */
   close(): Promise<void>;
 }
 
 /**
- * Creates the plant server from its parts.
+ * Creates a plant server.
  *
- * @throws TypeError for options that do not exist, and for an `httpEngine` that does not
+ * @throws TypeError for unknown options, and for an unknown `httpEngine`
  */
 export function createPlantServer(options: PlantServerOptions): PlantServer {
   refuseUnknownOptions(options, plantServerOptionNames, "createPlantServer");
   return assemblePlantServer(options);
 }
 
-/**
- * Creates the plant server of options that may be a whole {@link Configuration}; the only place where plants,
- * credentials, gateway and operations meet.
- */
+/** Creates a plant server from options that may have more properties, such as a {@link Configuration}. */
 export function assemblePlantServer(options: PlantServerOptions): PlantServer {
-  const { store, auth: verifier, drainDelayMs = 0, drainTimeoutMs = drainTimesDefault.timeoutMs } = options;
+  const { store, verifier, drainDelayMs = 0, drainTimeoutMs = drainTimesDefault.timeoutMs } = options;
   const log = options.log ?? silentLog;
   const readiness = new Readiness({ ...partsOf(store), credentials: verifier ?? {} });
   const resource = resourceOf(options);
-  const plants = servePlants({
+  const plants = createPlantGatewayOptions({
     store,
     verifier: verifier ?? rejectAll,
     readiness,
@@ -91,18 +88,18 @@ export function assemblePlantServer(options: PlantServerOptions): PlantServer {
     ...hooks,
     interceptors: [...plants.interceptors, ...hooks.interceptors],
     admit: limitRates(plants.admit, options),
-    ...placeServer(options, readiness, resource),
+    ...locationOptions(options, readiness, resource),
     ...httpEngineOf(options.httpEngine),
     onFault: (err, what, request, errorCode) => {
       log.error({ errorCode, requestId: request?.requestId, procedure: request?.procedure, err }, what);
     },
   });
-  let endReadinessLog: (() => void) | undefined;
+  let stopReadinessLog: (() => void) | undefined;
   return {
     listen: async (at) => {
-      if (verifier === undefined) demandLoopback(at.host);
+      if (verifier === undefined) requireLoopback(at.host);
       const address = await gateway.listen({ proxyProtocol: options.proxyProtocol === "on", ...at });
-      endReadinessLog ??= logReadiness(readiness, log);
+      stopReadinessLog ??= logReadiness(readiness, log);
       return address;
     },
     get load() {
@@ -111,17 +108,17 @@ export function assemblePlantServer(options: PlantServerOptions): PlantServer {
     readiness,
     setSecureContext: (context) => gateway.setSecureContext(context),
     drain: async () => {
-      endReadinessLog?.();
+      stopReadinessLog?.();
       await drainGracefully(gateway, readiness, { delayMs: drainDelayMs, timeoutMs: drainTimeoutMs });
     },
     close: () => {
-      endReadinessLog?.();
+      stopReadinessLog?.();
       return gateway.drain(0);
     },
   };
 }
 
-/** Returns a store as probes see it: a check after a crash has a name of its own, because it ends by itself. */
+/** Returns the parts of readiness for a store. The check after a crash is a separate part, because it is temporary. */
 function partsOf(store: PlantStore): Readonly<Record<"store" | "store-check", ServerPart>> {
   return {
     store: {
@@ -137,17 +134,17 @@ function partsOf(store: PlantStore): Readonly<Record<"store" | "store-check", Se
   };
 }
 
-/** What the gateway calls on the way of a request. */
+/** Returns the hooks that the gateway calls during a request. */
 function createHooks(
   options: PlantServerOptions,
   log: Log,
 ): Pick<GatewayOptions, "onRequest" | "onError" | "onAnswer" | "cors"> &
   Required<Pick<GatewayOptions, "interceptors">> {
   const { corsOrigins } = options;
-  const requestIds = createRequestIds(options.requestIdAnswers ?? "asked");
-  const writeCall = createLogOfCalls(options, log);
+  const requestIds = createRequestIds(options.requestIdResponses ?? "asked");
+  const writeCall = createPlantCallLog(options, log);
   const onAnswer = writeCall === undefined ? options.onAnswer : bothOf(writeCall, options.onAnswer);
-  // Only the log needs the ids of plants.
+  // Only the log uses the ids of plants.
   const forLog = writeCall === undefined ? [] : [rememberPlantId];
   const exposedHeaders = [requestIds.fieldName, "RateLimit", "RateLimit-Policy"];
   return {
@@ -159,7 +156,7 @@ function createHooks(
   };
 }
 
-/** Returns the RFC 9728 document of the server; `undefined` if its public URL is not known. */
+/** Returns the RFC 9728 document of the server; `undefined` without a public URL. */
 function resourceOf({ publicUrl, jwtIssuers, providerScopes }: PlantServerOptions): ResourceMetadata | undefined {
   if (publicUrl === undefined) return undefined;
   return createResourceMetadata({
@@ -170,14 +167,14 @@ function resourceOf({ publicUrl, jwtIssuers, providerScopes }: PlantServerOption
   });
 }
 
-/** Where the server is: its base URL, what is served below it, and behind which proxies. */
-function placeServer(
+/** Returns the options for the location of the server: its base URL, the endpoints below it, and trusted proxies. */
+function locationOptions(
   options: PlantServerOptions,
   readiness: Readiness,
   resource: ResourceMetadata | undefined,
 ): Pick<GatewayOptions, "endpoints" | "requestPathPrefix" | "trustedProxies" | "limits"> {
   const { publicUrl, limits } = options;
-  // A relative URL in `servers` is relative to the location of the document, whatever host and port the client sees.
+  // A relative URL in `servers` is relative to the document, so it works with every host and port that clients use.
   const baseUrl = publicUrl === undefined ? "/" : withoutSlash(publicUrl.href);
   const document = (): string => JSON.stringify(describePlantStore(baseUrl));
   return {
@@ -193,7 +190,7 @@ function placeServer(
   };
 }
 
-/** Returns the path below which everything is served. */
+/** Returns the prefix of all paths. */
 function prefixOf({ publicUrl }: PlantServerOptions): string {
   return publicUrl === undefined ? "" : withoutSlash(publicUrl.pathname);
 }
@@ -203,8 +200,8 @@ function withoutSlash(text: string): string {
 }
 
 /**
- * Returns the trusted proxies and the fields in which they name their client. A proxy that speaks the PROXY protocol
- * writes no fields: any are the client's own, unless the operator knows better.
+ * Returns the trusted proxies and the header fields in which they send the client's address. A proxy that uses the PROXY
+ * protocol sends no fields, so fields would be the client's own unless the operator configures them.
  */
 function trustedProxiesOf(
   { proxyProtocol, proxyFields }: PlantServerOptions,
@@ -213,11 +210,11 @@ function trustedProxiesOf(
   return { addresses, fields: proxyFields ?? (proxyProtocol === "on" ? "none" : "x-forwarded") };
 }
 
-function createLogOfCalls(options: PlantServerOptions, log: Log): ReturnType<typeof createCallLog> {
+function createPlantCallLog(options: PlantServerOptions, log: Log): ReturnType<typeof createCallLog> {
   const { auditLog, deletionLog, logFields } = options;
   const auditWith = logFields === undefined ? auditOf : withFields(auditOf, logFields);
   const prefix = prefixOf(options);
-  const isSilent = options.probeLines === "off" ? (call: AnsweredRequest) => isProbe(call, prefix) : undefined;
+  const isSilent = options.logProbes === "off" ? (call: AnsweredRequest) => isProbe(call, prefix) : undefined;
   return createCallLog({ log, auditLog, deletionLog, auditOf: auditWith, isSilent });
 }
 
@@ -228,7 +225,7 @@ function withFields(audit: typeof auditOf, logFields: NonNullable<PlantServerOpt
   };
 }
 
-/** Returns the fields of the program, or why there are none: a line of the audit trail is written in any case. */
+/** Returns the custom fields, or the reason if the callback fails, because the audit line must always be written. */
 function readLogFields(
   logFields: NonNullable<PlantServerOptions["logFields"]>,
   contextValues: AuditedCall["contextValues"],
@@ -240,26 +237,26 @@ function readLogFields(
   }
 }
 
-function demandLoopback(host: string | undefined): void {
+function requireLoopback(host: string | undefined): void {
   if (host === undefined || isLoopback(host)) return;
   throw new Error(`refusing to listen on ${host}: pass a verifier of credentials, or listen on 127.0.0.1 or ::1`);
 }
 
-/** Returns a callback that calls both of these; if both fail, with the error of the first. */
+/** Returns a callback that calls both callbacks. If both fail, it fails with the error of the first. */
 function bothOf<T>(first: (value: T) => void, second: ((value: T) => void) | undefined): (value: T) => void {
   if (second === undefined) return first;
   return (value) => {
     try {
       first(value);
     } catch (reason) {
-      // Metrics count calls whose log has failed. A throw in an executor rejects, too.
+      // Metrics must count the call even if its log has failed. An error thrown in the executor also rejects.
       void new Promise<void>((resolve) => resolve(second(value))).catch(() => undefined);
       throw reason;
     }
-    // Returned, so that the gateway sees it when an async callback rejects.
+    // Returned, so that the gateway handles the rejection of an async callback.
     return second(value);
   };
 }
 
-/** Stands in for a verifier that is not configured. */
+/** The verifier of a server without a configured one. */
 const rejectAll: TokenVerifier = { verify: () => ({ kind: "unknown", reason: "no verifier is configured" }) };

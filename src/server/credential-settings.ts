@@ -13,9 +13,9 @@ import {
 import { notParsed, parsed, type ParseResult } from "@plantstore/auth/inputs";
 import { alternatives, oneOf, readableFile, type Setting } from "./setting-readers.ts";
 
-/** The settings of credentials. */
+/** The configuration of credentials. */
 export interface CredentialConfiguration {
-  /** Development tokens; only their hashes are kept. */
+  /** Tokens for development; only their hashes are stored. */
   readonly tokens: readonly StaticToken[] | undefined;
   readonly tokenHashesFile: string | undefined;
   readonly jwtIssuers: readonly string[] | undefined;
@@ -35,7 +35,6 @@ export interface CredentialConfiguration {
 
 const texts = listOf("be a comma-separated list without empty items", (text) => text || undefined);
 
-/** Continues the sentence "… must". */
 const safeUrl = "be an https URL, or an http URL of a loopback address";
 
 /** The settings of credentials. */
@@ -127,23 +126,23 @@ export const credentialSettings: {
   },
 };
 
-/** Returns the contradictions between the settings of credentials, by `given`, which says whether one was given. */
+/** Returns the contradictions between the settings of credentials; `has` returns whether a setting is set. */
 export function credentialContradictions(
   { jwtIssuers, jwksUrls, providerScopes }: Partial<CredentialConfiguration>,
-  given: (key: keyof CredentialConfiguration) => boolean,
+  has: (key: keyof CredentialConfiguration) => boolean,
 ): string[] {
   const introspection = new Set([
-    given("introspectionUrl"),
-    given("introspectionClientId"),
-    given("introspectionClientSecretFile"),
+    has("introspectionUrl"),
+    has("introspectionClientId"),
+    has("introspectionClientSecretFile"),
   ]);
   const rules: readonly (readonly [isBroken: boolean, problem: string])[] = [
     [
-      given("jwtIssuers") !== given("jwtAudiences"),
+      has("jwtIssuers") !== has("jwtAudiences"),
       "PLANTSTORE_JWT_ISSUER and PLANTSTORE_JWT_AUDIENCE must be set together",
     ],
     [
-      (given("jwksUrls") || given("jwksFile")) && !given("jwtIssuers"),
+      (has("jwksUrls") || has("jwksFile")) && !has("jwtIssuers"),
       "PLANTSTORE_JWKS_URL and PLANTSTORE_JWKS_FILE require PLANTSTORE_JWT_ISSUER",
     ],
     [
@@ -151,11 +150,11 @@ export function credentialContradictions(
       "PLANTSTORE_JWKS_URL must have one URL for each issuer of PLANTSTORE_JWT_ISSUER, in the same order",
     ],
     [
-      given("jwksFile") && (given("jwksUrls") || (jwtIssuers !== undefined && jwtIssuers.length > 1)),
+      has("jwksFile") && (has("jwksUrls") || (jwtIssuers !== undefined && jwtIssuers.length > 1)),
       "PLANTSTORE_JWKS_FILE requires a single issuer, and must not be combined with PLANTSTORE_JWKS_URL",
     ],
     [
-      given("jwtScopeClaims") && !(given("jwtIssuers") && providerScopes === "demanded"),
+      has("jwtScopeClaims") && !(has("jwtIssuers") && providerScopes === "demanded"),
       "PLANTSTORE_JWT_SCOPE_CLAIMS requires PLANTSTORE_JWT_ISSUER and PLANTSTORE_PROVIDER_SCOPES=demanded",
     ],
     [
@@ -166,7 +165,7 @@ export function credentialContradictions(
   return rules.flatMap(([isBroken, problem]) => (isBroken ? [problem] : []));
 }
 
-/** The settings of which at least one is needed to verify credentials. */
+/** The settings of sources of credentials, at least one of which is required on an exposed address. */
 export const verifierSettings: readonly Setting<unknown>[] = [
   credentialSettings.tokenHashesFile,
   credentialSettings.tokens,
@@ -183,7 +182,7 @@ export function tokenSourcesOf(configuration: CredentialConfiguration): TokenSou
   return Object.values(sources).every((source) => source === undefined) ? undefined : sources;
 }
 
-/** Returns the setting of each source that can turn out to be wrong when it is opened. */
+/** Returns the setting to name in messages about each source that is validated when it is opened. */
 export function sourceSettings({ jwksFile }: Pick<CredentialConfiguration, "jwksFile">): SourceNames {
   const jwt = jwksFile === undefined ? credentialSettings.jwtIssuers : credentialSettings.jwksFile;
   return {
@@ -193,7 +192,7 @@ export function sourceSettings({ jwksFile }: Pick<CredentialConfiguration, "jwks
   };
 }
 
-/** Returns what tokens are verified with, in a few words for the log. */
+/** Returns a short description of the sources of credentials, for the log. */
 export function credentialSourcesOf(configuration: CredentialConfiguration): string {
   const { tokens, tokenHashesFile, jwtIssuers, introspectionUrl } = configuration;
   const sources = [
@@ -237,8 +236,8 @@ function readTokens(text: string): ParseResult<readonly StaticToken[]> {
 function listOf<T>(must: string, read: (text: string) => T | undefined): (text: string) => ParseResult<readonly T[]> {
   return (text) => {
     const items = text.split(",").map((item) => read(item.trim()));
-    const good = items.filter((item) => item !== undefined);
-    return good.length === items.length ? parsed(good) : notParsed(must);
+    const valid = items.filter((item) => item !== undefined);
+    return valid.length === items.length ? parsed(valid) : notParsed(must);
   };
 }
 

@@ -16,10 +16,10 @@ import {
   readServerUrl,
   StoreOpenError,
 } from "../stores/index.ts";
-import { ConfigurationError, valueOf } from "./configuration-error.ts";
-import { unwrapped } from "./setting-text.ts";
+import { ConfigurationError, valueOrThrow } from "./configuration-error.ts";
+import { unwrapped } from "./unwrapped-text.ts";
 
-/** Where plants are stored, as a `DATABASE_URL` says. */
+/** The location of the plants, from a `DATABASE_URL`. */
 export type Database = { readonly kind: "memory" } | PlantLocation;
 
 const forms = "be sqlite:<file>, postgres://user:password@host:port/database or memory:";
@@ -33,7 +33,7 @@ export function readDatabaseUrl(text: string): ParseResult<Database> {
   if (isPostgresUrl(text)) return readPostgresUrl(text);
   if (!text.startsWith("sqlite:")) return notParsed(forms);
   const path = text.slice("sqlite:".length);
-  // SQLite would take "" and ":memory:" for a database that is gone with the process.
+  // SQLite would open "" and ":memory:" as a temporary database.
   if (path === "" || path.startsWith(":") || path.includes("\0")) return notParsed(forms);
   return parsed({ kind: "sqlite", path });
 }
@@ -43,15 +43,15 @@ function isPostgresUrl(text: string): boolean {
 }
 
 function readPostgresUrl(url: string): ParseResult<PostgresLocation> {
-  return orProblem("be a PostgreSQL URL", () => {
+  return toResult("be a PostgreSQL URL", () => {
     readServerUrl(url);
     return { kind: "postgres", url };
   });
 }
 
-/** Reads `DATABASE_URL_FILE`: the path of a file with a `postgres://` URL. */
+/** Reads `DATABASE_URL_FILE`: the path of a file that contains a `postgres://` URL. */
 export function readDatabaseUrlFile(urlFile: string): ParseResult<PostgresLocation> {
-  return orProblem("be a file with a PostgreSQL URL", () => {
+  return toResult("be a file with a PostgreSQL URL", () => {
     const url = readUrlFile(urlFile);
     const wrapping = unwrapped(url);
     if (wrapping.kind === "problems") throw new StoreOpenError(`the URL must ${wrapping.problems.join(", ")}`);
@@ -60,41 +60,40 @@ export function readDatabaseUrlFile(urlFile: string): ParseResult<PostgresLocati
   });
 }
 
-// The largest file that is read, in bytes, which keeps a file that was named by mistake, such as a disk image, out of
-// memory.
+// The maximum size of the file, in bytes, so that a wrong file, such as a disk image, is not read into memory.
 const urlFileBytesMax = 4_096;
 
-/** Returns the URL in a file, without the line end after it. Errors name the file, but nothing of its content. */
+/** Returns the URL in a file, without the line break after it. Errors contain the path, but no content of the file. */
 function readUrlFile(file: string): string {
   try {
     const stats = statSync(file);
     if (!stats.isFile() || stats.size > urlFileBytesMax)
       throw new Error(`it is not a regular file of at most ${urlFileBytesMax} bytes`);
     return withoutLineEnd(readFileSync(file, "utf8"));
-  } catch (fault) {
-    throw new StoreOpenError(`cannot read ${file}: ${explainSystemError(fault)}`, { cause: fault });
+  } catch (cause) {
+    throw new StoreOpenError(`cannot read ${file}: ${explainSystemError(cause)}`, { cause });
   }
 }
 
-/** A place of plants, and the file that its URL is from, if that is watched. */
-export interface FollowedDatabase {
+/** The location of a store, and the watched file with its URL, if any. */
+export interface WatchedDatabase {
   readonly location: Database;
   readonly file?: WatchedFile;
 }
 
 /**
- * Watches the file that the URL of a database is from, if it is from one, and reads it for each connection as well. User
- * and password may change in it; that there is any other text is logged, and the last URL stays.
+ * Watches the file of a database URL, if there is one, and also reads it for each connection. The user and password may
+ * change; any other change is logged, and the last URL stays in use.
  *
  * @throws ConfigurationError when the file cannot be used
  */
-export async function followDatabase(location: Database, log: Log): Promise<FollowedDatabase> {
+export async function watchDatabaseUrl(location: Database, log: Log): Promise<WatchedDatabase> {
   if (location.kind !== "postgres" || location.urlFile === undefined) return { location };
   const { url, urlFile } = location;
   let current = url;
   const take = (renewed: string): ParseResult<object> => {
-    const same = orProblem("be of the same database", () => demandSameDatabase(url, renewed));
-    // The reason could show a part of a password that is not encoded.
+    const same = toResult("be of the same database", () => demandSameDatabase(url, renewed));
+    // Not the reason, which could contain a part of an unencoded password.
     if (same.kind === "problems") return notParsed("only the user and password of the URL may change");
     current = renewed;
     return parsed({});
@@ -106,21 +105,21 @@ export async function followDatabase(location: Database, log: Log): Promise<Foll
     log,
     apply: (text) => take(withoutLineEnd(text)),
   });
-  // Read for each connection, because the watch is late, and a password that is refused is not tried again.
+  // Read for each connection, because the watch has a delay, and a refused password is not retried.
   const currentUrl = (): string => {
     const read = readDatabaseUrlFile(urlFile);
     if (read.kind === "value") take(read.value.url);
     return current;
   };
-  return { location: { ...location, currentUrl }, file: valueOf(file, "cannot use DATABASE_URL_FILE: ") };
+  return { location: { ...location, currentUrl }, file: valueOrThrow(file, "cannot use DATABASE_URL_FILE: ") };
 }
 
 /**
- * Resolves to what a store is opened to.
+ * Resolves to the opened store.
  *
- * @throws StoreOpenError that also names the setting which says where the store is
+ * @throws StoreOpenError whose message begins with the setting of the store's location
  */
-export async function namingDatabase<Opened>(location: Database, opening: Promise<Opened>): Promise<Opened> {
+export async function withDatabaseSetting<Opened>(location: Database, opening: Promise<Opened>): Promise<Opened> {
   return await opening.catch((reason: unknown) => {
     if (!(reason instanceof StoreOpenError)) throw reason;
     const isFromFile = location.kind === "postgres" && location.urlFile !== undefined;
@@ -134,17 +133,17 @@ function readUnwrapped<Value>(text: string, read: (text: string) => ParseResult<
   return wrapping.kind === "problems" ? wrapping : read(text);
 }
 
-function orProblem<Value>(must: string, read: () => Value): ParseResult<Value> {
+function toResult<Value>(must: string, read: () => Value): ParseResult<Value> {
   try {
     return parsed(read());
-  } catch (fault) {
-    if (!(fault instanceof StoreOpenError)) throw fault;
-    return notParsed(`${must} (${fault.message})`);
+  } catch (error) {
+    if (!(error instanceof StoreOpenError)) throw error;
+    return notParsed(`${must} (${error.message})`);
   }
 }
 
 /**
- * Returns a valid `DATABASE_URL` without its secrets: the user, the password, and the parameters, which may repeat the
+ * Returns a valid `DATABASE_URL` without its secrets: the user, the password, and the parameters, which may contain the
  * password.
  */
 export function showDatabaseUrl(text: string): string {
@@ -152,16 +151,15 @@ export function showDatabaseUrl(text: string): string {
 }
 
 /**
- * Reads `DATABASE_URL`, or without it `DATABASE_URL_FILE`, for the command of an operator, which needs a persistent
- * store.
+ * Reads `DATABASE_URL`, or otherwise `DATABASE_URL_FILE`, for a command, which requires a persistent store.
  *
  * @throws ConfigurationError when both are missing, or the first is invalid or not persistent
  */
 export function plantLocationOf(url: string | undefined, urlFile?: string): PlantLocation {
   const [text, file] = [withoutLineEnd(url ?? ""), withoutLineEnd(urlFile ?? "")];
-  if (text === "" && file !== "") return valueOf(readUnwrapped(file, readDatabaseUrlFile), "DATABASE_URL_FILE must ");
-  const reading = text === "" ? notParsed("be set") : readUnwrapped(text, readDatabaseUrl);
-  const database = valueOf(reading, "DATABASE_URL must ");
+  if (text === "" && file !== "") return valueOrThrow(readUnwrapped(file, readDatabaseUrlFile), "DATABASE_URL_FILE must ");
+  const result = text === "" ? notParsed("be set") : readUnwrapped(text, readDatabaseUrl);
+  const database = valueOrThrow(result, "DATABASE_URL must ");
   if (database.kind !== "memory") return database;
   throw new ConfigurationError(["DATABASE_URL must not be memory:, which only a running server can access"]);
 }

@@ -7,7 +7,7 @@ import { idempotencyKeyField, idempotencyKeyPattern, policyOf, restOptions } fro
 /**
  * Describes the REST interface of the plant store, version 1.0.0, as an OpenAPI 3.1 document.
  *
- * @param baseUrl - what the paths are relative to: absolute, or relative to the location of the document
+ * @param baseUrl - the base of the paths: absolute, or relative to the document
  */
 export function describePlantStore(baseUrl: string): OpenApiDocument {
   return createOpenApi([PlantService], {

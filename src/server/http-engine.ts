@@ -1,13 +1,13 @@
 import type { GatewayOptions } from "@plantstore/gateway";
 import { createHttpEngine } from "@plantstore/http-engine";
 
-/** The HTTP that serves connections: the engine of the gateway, or node:http and node:http2. */
+/** The HTTP implementation: `own` is @plantstore/http-engine, `node` is node:http and node:http2. */
 export type HttpEngineName = "own" | "node";
 
 /**
- * Returns the option of a gateway that selects its HTTP.
+ * Returns the gateway option for an HTTP implementation.
  *
- * @throws TypeError for another name, which JavaScript may give
+ * @throws TypeError for an unknown name, which JavaScript callers can pass
  */
 export function httpEngineOf(name: HttpEngineName = "own"): Pick<GatewayOptions, "engine"> {
   if (name === "own") return { engine: createHttpEngine() };

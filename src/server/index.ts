@@ -1,9 +1,8 @@
 /**
- * How do the parts fit together?
+ * Combines the other modules into a server.
  *
- * The only room where all others meet: settings become a configuration, the configuration becomes a store, a verifier
- * and a log, and {@link createPlantServer} combines them into a server. It defines the policy of the plant store
- * (statuses, scopes, addresses) and does no work of its own.
+ * Reads the settings into a configuration, opens the store, the verifier and the log that it describes, and combines them
+ * in {@link createPlantServer}. No other module depends on all the others.
  */
 export { describePlantStore } from "./describe-plant-store.ts";
 export { openLog } from "@plantstore/telemetry/logs";
@@ -12,7 +11,7 @@ export type { PlantErrorCode } from "../service/index.ts";
 export { checkConfiguration } from "./check-configuration.ts";
 export { ConfigurationError } from "./configuration-error.ts";
 export { type ConfigurationSources, readConfiguration, showConfiguration, trimmedSettings } from "./configuration.ts";
-export { explainListening } from "./explain-listening.ts";
+export { explainListenError } from "./explain-listen-error.ts";
 export { createPlantServer, type PlantServer } from "./create-plant-server.ts";
 export { listTokens, revokeToken } from "@plantstore/auth";
 export { nearestName } from "@plantstore/gateway/options";

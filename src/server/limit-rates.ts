@@ -4,13 +4,13 @@ import { Health } from "@plantstore/gateway/health";
 import { createRateLimit, type RateLimit } from "@plantstore/auth";
 import type { Configuration } from "./settings.ts";
 
-/** How many calls per second are admitted; as many may come at once. Below 1, it is one call in several seconds. */
+/** Calls per second, which is also the size of a burst. A rate below 1 allows one call in several seconds. */
 type Rates = Partial<Pick<Configuration, "ratePerPrincipal" | "ratePerAddress">>;
 
 /**
- * Returns an `admit` that also limits how often each address and each principal may call. Without limits it returns the
- * given function, so that they cost nothing. Health checks are not limited. The calls of a principal count whatever its
- * address; those of an address before their credentials are looked at, and a /64 network of IPv6 is one address.
+ * Returns an `admit` that also limits the rate of each address and each principal. Without limits it returns the same
+ * function, so that they cost nothing. Health checks are not limited. The rate of a principal counts its calls from all
+ * addresses. The rate of an address is checked before the credential; an IPv6 /64 network counts as one address.
  */
 export function limitRates(admit: Admit, { ratePerPrincipal, ratePerAddress }: Rates): Admit {
   const ofAddress = limitOf("address", ratePerAddress);
@@ -18,7 +18,7 @@ export function limitRates(admit: Admit, { ratePerPrincipal, ratePerAddress }: R
   if (ofAddress === undefined && ofPrincipal === undefined) return admit;
   return (request) => {
     if (request.procedure?.startsWith(`/${Health.typeName}/`) === true) return admit(request);
-    // First, so that a client that sends a thousand wrong tokens does not have them all verified.
+    // First, so that a client with a thousand wrong tokens does not cause a thousand verifications.
     ofAddress?.take(clientNetwork(request.peer.address));
     const admitted = admit(request);
     if (ofPrincipal === undefined) return admitted;
@@ -33,6 +33,6 @@ function limitOf(name: string, callsPerSecond: number | undefined): RateLimit | 
 
 function takeOfPrincipal(limit: RateLimit, { contextValues }: AdmitRequest): void {
   const principal = contextValues.get(principalKey);
-  // Two issuers may have the same subject. Neither contains a line break.
+  // With the issuer, because two issuers may have the same subject. Neither contains a line break.
   if (principal !== undefined) limit.take(`${principal.issuer ?? ""}\n${principal.subject}`);
 }

@@ -9,7 +9,7 @@ import type {
 } from "@opentelemetry/sdk-metrics";
 import type { MetricFamily } from "@plantstore/telemetry/metrics";
 
-// The values of the SDK's enums, which is not imported for them.
+// The values of enums of the SDK, which is an optional dependency.
 const double: ValueType.DOUBLE = 1;
 const cumulative: AggregationTemporality.CUMULATIVE = 1;
 const histogram: DataPointType.HISTOGRAM = 0;
@@ -17,10 +17,10 @@ const gauge: DataPointType.GAUGE = 2;
 const sum: DataPointType.SUM = 3;
 
 /**
- * Creates what hands over our metrics to a metric reader of OpenTelemetry's SDK, next to those of its own meters. Sums
- * are cumulative, so a lost export loses one moment, and no counts.
+ * Creates a producer that passes our metrics to a metric reader of the OpenTelemetry SDK, in addition to those of its own
+ * meters. Sums are cumulative, so a failed export loses no counts.
  *
- * @param collect - returns the metrics as they are now
+ * @param collect - returns the current metrics
  */
 export function createMetricProducer(
   resource: ResourceMetrics["resource"],
@@ -53,7 +53,7 @@ function toMetricData(family: MetricFamily, times: Pick<DataPoint<unknown>, "sta
   return { ...about, dataPointType: sum, dataPoints, isMonotonic: true };
 }
 
-/** Returns the time as seconds since 1970 and nanoseconds; it never jumps when the system's clock is set. */
+/** Returns the time as seconds since 1970 and nanoseconds. It is monotonic: it does not follow changes of the clock. */
 function now(): HrTime {
   const ms = performance.timeOrigin + performance.now();
   return [Math.floor(ms / 1_000), Math.round((ms % 1_000) * 1e6)];

@@ -21,37 +21,37 @@ export interface SdkOptions {
   readonly signals: ReadonlySet<Signal>;
   /** The version of the server. */
   readonly serviceVersion: string;
-  /** Returns the metrics as they are now. */
+  /** Returns the current metrics. */
   readonly collect: () => readonly MetricFamily[];
-  /** Takes what is wrong with variables, and that exports fail, and work again. */
+  /** Gets lines about invalid variables, and when exports begin to fail and work again. */
   readonly log: Pick<Log, "info" | "warn">;
 }
 
-/** The SDK at work. */
+/** The running SDK. */
 export interface Sdk {
-  /** Exports what is left, for two seconds at most, and takes the SDK out of the process. Never rejects. */
+  /** Exports the remaining telemetry within two seconds, and unregisters the SDK from the process. Never rejects. */
   close(): Promise<void>;
-  /** Takes the SDK out of the process, and exports nothing more. */
-  abandon(): void;
+  /** Unregisters the SDK from the process without another export. */
+  unregister(): void;
 }
 
-/** Milliseconds that the last export may take when the server stops, which a dead collector must not hold up. */
+/** Milliseconds for the last export when the server stops, so that an unreachable collector does not delay it. */
 const lastExportMs = 2_000;
 
-/** Returns whether a program that was loaded before has registered an SDK for traces. */
+/** Returns whether another program in the process has already registered an SDK for traces. */
 export function isSdkRegistered(): boolean {
-  // Where the API keeps what is registered, for all its copies in a process.
+  // The global registry that all copies of the API in a process share.
   const registered: unknown = Reflect.get(globalThis, Symbol.for("opentelemetry.js.api.1"));
   return typeof registered === "object" && registered !== null && "trace" in registered;
 }
 
 /**
- * Returns the signals for whose export the variables of OpenTelemetry ask, and which no other program in the process
- * takes.
+ * Returns the signals to export according to the OpenTelemetry variables, without those for which another program in the
+ * process has registered an SDK.
  */
-export function askedSignals(environment: Environment): ReadonlySet<Signal> {
+export function requestedSignals(environment: Environment): ReadonlySet<Signal> {
   if (environment["OTEL_SDK_DISABLED"]?.toLowerCase() === "true") return new Set();
-  const isAsked = (signal: Signal): boolean => {
+  const isRequested = (signal: Signal): boolean => {
     const exporter = environment[`OTEL_${signal.toUpperCase()}_EXPORTER`];
     if (exporter !== undefined && exporter !== "") return exporter !== "none";
     return Boolean(
@@ -59,54 +59,54 @@ export function askedSignals(environment: Environment): ReadonlySet<Signal> {
     );
   };
   const signals = isSdkRegistered() ? (["metrics"] as const) : (["traces", "metrics"] as const);
-  return new Set(signals.filter(isAsked));
+  return new Set(signals.filter(isRequested));
 }
 
 const telemetryCode: PlantErrorCode = "ERR_TELEMETRY";
 
 /**
- * Loads OpenTelemetry's SDK and starts it with the variables of the process, which it reads itself.
+ * Loads the OpenTelemetry SDK and starts it with the environment variables, which the SDK reads itself.
  *
  * @throws ConfigurationError when it is not installed, or cannot be started
  */
 export function startSdk({ signals, serviceVersion, collect, log }: SdkOptions): Sdk {
   const load = findSdk();
   const api: typeof import("@opentelemetry/api") = load("@opentelemetry/api");
-  // Some of the SDK's messages have a stack.
+  // Only the first line, because some messages of the SDK contain a stack.
   const report = (message: string): void =>
     log.warn({ errorCode: telemetryCode, problem: message.split("\n", 1)[0] }, "OpenTelemetry reports a problem");
   const logger = { error: report, warn: report, info: silent, debug: silent, verbose: silent };
-  // What is registered already belongs to the program that did so.
+  // An SDK that is already registered belongs to another program.
   const own = isSdkRegistered() ? [] : [api.trace, api.logs, api.context, api.propagation, api.diag];
   if (own.length > 0) api.diag.setLogger(logger, { logLevel: api.DiagLogLevel.WARN, suppressOverrideMessage: true });
-  const abandon = (): void => own.forEach((part) => part.disable());
+  const unregister = (): void => own.forEach((part) => part.disable());
   const parts: { shutdown(): Promise<void> }[] = [];
   try {
-    reportUnheeded(load, report);
+    reportUnsupported(load, report);
     const start: Start = { load, resource: createResource(load, serviceVersion, report), log, report };
     if (signals.has("metrics")) parts.push(startMetrics(start, collect));
     if (signals.has("traces")) parts.push(startTraces(start));
   } catch (cause) {
     for (const part of parts) void part.shutdown().catch(silent);
-    abandon();
+    unregister();
     throw new ConfigurationError([`cannot start the OpenTelemetry SDK: ${String(cause)}`]);
   }
   return {
-    abandon,
+    unregister,
     close: async () => {
-      const inTime = new AbortController();
-      const ended = Promise.all(parts.map((part) => part.shutdown())).catch((reason) => report(String(reason)));
-      await Promise.race([ended, delay(lastExportMs, undefined, { signal: inTime.signal }).catch(() => undefined)]);
-      inTime.abort();
-      abandon();
+      const timeout = new AbortController();
+      const stopped = Promise.all(parts.map((part) => part.shutdown())).catch((reason) => report(String(reason)));
+      await Promise.race([stopped, delay(lastExportMs, undefined, { signal: timeout.signal }).catch(() => undefined)]);
+      timeout.abort();
+      unregister();
     },
   };
 }
 
-/** Loads a package that comes with the SDK, wherever the package manager has put it. */
+/** Loads a package on which the SDK depends, resolved from the SDK itself. */
 type Load = NodeJS.Require;
 
-/** What the parts of the SDK are started with. */
+/** The parameters to start a part of the SDK. */
 interface Start {
   readonly load: Load;
   readonly resource: ResourceMetrics["resource"];
@@ -126,7 +126,7 @@ function findSdk(): Load {
 
 function createResource(load: Load, serviceVersion: string, report: Start["report"]): ResourceMetrics["resource"] {
   const sdk: typeof import("@opentelemetry/resources") = load("@opentelemetry/resources");
-  // Not what the SDK detects by itself: it adds the command line, which may have a password in it.
+  // Not the attributes that the SDK detects, which include the command line, which may contain a password.
   const own = sdk.resourceFromAttributes({
     "service.name": "plantstore",
     "service.version": serviceVersion,
@@ -134,12 +134,12 @@ function createResource(load: Load, serviceVersion: string, report: Start["repor
     "host.name": hostname(),
     "process.pid": process.pid,
   });
-  const given = sdk.detectResources({ detectors: [sdk.envDetector] });
-  // The SDK drops all of them for one that is malformed.
+  const configured = sdk.detectResources({ detectors: [sdk.envDetector] });
+  // The SDK ignores all attributes if one is malformed.
   const { attributes = {} } = sdk.resourceAttributesEnvDetector.detect();
   if (process.env["OTEL_RESOURCE_ATTRIBUTES"]?.trim() && Object.keys(attributes).length === 0)
     report("ignoring OTEL_RESOURCE_ATTRIBUTES: it must be a comma-separated list of name=value");
-  return sdk.defaultResource().merge(own).merge(given);
+  return sdk.defaultResource().merge(own).merge(configured);
 }
 
 function startTraces({ load, resource, log, report }: Start): { shutdown(): Promise<void> } {
@@ -147,7 +147,7 @@ function startTraces({ load, resource, log, report }: Start): { shutdown(): Prom
   const { OTLPTraceExporter }: typeof import("@opentelemetry/exporter-trace-otlp-proto") = load(
     otlpPackage("traces", "@opentelemetry/exporter-trace-otlp-", report),
   );
-  // The SDK itself makes exporters other than OTLP's.
+  // The SDK itself creates exporters other than OTLP.
   const isOtlp = (process.env["OTEL_TRACES_EXPORTER"] || "otlp") === "otlp";
   const sdk = new NodeSDK({
     resource,
@@ -175,7 +175,7 @@ function startMetrics(
     exportTimeoutMillis: Math.min(exportIntervalMillis, readMs("OTEL_METRIC_EXPORT_TIMEOUT", 30_000, report)),
     metricProducers: [createMetricProducer(resource, collect)],
   });
-  // Not registered: a program that was loaded before may have a provider of its own.
+  // Not registered, because another program in the process may have its own provider.
   return new sdk.MeterProvider({ resource, readers: [reader] });
 }
 
@@ -185,7 +185,7 @@ const protocolPackages = new Map([
   ["grpc", "grpc"],
 ]);
 
-/** Returns the package that exports a signal by the protocol that the variables name. */
+/** Returns the package that exports a signal by the configured protocol. */
 function otlpPackage(signal: Signal, prefix: string, report: Start["report"]): string {
   const variables = [`OTEL_EXPORTER_OTLP_${signal.toUpperCase()}_PROTOCOL`, "OTEL_EXPORTER_OTLP_PROTOCOL"];
   const variable = variables.find((name) => process.env[name]);
@@ -198,8 +198,8 @@ function otlpPackage(signal: Signal, prefix: string, report: Start["report"]): s
   return prefix + (ending ?? "proto");
 }
 
-/** The variables that the SDK would heed elsewhere, each with the values that mean what is done here. */
-const unheeded: readonly (readonly [name: string, ...meant: string[]])[] = [
+/** Variables that the SDK supports but this program does not, each with the values that match its behavior. */
+const unsupportedVariables: readonly (readonly [name: string, ...supported: string[]])[] = [
   ["OTEL_CONFIG_FILE"],
   ["OTEL_LOGS_EXPORTER", "none"],
   ["OTEL_METRICS_EXPORTER", "otlp", "none"],
@@ -207,25 +207,25 @@ const unheeded: readonly (readonly [name: string, ...meant: string[]])[] = [
   ["OTEL_NODE_RESOURCE_DETECTORS", "none"],
 ];
 
-function reportUnheeded(load: Load, report: Start["report"]): void {
-  for (const [name, ...meant] of unheeded) {
+function reportUnsupported(load: Load, report: Start["report"]): void {
+  for (const [name, ...supported] of unsupportedVariables) {
     const value = process.env[name];
-    if (value && !meant.includes(value.toLowerCase())) report(`${name}=${value} is not supported, and ignored`);
+    if (value && !supported.includes(value.toLowerCase())) report(`${name}=${value} is not supported, and ignored`);
   }
   const { parseKeyPairsIntoRecord }: typeof import("@opentelemetry/core") = load("@opentelemetry/core");
-  const isRead = (field: string): boolean => Object.keys(parseKeyPairsIntoRecord(field)).length > 0;
+  const isValid = (field: string): boolean => Object.keys(parseKeyPairsIntoRecord(field)).length > 0;
   for (const part of ["", "TRACES_", "METRICS_"]) {
     const name = `OTEL_EXPORTER_OTLP_${part}HEADERS`;
     const fields = (process.env[name] ?? "").split(",").filter((field) => field.trim() !== "");
     // Without the value, which may be a credential.
-    if (!fields.every(isRead)) report(`${name} must be a comma-separated list of name=value; other items are ignored`);
+    if (!fields.every(isValid)) report(`${name} must be a comma-separated list of name=value; other items are ignored`);
     for (const file of ["CERTIFICATE", "CLIENT_CERTIFICATE", "CLIENT_KEY"]) {
       reportUnreadable(`OTEL_EXPORTER_OTLP_${part}${file}`, report);
     }
   }
 }
 
-/** The SDK does not say which variable it is, and for gRPC says nothing before the first export. */
+/** The SDK does not name the variable, and for gRPC reports nothing before the first export. */
 function reportUnreadable(variable: string, report: Start["report"]): void {
   const path = process.env[variable];
   if (!path) return;
@@ -244,15 +244,15 @@ function readMs(variable: string, fallback: number, report: Start["report"]): nu
   return fallback;
 }
 
-/** The longest wait of a timer of Node, in milliseconds. */
+/** The maximum delay of a Node.js timer, in milliseconds. */
 const timerMsMax = 2 ** 31 - 1;
 
-/** What exporters of all signals have. */
+/** The common interface of exporters. */
 interface Exporter<Items> {
   export(items: Items, done: (result: { code: number; error?: Error }) => void): void;
 }
 
-/** Logs when an exporter begins to fail and when it works again, in place of each failure. */
+/** Logs when an exporter begins to fail and when it works again, instead of each failure. */
 function logOutcomes<Items, One extends Exporter<Items>>(
   exporter: One & Exporter<Items>,
   signal: Signal,

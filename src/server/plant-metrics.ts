@@ -27,7 +27,7 @@ export function commitAttributes(database: Database["kind"]): Attributes {
   };
 }
 
-/** The metrics of a plant server. Create it before the store and the gateway, which take its hooks. */
+/** The metrics of a plant server. Created before the store and the gateway, which get its hooks. */
 export class PlantMetrics implements Disposable {
   readonly onAnswer: (answer: AnsweredRequest) => void;
   readonly onBatch: OnBatch;
@@ -40,7 +40,7 @@ export class PlantMetrics implements Disposable {
     this.#process = measureProcess(this.#metrics);
   }
 
-  /** Adds the metrics that are read from the parts of a server whenever they are asked for. */
+  /** Adds the metrics that are read from the parts of a server at each collection. */
   watch(
     server: PlantServer,
     store: PlantStore,
@@ -92,8 +92,8 @@ export class PlantMetrics implements Disposable {
     );
   }
 
-  /** Adds which release runs, and on which Node. */
-  tellBuild(version: string): void {
+  /** Adds a metric with the versions of the server and of Node.js. */
+  addBuildInfo(version: string): void {
     const attributes = { "service.version": version, "process.runtime.version": process.versions.node };
     const description = "Always 1; the labels are the versions of the server and of Node.js";
     this.#metrics.gauge({ name: "plantstore.build.info", unit: "", description }, () => [{ attributes, value: 1 }]);
@@ -135,7 +135,7 @@ function measureConnections(metrics: Metrics, store: PlantStore): void {
   });
 }
 
-/** The upper bounds of the sizes of batches: the largest of either store has 1,024 deletes. */
+/** The upper bounds of batch sizes. Every store limits a batch to 1,024 deletes. */
 const batchSizeBounds = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1_024];
 
 function countBatches(metrics: Metrics, database: Database["kind"]): OnBatch {
@@ -163,8 +163,8 @@ function countBatches(metrics: Metrics, database: Database["kind"]): OnBatch {
 }
 
 /**
- * Returns why a request was refused: the kind of a refused credential, `unmatched` for a path where nothing is, and
- * `resource_exhausted` for too large a message, too many calls or a full queue.
+ * Returns why a request was refused: the kind of a refused credential, `unmatched` for an unknown path, and
+ * `resource_exhausted` for a message that is too large, too many calls or a full queue.
  */
 function refusalOf({ error, procedure, httpRoute }: AnsweredRequest): string | undefined {
   const credential = credentialRefusalOf(error);

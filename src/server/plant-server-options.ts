@@ -6,8 +6,8 @@ import { type OptionNames, required } from "@plantstore/gateway/options";
 import type { PlantStore } from "../service/index.ts";
 import type { Configuration } from "./settings.ts";
 
-/** The settings that a program may give to {@link createPlantServer}, by the names that they have in `Configuration`. */
-type GivenSettings = Pick<
+/** The settings that {@link createPlantServer} accepts as options, by their names in `Configuration`. */
+type SettingOptions = Pick<
   Configuration,
   | "publicUrl"
   | "docs"
@@ -17,8 +17,8 @@ type GivenSettings = Pick<
   | "proxyProtocol"
   | "ratePerPrincipal"
   | "ratePerAddress"
-  | "requestIdAnswers"
-  | "probeLines"
+  | "requestIdResponses"
+  | "logProbes"
   | "httpEngine"
   | "jwtIssuers"
   | "providerScopes"
@@ -26,37 +26,37 @@ type GivenSettings = Pick<
   | "drainTimeoutMs"
 >;
 
-/** Options of {@link createPlantServer}: settings, as docs/reference/configuration.md describes them, and parts. */
-export interface PlantServerOptions extends Partial<GivenSettings> {
+/** Options of {@link createPlantServer}: settings, which docs/reference/configuration.md describes, and parts. */
+export interface PlantServerOptions extends Partial<SettingOptions> {
   /** The store of the plants. The caller opens it, and closes it after the server. */
   readonly store: PlantStore;
-  /** The verifier of tokens. Without one, every call is refused, and only a loopback address may be listened on. */
-  readonly auth?: TokenVerifier | undefined;
-  /** Bounds on connections, headers and waits that differ from the defaults of the gateway. */
+  /** The verifier of tokens. Without one, every call is refused, and the server listens only on a loopback address. */
+  readonly verifier?: TokenVerifier | undefined;
+  /** Limits of connections, headers and timeouts that differ from the defaults of the gateway. */
   readonly limits?: Partial<Limits> | undefined;
-  /** The log of calls and faults. Default none. */
+  /** The log of calls and errors. Default none. */
   readonly log?: Log | undefined;
   /**
-   * The log of the audit trail, one line per refused credential and per deletion; its level must let `info` through.
-   * By default `log`, if its level lets these lines through.
+   * The log of the audit trail, one line per refused credential and per deletion; its level must include `info`. By
+   * default `log`, if its level includes these lines.
    */
   readonly auditLog?: Log | undefined;
   /**
-   * The log of deletions, to keep them apart from refusals, with which anyone can fill a log. Default `auditLog`.
+   * The log of deletions, to separate them from refusals, with which any client can fill a log. Default `auditLog`.
    */
   readonly deletionLog?: Log | undefined;
   /** Additional interceptors between the credential check and the service: traces, for example. */
   readonly interceptors?: readonly Interceptor[] | undefined;
   /**
-   * Returns further fields for the line of a call in the log, by its context values: its trace, for example. If it throws,
-   * the line has the reason as `logFieldsProblem` instead.
+   * Returns additional fields for the log line of a call from its context values, for example its trace. If it throws, the
+   * line has the reason as `logFieldsProblem` instead.
    */
   readonly logFields?: ((contextValues: ContextValues) => object) | undefined;
-  /** Further plain HTTP resources, besides those of the server. They need a credential unless `open`. Default none. */
+  /** Additional plain HTTP resources. They require a credential unless they are `open`. Default none. */
   readonly endpoints?: readonly Endpoint[] | undefined;
-  /** Called with every request before its credential is checked: for traces, for example. */
+  /** Called with every request before its credential is checked, for example for traces. */
   readonly onRequest?: ((request: AdmitRequest) => void) | undefined;
-  /** Called for every answered request, including refused ones and probes: for metrics, for example. */
+  /** Called after every response, including those to refused requests and probes, for example for metrics. */
   readonly onAnswer?: ((answer: AnsweredRequest) => void) | undefined;
 }
 
@@ -70,15 +70,15 @@ export const plantServerOptionNames: OptionNames<PlantServerOptions> = {
   proxyProtocol: true,
   ratePerPrincipal: true,
   ratePerAddress: true,
-  requestIdAnswers: true,
-  probeLines: true,
+  requestIdResponses: true,
+  logProbes: true,
   httpEngine: true,
   jwtIssuers: true,
   providerScopes: true,
   drainDelayMs: true,
   drainTimeoutMs: true,
   store: required,
-  auth: true,
+  verifier: true,
   limits: true,
   log: true,
   auditLog: true,

@@ -2,19 +2,19 @@ import type { Log } from "@plantstore/telemetry/logs";
 import type { OnBatch } from "../stores/index.ts";
 import type { Tracing } from "@plantstore/telemetry/opentelemetry";
 import type { Database } from "./database-url.ts";
-import { askedSignals, isSdkRegistered, type Sdk, startSdk } from "./opentelemetry-sdk.ts";
+import { requestedSignals, isSdkRegistered, type Sdk, startSdk } from "./opentelemetry-sdk.ts";
 import { commitAttributes, PlantMetrics } from "./plant-metrics.ts";
 import type { PlantServerOptions } from "./plant-server-options.ts";
 
-/** What is to be known of a plant server while it runs. */
+/** Options of {@link openPlantTelemetry}. */
 export interface TelemetryOptions {
   readonly database: Database["kind"];
-  /** The version of the server where the variables of OpenTelemetry are heeded; `undefined` where they are not. */
+  /** The version of the server. `undefined` to ignore the OpenTelemetry variables. */
   readonly serviceVersion: string | undefined;
   readonly log: Log;
 }
 
-/** The telemetry of a plant server: its metrics, and its traces where there is an SDK to take them. */
+/** The telemetry of a plant server: its metrics, and its traces if there is an SDK. */
 export interface PlantTelemetry extends AsyncDisposable {
   readonly hooks: Pick<PlantServerOptions, "onRequest" | "onAnswer" | "interceptors" | "logFields">;
   readonly onBatch: OnBatch;
@@ -22,16 +22,16 @@ export interface PlantTelemetry extends AsyncDisposable {
 }
 
 /**
- * Starts to measure, and to export where the variables of OpenTelemetry ask for it. Traces go to the SDK that is
- * registered already, if there is one.
+ * Starts collecting metrics and traces, and exports them if the OpenTelemetry variables request it. Traces go to an SDK
+ * that is already registered, if there is one.
  *
- * @throws ConfigurationError when the SDK is needed and cannot be started
+ * @throws ConfigurationError when the SDK is required and cannot be started
  */
 export async function openPlantTelemetry({ database, serviceVersion, log }: TelemetryOptions): Promise<PlantTelemetry> {
   await using started = new AsyncDisposableStack();
   const metrics = started.use(new PlantMetrics(database));
-  if (serviceVersion !== undefined) metrics.tellBuild(serviceVersion);
-  const sdk = serviceVersion === undefined ? undefined : startAskedSdk(serviceVersion, metrics, log);
+  if (serviceVersion !== undefined) metrics.addBuildInfo(serviceVersion);
+  const sdk = serviceVersion === undefined ? undefined : startRequestedSdk(serviceVersion, metrics, log);
   started.defer(async () => sdk?.close());
   const isTraced = serviceVersion !== undefined && isSdkRegistered();
   const hooks = isTraced
@@ -45,8 +45,8 @@ export async function openPlantTelemetry({ database, serviceVersion, log }: Tele
   };
 }
 
-function startAskedSdk(serviceVersion: string, metrics: PlantMetrics, log: Log): Sdk | undefined {
-  const signals = askedSignals(process.env);
+function startRequestedSdk(serviceVersion: string, metrics: PlantMetrics, log: Log): Sdk | undefined {
+  const signals = requestedSignals(process.env);
   if (signals.size === 0) return undefined;
   return startSdk({ signals, serviceVersion, log, collect: () => metrics.collect() });
 }

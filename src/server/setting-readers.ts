@@ -3,17 +3,17 @@ import { isIP } from "node:net";
 import { explainSystemError, notParsed, parsed, type ParseResult } from "@plantstore/auth/inputs";
 import { isAddressOrNetwork } from "@plantstore/gateway";
 
-/** A setting; docs/reference/configuration.md has a row for each. */
+/** A setting. docs/reference/configuration.md has a row for each. */
 export interface Setting<T> {
   /** The title of the group that begins with this setting, for `--help`. */
   readonly title?: string;
-  /** The environment variable, of which {@link flagOf} makes the flag. */
+  /** The environment variable, from which {@link flagOf} derives the flag. */
   readonly variable: string;
-  /** What it does, in a few words, for `--help`. */
+  /** A short description for `--help`. */
   readonly about: string;
-  /** The value when neither the variable nor the flag is given. */
+  /** The value when neither the variable nor the flag is set. */
   readonly fallback?: string;
-  /** Of a value that must never appear in a message: what may be shown of it, or that nothing may. */
+  /** For a value that messages must not contain: returns the part that may be shown, or "hidden" if there is none. */
   readonly secret?: ((text: string) => string) | "hidden";
   /** Parses the text. A problem continues the sentence "PORT must …". */
   readonly read: (text: string) => ParseResult<T>;
@@ -22,21 +22,21 @@ export interface Setting<T> {
 /** The prefix of the project's own variables. */
 export const variablePrefix = "PLANTSTORE_";
 
-/** Returns a variable without the {@link variablePrefix}, if it has it. */
+/** Returns a variable without the {@link variablePrefix}, if it has one. */
 export function withoutPrefix(variable: string): string {
   return variable.startsWith(variablePrefix) ? variable.slice(variablePrefix.length) : variable;
 }
 
 /**
- * Returns the flag of a setting without dashes: its variable without the prefix, in small letters. A setting of which
- * nothing may be shown has none, because process lists show flags.
+ * Returns the flag of a setting without dashes: its variable without the prefix, in lower case. A hidden setting has no
+ * flag, because process lists show flags.
  */
 export function flagOf({ variable, secret }: Setting<unknown>): string | undefined {
   return secret === "hidden" ? undefined : withoutPrefix(variable).toLowerCase().replaceAll("_", "-");
 }
 
-/** Returns a reader of whole decimal numbers in a range, both ends included. */
-export function wholeNumber(least: number, most: number, unit: string = ""): (text: string) => ParseResult<number> {
+/** Returns a reader of decimal integers in an inclusive range. */
+export function integerBetween(least: number, most: number, unit: string = ""): (text: string) => ParseResult<number> {
   const must = `be an integer between ${least} and ${most}${unit && ` (${unit})`}`;
   return (text) => {
     // Number() would also accept "", " 7", "0x7" and "1e3".
@@ -45,7 +45,7 @@ export function wholeNumber(least: number, most: number, unit: string = ""): (te
   };
 }
 
-/** Returns a reader of one of the given words. */
+/** Returns a reader of one of these words. */
 export function oneOf<T extends string>(words: readonly T[]): (text: string) => ParseResult<T> {
   return (text) => {
     const word = words.find((candidate) => candidate === text);
@@ -84,24 +84,24 @@ export function readHost(text: string): ParseResult<string> {
     : notParsed(`be an IP address, a host name, or unix: followed by a path of at most ${socketPathBytesMax} bytes`);
 }
 
-/** Whether a text can be an IP address alone and is none: `999.1.1.1` would be looked up as a name. */
+/** Returns whether a text looks like an IP address but is not one, such as `999.1.1.1`, which DNS would look up. */
 function isBrokenAddress(text: string): boolean {
   return (text.includes(":") || /(?:^|\.)[0-9]+$/.test(text)) && isIP(text) === 0;
 }
 
-/** Returns the path of the Unix socket that a `HOST` names; `undefined` when it names something else. */
+/** Returns the path of the Unix socket in a `HOST`; `undefined` if it is not a socket. */
 export function socketPathOf(host: string): string | undefined {
   return host.startsWith(unixPrefix) ? host.slice(unixPrefix.length) : undefined;
 }
 
-/** Reads the mode of a file as `chmod` takes it: `660`. */
+/** Reads a file mode such as `660`. */
 export function readFileMode(text: string): ParseResult<number> {
   return /^0?[0-7]{3}$/.test(text)
     ? parsed(Number.parseInt(text, 8))
     : notParsed("be a file mode of three octal digits, such as 660");
 }
 
-/** Reads a list, separated by commas, of IP addresses, networks such as `10.0.0.0/8`, and `unix:`. */
+/** Reads a comma-separated list of IP addresses, networks such as `10.0.0.0/8`, and `unix:`. */
 export function readAddresses(text: string): ParseResult<readonly string[]> {
   const entries = text.split(",").map((entry) => entry.trim());
   return entries.every(isAddressOrNetwork)
@@ -110,23 +110,23 @@ export function readAddresses(text: string): ParseResult<readonly string[]> {
 }
 
 /**
- * Reads the origins whose pages may send requests, separated by commas, or `*` for all.
+ * Reads a comma-separated list of origins whose pages may send requests, or `*` for all.
  *
- * Origins must be spelled as browsers send them (RFC 6454 §6.2): one with a path or capitals would never match.
+ * Origins must be serialized as browsers do (RFC 6454 §6.2), because one with a path or capitals would never match.
  */
 export function readCorsOrigins(text: string): ParseResult<readonly string[] | "*"> {
   if (text === "*") return parsed("*");
   const origins = text.split(",").map((origin) => origin.trim());
-  const wrong = origins.find((origin) => !URL.canParse(origin) || new URL(origin).origin !== origin);
-  return wrong === undefined
+  const invalid = origins.find((origin) => !URL.canParse(origin) || new URL(origin).origin !== origin);
+  return invalid === undefined
     ? parsed(origins)
     : notParsed("be * or a comma-separated list of origins such as https://shop.example");
 }
 
-/** The address on which an operator's tools reach the server, apart from that of the service. */
+/** The address for the operator's tools, separate from that of the service. */
 export interface AdminAddress {
   readonly host: string;
-  /** 0 for a free one. */
+  /** 0 for a free port. */
   readonly port: number;
 }
 
@@ -143,7 +143,7 @@ export function readAdminAddress(text: string): ParseResult<AdminAddress> {
 /**
  * Reads `PLANTSTORE_PUBLIC_URL`, the base URL that clients use.
  *
- * Its path becomes the prefix of every path; a query, a fragment or credentials make no sense and are refused.
+ * Its path is the prefix of all paths. A query, a fragment and credentials are refused.
  */
 export function readPublicUrl(text: string): ParseResult<URL> {
   const url = URL.canParse(text) ? new URL(text) : undefined;

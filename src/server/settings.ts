@@ -15,10 +15,10 @@ import {
   readHost,
   readPublicUrl,
   type Setting,
-  wholeNumber,
+  integerBetween,
 } from "./setting-readers.ts";
 
-/** The configuration, read and checked. */
+/** The validated configuration. */
 export interface Configuration extends CredentialConfiguration {
   readonly host: string;
   readonly port: number;
@@ -27,7 +27,7 @@ export interface Configuration extends CredentialConfiguration {
   readonly maxConnectionAgeMs: number | undefined;
   readonly maxConnectionAgeGraceMs: number | undefined;
   readonly httpEngine: HttpEngineName;
-  /** Where plants are stored, by `DATABASE_URL`, or without it by `databaseUrlFile`. */
+  /** The location of the plants, from `DATABASE_URL`, or otherwise from `databaseUrlFile`. */
   readonly database: Database;
   readonly databaseUrlFile: PostgresLocation | undefined;
   readonly deletionsKeptHours: number;
@@ -41,28 +41,28 @@ export interface Configuration extends CredentialConfiguration {
   readonly ratePerAddress: number | undefined;
   readonly tlsCertFile: string | undefined;
   readonly tlsKeyFile: string | undefined;
-  readonly requestIdAnswers: RequestIdResponses;
+  readonly requestIdResponses: RequestIdResponses;
   readonly logLevel: LogLevel;
   readonly audit: "always" | "by-level";
-  readonly probeLines: "on" | "off";
+  readonly logProbes: "on" | "off";
   readonly drainDelayMs: number;
   readonly drainTimeoutMs: number;
   readonly adminAddress: AdminAddress | undefined;
 }
 
-/** More than any machine has cores, so that a typing error cannot exhaust it. */
+/** More than the cores of any machine, so that a typing error does not exhaust it. */
 const workersMax = 256;
 
-/** A year, beyond which an age limits nothing. */
+/** A year; a longer age would have no effect. */
 const connectionAgeMsMax = 31_536_000_000;
 
-/** More than a process serves: above it a limit limits nothing. */
+/** More than a process can serve; a higher rate would have no effect. */
 const callsPerSecondMax = 1_000_000;
 
-/** A century, for those who want to keep records forever. */
+/** A century, for operators who keep records permanently. */
 const deletionsKeptHoursMax = 876_000;
 
-/** The table of settings, which `--help`, docs/reference/configuration.md and the reader all follow. */
+/** The settings, from which `--help`, docs/reference/configuration.md and the configuration are derived. */
 export const settings: { readonly [Key in keyof Configuration]: Setting<NonNullable<Configuration[Key]>> } = {
   host: {
     title: "Address and processes",
@@ -75,7 +75,7 @@ export const settings: { readonly [Key in keyof Configuration]: Setting<NonNulla
     variable: "PORT",
     about: "TCP port of all protocols; 0 picks a free port; ignored with a Unix socket",
     fallback: "8080",
-    read: wholeNumber(0, 65_535),
+    read: integerBetween(0, 65_535),
   },
   socketMode: {
     variable: "PLANTSTORE_SOCKET_MODE",
@@ -87,17 +87,17 @@ export const settings: { readonly [Key in keyof Configuration]: Setting<NonNulla
     variable: "PLANTSTORE_WORKERS",
     about: "number of processes that share the port; more than 1 requires postgres://",
     fallback: "1",
-    read: wholeNumber(1, workersMax),
+    read: integerBetween(1, workersMax),
   },
   maxConnectionAgeMs: {
     variable: "PLANTSTORE_MAX_CONNECTION_AGE_MS",
     about: "milliseconds after which a connection is closed, ±10 %, so that clients spread over servers; default never",
-    read: wholeNumber(1, connectionAgeMsMax, "milliseconds"),
+    read: integerBetween(1, connectionAgeMsMax, "milliseconds"),
   },
   maxConnectionAgeGraceMs: {
     variable: "PLANTSTORE_MAX_CONNECTION_AGE_GRACE_MS",
     about: "milliseconds that its running calls may take after that; default unlimited",
-    read: wholeNumber(1, connectionAgeMsMax, "milliseconds"),
+    read: integerBetween(1, connectionAgeMsMax, "milliseconds"),
   },
   httpEngine: {
     variable: "PLANTSTORE_HTTP_ENGINE",
@@ -121,7 +121,7 @@ export const settings: { readonly [Key in keyof Configuration]: Setting<NonNulla
     variable: "PLANTSTORE_DELETIONS_KEPT_HOURS",
     about: "hours that deletion records are kept",
     fallback: "2160",
-    read: wholeNumber(1, deletionsKeptHoursMax, "hours"),
+    read: integerBetween(1, deletionsKeptHoursMax, "hours"),
   },
   ...credentialSettings,
   publicUrl: {
@@ -163,12 +163,12 @@ export const settings: { readonly [Key in keyof Configuration]: Setting<NonNulla
     title: "Rates",
     variable: "PLANTSTORE_RATE_PER_PRINCIPAL",
     about: "calls per second of each caller, and the size of a burst; default unlimited",
-    read: wholeNumber(1, callsPerSecondMax, "calls per second"),
+    read: integerBetween(1, callsPerSecondMax, "calls per second"),
   },
   ratePerAddress: {
     variable: "PLANTSTORE_RATE_PER_ADDRESS",
     about: "calls per second of each IP address or IPv6 /64 network, and the size of a burst; default unlimited",
-    read: wholeNumber(1, callsPerSecondMax, "calls per second"),
+    read: integerBetween(1, callsPerSecondMax, "calls per second"),
   },
   tlsCertFile: {
     title: "TLS",
@@ -177,9 +177,9 @@ export const settings: { readonly [Key in keyof Configuration]: Setting<NonNulla
     read: readableFile,
   },
   tlsKeyFile: { variable: "TLS_KEY_FILE", about: "PEM file with the private key; requires TLS_CERT_FILE", read: readableFile },
-  requestIdAnswers: {
+  requestIdResponses: {
     title: "Request ids and logs",
-    variable: "PLANTSTORE_REQUEST_ID_ANSWERS",
+    variable: "PLANTSTORE_REQUEST_ID_RESPONSES",
     about:
       "which responses have x-request-id: always (all), or asked (errors, streams, and responses to requests that sent one)",
     fallback: "asked",
@@ -197,7 +197,7 @@ export const settings: { readonly [Key in keyof Configuration]: Setting<NonNulla
     fallback: "always",
     read: oneOf(["always", "by-level"]),
   },
-  probeLines: {
+  logProbes: {
     variable: "PLANTSTORE_LOG_PROBES",
     about: "whether probes and gRPC health checks are logged: on or off",
     fallback: "on",
@@ -208,13 +208,13 @@ export const settings: { readonly [Key in keyof Configuration]: Setting<NonNulla
     variable: "PLANTSTORE_DRAIN_DELAY_MS",
     about: "milliseconds to keep serving after readiness has turned off",
     fallback: String(drainTimesDefault.delayMs),
-    read: wholeNumber(0, drainMsMax, "milliseconds"),
+    read: integerBetween(0, drainMsMax, "milliseconds"),
   },
   drainTimeoutMs: {
     variable: "PLANTSTORE_DRAIN_TIMEOUT_MS",
     about: "milliseconds that running calls may take after that",
     fallback: String(drainTimesDefault.timeoutMs),
-    read: wholeNumber(0, drainMsMax, "milliseconds"),
+    read: integerBetween(0, drainMsMax, "milliseconds"),
   },
   adminAddress: {
     variable: "PLANTSTORE_ADMIN_ADDRESS",
@@ -223,13 +223,13 @@ export const settings: { readonly [Key in keyof Configuration]: Setting<NonNulla
   },
 };
 
-/** Settings that belong together. */
+/** A group of related settings. */
 export interface SettingGroup {
   readonly title: string;
   readonly settings: readonly Setting<unknown>[];
 }
 
-/** All settings by the groups of `--help`, in the order of the table. */
+/** All settings by group, in the order of the table. */
 export const settingGroups: readonly SettingGroup[] = groupsOf(Object.values(settings));
 
 function groupsOf(all: readonly Setting<unknown>[]): SettingGroup[] {

@@ -8,70 +8,70 @@ import { serveMetrics } from "./admin-server.ts";
 import { type Certificate, openCertificate } from "./certificate.ts";
 import { assemblePlantServer, type PlantServer } from "./create-plant-server.ts";
 import { credentialSourcesOf } from "./credential-settings.ts";
-import { type Database, followDatabase, namingDatabase } from "./database-url.ts";
-import { explainListening } from "./explain-listening.ts";
+import { type Database, watchDatabaseUrl, withDatabaseSetting } from "./database-url.ts";
+import { explainListenError } from "./explain-listen-error.ts";
 import { logUpkeep } from "./log-upkeep.ts";
-import { askedSignals, isSdkRegistered } from "./opentelemetry-sdk.ts";
+import { requestedSignals, isSdkRegistered } from "./opentelemetry-sdk.ts";
 import type { PlantServerOptions } from "./plant-server-options.ts";
 import type { PlantTelemetry } from "./plant-telemetry.ts";
 import { openVerifier } from "./plant-tokens.ts";
 import { socketPathOf } from "./setting-readers.ts";
 import type { Configuration } from "./settings.ts";
-import { watchBreakdown } from "./watch-breakdown.ts";
+import { watchStoreFailure } from "./watch-store-failure.ts";
 
 /** A running server. */
 export interface StartedServer extends BoundAddress {
-  /** Stops accepting, finishes running calls, and closes the store and the files. */
+  /** Stops accepting connections, waits for running calls, and closes the store and the files. */
   drain(): Promise<void>;
-  /** Resolves when the store has a fault that only a restart can mend; then drain the server, and end the process. */
-  readonly breakdown: Promise<void>;
-  /** Where `/metrics` is; `undefined` without an admin address. */
+  /** Resolves when the store has failed and only a restart can fix it; then drain the server, and exit the process. */
+  readonly storeFailed: Promise<void>;
+  /** The address of `/metrics`; `undefined` without an admin address. */
   readonly admin: BoundAddress | undefined;
-  /** Returns the metrics as they are now; none unless they are collected. */
+  /** Returns the current metrics; an empty array if metrics are not collected. */
   collectMetrics(): readonly MetricFamily[];
-  /** Reads the files of credentials, keys and certificates again right away instead of when they change. */
+  /** Reloads the files with credentials, keys and certificates immediately. */
   reload(): Promise<void>;
 }
 
 /** Options of {@link startServer}. */
 export interface StartOptions {
-  /** The plants for a store that this start creates; an existing store is never filled, even when it is empty. */
+  /** The plants of a store that this start creates. They are not added to an existing store, even if it is empty. */
   readonly plantsWhenCreated?: IdRange;
   /** Whether another process listens and hands over connections. */
   readonly handedOver?: boolean;
-  /** Whether metrics are collected for {@link StartedServer.collectMetrics} although no admin address is served. */
-  readonly measured?: boolean;
+  /** Whether metrics are collected for {@link StartedServer.collectMetrics} without an admin address. */
+  readonly collectsMetrics?: boolean;
   /**
-   * The version of the server for OpenTelemetry's SDK: the one that is registered, or that the variables `OTEL_…` of the
-   * process ask for. Default: neither is heeded.
+   * The version of the server for the OpenTelemetry SDK that is already registered, or that the `OTEL_…` variables
+   * request. Without it, both are ignored.
    */
   readonly serviceVersion?: string | undefined;
   /** The destination of the log; standard error by default. */
-  readonly logLines?: DestinationStream;
+  readonly logDestination?: DestinationStream;
 }
 
 /**
- * Opens everything that is configured and serves it.
+ * Opens everything in the configuration and serves it.
  *
- * @throws ConfigurationError when a configured file has wrong content; StoreOpenError when the store cannot be opened;
- * Error when an address cannot be listened on, with the error of the system as its cause. Each message names its setting
+ * @throws ConfigurationError when a configured file is invalid; StoreOpenError when the store cannot be opened; Error
+ * when it cannot listen on an address, with the system error as its cause. Each message names its setting
  */
 export async function startServer(configuration: Configuration, options: StartOptions = {}): Promise<StartedServer> {
-  const log = openLog(configuration.logLevel, options.logLines);
+  const log = openLog(configuration.logLevel, options.logDestination);
   await using opened = new AsyncDisposableStack();
   const certificate = await openCertificate(configuration, log);
   opened.defer(async () => certificate?.close());
-  const auth = await openVerifier(configuration, log);
-  if (auth === undefined)
+  const verifier = await openVerifier(configuration, log);
+  if (verifier === undefined)
     log.warn(
       { errorCode: "ERR_NO_CREDENTIALS" satisfies PlantErrorCode },
       "no credentials are configured; all calls will be refused",
     );
-  opened.defer(async () => auth?.close?.());
+  opened.defer(async () => verifier?.close?.());
   const telemetry = opened.use(await openTelemetry(configuration, options, log));
-  const database = await followDatabase(configuration.database, log);
+  const database = await watchDatabaseUrl(configuration.database, log);
   opened.defer(async () => database.file?.close());
-  const store = await namingDatabase(
+  const store = await withDatabaseSetting(
     database.location,
     openStore(database.location, configuration, {
       ...(options.plantsWhenCreated && { plantsWhenCreated: options.plantsWhenCreated }),
@@ -80,28 +80,28 @@ export async function startServer(configuration: Configuration, options: StartOp
     }),
   );
   opened.defer(() => store.close());
-  const watch = watchBreakdown(store, log);
+  const watch = watchStoreFailure(store, log);
   opened.defer(async () => watch.stop());
   const logs = openLogs(configuration, options, log);
-  const server = assemblePlantServer({ ...configuration, store, auth, ...logs, ...telemetry?.hooks });
-  certificate?.follow((pair) => server.setSecureContext(pair));
-  telemetry?.metrics.watch(server, store, auth, certificate, database.file);
+  const server = assemblePlantServer({ ...configuration, store, verifier, ...logs, ...telemetry?.hooks });
+  certificate?.onRenewal((pair) => server.setSecureContext(pair));
+  telemetry?.metrics.watch(server, store, verifier, certificate, database.file);
   const { adminAddress, httpEngine } = configuration;
   const collectMetrics = (): readonly MetricFamily[] => telemetry?.metrics.collect() ?? [];
   const admin = opened.use(adminAddress && (await serveMetrics(adminAddress, collectMetrics, log, httpEngine)));
   const address = await listen(server, configuration, options, certificate);
   // A Unix socket has no port.
-  const place = { ...address, port: address.port || undefined };
-  log.info({ pid: process.pid, ...place, ...describeServing(configuration) }, "listening");
+  const at = { ...address, port: address.port || undefined };
+  log.info({ pid: process.pid, ...at, ...describeServing(configuration) }, "listening");
   const toClose = opened.move();
   return {
     ...address,
     admin,
-    breakdown: watch.breakdown,
+    storeFailed: watch.storeFailed,
     collectMetrics,
     reload: async () => {
       log.info("reloading");
-      await Promise.all([auth?.reload?.(), certificate?.reload(), database.file?.reload()]);
+      await Promise.all([verifier?.reload?.(), certificate?.reload(), database.file?.reload()]);
     },
     drain: async () => {
       log.info("draining");
@@ -114,12 +114,12 @@ export async function startServer(configuration: Configuration, options: StartOp
 
 function openLogs(
   { audit, logLevel }: Configuration,
-  { logLines }: StartOptions,
+  { logDestination }: StartOptions,
   log: ReturnType<typeof openLog>,
 ): Pick<PlantServerOptions, "log" | "auditLog" | "deletionLog"> {
   const level = audit === "always" && logLevel !== "silent" ? "info" : logLevel;
-  // The same stream, so that lines stay in order, but its own level, so that a quiet log keeps the audit trail.
-  return { log, auditLog: log.child({}, { level }), deletionLog: openReserveLog(level, logLines) };
+  // The same stream, so that lines stay in order, but a separate level, so that the audit trail does not depend on LOG_LEVEL.
+  return { log, auditLog: log.child({}, { level }), deletionLog: openReserveLog(level, logDestination) };
 }
 
 async function listen(
@@ -133,17 +133,17 @@ async function listen(
   const tls = certificate && { tls: certificate.current };
   const at = { ...bindOptionsOf(configuration), ...ages, handedOver, ...tls };
   return await server.listen(at).catch((reason: unknown) => {
-    throw explainListening(reason, configuration);
+    throw explainListenError(reason, configuration);
   });
 }
 
-/** Returns where a server is to listen. */
+/** Returns the address on which a server listens. */
 export function bindOptionsOf({ host, port, socketMode }: Configuration): BindOptions {
   const path = socketPathOf(host);
   return path === undefined ? { host, port } : { path, socketMode };
 }
 
-/** Returns what is served, and how, for the log line about the start. */
+/** Returns the fields of the log line when the server starts. */
 function describeServing(configuration: Configuration): object {
   const { database, tlsCertFile, publicUrl } = configuration;
   return {
@@ -151,19 +151,19 @@ function describeServing(configuration: Configuration): object {
     tls: tlsCertFile !== undefined,
     store: database.kind,
     credentials: credentialSourcesOf(configuration),
-    // JSON omits what is not set.
+    // JSON omits undefined.
     publicUrl: publicUrl?.href,
   };
 }
 
-// Loaded on demand, so that a server without telemetry does not pay for it.
+// Loaded on demand, so that a server without telemetry does not load it.
 async function openTelemetry(
   { adminAddress, database }: Configuration,
-  { measured = false, serviceVersion }: StartOptions,
+  { collectsMetrics = false, serviceVersion }: StartOptions,
   log: Log,
 ): Promise<PlantTelemetry | undefined> {
-  const hasSdk = serviceVersion !== undefined && (isSdkRegistered() || askedSignals(process.env).size > 0);
-  if (adminAddress === undefined && !measured && !hasSdk) return undefined;
+  const hasSdk = serviceVersion !== undefined && (isSdkRegistered() || requestedSignals(process.env).size > 0);
+  if (adminAddress === undefined && !collectsMetrics && !hasSdk) return undefined;
   const { openPlantTelemetry } = await import("./plant-telemetry.ts");
   return await openPlantTelemetry({ database: database.kind, serviceVersion, log });
 }

@@ -5,12 +5,12 @@ import { type BearerAuth, principalKey } from "@plantstore/auth";
  * Creates a Connect interceptor that checks the bearer metadata of every call, `Authorization: Bearer <token>` (RFC 6750
  * §2.1), except to open procedures such as health checks.
  *
- * It stores the principal under `principalKey` for the handler. A missing, malformed or invalid token is refused as
- * `Unauthenticated`, a token without the required scope as `PermissionDenied`, each with a challenge in
- * `www-authenticate`; a token that cannot be checked right now as `Unavailable` with `retry-after`.
+ * It stores the principal under `principalKey` for the handler. A missing, malformed or invalid token fails with
+ * `Unauthenticated`, a token without the required scope with `PermissionDenied`, each with a challenge in
+ * `www-authenticate`, and a token that cannot be verified at the moment with `Unavailable` and `retry-after`.
  *
- * It works in any Connect server. In the gateway, `admit` of the same {@link BearerAuth} has already verified the token
- * and the scope, before the body was read; then the interceptor repeats only the check of the scope.
+ * It works in any Connect server. In the gateway, `admit` of the same {@link BearerAuth} verifies the token and the scope
+ * before the body is read, and the interceptor only checks the scope again.
  */
 export function createCredentialInterceptor(auth: BearerAuth): Interceptor {
   return (next) => async (request) => {

@@ -1,6 +1,6 @@
 /**
- * The identifiers of the plant store's errors; the packages define their own. An identifier never changes its meaning; a
- * release may add identifiers. docs/reference/errors.md and docs/reference/identifiers.md explain each.
+ * The identifiers of the plant store's errors. The packages define their own. An identifier never changes its meaning;
+ * releases can add identifiers. docs/reference/errors.md and docs/reference/identifiers.md document each.
  */
 export type PlantErrorCode =
   // Responses to a deletion: `errorCode` of the error.

@@ -2,18 +2,18 @@ import type { Interceptor, StreamRequest, UnaryRequest } from "@connectrpc/conne
 import type { FailedCall, SafeErrors } from "@plantstore/telemetry/logs";
 
 /**
- * Creates a Connect interceptor that makes every error safe to show. It passes on a `ConnectError`, unless its code is
- * `Internal`, `Unknown` or `DataLoss`; everything else becomes `Internal` with a fixed message, and its cause is logged.
+ * Creates a Connect interceptor that hides internal errors from callers. It passes on a `ConnectError`, unless its code is
+ * `Internal`, `Unknown` or `DataLoss`. It logs any other error, and replaces it by `Internal` with a fixed message.
  *
- * It must be the first in the list, so that it sees the errors of all other interceptors and of the handler. Errors of
- * the gateway's `admit` and of decoding a request do not pass it; they are written for callers.
+ * It must be the first interceptor, so that it handles the errors of all others and of the handler. Errors of the
+ * gateway's `admit` and of decoding a request do not reach it; their messages are meant for callers.
  */
 export function createErrorInterceptor(toSafeError: SafeErrors): Interceptor {
   return (next) => async (request) => {
     try {
       const response = await next(request);
       if (!response.stream) return response;
-      // A streaming handler runs while its messages are read, which is after `next` has returned.
+      // A streaming handler runs while its messages are read, after `next` has returned.
       return { ...response, message: withSafeErrors(response.message, request, toSafeError) };
     } catch (error) {
       throw toSafeError(error, toFailedCall(request));

@@ -1,6 +1,6 @@
 import { type ErrorRecordPolicy, errorCodeOf, type GatewayErrorCode } from "@plantstore/gateway";
 
-/** Errors of requests that match no operation, or fail before matching. They keep their status: proxies rely on it. */
+/** Errors of requests that match no operation, or fail before matching. They keep their status, because proxies use it. */
 const errorsWithoutOperation: ReadonlySet<string | undefined> = new Set<GatewayErrorCode>([
   "ERR_NO_ROUTE",
   "ERR_METHOD_NOT_ALLOWED",
@@ -11,10 +11,10 @@ const errorsWithoutOperation: ReadonlySet<string | undefined> = new Set<GatewayE
 
 /**
  * Returns the error record of the plant store, `{"error": int32, "message": string}`, and its HTTP status. Both members
- * are always present, even when empty; `error` is the number of the gRPC status code.
+ * are always present, even if empty; `error` is the number of the gRPC status code.
  *
- * The specification has a single status for everything that goes wrong with an operation: 400. A request that matches
- * no operation keeps its usual status.
+ * The specification has a single status for all errors of an operation: 400. A request that matches no operation keeps
+ * its usual status.
  */
 export const errorRecord: ErrorRecordPolicy = (error, { httpStatus }) => ({
   httpStatus: errorsWithoutOperation.has(errorCodeOf(error)) ? httpStatus : 400,

@@ -4,31 +4,31 @@ import type { PlantErrorCode } from "./error-code.ts";
 // In seconds. Queues drain and databases restart within a few seconds; retrying sooner only adds load.
 const retrySoon: Readonly<Record<string, string>> = { "retry-after": "1" };
 
-/** Returns `NotFound`: there is no such plant, or it has already been deleted. */
+/** Returns `NotFound`: the plant does not exist, or has already been deleted. */
 export function plantNotFound(id: bigint): ConnectError {
   return errorOf("ERR_PLANT_NOT_FOUND", `plant ${id} not found`, Code.NotFound);
 }
 
-/** Returns `InvalidArgument`: the request has no id. This must never be read as plant 0. */
+/** Returns `InvalidArgument`: the request has no id, which must never be interpreted as plant 0. */
 export function idMissing(): ConnectError {
   return errorOf("ERR_PLANT_ID_MISSING", "id is missing", Code.InvalidArgument);
 }
 
-/** Returns `InvalidArgument`: the `Idempotency-Key` field is not one structured-field string of 1 to `charsMax`. */
+/** Returns `InvalidArgument`: the `Idempotency-Key` field is not a structured-field string of 1 to `charsMax` characters. */
 export function idempotencyKeyMalformed(charsMax: number): ConnectError {
   const message = `the Idempotency-Key header must be a string of 1 to ${charsMax} characters in double quotes`;
   return errorOf("ERR_IDEMPOTENCY_KEY_INVALID", message, Code.InvalidArgument);
 }
 
 /**
- * Returns `AlreadyExists`: the key has been used for the deletion of another plant, or by another subject. The caller
- * learns neither.
+ * Returns `AlreadyExists`: the key has been used for another plant, or by another subject. The message does not reveal
+ * which.
  */
 export function idempotencyKeyReused(): ConnectError {
   return errorOf("ERR_IDEMPOTENCY_KEY_REUSED", "the idempotency key belongs to another deletion", Code.AlreadyExists);
 }
 
-/** Returns `FailedPrecondition`: the record could not tell this subject from another one. */
+/** Returns `FailedPrecondition`: the record cannot store this subject unchanged, so it could match another subject. */
 export function subjectNotRecordable(): ConnectError {
   const message = "an idempotency key requires a subject of at most 1,024 characters without U+0000 and lone surrogates";
   return errorOf("ERR_SUBJECT_NOT_RECORDABLE", message, Code.FailedPrecondition);
@@ -44,13 +44,13 @@ export function queueFull(): ConnectError {
   return errorOf("ERR_QUEUE_FULL", "too many deletions are queued", Code.ResourceExhausted, undefined, retrySoon);
 }
 
-/** Returns `Unavailable` with `Retry-After`: the plant was not deleted, as the store is unavailable or closing. */
+/** Returns `Unavailable` with `Retry-After`: the plant was not deleted, because the store is unavailable or closing. */
 export function storeUnavailable(cause?: unknown): ConnectError {
   const message = "the plant store cannot delete at the moment";
   return errorOf("ERR_STORE_UNAVAILABLE", message, Code.Unavailable, cause, retrySoon);
 }
 
-/** Returns `Unavailable` with `Retry-After`: a fault interrupted the deletion, which may have happened. */
+/** Returns `Unavailable` with `Retry-After`: an error interrupted the deletion, which may have been committed. */
 export function outcomeUnknown(cause?: unknown): ConnectError {
   const message = "the outcome of the deletion is unknown; repeating the request is safe";
   return errorOf("ERR_OUTCOME_UNKNOWN", message, Code.Unavailable, cause, retrySoon);

@@ -1,10 +1,10 @@
 import { hash } from "node:crypto";
 import { idempotencyKeyMalformed } from "./errors.ts";
 
-/** The header field that carries the key; over gRPC, the name of the metadata. */
+/** The header field of the key; over gRPC, the metadata. */
 export const idempotencyKeyField = "Idempotency-Key";
 
-/** The longest key, in characters: enough for a SHA-512 in hex. Each record and its index entry store the key. */
+/** The maximum length of a key, in characters: that of SHA-512 in hex. Each record and its index entry store the key. */
 const charsMax = 128;
 
 /**
@@ -20,7 +20,7 @@ const quotedKey = new RegExp(idempotencyKeyPattern);
  * of 1 to 128 characters.
  *
  * @returns the characters of the key
- * @throws ConnectError `InvalidArgument` for any other value, two keys and parameters included
+ * @throws ConnectError `InvalidArgument` for any other value, including two keys and parameters
  */
 export function readIdempotencyKey(field: string): string {
   const [, escaped] = quotedKey.exec(field.trim()) ?? [];
@@ -29,8 +29,8 @@ export function readIdempotencyKey(field: string): string {
 }
 
 /**
- * Returns the key as stores keep it, `<issuer>:<key>`, at most 172 characters. `<issuer>` is the SHA-256 of the caller's
- * issuer in base64url, or empty without one: subjects are unique only within an issuer.
+ * Returns the key that stores record, `<issuer>:<key>`, at most 172 characters. `<issuer>` is the SHA-256 of the caller's
+ * issuer in base64url, or empty without an issuer. It is included because subjects are unique only within an issuer.
  */
 export function scopeIdempotencyKey(key: string, issuer: string | undefined): string {
   return `${issuer === undefined ? "" : hash("sha256", issuer, "base64url")}:${key}`;

@@ -1,9 +1,9 @@
 /**
- * What `DeletePlant` does, who may call it, and what an error looks like.
+ * The implementation of `DeletePlant`, its authorization and its errors.
  *
- * Start with `serve-plants.ts`: it combines the service, the two interceptors, the scopes and the error record into one
- * Connect server. The service deletes through a {@link PlantStore}, which is implemented elsewhere. This module does not
- * depend on settings, sockets or the process.
+ * Start with `plant-gateway-options.ts`, which combines the service, the two interceptors, the scopes and the error record.
+ * The service deletes plants through the interface {@link PlantStore}, which other modules implement. This module does
+ * not depend on settings, sockets or the process.
  */
 export type { PlantErrorCode } from "./error-code.ts";
 export {
@@ -17,4 +17,4 @@ export {
 export { idempotencyKeyField, idempotencyKeyPattern } from "./idempotency-key.ts";
 export type { DeleteCall, PlantStore, StoreConnections, WaitingDeletions } from "./plant-store.ts";
 export { plantScopeProblem, plantScopes, policyOf } from "./rpc-policy.ts";
-export { type PlantParts, type PlantServing, restOptions, servePlants } from "./serve-plants.ts";
+export { type PlantGatewayParts, type PlantGatewayOptions, restOptions, createPlantGatewayOptions } from "./plant-gateway-options.ts";

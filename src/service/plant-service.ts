@@ -10,14 +10,14 @@ import type { PlantStore } from "./plant-store.ts";
  * Creates the implementation of `plantstore.v1.PlantService`.
  *
  * `deletePlant` responds once the deletion is durable. It throws `InvalidArgument` when the request has no id or a
- * malformed `Idempotency-Key`, `NotFound` when there is no such plant, and whatever the store throws.
+ * malformed `Idempotency-Key`, `NotFound` when the plant does not exist, and any error of the store.
  *
- * The deletion record names the `subject` of the principal and the request id; both are read from the context values of
- * the call. An idempotency key belongs to the issuer of the principal.
+ * The deletion record contains the `subject` of the principal and the request id, which are read from the context values
+ * of the call. An idempotency key belongs to the issuer of the principal.
  */
 export function createPlantService(store: PlantStore): ServiceImpl<typeof PlantService> {
   return {
-    // Not async: an async function holds half a kilobyte more for each call that waits for its commit.
+    // Not async, because an async function uses half a kilobyte more for each call that waits for its commit.
     deletePlant: ({ id }, context) => {
       if (id === undefined) throw idMissing();
       const principal = context.values.get(principalKey);

@@ -1,15 +1,15 @@
 import { PlantService } from "../gen/es/plantstore/v1/plant_service_pb.ts";
 import { nearestName } from "@plantstore/gateway/options";
 
-/** The scope that an RPC of the plant store requires, and what its OpenAPI description says. */
+/** The authorization, documentation and audit of an RPC of the plant store. */
 interface RpcPolicy {
-  /** The scope that a token needs, unless it has all scopes. */
+  /** The scope that a token must have, unless it has all scopes. */
   readonly scope: string;
   /** The description of the successful response. */
   readonly successDescription: string;
   /** Whether the RPC accepts an `Idempotency-Key`. */
   readonly acceptsIdempotencyKey: boolean;
-  /** The part of the audit trail that has the calls of the RPC; `undefined` if they are in the log alone. */
+  /** The audit trail of the RPC's calls; `undefined` if they are only in the log. */
   readonly trail: "deletions" | undefined;
 }
 
@@ -33,7 +33,7 @@ const byProcedure: ReadonlyMap<string, RpcPolicy> = new Map(
 /** All scopes that the plant store requires. */
 export const plantScopes: readonly string[] = [...new Set([...byProcedure.values()].map(({ scope }) => scope))];
 
-/** Returns an error message for a scope that no RPC requires: a token with it alone could do nothing. */
+/** Returns an error message for a scope that no RPC requires; otherwise `undefined`. */
 export function plantScopeProblem(scope: string): string | undefined {
   if (plantScopes.includes(scope)) return undefined;
   const nearest = nearestName(scope, plantScopes);
@@ -42,8 +42,8 @@ export function plantScopeProblem(scope: string): string | undefined {
 }
 
 /**
- * Returns the policy of a procedure (`/package.Service/Method`), or `undefined` for other services: health needs no
- * token; reflection needs a token but no scope.
+ * Returns the policy of a procedure (`/package.Service/Method`), or `undefined` for other services: health requires no
+ * token, and reflection requires a token but no scope.
  */
 export function policyOf(procedure: string): RpcPolicy | undefined {
   return byProcedure.get(procedure);

@@ -240,7 +240,7 @@ async function refusalOfCheck(environment: Environment): Promise<string | undefi
 /** Returns why a server with this configuration does not start; `undefined` if it starts. */
 async function refusalOfServe(environment: Environment): Promise<string | undefined> {
   try {
-    const server = await startServer(readConfiguration({ environment, flags: {} }), { logLines: { write: () => {} } });
+    const server = await startServer(readConfiguration({ environment, flags: {} }), { logDestination: { write: () => {} } });
     await server.drain();
     return undefined;
   } catch (reason) {

@@ -45,7 +45,7 @@ beforeAll(async () => {
   const opened = await openTokenVerifier({ jwt: [{ issuer: provider.issuer, audiences: [testAudience] }] }, quietLog);
   if (opened.kind === "problems") throw new Error(opened.problems.join("; "));
   verifier = opened.value;
-  server = await startPlantServer({ auth: verifier, store: openMemoryStore(new Set([plant])), log });
+  server = await startPlantServer({ verifier, store: openMemoryStore(new Set([plant])), log });
 });
 
 const connections = new KeptConnections();

@@ -14,7 +14,7 @@ import { bearer, startPlantServer, type TestPlantServer } from "../support/serve
 import { expectedAnswer, seenAnswer, type Want } from "./expected-answer.ts";
 
 /** The token of each caller is its name, behind its issuer if it has one. */
-const auth: TokenVerifier = {
+const verifier: TokenVerifier = {
   verify: ({ text }) => {
     const [subject = "", issuer] = text.split("~").toReversed();
     return { kind: "principal", subject, issuer, scopes: "all" };
@@ -36,7 +36,7 @@ describe("a server", () => {
   let server: TestPlantServer;
   beforeAll(async () => {
     const store = await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: 100n } });
-    server = await startPlantServer({ store, auth, log: log.log, corsOrigins: "*" });
+    server = await startPlantServer({ store, verifier, log: log.log, corsOrigins: "*" });
   });
   const connections = new KeptConnections();
   afterAll(async () => {

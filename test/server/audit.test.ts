@@ -101,7 +101,7 @@ describe("the audit line", () => {
   // One server for all calls, because the log is complete only after it has closed.
   beforeAll(async () => {
     const plants = new Set<bigint>();
-    await using server = await startPlantServer({ auth: verifier, store: openMemoryStore(plants), log: log.log });
+    await using server = await startPlantServer({ verifier, store: openMemoryStore(plants), log: log.log });
     using connections = new KeptConnections();
     for (const { testCase, carriage, requestId } of calls) {
       plants.clear();

@@ -99,10 +99,10 @@ test("readConfiguration returns the defaults", () => {
     ratePerAddress: undefined,
     tlsCertFile: undefined,
     tlsKeyFile: undefined,
-    requestIdAnswers: "asked",
+    requestIdResponses: "asked",
     logLevel: "info",
     audit: "always",
-    probeLines: "on",
+    logProbes: "on",
     drainDelayMs: 5000,
     drainTimeoutMs: 20_000,
   });

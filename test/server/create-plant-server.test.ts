@@ -17,7 +17,7 @@ type Served = PlantServer & { readonly baseUrl: string; readonly port: number } 
 /** Starts a plant server with plants 1 to 3. */
 async function serve(options: Partial<PlantServerOptions> = {}): Promise<Served> {
   const store = openMemoryStore(new Set([1n, 2n, 3n]));
-  const server = createPlantServer({ store, auth: testVerifier, ...options });
+  const server = createPlantServer({ store, verifier: testVerifier, ...options });
   const { address, port } = await server.listen({});
   const baseUrl = `http://${address}:${port}`;
   return { ...server, baseUrl, port, [Symbol.asyncDispose]: () => server.close() };
@@ -59,7 +59,7 @@ test.each(["Node", "", "http", null, 1])("createPlantServer refuses the HTTP eng
 });
 
 test("a server without a verifier refuses all calls", async () => {
-  await using server = await serve({ auth: undefined });
+  await using server = await serve({ verifier: undefined });
   expect(await statusOf(`${server.baseUrl}/plants/1`, "DELETE")).toBe(400);
   expect(await statusOf(`${server.baseUrl}/livez`, "GET", "")).toBe(200);
 });

@@ -1,7 +1,7 @@
 import { rmSync, writeFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { silentLog } from "../../packages/telemetry/src/logs/index.ts";
-import { followDatabase, readDatabaseUrlFile } from "../../src/server/database-url.ts";
+import { watchDatabaseUrl, readDatabaseUrlFile } from "../../src/server/database-url.ts";
 import { openLogLines } from "../../packages/testing/src/operations/log-lines.ts";
 import { createTempFolder } from "../../packages/testing/src/process/temp-folder.ts";
 
@@ -40,7 +40,7 @@ describe("a database URL file", () => {
     const urlFile = folder.file("url");
     writeFileSync(urlFile, "postgres://old:pw1@db/p\n");
     const { log, lines } = openLogLines("info");
-    const { location, file } = await followDatabase({ kind: "postgres", url: "postgres://old:pw1@db/p", urlFile }, log);
+    const { location, file } = await watchDatabaseUrl({ kind: "postgres", url: "postgres://old:pw1@db/p", urlFile }, log);
     const currentUrl = async (text: string): Promise<string | undefined> => {
       writeFileSync(urlFile, text);
       await file?.reload();
@@ -76,7 +76,7 @@ describe("a database URL file", () => {
     using folder = createTempFolder();
     const urlFile = folder.file("url");
     writeFileSync(urlFile, "postgres://old:pw1@db/p");
-    const followed = await followDatabase({ kind: "postgres", url: "postgres://old:pw1@db/p", urlFile }, silentLog);
+    const followed = await watchDatabaseUrl({ kind: "postgres", url: "postgres://old:pw1@db/p", urlFile }, silentLog);
     followed.file?.close();
     const currentUrl = (): unknown => followed.location.kind === "postgres" && followed.location.currentUrl?.();
     writeFileSync(urlFile, "postgres://new:pw2@db/p\n");
@@ -91,7 +91,7 @@ describe("a database URL file", () => {
     using folder = createTempFolder();
     writeFileSync(folder.file("url"), "postgres://other/p");
     const location = { kind: "postgres", url: "postgres://db/p", urlFile: folder.file("url") } as const;
-    await expect(followDatabase(location, silentLog)).rejects.toThrow("cannot use DATABASE_URL_FILE: ");
+    await expect(watchDatabaseUrl(location, silentLog)).rejects.toThrow("cannot use DATABASE_URL_FILE: ");
   });
 });
 
@@ -99,6 +99,6 @@ test.each([
   { kind: "memory" },
   { kind: "sqlite", path: "plants.db" },
   { kind: "postgres", url: "postgres://db/p" },
-] as const)("followDatabase watches no file for a $kind URL that is not from a file", async (location) => {
-  expect(await followDatabase(location, silentLog)).toEqual({ location });
+] as const)("watchDatabaseUrl watches no file for a $kind URL that is not from a file", async (location) => {
+  expect(await watchDatabaseUrl(location, silentLog)).toEqual({ location });
 });

@@ -22,9 +22,9 @@ const [rest] = carriages;
 const from = (address: string): Field => ["x-forwarded-for", address];
 const trustedProxies = ["127.0.0.1"];
 
-const verifiers: readonly { readonly how: string; readonly auth: TokenVerifier }[] = [
-  { how: "synchronously", auth: testVerifier },
-  { how: "asynchronously", auth: { verify: async (token) => testVerifier.verify(token) } },
+const verifiers: readonly { readonly how: string; readonly verifier: TokenVerifier }[] = [
+  { how: "synchronously", verifier: testVerifier },
+  { how: "asynchronously", verifier: { verify: async (token) => testVerifier.verify(token) } },
 ];
 
 function call(server: TestPlantServer, carriage: Carriage | undefined, header: readonly Field[]): Promise<HttpAnswer> {
@@ -35,10 +35,10 @@ function call(server: TestPlantServer, carriage: Carriage | undefined, header: r
 describe.each(carriages)("$name", (carriage) => {
   const testCases = (["principal", "address"] as const).flatMap((name) => verifiers.map((each) => ({ name, ...each })));
   test.each(testCases)("refuses a call above the rate of the $name, with a token verified $how", async (testCase) => {
-    const { name, auth } = testCase;
+    const { name, verifier } = testCase;
     const rates = name === "principal" ? { ratePerPrincipal: rate } : { ratePerAddress: rate };
     const store = openMemoryStore(new Set([7n]));
-    await using server = await startPlantServer({ store, auth, ...rates });
+    await using server = await startPlantServer({ store, verifier, ...rates });
     const first = await call(server, carriage, [authorized]);
     expect(readOutcome(carriage.format, first).code).toBe(0);
     const response = await call(server, carriage, [authorized]);
@@ -64,8 +64,8 @@ function fieldsOf({ format }: Carriage, response: HttpAnswer): readonly Field[] 
 
 test.each(verifiers)(
   "the rate of a principal counts its calls from all addresses, but no calls of others, verified $how",
-  async ({ auth }) => {
-    await using server = await startPlantServer({ auth, ratePerPrincipal: rate, trustedProxies });
+  async ({ verifier }) => {
+    await using server = await startPlantServer({ verifier, ratePerPrincipal: rate, trustedProxies });
     const outcomes = [];
     for (const header of [
       // Calls with a refused token or without the scope do not count.

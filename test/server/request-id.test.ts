@@ -64,7 +64,7 @@ describe("with every protocol and HTTP version", () => {
   let always: LoggedServer;
   beforeAll(async () => {
     server = await startLogged();
-    always = await startLogged({ requestIdAnswers: "always" });
+    always = await startLogged({ requestIdResponses: "always" });
   });
   afterAll(async () => {
     await server[Symbol.asyncDispose]();
@@ -94,7 +94,7 @@ describe("with every protocol and HTTP version", () => {
   });
 
   test.each(carriages)(
-    "a success has a generated x-request-id only with requestIdAnswers: always, $name",
+    "a success has a generated x-request-id only with requestIdResponses: always, $name",
     async (carriage) => {
       const request = deletePlantRequest(carriage.format, 7n, [authorized]);
       expect((await server.idsOf(carriage, request)).returned).toEqual([]);
@@ -173,7 +173,7 @@ function verify(): never {
 
 test.each(carriages)("an error of the verifier is logged with the id of the response, $name", async (carriage) => {
   const { log, lines } = openLogLines("error");
-  await using server = await startPlantServer({ auth: { verify }, log });
+  await using server = await startPlantServer({ verifier: { verify }, log });
   const request = deletePlantRequest(carriage.format, 7n, [authorized]);
   const { header } = await exchange(server.address, carriage.httpVersion, request);
   const [, requestId] = header.find(([name]) => name === "x-request-id") ?? [];

@@ -191,15 +191,15 @@ const effects: Readonly<Record<keyof Configuration, TestReference | (() => Promi
   ratePerAddress: ["server/start-server.test.ts", "$variable limits the calls of each $name"],
   tlsCertFile: ["server/certificate.test.ts", "a TLS server negotiates %s by ALPN"],
   tlsKeyFile: ["server/certificate.test.ts", "a server does not start with a key of another certificate"],
-  requestIdAnswers: () =>
+  requestIdResponses: () =>
     compare({
-      off: { PLANTSTORE_REQUEST_ID_ANSWERS: "asked" },
-      on: { PLANTSTORE_REQUEST_ID_ANSWERS: "always" },
+      off: { PLANTSTORE_REQUEST_ID_RESPONSES: "asked" },
+      on: { PLANTSTORE_REQUEST_ID_RESPONSES: "always" },
       observe: async (server) => (await get(server, "/livez")).headers.has("x-request-id"),
     }),
   logLevel: ["server/audit.test.ts", "has $want with LOG_LEVEL=$level and PLANTSTORE_AUDIT=$audit"],
   audit: ["server/audit.test.ts", "has $want with LOG_LEVEL=$level and PLANTSTORE_AUDIT=$audit"],
-  probeLines: ["server/start-server.test.ts", "PLANTSTORE_LOG_PROBES=$setting controls whether probes are logged"],
+  logProbes: ["server/start-server.test.ts", "PLANTSTORE_LOG_PROBES=$setting controls whether probes are logged"],
   drainDelayMs: ["command/serve.test.ts", "a draining server is not ready, keeps serving during the delay"],
   drainTimeoutMs: () =>
     compare({

@@ -109,7 +109,7 @@ test("a server logs that it has stopped after its store is closed", async () => 
   const isOpenAt: (readonly [msg: unknown, isOpen: boolean])[] = [];
   const write = (line: string): unknown =>
     isOpenAt.push([JSON.parse(line).msg, existsSync(folder.file("plants.db-wal"))]);
-  const server = await startConfigured({ DATABASE_URL: `sqlite:${folder.file("plants.db")}` }, { logLines: { write } });
+  const server = await startConfigured({ DATABASE_URL: `sqlite:${folder.file("plants.db")}` }, { logDestination: { write } });
   await server.drain();
   expect(isOpenAt).toContainEqual(["draining", true]);
   expect(isOpenAt).toContainEqual(["stopped", false]);

@@ -48,10 +48,10 @@ const credentials: Readonly<Record<string, readonly Field[]>> = {
 };
 
 /** Returns the response and log lines of a call, without values that differ between calls. */
-async function outcomeOf(carriage: Carriage, auth: TokenVerifier, credential: readonly Field[]): Promise<unknown> {
+async function outcomeOf(carriage: Carriage, verifier: TokenVerifier, credential: readonly Field[]): Promise<unknown> {
   const { log, lines } = openLogLines("info");
   const plants = new Set([7n]);
-  await using server = await startPlantServer({ store: openMemoryStore(plants), auth, log, ratePerPrincipal: 1_000 });
+  await using server = await startPlantServer({ store: openMemoryStore(plants), verifier, log, ratePerPrincipal: 1_000 });
   const header: readonly Field[] = [...credential, ["x-request-id", "same"]];
   const request = deletePlantRequest(carriage.format, 7n, header);
   const { httpStatus, header: returned, trailer, body } = await exchange(server.address, carriage.httpVersion, request);
@@ -68,9 +68,9 @@ async function outcomeOf(carriage: Carriage, auth: TokenVerifier, credential: re
 
 describe.each(carriages)("$name", (carriage) => {
   describe.each(Object.entries(credentials))("%s", (_, credential) => {
-    test.each(Object.entries(asynchronous))("has the same outcome when verified %s", async (_how, auth) => {
+    test.each(Object.entries(asynchronous))("has the same outcome when verified %s", async (_how, verifier) => {
       const want = await outcomeOf(carriage, synchronous, credential);
-      expect(await outcomeOf(carriage, auth, credential)).toEqual(want);
+      expect(await outcomeOf(carriage, verifier, credential)).toEqual(want);
       expect(want).toHaveProperty("lines.length", credential === failing ? 2 : 1);
     });
   });

@@ -28,7 +28,7 @@ interface Served extends AsyncDisposable {
 }
 
 async function serve(options: Partial<PlantServerOptions>): Promise<Served> {
-  const all = { store: openMemoryStore(new Set([1n, 2n, 3n])), auth: testVerifier, ...options };
+  const all = { store: openMemoryStore(new Set([1n, 2n, 3n])), verifier: testVerifier, ...options };
   const server = createPlantServer(all);
   const { port } = await server.listen({});
   const prefix = (options.publicUrl?.pathname ?? "").replace(/\/$/, "");
@@ -108,7 +108,7 @@ function createEffects(): Readonly<Record<keyof PlantServerOptions, Effect | Tes
       on: { store: openMemoryStore(new Set([1n])) },
       observe: async (server) => (await server.deletePlant()).error,
     },
-    auth: { off: { auth: undefined }, on: {}, observe: async (server) => (await server.deletePlant()).error },
+    verifier: { off: { verifier: undefined }, on: {}, observe: async (server) => (await server.deletePlant()).error },
     publicUrl: { off: { publicUrl: undefined }, on: { publicUrl }, observe: (server) => bodyOf(server.getResource()) },
     docs: { on: { docs: "open" }, observe: (server) => statusOf(server.get("/openapi.json")) },
     corsOrigins: {
@@ -146,13 +146,13 @@ function createEffects(): Readonly<Record<keyof PlantServerOptions, Effect | Tes
     },
     ratePerPrincipal: { on: { ratePerPrincipal: 0.001 }, observe: secondDelete },
     ratePerAddress: { on: { ratePerAddress: 0.001 }, observe: secondDelete },
-    requestIdAnswers: {
-      on: { requestIdAnswers: "always" },
+    requestIdResponses: {
+      on: { requestIdResponses: "always" },
       observe: async (server) => (await server.get("/livez")).headers.has("x-request-id"),
     },
-    probeLines: {
+    logProbes: {
       with: { log: log.log },
-      on: { probeLines: "off" },
+      on: { logProbes: "off" },
       observe: async (server) => (await linesOf(log, statusOf(server.get("/livez")))).length,
     },
     jwtIssuers: {
@@ -233,7 +233,7 @@ const contexts: Readonly<Record<string, () => Partial<PlantServerOptions>>> = {
   "with a path in the public URL": () => ({ publicUrl: new URL("https://plants.example/api") }),
   "with rates": () => ({ ratePerPrincipal: 1_000_000, ratePerAddress: 1_000_000 }),
   "with another origin": () => ({ corsOrigins: ["https://other.example"] }),
-  "with an asynchronous verifier": () => ({ auth: { verify: async (token) => testVerifier.verify(token) } }),
+  "with an asynchronous verifier": () => ({ verifier: { verify: async (token) => testVerifier.verify(token) } }),
   "behind a proxy": () => ({ trustedProxies: ["127.0.0.1"] }),
   "with a provider": () => ({ publicUrl: new URL("https://plants.example"), jwtIssuers: ["https://other.example"] }),
 };
@@ -263,7 +263,7 @@ test.each(logs)(
   async ({ level, audit }) => {
     await using server = await startConfigured(
       { LOG_LEVEL: level, PLANTSTORE_AUDIT: audit, PLANTSTORE_TOKENS: "token-of-the-wiring-test" },
-      { measured: true },
+      { collectsMetrics: true },
     );
     for (const token of ["token-of-the-wiring-test", "wrong"]) {
       const headers = { connection: "close", authorization: `Bearer ${token}` };

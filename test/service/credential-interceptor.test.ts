@@ -5,7 +5,7 @@ import type { TokenVerifier } from "../../packages/auth/src/index.ts";
 import { silentLog } from "../../packages/telemetry/src/logs/index.ts";
 import { PlantService } from "../../src/gen/es/plantstore/v1/plant_service_pb.ts";
 import { openMemoryStore } from "../../src/stores/index.ts";
-import { type DeleteCall, servePlants } from "../../src/service/index.ts";
+import { type DeleteCall, createPlantGatewayOptions } from "../../src/service/index.ts";
 import { openLogLines } from "../../packages/testing/src/operations/log-lines.ts";
 import { exchangeHttp1 } from "../../packages/testing/src/carriers/http1-connection.ts";
 import { createJsonRpcGateway, jsonRpcPath } from "../../packages/testing/src/gateway/json-rpc.ts";
@@ -35,7 +35,7 @@ test.each([false, true])(
   async (isAsync) => {
     const calls: DeleteCall[] = [];
     const store = recordCalls(new Set([1n]), calls);
-    const { routes, interceptors } = servePlants({
+    const { routes, interceptors } = createPlantGatewayOptions({
       store,
       verifier: countingVerifier(isAsync),
       readiness: new Readiness({}),
@@ -52,7 +52,7 @@ test.each([false, true])(
   "in the gateway, a token is verified once per call, by admit (asynchronously: %s)",
   async (isAsync) => {
     const verifier = countingVerifier(isAsync);
-    await using server = await startPlantServer({ auth: verifier, store: openMemoryStore(new Set([1n])) });
+    await using server = await startPlantServer({ verifier, store: openMemoryStore(new Set([1n])) });
     const request = { httpMethod: "DELETE", path: "/plants/1", header: [authorized] };
     expect(await exchangeHttp1(server.address, request)).toMatchObject({ httpStatus: 204 });
     expect(verifier.calls).toBe(1);
@@ -66,7 +66,7 @@ test("the interceptor refuses a principal that loses its scope after admit", asy
   scopes.has = () => (checks += 1) === 1;
   const principal = { kind: "principal", subject: "alice", issuer: undefined, scopes } as const;
   const plants = new Set([1n]);
-  await using server = await startPlantServer({ auth: { verify: () => principal }, store: openMemoryStore(plants) });
+  await using server = await startPlantServer({ verifier: { verify: () => principal }, store: openMemoryStore(plants) });
   const request = { httpMethod: "DELETE", path: "/plants/1", header: [authorized] };
   const response = await exchangeHttp1(server.address, request);
   expect({ httpStatus: response.httpStatus, body: JSON.parse(response.body.toString()) }).toEqual({
@@ -101,7 +101,7 @@ test.each([
   const plants = new Set([1n]);
   const store = openMemoryStore(plants);
   const gateway = createJsonRpcGateway(
-    servePlants({ store, verifier: testVerifier, readiness: new Readiness({}), log: silentLog }),
+    createPlantGatewayOptions({ store, verifier: testVerifier, readiness: new Readiness({}), log: silentLog }),
   );
   await using listening = await listenForTests(gateway);
   const call = { jsonrpc: "2.0", id: 7, method: "plantstore.v1.PlantService/DeletePlant", params: { id: "1" } };
@@ -121,7 +121,7 @@ test.each([
 
 test("the error interceptor hides an error of the verifier, and logs it once", async () => {
   const { log, lines } = openLogLines("info");
-  const { routes, interceptors } = servePlants({
+  const { routes, interceptors } = createPlantGatewayOptions({
     store: openMemoryStore(new Set([1n])),
     verifier: {
       verify: () => {

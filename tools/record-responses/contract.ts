@@ -1,7 +1,7 @@
 import type { GatewayOptions } from "../../packages/gateway/src/index.ts";
 import { Readiness } from "../../packages/gateway/src/health/index.ts";
 import { silentLog } from "../../packages/telemetry/src/logs/index.ts";
-import { servePlants } from "../../src/service/index.ts";
+import { createPlantGatewayOptions } from "../../src/service/index.ts";
 import { noCallTable } from "../../test/contract/no-call-table.ts";
 import { extraRows, pathRows, plant, toHttpRequest } from "../../test/contract/rest-table.ts";
 import { situations } from "../../test/contract/situations.ts";
@@ -20,7 +20,7 @@ class Perennials extends Set<bigint> {
 /** Returns the options of a gateway that serves the plant store, without a log or readiness checks. */
 export function contractOptions(): GatewayOptions {
   const store = openSituationStore(new Perennials([plant]));
-  return servePlants({ store, verifier: testVerifier, readiness: new Readiness({}), log: silentLog });
+  return createPlantGatewayOptions({ store, verifier: testVerifier, readiness: new Readiness({}), log: silentLog });
 }
 
 const calls: readonly NamedRequest[] = Object.values(situations).flatMap((ofRpc) =>

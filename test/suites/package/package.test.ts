@@ -202,7 +202,7 @@ test("a server of the package deletes a plant in its storage thread, and serves 
     const tokens = parsePlainTokens("token-of-the-package-test");
     const auth = await openTokenVerifier({ tokens: tokens.value });
     const store = await openSqliteStore({ file: "plants.db", plantsWhenCreated: { first: 1n, last: 3n } });
-    const server = createPlantServer({ store, auth: auth.value, docs: "open" });
+    const server = createPlantServer({ store, verifier: auth.value, docs: "open" });
     const { port } = await server.listen({ host: "127.0.0.1", port: 0 });
     const headers = { authorization: "Bearer token-of-the-package-test" };
     const answer = await fetch("http://127.0.0.1:" + port + "/plants/2", { method: "DELETE", headers });

@@ -2,7 +2,7 @@ import type { TokenVerifier } from "../../../packages/auth/src/index.ts";
 import type { Log } from "../../../packages/telemetry/src/logs/index.ts";
 import { createTestGateway } from "../../../packages/testing/src/gateway/test-engine.ts";
 import { Readiness } from "../../../packages/gateway/src/health/index.ts";
-import { type PlantStore, servePlants } from "../../../src/service/index.ts";
+import { type PlantStore, createPlantGatewayOptions } from "../../../src/service/index.ts";
 import type { Address } from "../../../packages/testing/src/carriers/exchange.ts";
 
 /** One of the two checks of credentials in the plant store. */
@@ -20,7 +20,7 @@ export async function startGuardedGateway(
   guard: Guard,
   parts: { readonly verifier: TokenVerifier; readonly store: PlantStore; readonly log: Log },
 ): Promise<GuardedGateway> {
-  const { admit, interceptors, ...plants } = servePlants({ ...parts, readiness: new Readiness({}) });
+  const { admit, interceptors, ...plants } = createPlantGatewayOptions({ ...parts, readiness: new Readiness({}) });
   const [errorInterceptor, ...others] = interceptors;
   if (errorInterceptor === undefined || others.length !== 1) throw new Error("expected two interceptors");
   const gateway = createTestGateway({

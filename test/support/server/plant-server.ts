@@ -65,7 +65,7 @@ export async function startPlantServer({
 }: TestPlantServerOptions = {}): Promise<TestPlantServer> {
   const store: PlantStore = options.store ?? openMemoryStore();
   const server = createPlantServer({
-    auth: testVerifier,
+    verifier: testVerifier,
     httpEngine: isNodeEngine ? "node" : "own",
     ...options,
     store,

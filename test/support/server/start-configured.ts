@@ -17,7 +17,7 @@ export async function startConfigured(
   const written: string[] = [];
   const server = await startServer(readConfiguration({ environment: { ...always, ...environment }, flags: {} }), {
     plantsWhenCreated: { first: 1n, last: 999n },
-    logLines: { write: (line) => void written.push(line) },
+    logDestination: { write: (line) => void written.push(line) },
     ...options,
   });
   let drained: Promise<void> | undefined;

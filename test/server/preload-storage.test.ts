@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { expect, test } from "vitest";
 import { StorageThread } from "../../src/stores/sqlite/storage-thread.ts";
-import { beginStorage } from "../../src/server/begin-storage.ts";
+import { preloadStorage } from "../../src/server/preload-storage.ts";
 import { startCommandLine } from "../support/process/command-line.ts";
 import { createTempFolder } from "../../packages/testing/src/process/temp-folder.ts";
 
@@ -19,12 +19,12 @@ test.each([
   { words: ["serve", "--print-config"], url, begins: false },
   { words: ["serve", "--help"], url, begins: false },
   { words: ["import", "ids"], url, begins: false },
-])("beginStorage starts a thread for $words with $url: $begins", async ({ words, url: database, begins }) => {
+])("preloadStorage starts a thread for $words with $url: $begins", async ({ words, url: database, begins }) => {
   using folder = createTempFolder();
   const workers: unknown[] = [];
   const count = (worker: unknown): number => workers.push(worker);
   process.on("worker", count);
-  beginStorage(words, { DATABASE_URL: database });
+  preloadStorage(words, { DATABASE_URL: database });
   // Node emits the event in the next turn of the event loop.
   await new Promise(setImmediate);
   expect(workers).toHaveLength(begins ? 1 : 0);

@@ -12,20 +12,20 @@ import { createPlantService } from "./plant-service.ts";
 import type { PlantStore } from "./plant-store.ts";
 import { policyOf } from "./rpc-policy.ts";
 
-/** The dependencies of {@link servePlants}. */
-export interface PlantParts {
+/** The parts that {@link createPlantGatewayOptions} combines. */
+export interface PlantGatewayParts {
   readonly store: PlantStore;
-  /** Decides which bearer tokens are valid. */
+  /** Verifies bearer tokens. */
   readonly verifier: TokenVerifier;
-  /** What health checks report. */
+  /** The readiness that health checks report. */
   readonly readiness: Readiness;
-  /** Gets a line for each internal error. */
+  /** The log of internal errors. */
   readonly log: Log;
   /** The URL of the RFC 9728 document that challenges point to. */
   readonly resourceMetadata?: string | undefined;
 }
 
-const plantPartsNames: OptionNames<PlantParts> = {
+const plantPartsNames: OptionNames<PlantGatewayParts> = {
   store: required,
   verifier: required,
   readiness: required,
@@ -33,32 +33,32 @@ const plantPartsNames: OptionNames<PlantParts> = {
   resourceMetadata: true,
 };
 
-/** What {@link servePlants} returns. */
-export type PlantServing = Required<
+/** Options of `createGateway` for the plant store. */
+export type PlantGatewayOptions = Required<
   Pick<GatewayOptions, "routes" | "interceptors" | "admit" | "toError" | "rest" | "readMaxBytes" | "binaryOptions">
 >;
 
-// 64 KiB: messages here are an id or a name.
+// 64 KiB, because messages contain only an id or a name.
 const messageBytesMax = 64 * 1024;
 
-/** How the plant store responds on REST: an error is a record, and a deletion has status 204 without a body. */
+/** The REST options of the plant store: errors are records, and a deletion gets status 204 without a body. */
 export const restOptions: RestOptions = {
   errorRecord,
   emptyResponse: 204,
-  // Of the RPC protocols. On REST, `?x=1` is refused because no service is `lenient`.
+  // For the RPC protocols. On REST, `?x=1` is refused because no service is `lenient`.
   json: { unknownFields: "reject", canonicalIntegers: true },
 };
 
 /**
- * Returns the options of the one Connect server that serves `PlantService` over gRPC, gRPC-Web, Connect and REST, with
- * health checks and server reflection. `createPlantServer` passes them to `createGateway`, which listens.
+ * Creates the options with which `createGateway` serves `PlantService` over gRPC, gRPC-Web, Connect and REST, with health
+ * checks and server reflection. `createPlantServer` uses them too.
  *
- * `routes` and `interceptors` work in any Connect server. `admit` makes the same check as the credential interceptor from
- * the header alone, before the body is read, and also for paths without an RPC. `toError` hides errors that are thrown
- * outside of the interceptors, as the error interceptor does.
+ * `routes` and `interceptors` work in any Connect server. `admit` performs the check of the credential interceptor before
+ * the body is read, also for paths without an RPC. `toError` hides errors that are thrown outside the interceptors, as
+ * the error interceptor does.
  */
-export function servePlants(parts: PlantParts): PlantServing {
-  refuseUnknownOptions(parts, plantPartsNames, "servePlants");
+export function createPlantGatewayOptions(parts: PlantGatewayParts): PlantGatewayOptions {
+  refuseUnknownOptions(parts, plantPartsNames, "createPlantGatewayOptions");
   const { store, verifier, readiness, log, resourceMetadata } = parts;
   const auth = createBearerAuth(verifier, {
     realm: "plantstore",
@@ -81,7 +81,7 @@ export function servePlants(parts: PlantParts): PlantServing {
     toError,
     rest: restOptions,
     readMaxBytes: messageBytesMax,
-    // Unknown fields are never read, and one of 2 bytes would occupy 165 until its call ends.
+    // Unknown fields are never used, and a field of 2 bytes would occupy 165 bytes until the call ends.
     binaryOptions: { readUnknownFields: false },
   };
 }

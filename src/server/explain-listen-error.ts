@@ -2,21 +2,20 @@ import { socketPathOf } from "./setting-readers.ts";
 import type { Configuration } from "./settings.ts";
 
 /**
- * Returns the error for an address of the service that cannot be listened on. It names the setting to change; the
- * system's message ("listen EADDRINUSE: …") only helps a reader who knows the codes, and is its cause. An error that is
- * of another kind, such as that a worker cannot be started, is returned as it is.
+ * Returns a readable error for an error of `listen`. Its message names the setting to change; the system error ("listen
+ * EADDRINUSE: …") is its cause. Other errors, such as a failure to start a worker, are returned unchanged.
  */
-export function explainListening(reason: unknown, { host, port }: Pick<Configuration, "host" | "port">): unknown {
-  if (!isOfListening(reason)) return reason;
+export function explainListenError(reason: unknown, { host, port }: Pick<Configuration, "host" | "port">): unknown {
+  if (!isListenError(reason)) return reason;
   const path = socketPathOf(host);
   const text = path === undefined ? problemOfPort(reason, host, port) : problemOfSocket(reason, path);
   return new Error(text, { cause: reason });
 }
 
-/** An error of node's, with the name of the system's. */
+/** A system error of Node.js with its code. */
 type SystemError = Error & { readonly code: unknown };
 
-function isOfListening(reason: unknown): reason is SystemError {
+function isListenError(reason: unknown): reason is SystemError {
   const syscall = reason instanceof Error && "code" in reason && "syscall" in reason ? reason.syscall : undefined;
   return syscall === "listen" || syscall === "getaddrinfo";
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { explainListening } from "../../src/server/explain-listening.ts";
+import { explainListenError } from "../../src/server/explain-listen-error.ts";
 
 const at = { host: "::1", port: 8080 };
 
@@ -7,15 +7,15 @@ test.each([
   { code: "EACCES", syscall: "listen", want: "cannot listen on [::1]:8080: permission denied; choose a PORT of at least 1024" },
   { code: "EAFNOSUPPORT", syscall: "listen", want: "cannot listen on HOST: message of the system" },
   { code: "EAI_AGAIN", syscall: "getaddrinfo", want: 'HOST must be an address of this machine, got "::1"' },
-])("explainListening names the setting for $code of $syscall", ({ want, ...fields }) => {
+])("explainListenError names the setting for $code of $syscall", ({ want, ...fields }) => {
   const cause = Object.assign(new Error("message of the system"), fields);
-  expect(explainListening(cause, at)).toEqual(new Error(want, { cause }));
+  expect(explainListenError(cause, at)).toEqual(new Error(want, { cause }));
 });
 
 test.each([
   { name: "a spawn error", reason: Object.assign(new Error("spawn"), { code: "EACCES", syscall: "spawn" }) },
   { name: "an error of the store", reason: Object.assign(new Error("cannot open"), { code: "ERR_STORE_OPEN" }) },
   { name: "an error without a code", reason: new Error("the port was released") },
-])("explainListening returns $name unchanged", ({ reason }) => {
-  expect(explainListening(reason, at)).toBe(reason);
+])("explainListenError returns $name unchanged", ({ reason }) => {
+  expect(explainListenError(reason, at)).toBe(reason);
 });

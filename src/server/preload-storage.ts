@@ -1,12 +1,12 @@
 import { StorageThread } from "../stores/sqlite/storage-thread.ts";
 
 /**
- * Begins the thread of an SQLite store where these words and this environment lead to one, so that it starts while the
- * rest of the program is loaded. It opens nothing before the configuration is read.
+ * Starts the thread of an SQLite store if the command line and environment select one, so that it starts while the rest
+ * of the program is loaded. The thread opens nothing before the configuration is read.
  *
- * @param words - the command line; one that says more about the store than that it is the demo's begins nothing
+ * @param words - the command line; with flags that may select another store, no thread is started
  */
-export function beginStorage(
+export function preloadStorage(
   [command, ...flags]: readonly string[],
   environment: Readonly<Record<string, string | undefined>>,
 ): void {
