@@ -19,7 +19,7 @@ import {
 } from "../packages/auth/src/index.ts";
 import { watchFile } from "../packages/auth/src/inputs/index.ts";
 import { createCallLog, createSafeErrors, silentLog } from "../packages/telemetry/src/logs/index.ts";
-import { createPlantClient, createPlants } from "../src/client/index.ts";
+import { createPlantStub, createPlantClient } from "../src/client/index.ts";
 import {
   createPlantServer,
   openMemoryStore,
@@ -107,10 +107,10 @@ const gives: Readonly<Record<string, (wrong: object) => unknown>> = {
   SqliteStoreOptions: (wrong) => openSqliteStore({ file: "/nowhere/a.db", ...wrong }),
   DatabaseOptions: (wrong) =>
     openSqliteStore({ file: "/nowhere/a.db", plantsWhenCreated: { first: 1n, last: 1n, ...wrong } }),
+  PlantStubOptions: (wrong) => createPlantStub({ ...client, ...wrong }),
   PlantClientOptions: (wrong) => createPlantClient({ ...client, ...wrong }),
-  PlantsOptions: (wrong) => createPlants({ ...client, ...wrong }),
   CallOptions: async (wrong) => {
-    const plants = createPlants(client);
+    const plants = createPlantClient(client);
     try {
       await plants.delete(1n, wrong);
     } finally {
@@ -311,8 +311,8 @@ describe("an option that is required is named where it is missing", () => {
     [createPlantGatewayOptions, ["store", "verifier", "readiness", "log"]],
     [createPlantServer, ["store"]],
     [openSqliteStore, ["file"]],
+    [createPlantStub, ["address", "token"]],
     [createPlantClient, ["address", "token"]],
-    [createPlants, ["address", "token"]],
   ])("$0.name", async (create, missing) => {
     const lines = missing.map((name) => `${create.name} requires the option "${name}"`);
     await expect(async () => await Reflect.apply(create, undefined, [{}])).rejects.toThrow(

@@ -1,151 +1,146 @@
-import { randomUUID } from "node:crypto";
+import { Metadata, type ServiceError, status } from "@grpc/grpc-js";
+import { type OptionNames, refuseUnknownOptions } from "@plantstore/gateway/options";
 import {
-  Channel,
-  type ChannelCredentials,
-  type ClientOptions,
-  credentials,
-  type Interceptor,
-  InterceptingCall,
-  Metadata,
-  status,
-} from "@grpc/grpc-js";
-import { type OptionNames, refuseUnknownOptions, required } from "@plantstore/gateway/options";
-import { credentialsOf } from "./credential.ts";
-import { PlantServiceClient, PlantServiceService } from "../gen/grpc-js/plantstore/v1/plant_service.ts";
+  createPlantStub,
+  idempotencyKeyName,
+  plantStubOptionNames,
+  type PlantStubOptions,
+  quoteIdempotencyKey,
+} from "./create-plant-stub.ts";
+
+/** The default of `timeoutMs`, in milliseconds: about as long as a user waits. */
+const defaultTimeoutMs = 5_000;
 
 /** Options of {@link createPlantClient}. */
-export interface PlantClientOptions {
-  /** Host and port, as a gRPC target: "127.0.0.1:8080", "dns:///plants.example:443". */
-  readonly address: string;
-  /** The bearer token, or a function that returns the token of each call, for tokens that expire. */
-  readonly token: string | (() => string | Promise<string>);
-  /**
-   * The security of the connection; by default TLS with the certificates of the system.
-   *
-   * `credentials.createInsecure()` sends the token as plain text, which is acceptable only on the same machine.
-   */
-  readonly credentials?: ChannelCredentials;
+export interface PlantClientOptions extends PlantStubOptions {
+  /** The timeout of a call with all its attempts, in milliseconds. Default: 5,000. */
+  readonly timeoutMs?: number;
 }
 
-/** The names of {@link PlantClientOptions}. */
-export const plantClientOptionNames: OptionNames<PlantClientOptions> = {
-  address: required,
-  token: required,
-  credentials: true,
-};
+/** Options of one call of {@link PlantClient}. */
+export interface CallOptions {
+  /** The timeout of this call with all its attempts, in milliseconds. */
+  readonly timeoutMs?: number;
+  /** Cancels the call. The plant may be deleted nevertheless. */
+  readonly signal?: AbortSignal;
+  /**
+   * Makes this call and all others with the same key one deletion, so that a program can repeat a call whose outcome is
+   * unknown: 1 to 128 printable ASCII characters, such as a UUID, for a single plant. Default: a new key for each call,
+   * shared by its attempts.
+   *
+   * With `null`, no key is sent and the call is not retried. It rejects when the outcome is unknown, and a program that
+   * repeats it may get "not-found" for a plant that the first call deleted.
+   */
+  readonly idempotencyKey?: string | null;
+}
 
-const { path } = PlantServiceService.deletePlant;
-const [, service, method] = path.split("/");
+const plantClientOptionNames: OptionNames<PlantClientOptions> = { ...plantStubOptionNames, timeoutMs: true };
+const callOptionNames: OptionNames<CallOptions> = { timeoutMs: true, signal: true, idempotencyKey: true };
 
-// gRFC A6. UNAVAILABLE is temporary, and so is RESOURCE_EXHAUSTED from this server: too many calls per second, or too many
-// queued deletions. AIP-194 retries the latter only if it is short, and the server sends the delay, for which grpc-js
-// waits (`grpc-retry-pushback-ms`). A message that is too large would have that code as well, but an id never is. All
-// attempts have the same idempotency key, so if the first response was lost, the second attempt gets the same response.
-//
-// grpc-js also converts HTTP/2's ENHANCE_YOUR_CALM, by which the server or a proxy asks a client to slow down without a
-// delay, to RESOURCE_EXHAUSTED. A retry policy depends only on the code, so such a call is also retried: after the backoff
-// below, at most three times.
-const serviceConfig = JSON.stringify({
-  methodConfig: [
-    {
-      // Not for the entire service, because a method might not be idempotent.
-      name: [{ service, method }],
-      retryPolicy: {
-        maxAttempts: 4,
-        initialBackoff: "0.1s",
-        maxBackoff: "2s",
-        backoffMultiplier: 2,
-        retryableStatusCodes: ["UNAVAILABLE", "RESOURCE_EXHAUSTED"],
-      },
-    },
-  ],
+/** The outcome of a deletion: "deleted" by this call or an earlier one with its idempotency key, or "not-found". */
+export type DeleteOutcome = "deleted" | "not-found";
+
+/** A client of the plant store, over gRPC. */
+export interface PlantClient {
+  /**
+   * Deletes one plant. If the server could not accept the call, or the response was lost, the call is retried within the
+   * timeout with the same idempotency key. Without a key, there is one attempt.
+   *
+   * @throws PlantClientError when the call fails; TypeError for unknown options
+   */
+  delete(id: bigint, options?: CallOptions): Promise<DeleteOutcome>;
+  /** Closes the connection; calls in flight fail. */
+  close(): void;
+}
+
+/** The error of a failed call. The message is that of the server, followed by what to do. */
+export class PlantClientError extends Error {
+  override readonly name = "PlantClientError";
+  /** The name of the gRPC code. */
+  readonly code: keyof typeof status;
+
+  constructor(code: keyof typeof status, details: string, cause: unknown, isKeyed = true) {
+    const advice = adviceByCode(isKeyed ? repeatable : unrepeatable)[code];
+    super(`${code}: ${details}${advice === undefined ? "" : `; ${advice}`}`, { cause });
+    this.code = code;
+  }
+}
+
+const repeatable = "the plant may have been deleted; you can repeat the call safely";
+const unrepeatable = "the plant may have been deleted, and without an idempotency key a repeated call may return not-found";
+
+const adviceByCode = (ofUnknownOutcome: string): Partial<Record<keyof typeof status, string>> => ({
+  UNAUTHENTICATED: "use a token that the server knows and that has not expired",
+  PERMISSION_DENIED: "use a token with the scope plants:delete",
+  UNAVAILABLE: `check the address, and whether the server uses TLS; ${ofUnknownOutcome}`,
+  DEADLINE_EXCEEDED: `${ofUnknownOutcome}; set timeoutMs to allow more time`,
+  CANCELLED: ofUnknownOutcome,
+  RESOURCE_EXHAUSTED: "retry later",
+  ALREADY_EXISTS: "use a separate idempotency key for each plant",
 });
 
 /**
- * Creates a generated stub that sends the token with every call, and an idempotency key with every deletion. If the server
- * could not accept a deletion, it retries after the delay that the server requests, or otherwise after 0.1 s, doubled each
- * time: up to four attempts within the deadline of the call. The key is new, unless the metadata of the call has an
- * `idempotency-key`. With an empty one, no key is sent and there is one attempt, because a second attempt would report
- * a plant that a lost first attempt deleted as not found.
- *
- * Set a deadline for each call; without one, a call waits as long as the server does. Close the client when it is no
- * longer needed.
+ * Creates a client whose calls are promises with a deadline. Close it when it is no longer needed.
  *
  * @throws TypeError for unknown options; Error when the token is empty, or contains a character that tokens must not have
  *
  * @example
  * ```ts
- * const client = createPlantClient({ address: "plants.example:443", token });
- * client.deletePlant({ id: 42n }, new Metadata(), { deadline: Date.now() + 5_000 }, (error) => {
- *   if (error?.code === status.NOT_FOUND) console.log("there is no plant 42");
- * });
+ * const plants = createPlantClient({ address: "plants.example:443", token });
+ * const outcome = await plants.delete(42n);
  * ```
  */
-export function createPlantClient(options: PlantClientOptions): PlantServiceClient {
+export function createPlantClient(options: PlantClientOptions): PlantClient {
   refuseUnknownOptions(options, plantClientOptionNames, "createPlantClient");
-  const { address, credentials: security = credentials.createSsl() } = options;
-  // In grpc-js, retries are an option of the channel. This channel also ignores a retry policy from DNS (gRFC A2). It still
-  // sends a call again that the server has not processed (RFC 9113 §8.7).
-  const channelWithoutRetries = new Channel(address, security, { "grpc.enable_retries": 0 });
-  const withoutRetries: ClientOptions["callInvocationTransformer"] = (call) =>
-    call.methodDefinition.path === path && sendsNoKey(call.metadata) ? { ...call, channel: channelWithoutRetries } : call;
-  const client = new PlantServiceClient(address, security, {
-    interceptors: [sendIdempotencyKey, bearer(options.token)],
-    callInvocationTransformer: withoutRetries,
-    "grpc.service_config": serviceConfig,
-  });
-  const close = (): void => {
-    PlantServiceClient.prototype.close.call(client);
-    channelWithoutRetries.close();
-  };
-  return Object.assign(client, { close });
-}
-
-/** The metadata of the idempotency key. */
-export const idempotencyKeyName = "idempotency-key";
-
-/** Returns whether a call is sent without a key, which an empty value requests; a key has at least two quotes. */
-function sendsNoKey(metadata: Metadata): boolean {
-  return metadata.get(idempotencyKeyName)[0] === "";
-}
-
-/** Returns a key as metadata: a structured-field string (RFC 9651 §4.1.6) in double quotes. */
-export function quoteIdempotencyKey(key: string): string {
-  return `"${key.replaceAll(/["\\]/g, "\\$&")}"`;
-}
-
-// Interceptors are called once per call, not per attempt.
-const sendIdempotencyKey: Interceptor = (callOptions, nextCall) => {
-  const call = nextCall(callOptions);
-  if (callOptions.method_definition.path !== path) return new InterceptingCall(call);
-  return new InterceptingCall(call, {
-    start: (original, listener, next) => {
-      // A copy, because the caller may use the object for another call.
-      const metadata = original.clone();
-      if (sendsNoKey(metadata)) metadata.remove(idempotencyKeyName);
-      else if (metadata.get(idempotencyKeyName).length === 0)
-        metadata.set(idempotencyKeyName, quoteIdempotencyKey(randomUUID()));
-      next(metadata, listener);
-    },
-  });
-};
-
-// Not call credentials, which refuse a connection without TLS even to the same machine.
-function bearer(token: PlantClientOptions["token"]): Interceptor {
-  const credential = credentialsOf(token);
-  return (callOptions, nextCall) => {
-    return new InterceptingCall(nextCall(callOptions), {
-      start: (metadata, listener, next) => {
-        const send = (text: string): void => {
-          metadata.set("authorization", text);
-          next(metadata, listener);
-        };
-        if (typeof credential === "string") return send(credential);
-        credential().then(send, (reason: unknown) => {
-          const details = `cannot obtain the token: ${String(reason)}`;
-          listener.onReceiveStatus({ code: status.UNAUTHENTICATED, details, metadata: new Metadata() });
+  const { timeoutMs: clientTimeoutMs = defaultTimeoutMs, ...stubOptions } = options;
+  const stub = createPlantStub(stubOptions);
+  return {
+    delete: (id, callOptions = {}) =>
+      new Promise((resolve, reject) => {
+        refuseUnknownOptions(callOptions, callOptionNames, "delete");
+        const { timeoutMs = clientTimeoutMs, signal, idempotencyKey } = callOptions;
+        checkArguments(id, idempotencyKey);
+        const deadline = Date.now() + timeoutMs;
+        const metadata = new Metadata();
+        if (idempotencyKey !== undefined) metadata.set(idempotencyKeyName, toMetadata(idempotencyKey));
+        const call = stub.deletePlant({ id }, metadata, { deadline }, (error) => {
+          signal?.removeEventListener("abort", cancel);
+          if (error === null) resolve("deleted");
+          else if (error.code === status.NOT_FOUND) resolve("not-found");
+          else reject(toPlantClientError(error, idempotencyKey !== null));
         });
-      },
-    });
+        const cancel = (): void => call.cancel();
+        if (signal?.aborted === true) cancel();
+        else signal?.addEventListener("abort", cancel);
+      }),
+    close: () => stub.close(),
   };
+}
+
+// For an empty key, `createPlantStub` sends none.
+function toMetadata(idempotencyKey: string | null): string {
+  return idempotencyKey === null ? "" : quoteIdempotencyKey(idempotencyKey);
+}
+
+// grpc-js would throw another type of error, which quotes the key.
+function checkArguments(id: unknown, idempotencyKey: unknown): void {
+  // JavaScript programs may pass numbers, which have only 53 bits.
+  if (typeof id !== "bigint" || BigInt.asIntN(64, id) !== id)
+    throw invalidArgument("id must be a 64-bit bigint such as 42n");
+  if (idempotencyKey === undefined || idempotencyKey === null) return;
+  if (typeof idempotencyKey === "string" && /^[ -~]{1,128}$/.test(idempotencyKey)) return;
+  throw invalidArgument("idempotencyKey must be a string of 1 to 128 printable ASCII characters");
+}
+
+function invalidArgument(details: string): PlantClientError {
+  return new PlantClientError("INVALID_ARGUMENT", details, undefined);
+}
+
+function toPlantClientError(error: ServiceError, isKeyed: boolean): PlantClientError {
+  const [name = ""] = Object.entries(status).find(([, code]) => code === error.code) ?? [];
+  return new PlantClientError(isCodeName(name) ? name : "UNKNOWN", error.details, error, isKeyed);
+}
+
+function isCodeName(name: string): name is keyof typeof status {
+  return name in status;
 }

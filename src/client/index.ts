@@ -1,17 +1,17 @@
 /**
  * The client of the plant store for Node, over gRPC.
  *
- * `createPlants` returns a client whose calls are promises with a deadline. `createPlantClient` returns the generated stub.
+ * `createPlantClient` returns a client whose calls are promises with a deadline. `createPlantStub` returns the generated stub.
  * Both send the credential with each call, and retry safely. `@grpc/grpc-js` is an optional peer dependency of the
  * package, which only this export requires.
  */
-export { createPlantClient, type PlantClientOptions } from "./create-plant-client.ts";
+export { createPlantStub, type PlantStubOptions } from "./create-plant-stub.ts";
 export {
   type CallOptions,
-  createPlants,
+  createPlantClient,
   type DeleteOutcome,
-  type Plants,
-  PlantsError,
-  type PlantsOptions,
-} from "./create-plants.ts";
+  type PlantClient,
+  PlantClientError,
+  type PlantClientOptions,
+} from "./create-plant-client.ts";
 export { DeletePlantRequest, PlantServiceClient } from "../gen/grpc-js/plantstore/v1/plant_service.ts";

@@ -1,188 +1,208 @@
-import { credentials, Metadata, type ServiceError, status } from "@grpc/grpc-js";
+import { getEventListeners } from "node:events";
 import { Code, ConnectError } from "@connectrpc/connect";
+import { credentials, status } from "@grpc/grpc-js";
 import { expect, test } from "vitest";
-import { createPlantClient, type PlantClientOptions } from "../../src/client/index.ts";
+import { createPlantClient, type PlantClient, PlantClientError, type PlantClientOptions } from "../../src/client/index.ts";
 import { openMemoryStore } from "../../src/stores/index.ts";
 import type { PlantStore } from "../../src/service/index.ts";
-import { startGreenhouse } from "../../packages/testing/src/gateway/greenhouse.ts";
-import { startPlantServer, tokens } from "../support/server/plant-server.ts";
+import { startLossyProxy } from "../../packages/testing/src/carriers/lossy-proxy.ts";
+import { startPlantServer, type TestPlantServer, tokens } from "../support/server/plant-server.ts";
 import { fakeStore } from "../support/plants/fake-store.ts";
 
-/** Deletes a plant and returns the status code of the response. */
-async function deletePlant(
-  token: PlantClientOptions["token"],
-  id: bigint,
-  store: PlantStore = openMemoryStore(new Set([id])),
-): Promise<status> {
-  await using server = await startPlantServer({ store });
-  const { address, port } = server.address;
-  using client = disposable(
-    createPlantClient({ address: `${address}:${String(port)}`, token, credentials: credentials.createInsecure() }),
-  );
-  return await new Promise((resolve) => {
-    client.deletePlant({ id }, (error: ServiceError | null) => resolve(error?.code ?? status.OK));
+function plantsOf({ address }: TestPlantServer, options: Partial<PlantClientOptions> = {}): PlantClient {
+  return createPlantClient({
+    address: `${address.address}:${String(address.port)}`,
+    token: tokens.good,
+    credentials: credentials.createInsecure(),
+    ...options,
   });
 }
 
-function disposable<T extends { close(): void }>(client: T): T & Disposable {
-  return Object.assign(client, { [Symbol.dispose]: () => client.close() });
+/** Returns the outcome of a call, or the code and message of its error. */
+async function deletePlant(
+  store: PlantStore,
+  options: Partial<PlantClientOptions> = {},
+  signal?: AbortSignal,
+): Promise<unknown> {
+  await using server = await startPlantServer({ store });
+  const plants = plantsOf(server, options);
+  try {
+    return await plants.delete(9_007_199_254_740_993n, signal === undefined ? {} : { signal });
+  } catch (error) {
+    if (!(error instanceof PlantClientError)) throw error;
+    expect(error.cause).toMatchObject({ code: status[error.code] });
+    return { code: error.code, message: error.message };
+  } finally {
+    plants.close();
+  }
+}
+
+test("delete deletes a plant whose id is larger than a safe integer", async () => {
+  expect(await deletePlant(openMemoryStore(new Set([9_007_199_254_740_993n])))).toBe("deleted");
+});
+
+test("delete removes its listener from the signal after the call", async () => {
+  const { signal } = new AbortController();
+  await deletePlant(openMemoryStore(new Set()), {}, signal);
+  expect(getEventListeners(signal, "abort")).toEqual([]);
+});
+
+test("delete returns not-found for an unknown plant", async () => {
+  expect(await deletePlant(openMemoryStore(new Set([9_007_199_254_740_992n])))).toBe("not-found");
+});
+
+test.each([2n ** 63n, -(2n ** 63n) - 1n])(
+  "delete refuses the id %s, which has more than 64 bits",
+  async (id) => {
+    const plants = createPlantClient({ address: "127.0.0.1:1", token: tokens.good });
+    await expect(plants.delete(id)).rejects.toThrow("INVALID_ARGUMENT: id must be a 64-bit bigint such as 42n");
+    plants.close();
+  },
+);
+
+test.each([
+  { name: "no characters", key: "" },
+  { name: "129 characters", key: "x".repeat(129) },
+  { name: "a letter beyond ASCII", key: "secr\u00e9t" },
+  { name: "a line break", key: "secret\n" },
+])("delete refuses an idempotency key with $name without quoting it", async ({ key }) => {
+  const plants = createPlantClient({ address: "127.0.0.1:1", token: tokens.good });
+  await expect(plants.delete(1n, { idempotencyKey: key })).rejects.toMatchObject({
+    name: "PlantClientError",
+    message: "INVALID_ARGUMENT: idempotencyKey must be a string of 1 to 128 printable ASCII characters",
+  });
+  plants.close();
+});
+
+test.each([
+  { name: "an empty token", token: "", want: "the token is empty" },
+  { name: "a token with a line break", token: "secret-token\n", want: "check for a line break at its end" },
+])("createPlantClient refuses $name without quoting it", ({ token, want }) => {
+  const create = (): unknown => createPlantClient({ address: "127.0.0.1:1", token });
+  expect(create).toThrow(want);
+  expect(create).not.toThrow("secret");
+});
+
+test("a call fails with UNAUTHENTICATED when the token function returns an empty token", async () => {
+  expect(await deletePlant(openMemoryStore(), { token: () => "" })).toEqual({
+    code: "UNAUTHENTICATED",
+    message: expect.stringContaining("cannot obtain the token: Error: the token is empty; use a token"),
+  });
+});
+
+function failing(code: Code): PlantStore {
+  return fakeStore({ delete: () => Promise.reject(new ConnectError("not now", code)) });
 }
 
 test.each([
-  { name: "a token", token: tokens.good },
-  { name: "a token from a function", token: () => tokens.good },
-  { name: "a token from an async function", token: () => Promise.resolve(tokens.good) },
-])("the client sends $name with every call", async ({ token }) => {
-  expect(await deletePlant(token, 9_007_199_254_740_993n)).toBe(status.OK);
+  {
+    store: openMemoryStore(),
+    token: tokens.unknown,
+    code: "UNAUTHENTICATED",
+    want: "the token is not valid; use a token that the server knows and that has not expired",
+  },
+  {
+    store: openMemoryStore(),
+    token: tokens.narrow,
+    code: "PERMISSION_DENIED",
+    want: "the token lacks the scope plants:delete; use a token with the scope plants:delete",
+  },
+  {
+    store: failing(Code.Unavailable),
+    code: "UNAVAILABLE",
+    want: "not now; check the address, and whether the server uses TLS; the plant may have been deleted; you can repeat the call safely",
+  },
+  { store: failing(Code.ResourceExhausted), code: "RESOURCE_EXHAUSTED", want: "not now; retry later" },
+  { store: failing(Code.Aborted), code: "ABORTED", want: "not now" },
+])("the message of $code says what to do", async ({ store, token = tokens.good, code, want }) => {
+  expect(await deletePlant(store, { token })).toEqual({ code, message: `${code}: ${want}` });
 });
 
-test("a call with an unknown token fails with UNAUTHENTICATED", async () => {
-  expect(await deletePlant(tokens.unknown, 1n)).toBe(status.UNAUTHENTICATED);
+test("delete sends the caller's idempotency key, and fails when it was used for another plant", async () => {
+  await using server = await startPlantServer({ store: openMemoryStore(new Set([1n, 2n])) });
+  const plants = plantsOf(server);
+  const options = { idempotencyKey: 'mine: "\\"' };
+  expect(await plants.delete(1n, options)).toBe("deleted");
+  expect(await plants.delete(1n, options)).toBe("deleted");
+  expect(await plants.delete(1n)).toBe("not-found");
+  await expect(plants.delete(2n, options)).rejects.toMatchObject({
+    code: "ALREADY_EXISTS",
+    message:
+      "ALREADY_EXISTS: the idempotency key belongs to another deletion; use a separate idempotency key for each plant",
+  });
+  plants.close();
 });
 
-test.each<{ name: string; token: () => string | Promise<string> }>([
-  {
-    name: "throws",
-    token: () => {
-      throw new Error("the provider is unavailable");
-    },
-  },
-  { name: "rejects", token: () => Promise.reject(new Error("the provider is unavailable")) },
-  { name: "returns an invalid token", token: () => "token\n" },
-  { name: "resolves with an invalid token", token: () => Promise.resolve("token\n") },
-])("a call fails with UNAUTHENTICATED before it is sent when the token function $name", async ({ token }) => {
-  const { store, attempts } = countingStore(() => Promise.resolve(true));
-  const code = await deletePlant(token, 1n, store);
-  expect({ code, attempts: attempts() }).toEqual({ code: status.UNAUTHENTICATED, attempts: 0 });
-});
-
-test.each<{ name: string; respond: (attempt: number) => Promise<boolean>; want: { code: status; attempts: number } }>([
-  {
-    name: "the client retries while the store is unavailable",
-    respond: (attempt) => (attempt < 3 ? Promise.reject(unavailable()) : Promise.resolve(true)),
-    want: { code: status.OK, attempts: 3 },
-  },
-  {
-    name: "the client stops after four attempts with an unavailable store",
-    respond: () => Promise.reject(unavailable()),
-    want: { code: status.UNAVAILABLE, attempts: 4 },
-  },
-  {
-    name: "the client does not retry NOT_FOUND",
-    respond: () => Promise.resolve(false),
-    want: { code: status.NOT_FOUND, attempts: 1 },
-  },
-  {
-    name: "the client retries while the queue of the store is full",
-    respond: (attempt) => (attempt < 3 ? Promise.reject(full()) : Promise.resolve(true)),
-    want: { code: status.OK, attempts: 3 },
-  },
-  {
-    name: "the client stops after four attempts with a full queue",
-    respond: () => Promise.reject(full()),
-    want: { code: status.RESOURCE_EXHAUSTED, attempts: 4 },
-  },
-  {
-    name: "the client does not retry when the server's pushback forbids it",
-    respond: () => Promise.reject(full("-1")),
-    want: { code: status.RESOURCE_EXHAUSTED, attempts: 1 },
-  },
-  {
-    name: "the client does not retry INTERNAL",
-    respond: () => Promise.reject(new Error("a bug")),
-    want: { code: status.INTERNAL, attempts: 1 },
-  },
-])("$name", async ({ respond, want }) => {
-  const { store, attempts } = countingStore(respond);
-  expect({ code: await deletePlant(tokens.good, 1n, store), attempts: attempts() }).toEqual(want);
-});
-
-test("all attempts of a call share an idempotency key, each call has another, and a call without a key is not retried", async () => {
+test("delete sends no idempotency key with null", async () => {
   const keys: (string | undefined)[] = [];
   const store = fakeStore({
     delete: (_, { idempotencyKey }) => {
       keys.push(idempotencyKey);
-      return keys.length % 3 === 0 ? Promise.resolve(true) : Promise.reject(unavailable());
+      return Promise.resolve(true);
     },
   });
   await using server = await startPlantServer({ store });
-  const { address, port } = server.address;
-  using client = disposable(
-    createPlantClient({
-      address: `${address}:${String(port)}`,
-      token: tokens.good,
-      credentials: credentials.createInsecure(),
-    }),
-  );
-  // All calls use the same object, which the client must not change.
-  const metadata = new Metadata();
-  const call = (): Promise<void> =>
-    new Promise((resolve, reject) => {
-      client.deletePlant({ id: 1n }, metadata, (error) => (error === null ? resolve() : reject(error)));
-    });
-  await call();
-  await call();
-  expect(metadata.getMap()).toEqual({});
-  metadata.set("idempotency-key", '"mine"');
-  await call();
-  const [first, , , second] = keys;
-  expect(keys).toEqual([first, first, first, second, second, second, ":mine", ":mine", ":mine"]);
-  keys.length = 0;
-  metadata.set("idempotency-key", "");
-  await expect(call()).rejects.toMatchObject({ code: status.UNAVAILABLE });
+  const plants = plantsOf(server);
+  await plants.delete(1n, { idempotencyKey: null });
+  plants.close();
   expect(keys).toEqual([undefined]);
-  expect(new Set([first, second, ":mine"])).toHaveProperty("size", 3);
-  expect(first).toMatch(/^:[0-9a-f-]{36}$/);
 });
 
-interface CountingStore {
-  readonly store: PlantStore;
-  readonly attempts: () => number;
-}
-
-function countingStore(respond: (attempt: number) => Promise<boolean>): CountingStore {
+test("delete without an idempotency key makes one attempt, and its error warns of a repeated call", async () => {
   let attempts = 0;
-  return { store: fakeStore({ delete: () => respond(++attempts) }), attempts: () => attempts };
-}
-
-/** Returns the error of a store with a full queue, with the milliseconds after which to retry. */
-function full(pushbackMs = "1"): ConnectError {
-  return new ConnectError("full", Code.ResourceExhausted, { "grpc-retry-pushback-ms": pushbackMs });
-}
-
-function unavailable(): ConnectError {
-  return new ConnectError("unavailable", Code.Unavailable);
-}
-
-test("the client retries only deletions, and sends an idempotency key only with them", async () => {
-  const requests: string[] = [];
-  await using server = await startGreenhouse(
-    {},
-    {
-      admit: ({ header }) => {
-        requests.push(`${header.get(":path") ?? ""} ${header.get("idempotency-key") === null ? "without" : "with"} a key`);
-        throw new ConnectError("not now", Code.Unavailable, { "grpc-retry-pushback-ms": "0" });
-      },
+  const store = fakeStore({
+    delete: () => {
+      attempts += 1;
+      return Promise.reject(new ConnectError("not now", Code.Unavailable));
     },
-  );
-  const address = `127.0.0.1:${String(server.address.port)}`;
-  using client = disposable(
-    createPlantClient({ address, token: tokens.good, credentials: credentials.createInsecure() }),
-  );
-  const deletion = "/plantstore.v1.PlantService/DeletePlant";
-  const watering = "/plantstore.v1.PlantService/WaterPlant";
-  for (const path of [deletion, watering]) {
-    const code = await new Promise((resolve) => {
-      client.makeUnaryRequest(
-        path,
-        () => Buffer.of(),
-        String,
-        {},
-        (error) => resolve(error?.code),
-      );
-    });
-    expect(code).toBe(status.UNAVAILABLE);
-  }
-  const deletions = Array<string>(4).fill(`${deletion} with a key`);
-  expect(requests).toEqual([...deletions, `${watering} without a key`]);
+  });
+  await using server = await startPlantServer({ store });
+  const plants = plantsOf(server);
+  await expect(plants.delete(1n, { idempotencyKey: null })).rejects.toMatchObject({
+    code: "UNAVAILABLE",
+    message: expect.stringMatching(
+      /the plant may have been deleted, and without an idempotency key a repeated call may return not-found$/,
+    ),
+  });
+  plants.close();
+  expect(attempts).toBe(1);
+});
+
+test("close also closes the connection of calls without an idempotency key", async () => {
+  await using server = await startPlantServer({ store: openMemoryStore() });
+  await using proxy = await startLossyProxy(server.address);
+  const plants = createPlantClient({ address: proxy.target, token: tokens.good, credentials: credentials.createInsecure() });
+  await plants.delete(1n);
+  await plants.delete(1n, { idempotencyKey: null });
+  expect(proxy.open).toBeGreaterThan(0);
+  plants.close();
+  await expect.poll(() => proxy.open).toBe(0);
+});
+
+test("a call fails at its deadline, and the message says that repeating is safe", async () => {
+  const never = fakeStore({ delete: () => new Promise(() => undefined) });
+  expect(await deletePlant(never, { timeoutMs: 200 })).toEqual({
+    code: "DEADLINE_EXCEEDED",
+    message: expect.stringMatching(
+      /the plant may have been deleted; you can repeat the call safely; set timeoutMs to allow more time$/,
+    ),
+  });
+});
+
+test.each([
+  { name: "before the call", abort: (controller: AbortController) => controller.abort(), inStore: false },
+  { name: "during the call", abort: () => undefined, inStore: true },
+])("a signal that aborts $name cancels it", async ({ abort, inStore }) => {
+  const controller = new AbortController();
+  const store = fakeStore({
+    delete: () => {
+      if (inStore) controller.abort();
+      return new Promise(() => undefined);
+    },
+  });
+  abort(controller);
+  expect(await deletePlant(store, {}, controller.signal)).toEqual({
+    code: "CANCELLED",
+    message: expect.stringMatching(/; the plant may have been deleted; you can repeat the call safely$/),
+  });
 });

@@ -1,6 +1,6 @@
 import { credentials } from "@grpc/grpc-js";
 import { expect, test } from "vitest";
-import { createPlants, type DeleteOutcome, PlantsError } from "../../src/client/index.ts";
+import { createPlantClient, type DeleteOutcome, PlantClientError } from "../../src/client/index.ts";
 import { openSqliteStore } from "../../src/stores/index.ts";
 import { startLossyProxy } from "../../packages/testing/src/carriers/lossy-proxy.ts";
 import { deleteUntilAnswered } from "../support/clients/delete-until-answered.ts";
@@ -15,7 +15,7 @@ test("a retry reports the plant as deleted wherever the first response was cut",
   const store = await openSqliteStore({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 999n } });
   await using server = await startPlantServer({ store });
   await using proxy = await startLossyProxy(server.address);
-  const plants = createPlants({ address: proxy.target, token: tokens.good, credentials: credentials.createInsecure() });
+  const plants = createPlantClient({ address: proxy.target, token: tokens.good, credentials: credentials.createInsecure() });
   const outcomes: DeleteOutcome[] = [];
   while (proxy.cuts === outcomes.length) {
     // Opens the connection, so that the cut hits the response.
@@ -34,14 +34,14 @@ test("a client without an idempotency key never reports its own deletion as not 
   const store = await openSqliteStore({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 999n } });
   await using server = await startPlantServer({ store });
   await using proxy = await startLossyProxy(server.address);
-  const plants = createPlants({ address: proxy.target, token: tokens.good, credentials: credentials.createInsecure() });
+  const plants = createPlantClient({ address: proxy.target, token: tokens.good, credentials: credentials.createInsecure() });
   const outcomes: string[] = [];
   while (proxy.cuts === outcomes.length) {
     // Opens the connection again, so that the cut hits the next response.
     await expect(plants.delete(1_000n, { idempotencyKey: null })).resolves.toBe("not-found");
     proxy.cutAfter(outcomes.length * stepBytes);
     const outcome = plants.delete(BigInt(outcomes.length + 1), { idempotencyKey: null });
-    outcomes.push(await outcome.catch((error) => (error instanceof PlantsError ? error.code : String(error))));
+    outcomes.push(await outcome.catch((error) => (error instanceof PlantClientError ? error.code : String(error))));
   }
   plants.close();
   // The response of the last call was not cut.

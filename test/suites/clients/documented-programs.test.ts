@@ -52,7 +52,7 @@ const typeOfResponse = 'response.status, response.headers.get("content-type")';
 const summaryOfDelete = '(await response.json()).paths["/plants/{id}"].delete.summary';
 
 const programs: readonly Program[] = [
-  { page: "README.md", start: "import { createPlants }", before: token, prints: ["deleted", "not-found"] },
+  { page: "README.md", start: "import { createPlantClient }", before: token, prints: ["deleted", "not-found"] },
   {
     page: "docs/how-to/authentication.md",
     start: "import { createPlantServer",
@@ -67,7 +67,7 @@ opened.value.close?.();`,
   },
   {
     page: "docs/how-to/clients.md",
-    start: "import { createPlants, PlantsError }",
+    start: "import { createPlantClient, PlantClientError }",
     before: token,
     prints: ["plant 42 is deleted", "there is no plant 42"],
   },

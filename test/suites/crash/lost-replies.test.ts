@@ -1,6 +1,6 @@
 import { credentials } from "@grpc/grpc-js";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createPlants, type DeleteOutcome, PlantsError } from "../../../src/client/index.ts";
+import { createPlantClient, type DeleteOutcome, PlantClientError } from "../../../src/client/index.ts";
 import {
   migratePlants,
   openPlantDatabase,
@@ -77,7 +77,7 @@ describe.each(["sqlite", "postgres"] as const)("over connections that break, wit
         await Promise.all(
           Array.from({ length: connections }, async (_, at) => {
             await using proxy = await startLossyProxy(server.address);
-            const client = createPlants({
+            const client = createPlantClient({
               address: proxy.target,
               token: tokens.good,
               credentials: credentials.createInsecure(),
@@ -123,12 +123,12 @@ test(
       Array.from({ length: connections }, async () => {
         await using proxy = await startLossyProxy(server.address);
         const address = proxy.target;
-        const client = createPlants({ address, token: tokens.good, credentials: credentials.createInsecure() });
+        const client = createPlantClient({ address, token: tokens.good, credentials: credentials.createInsecure() });
         for (const id of ids) {
           if (!proxy.isArmed) proxy.cutAfter(dice.roll(unkeyedBytesMax));
           const outcome = await client
             .delete(id, { idempotencyKey: null })
-            .catch((error) => (error instanceof PlantsError ? error.code : String(error)));
+            .catch((error) => (error instanceof PlantClientError ? error.code : String(error)));
           outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
         }
         client.close();

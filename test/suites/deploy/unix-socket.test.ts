@@ -1,6 +1,6 @@
 import { credentials } from "@grpc/grpc-js";
 import { expect, test } from "vitest";
-import { createPlants } from "../../../src/client/index.ts";
+import { createPlantClient } from "../../../src/client/index.ts";
 import { buildStep } from "../../../packages/testing/src/process/build-step.ts";
 import { serve, serveToken } from "../../support/process/serve-command.ts";
 import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
@@ -19,7 +19,7 @@ test("curl and a client of gRPC reach a server on a Unix socket", async () => {
     "http://localhost/livez",
   ]);
   expect(output).toMatch(/ 200$/);
-  const plants = createPlants({
+  const plants = createPlantClient({
     address: `unix:${path}`,
     token: serveToken,
     credentials: credentials.createInsecure(),

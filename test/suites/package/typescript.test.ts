@@ -11,13 +11,13 @@ const program = `
 import { createPlantServer, openMemoryStore, type PlantServer } from "plantstore";
 import { createGateway, type Gateway } from "@plantstore/gateway";
 import { createBearerAuth } from "@plantstore/auth";
-import { createPlantClient } from "plantstore/client";
+import { createPlantStub } from "plantstore/client";
 import { PlantService } from "plantstore/connect";
 export const server: PlantServer = createPlantServer({ store: openMemoryStore() });
 export const gateway: Gateway = createGateway({ routes: () => {} });
 export const admit: typeof createBearerAuth = createBearerAuth;
 // @ts-expect-error: the member is known, and is not a number.
-export const client: number = createPlantClient({ address: "", token: "" });
+export const client: number = createPlantStub({ address: "", token: "" });
 // @ts-expect-error: the member is known, and is not a number.
 export const service: number = PlantService;
 `;

@@ -1,0 +1,151 @@
+import { randomUUID } from "node:crypto";
+import {
+  Channel,
+  type ChannelCredentials,
+  type ClientOptions,
+  credentials,
+  type Interceptor,
+  InterceptingCall,
+  Metadata,
+  status,
+} from "@grpc/grpc-js";
+import { type OptionNames, refuseUnknownOptions, required } from "@plantstore/gateway/options";
+import { credentialsOf } from "./credential.ts";
+import { PlantServiceClient, PlantServiceService } from "../gen/grpc-js/plantstore/v1/plant_service.ts";
+
+/** Options of {@link createPlantStub}. */
+export interface PlantStubOptions {
+  /** Host and port, as a gRPC target: "127.0.0.1:8080", "dns:///plants.example:443". */
+  readonly address: string;
+  /** The bearer token, or a function that returns the token of each call, for tokens that expire. */
+  readonly token: string | (() => string | Promise<string>);
+  /**
+   * The security of the connection; by default TLS with the certificates of the system.
+   *
+   * `credentials.createInsecure()` sends the token as plain text, which is acceptable only on the same machine.
+   */
+  readonly credentials?: ChannelCredentials;
+}
+
+/** The names of {@link PlantStubOptions}. */
+export const plantStubOptionNames: OptionNames<PlantStubOptions> = {
+  address: required,
+  token: required,
+  credentials: true,
+};
+
+const { path } = PlantServiceService.deletePlant;
+const [, service, method] = path.split("/");
+
+// gRFC A6. UNAVAILABLE is temporary, and so is RESOURCE_EXHAUSTED from this server: too many calls per second, or too many
+// queued deletions. AIP-194 retries the latter only if it is short, and the server sends the delay, for which grpc-js
+// waits (`grpc-retry-pushback-ms`). A message that is too large would have that code as well, but an id never is. All
+// attempts have the same idempotency key, so if the first response was lost, the second attempt gets the same response.
+//
+// grpc-js also converts HTTP/2's ENHANCE_YOUR_CALM, by which the server or a proxy asks a client to slow down without a
+// delay, to RESOURCE_EXHAUSTED. A retry policy depends only on the code, so such a call is also retried: after the backoff
+// below, at most three times.
+const serviceConfig = JSON.stringify({
+  methodConfig: [
+    {
+      // Not for the entire service, because a method might not be idempotent.
+      name: [{ service, method }],
+      retryPolicy: {
+        maxAttempts: 4,
+        initialBackoff: "0.1s",
+        maxBackoff: "2s",
+        backoffMultiplier: 2,
+        retryableStatusCodes: ["UNAVAILABLE", "RESOURCE_EXHAUSTED"],
+      },
+    },
+  ],
+});
+
+/**
+ * Creates a generated stub that sends the token with every call, and an idempotency key with every deletion. If the server
+ * could not accept a deletion, it retries after the delay that the server requests, or otherwise after 0.1 s, doubled each
+ * time: up to four attempts within the deadline of the call. The key is new, unless the metadata of the call has an
+ * `idempotency-key`. With an empty one, no key is sent and there is one attempt, because a second attempt would report
+ * a plant that a lost first attempt deleted as not found.
+ *
+ * Set a deadline for each call; without one, a call waits as long as the server does. Close the client when it is no
+ * longer needed.
+ *
+ * @throws TypeError for unknown options; Error when the token is empty, or contains a character that tokens must not have
+ *
+ * @example
+ * ```ts
+ * const client = createPlantStub({ address: "plants.example:443", token });
+ * client.deletePlant({ id: 42n }, new Metadata(), { deadline: Date.now() + 5_000 }, (error) => {
+ *   if (error?.code === status.NOT_FOUND) console.log("there is no plant 42");
+ * });
+ * ```
+ */
+export function createPlantStub(options: PlantStubOptions): PlantServiceClient {
+  refuseUnknownOptions(options, plantStubOptionNames, "createPlantStub");
+  const { address, credentials: security = credentials.createSsl() } = options;
+  // In grpc-js, retries are an option of the channel. This channel also ignores a retry policy from DNS (gRFC A2). It still
+  // sends a call again that the server has not processed (RFC 9113 §8.7).
+  const channelWithoutRetries = new Channel(address, security, { "grpc.enable_retries": 0 });
+  const withoutRetries: ClientOptions["callInvocationTransformer"] = (call) =>
+    call.methodDefinition.path === path && sendsNoKey(call.metadata) ? { ...call, channel: channelWithoutRetries } : call;
+  const client = new PlantServiceClient(address, security, {
+    interceptors: [sendIdempotencyKey, bearer(options.token)],
+    callInvocationTransformer: withoutRetries,
+    "grpc.service_config": serviceConfig,
+  });
+  const close = (): void => {
+    PlantServiceClient.prototype.close.call(client);
+    channelWithoutRetries.close();
+  };
+  return Object.assign(client, { close });
+}
+
+/** The metadata of the idempotency key. */
+export const idempotencyKeyName = "idempotency-key";
+
+/** Returns whether a call is sent without a key, which an empty value requests; a key has at least two quotes. */
+function sendsNoKey(metadata: Metadata): boolean {
+  return metadata.get(idempotencyKeyName)[0] === "";
+}
+
+/** Returns a key as metadata: a structured-field string (RFC 9651 §4.1.6) in double quotes. */
+export function quoteIdempotencyKey(key: string): string {
+  return `"${key.replaceAll(/["\\]/g, "\\$&")}"`;
+}
+
+// Interceptors are called once per call, not per attempt.
+const sendIdempotencyKey: Interceptor = (callOptions, nextCall) => {
+  const call = nextCall(callOptions);
+  if (callOptions.method_definition.path !== path) return new InterceptingCall(call);
+  return new InterceptingCall(call, {
+    start: (original, listener, next) => {
+      // A copy, because the caller may use the object for another call.
+      const metadata = original.clone();
+      if (sendsNoKey(metadata)) metadata.remove(idempotencyKeyName);
+      else if (metadata.get(idempotencyKeyName).length === 0)
+        metadata.set(idempotencyKeyName, quoteIdempotencyKey(randomUUID()));
+      next(metadata, listener);
+    },
+  });
+};
+
+// Not call credentials, which refuse a connection without TLS even to the same machine.
+function bearer(token: PlantStubOptions["token"]): Interceptor {
+  const credential = credentialsOf(token);
+  return (callOptions, nextCall) => {
+    return new InterceptingCall(nextCall(callOptions), {
+      start: (metadata, listener, next) => {
+        const send = (text: string): void => {
+          metadata.set("authorization", text);
+          next(metadata, listener);
+        };
+        if (typeof credential === "string") return send(credential);
+        credential().then(send, (reason: unknown) => {
+          const details = `cannot obtain the token: ${String(reason)}`;
+          listener.onReceiveStatus({ code: status.UNAUTHENTICATED, details, metadata: new Metadata() });
+        });
+      },
+    });
+  };
+}

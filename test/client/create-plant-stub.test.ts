@@ -1,0 +1,188 @@
+import { credentials, Metadata, type ServiceError, status } from "@grpc/grpc-js";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { expect, test } from "vitest";
+import { createPlantStub, type PlantStubOptions } from "../../src/client/index.ts";
+import { openMemoryStore } from "../../src/stores/index.ts";
+import type { PlantStore } from "../../src/service/index.ts";
+import { startGreenhouse } from "../../packages/testing/src/gateway/greenhouse.ts";
+import { startPlantServer, tokens } from "../support/server/plant-server.ts";
+import { fakeStore } from "../support/plants/fake-store.ts";
+
+/** Deletes a plant and returns the status code of the response. */
+async function deletePlant(
+  token: PlantStubOptions["token"],
+  id: bigint,
+  store: PlantStore = openMemoryStore(new Set([id])),
+): Promise<status> {
+  await using server = await startPlantServer({ store });
+  const { address, port } = server.address;
+  using client = disposable(
+    createPlantStub({ address: `${address}:${String(port)}`, token, credentials: credentials.createInsecure() }),
+  );
+  return await new Promise((resolve) => {
+    client.deletePlant({ id }, (error: ServiceError | null) => resolve(error?.code ?? status.OK));
+  });
+}
+
+function disposable<T extends { close(): void }>(client: T): T & Disposable {
+  return Object.assign(client, { [Symbol.dispose]: () => client.close() });
+}
+
+test.each([
+  { name: "a token", token: tokens.good },
+  { name: "a token from a function", token: () => tokens.good },
+  { name: "a token from an async function", token: () => Promise.resolve(tokens.good) },
+])("the client sends $name with every call", async ({ token }) => {
+  expect(await deletePlant(token, 9_007_199_254_740_993n)).toBe(status.OK);
+});
+
+test("a call with an unknown token fails with UNAUTHENTICATED", async () => {
+  expect(await deletePlant(tokens.unknown, 1n)).toBe(status.UNAUTHENTICATED);
+});
+
+test.each<{ name: string; token: () => string | Promise<string> }>([
+  {
+    name: "throws",
+    token: () => {
+      throw new Error("the provider is unavailable");
+    },
+  },
+  { name: "rejects", token: () => Promise.reject(new Error("the provider is unavailable")) },
+  { name: "returns an invalid token", token: () => "token\n" },
+  { name: "resolves with an invalid token", token: () => Promise.resolve("token\n") },
+])("a call fails with UNAUTHENTICATED before it is sent when the token function $name", async ({ token }) => {
+  const { store, attempts } = countingStore(() => Promise.resolve(true));
+  const code = await deletePlant(token, 1n, store);
+  expect({ code, attempts: attempts() }).toEqual({ code: status.UNAUTHENTICATED, attempts: 0 });
+});
+
+test.each<{ name: string; respond: (attempt: number) => Promise<boolean>; want: { code: status; attempts: number } }>([
+  {
+    name: "the client retries while the store is unavailable",
+    respond: (attempt) => (attempt < 3 ? Promise.reject(unavailable()) : Promise.resolve(true)),
+    want: { code: status.OK, attempts: 3 },
+  },
+  {
+    name: "the client stops after four attempts with an unavailable store",
+    respond: () => Promise.reject(unavailable()),
+    want: { code: status.UNAVAILABLE, attempts: 4 },
+  },
+  {
+    name: "the client does not retry NOT_FOUND",
+    respond: () => Promise.resolve(false),
+    want: { code: status.NOT_FOUND, attempts: 1 },
+  },
+  {
+    name: "the client retries while the queue of the store is full",
+    respond: (attempt) => (attempt < 3 ? Promise.reject(full()) : Promise.resolve(true)),
+    want: { code: status.OK, attempts: 3 },
+  },
+  {
+    name: "the client stops after four attempts with a full queue",
+    respond: () => Promise.reject(full()),
+    want: { code: status.RESOURCE_EXHAUSTED, attempts: 4 },
+  },
+  {
+    name: "the client does not retry when the server's pushback forbids it",
+    respond: () => Promise.reject(full("-1")),
+    want: { code: status.RESOURCE_EXHAUSTED, attempts: 1 },
+  },
+  {
+    name: "the client does not retry INTERNAL",
+    respond: () => Promise.reject(new Error("a bug")),
+    want: { code: status.INTERNAL, attempts: 1 },
+  },
+])("$name", async ({ respond, want }) => {
+  const { store, attempts } = countingStore(respond);
+  expect({ code: await deletePlant(tokens.good, 1n, store), attempts: attempts() }).toEqual(want);
+});
+
+test("all attempts of a call share an idempotency key, each call has another, and a call without a key is not retried", async () => {
+  const keys: (string | undefined)[] = [];
+  const store = fakeStore({
+    delete: (_, { idempotencyKey }) => {
+      keys.push(idempotencyKey);
+      return keys.length % 3 === 0 ? Promise.resolve(true) : Promise.reject(unavailable());
+    },
+  });
+  await using server = await startPlantServer({ store });
+  const { address, port } = server.address;
+  using client = disposable(
+    createPlantStub({
+      address: `${address}:${String(port)}`,
+      token: tokens.good,
+      credentials: credentials.createInsecure(),
+    }),
+  );
+  // All calls use the same object, which the client must not change.
+  const metadata = new Metadata();
+  const call = (): Promise<void> =>
+    new Promise((resolve, reject) => {
+      client.deletePlant({ id: 1n }, metadata, (error) => (error === null ? resolve() : reject(error)));
+    });
+  await call();
+  await call();
+  expect(metadata.getMap()).toEqual({});
+  metadata.set("idempotency-key", '"mine"');
+  await call();
+  const [first, , , second] = keys;
+  expect(keys).toEqual([first, first, first, second, second, second, ":mine", ":mine", ":mine"]);
+  keys.length = 0;
+  metadata.set("idempotency-key", "");
+  await expect(call()).rejects.toMatchObject({ code: status.UNAVAILABLE });
+  expect(keys).toEqual([undefined]);
+  expect(new Set([first, second, ":mine"])).toHaveProperty("size", 3);
+  expect(first).toMatch(/^:[0-9a-f-]{36}$/);
+});
+
+interface CountingStore {
+  readonly store: PlantStore;
+  readonly attempts: () => number;
+}
+
+function countingStore(respond: (attempt: number) => Promise<boolean>): CountingStore {
+  let attempts = 0;
+  return { store: fakeStore({ delete: () => respond(++attempts) }), attempts: () => attempts };
+}
+
+/** Returns the error of a store with a full queue, with the milliseconds after which to retry. */
+function full(pushbackMs = "1"): ConnectError {
+  return new ConnectError("full", Code.ResourceExhausted, { "grpc-retry-pushback-ms": pushbackMs });
+}
+
+function unavailable(): ConnectError {
+  return new ConnectError("unavailable", Code.Unavailable);
+}
+
+test("the client retries only deletions, and sends an idempotency key only with them", async () => {
+  const requests: string[] = [];
+  await using server = await startGreenhouse(
+    {},
+    {
+      admit: ({ header }) => {
+        requests.push(`${header.get(":path") ?? ""} ${header.get("idempotency-key") === null ? "without" : "with"} a key`);
+        throw new ConnectError("not now", Code.Unavailable, { "grpc-retry-pushback-ms": "0" });
+      },
+    },
+  );
+  const address = `127.0.0.1:${String(server.address.port)}`;
+  using client = disposable(
+    createPlantStub({ address, token: tokens.good, credentials: credentials.createInsecure() }),
+  );
+  const deletion = "/plantstore.v1.PlantService/DeletePlant";
+  const watering = "/plantstore.v1.PlantService/WaterPlant";
+  for (const path of [deletion, watering]) {
+    const code = await new Promise((resolve) => {
+      client.makeUnaryRequest(
+        path,
+        () => Buffer.of(),
+        String,
+        {},
+        (error) => resolve(error?.code),
+      );
+    });
+    expect(code).toBe(status.UNAVAILABLE);
+  }
+  const deletions = Array<string>(4).fill(`${deletion} with a key`);
+  expect(requests).toEqual([...deletions, `${watering} without a key`]);
+});
