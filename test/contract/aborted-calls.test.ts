@@ -17,7 +17,7 @@ import { authorized, startPlantServer, tokens } from "../support/server/plant-se
 import { fakeStore } from "../support/plants/fake-store.ts";
 import { deletePlantProcedure } from "../support/plants/delete-plant.ts";
 
-/** HTTP/2's error codes (RFC 9113 §7). */
+/** HTTP/2 error codes (RFC 9113 §7). */
 const noError = 0;
 const cancel = 8;
 
@@ -32,30 +32,30 @@ const call = (streamId: number, id: bigint): Frame[] => [
   dataFrame(streamId, envelopeOf(id), frameFlag.endStream),
 ];
 
-/** How far a call comes before it is cancelled; none of these has a whole message, so none may run. */
-const beginnings: readonly { readonly name: string; readonly frames: readonly Frame[] }[] = [
+/** The part of a call that is sent before it is cancelled. No message is complete, so the call must not run. */
+const incompleteCalls: readonly { readonly name: string; readonly frames: readonly Frame[] }[] = [
   { name: "its header", frames: [headersFrame(1, header)] },
   { name: "an empty frame", frames: [headersFrame(1, header), dataFrame(1, Buffer.alloc(0))] },
   { name: "half a prefix", frames: [headersFrame(1, header), dataFrame(1, envelopeOf(slowPlant).subarray(0, 3))] },
   { name: "its prefix", frames: [headersFrame(1, header), dataFrame(1, envelopeOf(slowPlant).subarray(0, 5))] },
   { name: "half a message", frames: [headersFrame(1, header), dataFrame(1, envelopeOf(slowPlant).subarray(0, 6))] },
   {
-    name: "a message whose stream is not ended",
+    name: "a message without END_STREAM",
     frames: [headersFrame(1, header), dataFrame(1, envelopeOf(slowPlant))],
   },
 ];
 
-describe("a call that is cancelled", () => {
-  test.each(beginnings)("after $name does not run", async ({ frames }) => {
+describe("a cancelled call", () => {
+  test.each(incompleteCalls)("does not run when it is reset after $name", async ({ frames }) => {
     const store = openRecordingStore(new Set([slowPlant]));
     await using server = await startPlantServer({ store });
     using connection = await openFrames(server.address);
     connection.send(...frames, resetFrame(1, cancel), ...call(3, nextPlant));
     expect(await connection.readEnd(3)).toStrictEqual({ kind: "answered", httpStatus: 200 });
-    expect(store.asked).toStrictEqual([nextPlant]);
+    expect(store.deletions).toStrictEqual([nextPlant]);
   });
 
-  test.each(beginnings)("by the end of its connection after $name does not run", async ({ frames }) => {
+  test.each(incompleteCalls)("does not run when its connection closes after $name", async ({ frames }) => {
     const store = openRecordingStore(new Set([slowPlant]));
     await using server = await startPlantServer({ store });
     {
@@ -66,80 +66,80 @@ describe("a call that is cancelled", () => {
     using connection = await openFrames(server.address);
     connection.send(...call(1, nextPlant));
     expect(await connection.readEnd(1)).toStrictEqual({ kind: "answered", httpStatus: 200 });
-    expect(store.asked).toStrictEqual([nextPlant]);
+    expect(store.deletions).toStrictEqual([nextPlant]);
   });
 
-  test("while it runs gives up, and the connection goes on", async () => {
+  test("is aborted in the store by a stream reset, and the connection continues", async () => {
     const store = openRecordingStore(new Set([slowPlant]));
     await using server = await startPlantServer({ store });
     using connection = await openFrames(server.address);
     connection.send(...call(1, slowPlant));
-    await within(store.isAsked(slowPlant), "the store to be asked");
+    await within(store.isCalled(slowPlant), "the call of the store");
     connection.send(resetFrame(1, cancel), ...call(3, nextPlant));
-    await within(store.isGivenUp(slowPlant), "the call to be given up");
+    await within(store.isAborted(slowPlant), "the abort of the call");
     expect(await connection.readEnd(3)).toStrictEqual({ kind: "answered", httpStatus: 200 });
   });
 
-  test("by the end of its connection while it runs gives up", async () => {
+  test("is aborted in the store when its connection closes", async () => {
     const store = openRecordingStore(new Set([slowPlant]));
     await using server = await startPlantServer({ store });
     {
       using connection = await openFrames(server.address);
       connection.send(...call(1, slowPlant));
-      await within(store.isAsked(slowPlant), "the store to be asked");
+      await within(store.isCalled(slowPlant), "the call of the store");
     }
-    await within(store.isGivenUp(slowPlant), "the call to be given up");
+    await within(store.isAborted(slowPlant), "the abort of the call");
   });
 
-  test("by the server's end gives up, and its stream ends", async () => {
+  test("is aborted in the store when the server closes, and its stream ends", async () => {
     const store = openRecordingStore(new Set([slowPlant]));
     await using server = await startPlantServer({ store });
     using connection = await openFrames(server.address);
     connection.send(...call(1, slowPlant));
-    await within(store.isAsked(slowPlant), "the store to be asked");
+    await within(store.isCalled(slowPlant), "the call of the store");
     await server[Symbol.asyncDispose]();
-    await within(store.isGivenUp(slowPlant), "the call to be given up");
+    await within(store.isAborted(slowPlant), "the abort of the call");
     expect(["answered", "reset", "go-away", "closed"]).toContain((await connection.readEnd(1)).kind);
   });
 });
 
-describe("a call whose client does not end its side", () => {
+describe("a refused call whose client does not end the stream", () => {
   const refusal = header.map((field): Field =>
     field[0] === "authorization" ? ["authorization", `Bearer ${tokens.unknown}`] : field,
   );
 
-  test("is refused on its header alone", async () => {
+  test("gets a response after its header", async () => {
     await using server = await startPlantServer();
     using connection = await openFrames(server.address);
     connection.send(headersFrame(1, refusal));
     expect(await connection.readEnd(1)).toStrictEqual({ kind: "answered", httpStatus: 200 });
   });
 
-  test("is told to stop once it has sent too much after that", async () => {
+  test("is reset after it has sent too many bytes", async () => {
     await using server = await startPlantServer();
     using connection = await openHttp2(server.address);
     const request = { httpMethod: "POST", path: deletePlantProcedure, header: refusal.slice(4) };
     const stream = connection.open(request, { endStream: false });
-    // More than a server reads of a body that is not wanted; the client keeps to the windows by itself.
+    // More than a server reads of an unwanted body. The client respects flow control itself.
     stream.write(Buffer.alloc(300_000));
-    // This side never says that it has ended, so that only a reset ends the stream.
+    // The client never ends the stream, so only a reset closes it.
     expect(await readHttp2Answer(stream)).toMatchObject({ httpStatus: 200, resetCode: noError });
   });
 });
 
-/** A store that writes down what it is asked, and answers when it is told to. */
+/** A store that records its calls. */
 interface RecordingStore extends PlantStore {
-  /** The ids that were asked for, in their order. */
-  readonly asked: readonly bigint[];
-  /** Resolves when this id is asked for. */
-  isAsked(id: bigint): Promise<void>;
-  /** Resolves when the call for this id is given up. */
-  isGivenUp(id: bigint): Promise<void>;
+  /** The ids of all deletions, in order. */
+  readonly deletions: readonly bigint[];
+  /** Resolves when a deletion of this id is called. */
+  isCalled(id: bigint): Promise<void>;
+  /** Resolves when the deletion of this id is aborted. */
+  isAborted(id: bigint): Promise<void>;
 }
 
-/** Opens a store in which every plant is there, and a deletion of one of `slow` takes until it is given up. */
+/** Opens a store that has every plant. A deletion of one of `slow` waits until it is aborted. */
 function openRecordingStore(slow: ReadonlySet<bigint>): RecordingStore {
-  const asked: bigint[] = [];
+  const deletions: bigint[] = [];
   const events = new Map<string, PromiseWithResolvers<void>>();
   const event = (name: string, id: bigint): PromiseWithResolvers<void> => {
     const key = `${name} ${String(id)}`;
@@ -148,16 +148,16 @@ function openRecordingStore(slow: ReadonlySet<bigint>): RecordingStore {
     return known;
   };
   return {
-    asked,
-    isAsked: (id) => event("asked", id).promise,
-    isGivenUp: (id) => event("given up", id).promise,
+    deletions,
+    isCalled: (id) => event("called", id).promise,
+    isAborted: (id) => event("aborted", id).promise,
     ...fakeStore({}),
     delete: async (id, { context: { signal } }) => {
-      asked.push(id);
-      event("asked", id).resolve();
+      deletions.push(id);
+      event("called", id).resolve();
       if (!slow.has(id)) return true;
       if (!signal.aborted) await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
-      event("given up", id).resolve();
+      event("aborted", id).resolve();
       throw signal.reason;
     },
   };

@@ -3,27 +3,27 @@ import { errorCodeOf } from "../../packages/gateway/src/index.ts";
 import { askPlantServer } from "../support/server/ask-plant-server.ts";
 import { openSituationStore, secretText } from "../support/plants/situation-store.ts";
 import { carriages, type Carriage } from "../../packages/testing/src/gateway/wire-format.ts";
-import { expectedAnswer, seenAnswer, type Want } from "./expected-answer.ts";
+import { expectedResponse, actualResponse, type Want } from "./expected-response.ts";
 import { situations, type Situation } from "./situations.ts";
 
-interface Row {
+interface TestCase {
   readonly rpc: string;
   readonly carriage: Carriage;
   readonly situation: Situation;
-  /** A plant that is there for this row alone. */
+  /** An existing plant that no other test case uses. */
   readonly plant: bigint;
 }
 
-const rows: readonly Row[] = Object.entries(situations)
+const testCases: readonly TestCase[] = Object.entries(situations)
   .flatMap(([rpc, table]) => table.map((situation) => ({ rpc, situation })))
   .flatMap(({ rpc, situation }) =>
     carriages
       .filter(({ format }) => situation.formats?.includes(format.name) ?? true)
       .map((carriage) => ({ rpc, situation, carriage })),
   )
-  .map((row, index) => ({ ...row, plant: BigInt(index + 1) }));
+  .map((testCase, index) => ({ ...testCase, plant: BigInt(index + 1) }));
 
-/** What every RPC can come to, whatever it does: each by the codes or identifiers of which a situation must have one. */
+/** The outcomes for which every RPC must have a situation, by their codes or identifiers. */
 const outcomesOfEveryRpc: Readonly<Record<string, Partial<Want>>> = {
   done: { code: "ok" },
   absent: { code: "not_found" },
@@ -35,16 +35,16 @@ const outcomesOfEveryRpc: Readonly<Record<string, Partial<Want>>> = {
   "deadline passed": { errorCode: "ERR_DEADLINE_EXCEEDED" },
   "handler failed": { errorCode: "ERR_HANDLER_FAILED" },
 };
-const demanded = Object.entries(situations).flatMap(([rpc, table]) =>
+const requiredSituations = Object.entries(situations).flatMap(([rpc, table]) =>
   Object.entries(outcomesOfEveryRpc).map(([outcome, want]) => ({ rpc, table, outcome, want })),
 );
 
-test.each(demanded)("$rpc has a situation for the outcome: $outcome", ({ table, want }) => {
+test.each(requiredSituations)("$rpc has a situation for the outcome: $outcome", ({ table, want }) => {
   expect(table.map((situation) => situation.want)).toContainEqual(expect.objectContaining(want));
 });
 
 test.each(Object.entries(situations))(
-  "%s has a situation that is not excused from any protocol for success",
+  "%s has a successful situation in every protocol",
   (_, table) => {
     const everywhere = table.filter(({ formats, want }) => formats === undefined && want.code === "ok");
     expect(everywhere).not.toEqual([]);
@@ -52,22 +52,22 @@ test.each(Object.entries(situations))(
 );
 
 describe("the server", () => {
-  const plants = new Set(rows.map(({ plant }) => plant));
-  /** Of every answer, in order. */
+  const plants = new Set(testCases.map(({ plant }) => plant));
+  /** The identifiers of all responses, in order. */
   const errorCodes: (string | undefined)[] = [];
   const ask = askPlantServer({
     store: openSituationStore(plants),
     onAnswer: ({ error }) => void errorCodes.push(error && errorCodeOf(error)),
   });
 
-  test.each(rows)("$situation.name, $carriage.name", async ({ rpc, carriage, situation, plant }) => {
+  test.each(testCases)("$situation.name, $carriage.name", async ({ rpc, carriage, situation, plant }) => {
     const { format, httpVersion } = carriage;
     const before = errorCodes.length;
-    const answer = await ask(httpVersion, situation.request(format, plant));
-    expect(seenAnswer(format, answer)).toStrictEqual(expectedAnswer(format, situation.want));
-    expect(JSON.stringify([answer.header, answer.body.toString("latin1")])).not.toContain(secretText);
+    const response = await ask(httpVersion, situation.request(format, plant));
+    expect(actualResponse(format, response)).toStrictEqual(expectedResponse(format, situation.want));
+    expect(JSON.stringify([response.header, response.body.toString("latin1")])).not.toContain(secretText);
     await expect.poll(() => errorCodes.slice(before)).toEqual([situation.want.errorCode]);
-    // A refusal deletes nothing, nor does any other RPC.
+    // Neither a refused call nor any other RPC deletes the plant.
     expect(plants.has(plant)).toBe(rpc !== "deletePlant" || situation.want.code !== "ok");
   });
 });

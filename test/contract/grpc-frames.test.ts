@@ -7,9 +7,9 @@ import { askPlantServer } from "../support/server/ask-plant-server.ts";
 import { authorized } from "../support/server/plant-server.ts";
 import { carriagesOf, rpcRequest } from "../../packages/testing/src/gateway/wire-format.ts";
 import { deletePlantProcedure } from "../support/plants/delete-plant.ts";
-import { expectedAnswer, seenAnswer, type Want } from "./expected-answer.ts";
+import { expectedResponse, actualResponse, type Want } from "./expected-response.ts";
 
-interface Row {
+interface TestCase {
   readonly name: string;
   readonly body: Uint8Array;
   readonly header: readonly Field[];
@@ -22,7 +22,7 @@ const envelope = encodeEnvelope(0, message);
 const compressed = 1;
 
 const deleted: Want = { code: "ok" };
-const cutShort: Want = { code: "invalid_argument", message: "the message is cut short" };
+const truncated: Want = { code: "invalid_argument", message: "the message is cut short" };
 const tooLarge: Want = { code: "resource_exhausted", message: "message is larger than 65536 bytes" };
 const oneMessage: Want = { code: "unimplemented", message: "a unary call takes one message" };
 const notCompressed: Want = { code: "internal", message: "the message is compressed, but no encoding is named" };
@@ -36,33 +36,33 @@ const reserved = (flags: number): Want => ({
   message: `the message has reserved flags 0b${flags.toString(2)}`,
 });
 
-/** Rows of one outcome: bodies by their names. */
-function comesTo(want: Want, bodies: Readonly<Record<string, Uint8Array>>, header: readonly Field[] = []): Row[] {
+/** Returns test cases with the same outcome, for bodies by name. */
+function casesOf(want: Want, bodies: Readonly<Record<string, Uint8Array>>, header: readonly Field[] = []): TestCase[] {
   return Object.entries(bodies).map(([name, body]) => ({ name, body, header, want }));
 }
 
-const envelopeRows: readonly Row[] = [
-  ...comesTo(deleted, { "one message": envelope }),
-  ...comesTo({ code: "unimplemented", message: "the message is missing" }, { "no message": Buffer.alloc(0) }),
-  ...comesTo(cutShort, {
+const envelopeCases: readonly TestCase[] = [
+  ...casesOf(deleted, { "one message": envelope }),
+  ...casesOf({ code: "unimplemented", message: "the message is missing" }, { "no message": Buffer.alloc(0) }),
+  ...casesOf(truncated, {
     "one byte of a prefix": envelope.subarray(0, 1),
     "four bytes of a prefix": envelope.subarray(0, 4),
     "a prefix without its message": envelope.subarray(0, 5),
     "half a message": envelope.subarray(0, 6),
     "a length beyond the message": encodeEnvelope(0, message, 1_000),
   }),
-  ...comesTo(tooLarge, {
+  ...casesOf(tooLarge, {
     "a length over the limit": encodeEnvelope(0, message, 65_537),
-    "the largest length there is": encodeEnvelope(0, message, 0xffffffff),
+    "the largest possible length": encodeEnvelope(0, message, 0xffffffff),
     "a message over the limit": encodeEnvelope(0, Buffer.alloc(65_537)),
   }),
-  ...comesTo(oneMessage, {
+  ...casesOf(oneMessage, {
     "two messages": Buffer.concat([envelope, envelope]),
     "an empty second message": Buffer.concat([envelope, encodeEnvelope(0, Buffer.alloc(0))]),
-    "a byte too many": Buffer.concat([envelope, Buffer.of(0)]),
+    "an extra byte": Buffer.concat([envelope, Buffer.of(0)]),
   }),
   ...[0b10, 0b100, 0b10000000, 0b11111111].flatMap((flags) =>
-    comesTo(reserved(flags), { [`flags 0b${flags.toString(2)}`]: encodeEnvelope(flags, message) }),
+    casesOf(reserved(flags), { [`flags 0b${flags.toString(2)}`]: encodeEnvelope(flags, message) }),
   ),
 ];
 
@@ -74,29 +74,29 @@ const unknownEncoding = (name: string): Want => ({
   message: `unknown compression "${name}": supported encodings are gzip,br,zstd`,
 });
 
-const compressionRows: readonly Row[] = [
-  ...comesTo(deleted, { gzip: packed(gzipSync(message)), "gzip that is announced and not used": envelope }, [gzip]),
-  ...comesTo(deleted, { brotli: packed(brotliCompressSync(message)) }, [encodingField("br")]),
-  ...comesTo(deleted, { zstd: packed(zstdCompressSync(message)) }, [encodingField("zstd")]),
-  ...comesTo(notCompressed, { "compression without an encoding": packed(message) }),
-  ...comesTo(notCompressed, { "compression with the encoding that is none": packed(message) }, [
+const compressionCases: readonly TestCase[] = [
+  ...casesOf(deleted, { gzip: packed(gzipSync(message)), "gzip that is declared but not used": envelope }, [gzip]),
+  ...casesOf(deleted, { brotli: packed(brotliCompressSync(message)) }, [encodingField("br")]),
+  ...casesOf(deleted, { zstd: packed(zstdCompressSync(message)) }, [encodingField("zstd")]),
+  ...casesOf(notCompressed, { "compression without an encoding": packed(message) }),
+  ...casesOf(notCompressed, { "compression with the encoding identity": packed(message) }, [
     encodingField("identity"),
   ]),
-  ...comesTo(
+  ...casesOf(
     badGzip,
     {
-      "gzip that is none": packed(message),
-      "half of gzip": packed(gzipSync(message).subarray(0, 12)),
+      "invalid gzip": packed(message),
+      "truncated gzip": packed(gzipSync(message).subarray(0, 12)),
       "bytes after gzip": packed(Buffer.concat([gzipSync(message), message])),
     },
     [gzip],
   ),
-  ...comesTo(tooLarge, { "a little gzip that grows beyond the limit": packed(gzipSync(Buffer.alloc(1_000_000))) }, [
+  ...casesOf(tooLarge, { "a small gzip that decompresses beyond the limit": packed(gzipSync(Buffer.alloc(1_000_000))) }, [
     gzip,
   ]),
-  ...comesTo(unknownEncoding("lzma"), { "an encoding that nobody knows": envelope }, [encodingField("lzma")]),
-  ...comesTo(unknownEncoding("GZIP"), { "an encoding in upper case": envelope }, [encodingField("GZIP")]),
-  ...comesTo(unknownEncoding("gzip, gzip"), { "an encoding twice": envelope }, [gzip, gzip]),
+  ...casesOf(unknownEncoding("lzma"), { "an unknown encoding": envelope }, [encodingField("lzma")]),
+  ...casesOf(unknownEncoding("GZIP"), { "an encoding in upper case": envelope }, [encodingField("GZIP")]),
+  ...casesOf(unknownEncoding("gzip, gzip"), { "a repeated encoding": envelope }, [gzip, gzip]),
 ];
 
 const messages: Readonly<Record<string, readonly number[]>> = {
@@ -104,18 +104,18 @@ const messages: Readonly<Record<string, readonly number[]>> = {
   "an end in the middle of a number": [8, 0x80],
   "a number of twelve bytes": [8, ...Array<number>(11).fill(0x80), 1],
   "field number 0": [0, 7],
-  "a wire type that is none": [15, 7],
-  "the end of a group that never began": [12],
-  "a deep nest of groups": Array<number>(20_000).fill(0x13),
+  "an invalid wire type": [15, 7],
+  "the end of a group that was not started": [12],
+  "deeply nested groups": Array<number>(20_000).fill(0x13),
   "the id as a string": [10, 1, 0x37],
-  "the id as a string that could be read as two fields": [10, 2, 0x38, 0x38],
+  "the id as a string that resembles two fields": [10, 2, 0x38, 0x38],
   "a length for an id": [10, 7],
-  "a byte for an id of eight": [9, 7],
+  "a single byte for a 64-bit id": [9, 7],
   "a length beyond the end": [18, 0xff, 0xff, 0xff, 0xff, 0x0f],
 };
 
-const messageRows: readonly Row[] = Object.entries(messages).flatMap(([name, bytes]) =>
-  comesTo(badMessage, { [name]: encodeEnvelope(0, Buffer.from(bytes)) }),
+const messageCases: readonly TestCase[] = Object.entries(messages).flatMap(([name, bytes]) =>
+  casesOf(badMessage, { [name]: encodeEnvelope(0, Buffer.from(bytes)) }),
 );
 
 const timedOut: Want = { code: "deadline_exceeded", message: "the operation timed out" };
@@ -123,19 +123,19 @@ const badTimeout = (text: string): Want => ({
   code: "invalid_argument",
   message: `protocol error: invalid grpc timeout value: ${text}`,
 });
-const timeoutRow = (text: string, want: Want): Row[] =>
-  comesTo(want, { [`a deadline of "${text}"`]: envelope }, [["grpc-timeout", text]]);
+const timeoutCase = (text: string, want: Want): TestCase[] =>
+  casesOf(want, { [`a deadline of "${text}"`]: envelope }, [["grpc-timeout", text]]);
 
-const timeoutRows: readonly Row[] = [
-  ...["1M", "60S", "60000m", "60000000u", "99999999H"].flatMap((text) => timeoutRow(text, deleted)),
-  ...["0S", "0n", "0H"].flatMap((text) => timeoutRow(text, timedOut)),
+const timeoutCases: readonly TestCase[] = [
+  ...["1M", "60S", "60000m", "60000000u", "99999999H"].flatMap((text) => timeoutCase(text, deleted)),
+  ...["0S", "0n", "0H"].flatMap((text) => timeoutCase(text, timedOut)),
   ...["999999999H", "1", "S", "-1S", "+1S", "1s", "1.5S", "1 S", "0x1S", "1Sx", "1S, 2S", ""].flatMap((text) =>
-    timeoutRow(text, badTimeout(text)),
+    timeoutCase(text, badTimeout(text)),
   ),
 ];
 
-const rows = [...envelopeRows, ...compressionRows, ...messageRows, ...timeoutRows].flatMap((row) =>
-  carriagesOf("grpc", "grpc-web").map((carriage) => ({ ...row, carriage })),
+const testCases = [...envelopeCases, ...compressionCases, ...messageCases, ...timeoutCases].flatMap((testCase) =>
+  carriagesOf("grpc", "grpc-web").map((carriage) => ({ ...testCase, carriage })),
 );
 
 describe("a gRPC call", () => {
@@ -143,18 +143,17 @@ describe("a gRPC call", () => {
   const ask = askPlantServer({ store: openMemoryStore(plants) });
   beforeEach(() => plants.add(7n));
 
-  test.each(rows)("with $name comes to $want.code, $carriage.name", async ({ body, header, want, carriage }) => {
+  test.each(testCases)("with $name gets $want.code, $carriage.name", async ({ body, header, want, carriage }) => {
     const { format, httpVersion } = carriage;
     const request = rpcRequest(format, message, [authorized, ...header], deletePlantProcedure);
-    const answer = await ask(httpVersion, { ...request, body });
-    const seen = seenAnswer(format, answer);
-    const { "grpc-encoding": encoding, "grpc-accept-encoding": accepted, ...others } = seen.header;
-    expect({ ...seen, header: others }).toStrictEqual(expectedAnswer(format, want));
-    // Without a preference of the client, the answer is encoded as the request was.
+    const response = actualResponse(format, await ask(httpVersion, { ...request, body }));
+    const { "grpc-encoding": encoding, "grpc-accept-encoding": accepted, ...others } = response.header;
+    expect({ ...response, header: others }).toStrictEqual(expectedResponse(format, want));
+    // Without a preference of the client, the response has the encoding of the request.
     const sent = header.find(([name]) => name === "grpc-encoding")?.[1];
     const unknown = want.message?.startsWith("unknown compression") === true;
     expect(encoding).toBe(unknown || sent === "identity" ? undefined : sent);
-    // gRPC's compression document: a client that sent an unknown encoding is told the known ones.
+    // According to gRPC's compression document, a response to an unknown encoding lists the known ones.
     expect(accepted).toBe(unknown ? "gzip,br,zstd" : undefined);
     expect(plants.has(7n)).toBe(want.code !== "ok");
   });

@@ -26,7 +26,7 @@ import { quietLog } from "../../packages/testing/src/operations/quiet-log.ts";
 import { KeptConnections } from "../../packages/testing/src/gateway/kept-connections.ts";
 import { type Carriage, carriagesOf } from "../../packages/testing/src/gateway/wire-format.ts";
 import { deletePlantRequest } from "../support/plants/delete-plant.ts";
-import { expectedAnswer, seenAnswer, type Want } from "./expected-answer.ts";
+import { expectedResponse, actualResponse, type Want } from "./expected-response.ts";
 import { isNodeEngine } from "../../packages/testing/src/gateway/test-engine.ts";
 
 const plant = 7n;
@@ -83,93 +83,94 @@ async function partsOf(token: Promise<string>): Promise<[string, string, string]
   return [head, body, signature];
 }
 
-/** A good token's claims under an HMAC. */
+/** Returns a valid token's claims signed with an HMAC. */
 async function hmacOf(secret: string | Buffer): Promise<string> {
   const input = `${base64url({ alg: "HS256", kid: "key" })}.${(await partsOf(provider.sign()))[1]}`;
   return `${input}.${createHmac("sha256", secret).update(input).digest("base64url")}`;
 }
 
-interface Row {
+interface TestCase {
   readonly name: string;
   /** The values of the `Authorization` fields. */
   readonly credentials: () => readonly string[] | Promise<readonly string[]>;
   readonly want: Want;
 }
 
-function row(name: string, credential: () => string | Promise<string>, want: Want = invalid): Row {
+function bearerCase(name: string, credential: () => string | Promise<string>, want: Want = invalid): TestCase {
   return { name, credentials: async () => [`Bearer ${await credential()}`], want };
 }
 
-// A row for each kind: situations.ts has the forms of a credential, packages/auth/test/bearer-token.test.ts and jwt/open-jwt-verifier.test.ts have the spellings.
-const rows: readonly Row[] = [
+// One test case per kind. situations.ts covers the forms of a credential, packages/auth/test/bearer-token.test.ts and
+// jwt/open-jwt-verifier.test.ts the spellings.
+const hostileCredentials: readonly TestCase[] = [
   { name: "no credential", credentials: () => [], want: missing },
   { name: "a token without a scheme", credentials: async () => [await provider.sign()], want: missing },
   {
-    name: "a good token after Basic",
+    name: "a valid token after Basic",
     credentials: async () => ["Basic dTpw", `Bearer ${await provider.sign()}`],
     want: missing,
   },
-  row("a letter beyond ASCII", () => "abcdefghijklmnop\u00e9", malformed),
-  row("a token of 8 KiB and a character", () => "a".repeat(8193), malformed),
-  row("a token of 8 KiB", () => "a".repeat(8192)),
-  row("an opaque token", () => "2YotnFZFEjr1zCsicMWpAA"),
-  row(
+  bearerCase("a letter beyond ASCII", () => "abcdefghijklmnop\u00e9", malformed),
+  bearerCase("a token of 8 KiB and a character", () => "a".repeat(8193), malformed),
+  bearerCase("a token of 8 KiB", () => "a".repeat(8192)),
+  bearerCase("an opaque token", () => "2YotnFZFEjr1zCsicMWpAA"),
+  bearerCase(
     "alg none without a signature",
     async () => `${base64url({ alg: "none" })}.${(await partsOf(provider.sign()))[1]}.`,
   ),
-  row("HS256 with the public key in PEM as its secret", () =>
+  bearerCase("HS256 with the PEM public key as its secret", () =>
     hmacOf(createPublicKey({ key: { ...key.jwk }, format: "jwk" }).export({ type: "spki", format: "pem" })),
   ),
-  row("another payload under the signature", async () => {
+  bearerCase("another payload with the signature of a valid token", async () => {
     const [head, , signature] = await partsOf(provider.sign());
     return `${head}.${base64url({ iss: provider.issuer, sub: "root", aud: testAudience, exp: nowS + 60 })}.${signature}`;
   }),
-  row("the signature of a stranger whose key has the same id", () => provider.sign({}, {}, stranger)),
-  row("a stranger's key in the header", () => provider.sign({}, { jwk: stranger.jwk }, stranger)),
-  row("an unknown key", () => provider.sign({}, { kid: "../../etc/passwd" })),
-  row("a token that expired a second before the clock skew", () => provider.sign({ exp: nowS - 31 }), expired),
-  row("a token without an expiry", () => provider.sign({ exp: undefined })),
-  row("a token for another audience", () => provider.sign({ aud: "https://other.example" })),
-  row("claims of 5 KB that are nested as deep, for another audience", () =>
+  bearerCase("a signature by another key with the same id", () => provider.sign({}, {}, stranger)),
+  bearerCase("another key in the header", () => provider.sign({}, { jwk: stranger.jwk }, stranger)),
+  bearerCase("an unknown key", () => provider.sign({}, { kid: "../../etc/passwd" })),
+  bearerCase("a token that expired a second before the clock skew", () => provider.sign({ exp: nowS - 31 }), expired),
+  bearerCase("a token without an expiry", () => provider.sign({ exp: undefined })),
+  bearerCase("a token for another audience", () => provider.sign({ aud: "https://other.example" })),
+  bearerCase("deeply nested claims of 5 KB, for another audience", () =>
     provider.sign({ aud: "x", deep: JSON.parse("[".repeat(2500) + "]".repeat(2500)) }),
   ),
-  row("a payload of brackets", () => `${base64url({ alg: "RS256", kid: "key" })}.${base64url("[".repeat(5000))}.AAAA`),
+  bearerCase("a payload of brackets", () => `${base64url({ alg: "RS256", kid: "key" })}.${base64url("[".repeat(5000))}.AAAA`),
 ];
 
 const carriages = carriagesOf("rest", "connect-json", "grpc-web", "grpc");
-const table = rows.flatMap((given) => carriages.map((carriage) => ({ ...given, carriage })));
+const testCases = hostileCredentials.flatMap((testCase) => carriages.map((carriage) => ({ ...testCase, carriage })));
 
-async function answerTo(
+async function responseTo(
   { format, httpVersion }: Carriage,
   credentials: readonly string[],
   { address }: Pick<TestPlantServer, "address"> = server,
 ): Promise<unknown> {
   const header = credentials.map((credential): Field => ["authorization", credential]);
-  return seenAnswer(
+  return actualResponse(
     format,
     await connections.exchange(address, httpVersion, deletePlantRequest(format, plant, header)),
   );
 }
 
 describe("a hostile credential", () => {
-  test.each(table)("is refused: $name, $carriage.name", async ({ carriage, credentials, want }) => {
+  test.each(testCases)("is refused: $name, $carriage.name", async ({ carriage, credentials, want }) => {
     const sent = await credentials();
-    expect(await answerTo(carriage, sent)).toStrictEqual(expectedAnswer(carriage.format, want));
-    // Whatever was sent, no word of it is written down.
+    expect(await responseTo(carriage, sent)).toStrictEqual(expectedResponse(carriage.format, want));
+    // The log contains no part of a credential.
     for (const secret of sent.flatMap((credential) => credential.match(/[A-Za-z0-9._-]{20,}/g) ?? []))
       expect(logged()).not.toContain(secret);
   });
 
   test.each(carriagesOf("rest", "connect-json", "grpc-web").filter(({ httpVersion }) => httpVersion === "1.1"))(
-    "of a megabyte is refused before it is read to its end: $name",
+    "of a megabyte is refused before it is completely read: $name",
     async ({ format }) => {
       using connection = await openHttp1(server.address);
       connection.socket.on("error", () => {
-        // The server may close before it has read what is sent to it.
+        // The server may close the connection before it has read everything.
       });
       connection.request(deletePlantRequest(format, plant, [["authorization", `Bearer ${"a".repeat(2 ** 20)}`]]));
-      const answer = await connection.readAnswer();
-      expect({ httpStatus: answer.httpStatus, body: JSON.parse(answer.body.toString()) }).toMatchObject({
+      const response = await connection.readAnswer();
+      expect({ httpStatus: response.httpStatus, body: JSON.parse(response.body.toString()) }).toMatchObject({
         httpStatus: 431,
         body: { error: 8 },
       });
@@ -177,11 +178,11 @@ describe("a hostile credential", () => {
   );
 
   test.each(carriages.filter(({ httpVersion }) => httpVersion === "2"))(
-    "of a megabyte is not served, and hurts nobody else: $name",
+    "of a megabyte is not served, and does not affect other connections: $name",
     async (carriage) => {
       const { address, port } = server.address;
       const session = connect(`http://${address}:${port}`, { maxSendHeaderBlockLength: 2 ** 22 });
-      // It may end the stream or, beyond what node takes, the connection.
+      // The server may end the stream or, beyond the limits of Node.js, the connection.
       session.on("error", () => {});
       const { httpMethod, path, header } = deletePlantRequest(carriage.format, plant, [
         ["authorization", `Bearer ${"a".repeat(2 ** 20)}`],
@@ -196,7 +197,7 @@ describe("a hostile credential", () => {
       await within(new Promise<void>((resolve) => stream.once("close", resolve)), "the end of the stream");
       expect([undefined, 431]).toContain(httpStatus);
       session.destroy();
-      expect(await answerTo(carriage, [])).toStrictEqual(expectedAnswer(carriage.format, missing));
+      expect(await responseTo(carriage, [])).toStrictEqual(expectedResponse(carriage.format, missing));
     },
   );
 
@@ -206,14 +207,14 @@ describe("a hostile credential", () => {
   ];
 
   test.each(controls)("with $name gets the error record over HTTP/1.1", async ({ credential }) => {
-    const answer = await exchangeHttp1(server.address, {
+    const response = await exchangeHttp1(server.address, {
       httpMethod: "DELETE",
       path: "/plants/7",
       header: [["authorization", credential]],
     });
-    expect(answer.httpStatus).toBe(400);
-    expect(fieldValue(answer.header, "content-type")).toBe("application/json");
-    expect(JSON.parse(answer.body.toString())).toMatchObject({
+    expect(response.httpStatus).toBe(400);
+    expect(fieldValue(response.header, "content-type")).toBe("application/json");
+    expect(JSON.parse(response.body.toString())).toMatchObject({
       error: expect.any(Number),
       message: expect.any(String),
     });
@@ -251,8 +252,8 @@ describe("a hostile credential", () => {
       header: [contentType],
       ...(body && { body: body(token) }),
     };
-    const answer = await exchangeHttp1(server.address, request);
-    expect({ httpStatus: answer.httpStatus, challenge: fieldValue(answer.header, "www-authenticate") }).toEqual({
+    const response = await exchangeHttp1(server.address, request);
+    expect({ httpStatus: response.httpStatus, challenge: fieldValue(response.header, "www-authenticate") }).toEqual({
       httpStatus: 400,
       challenge,
     });
@@ -282,12 +283,12 @@ async function* listServices() {
   yield { messageRequest: { case: "listServices", value: "*" } } as const;
 }
 
-// Each of the two checks refuses on its own: a mistake in one of them opens nothing.
+// Each of the two checks is sufficient, so that a defect in one of them has no effect.
 describe.each(["admit", "interceptor"] as const)("a hostile credential that only the %s checks", (guard) => {
   let guarded: GuardedGateway;
 
   beforeAll(async () => {
-    // The provider's tokens have every scope.
+    // Tokens of the provider have all scopes.
     const withNarrow: TokenVerifier = {
       verify: (token) => (token.text === tokens.narrow ? testVerifier : verifier).verify(token),
     };
@@ -297,18 +298,18 @@ describe.each(["admit", "interceptor"] as const)("a hostile credential that only
 
   afterAll(() => guarded[Symbol.asyncDispose]());
 
-  test.each(table)("is refused: $name, $carriage.name", async ({ carriage, credentials, want }) => {
-    const answer = await answerTo(carriage, await credentials(), guarded);
-    expect(answer).toStrictEqual(expectedAnswer(carriage.format, want));
+  test.each(testCases)("is refused: $name, $carriage.name", async ({ carriage, credentials, want }) => {
+    const response = await responseTo(carriage, await credentials(), guarded);
+    expect(response).toStrictEqual(expectedResponse(carriage.format, want));
   });
 
   test.each(carriages)("is refused when the token lacks the scope: $name", async (carriage) => {
-    const answer = await answerTo(carriage, [`Bearer ${tokens.narrow}`], guarded);
-    expect(answer).toStrictEqual(expectedAnswer(carriage.format, insufficient));
+    const response = await responseTo(carriage, [`Bearer ${tokens.narrow}`], guarded);
+    expect(response).toStrictEqual(expectedResponse(carriage.format, insufficient));
   });
 
-  test.each(transports.flatMap((transport) => rows.map((given) => ({ ...transport, ...given }))))(
-    "is refused by reflection, a stream, over $protocol: $name",
+  test.each(transports.flatMap((transport) => hostileCredentials.map((testCase) => ({ ...transport, ...testCase }))))(
+    "is refused by reflection, which is a stream, over $protocol: $name",
     async ({ openTransport, credentials, want }) => {
       const client = createClient(ServerReflection, openTransport(guarded.baseUrl));
       const headers = (await credentials()).map((credential): [string, string] => ["authorization", credential]);
@@ -338,22 +339,22 @@ describe.each(["admit", "interceptor"] as const)("a hostile credential that only
     }
   });
 
-  test("leaves the plant to a good token", async () => {
+  test("does not prevent a deletion with a valid token", async () => {
     const token = await provider.sign();
     const [rest] = carriagesOf("rest");
     if (rest === undefined) throw new Error("REST has no carriage");
-    expect(await answerTo(rest, [`Bearer ${token}`], guarded)).toMatchObject({ httpStatus: 204 });
+    expect(await responseTo(rest, [`Bearer ${token}`], guarded)).toMatchObject({ httpStatus: 204 });
   });
 });
 
-describe("after all of these", () => {
-  test("the plant is still there, and a good token deletes it", async () => {
+describe("after all hostile credentials", () => {
+  test("the plant still exists, and a valid token deletes it", async () => {
     const token = await provider.sign();
     const [rest] = carriagesOf("rest");
     if (rest === undefined) throw new Error("REST has no carriage");
-    expect(await answerTo(rest, [`Bearer ${token}`])).toMatchObject({ httpStatus: 204 });
+    expect(await responseTo(rest, [`Bearer ${token}`])).toMatchObject({ httpStatus: 204 });
     expect(logged()).not.toContain(token);
-    // That nothing was found in the log is worth something: the refusals are there.
+    // Proves that the log has the refusals in which the tests above found no credential.
     expect(logged()).toContain('"refusal":"expired"');
   });
 });

@@ -9,7 +9,7 @@ import {
 } from "../../packages/testing/src/carriers/http2-frames.ts";
 import { authorized, startPlantServer } from "../support/server/plant-server.ts";
 
-interface Row {
+interface TestCase {
   readonly name: string;
   readonly header: readonly Field[];
   readonly want: StreamEnd;
@@ -20,24 +20,24 @@ const refused: StreamEnd = { kind: "answered", httpStatus: 400 };
 // RFC 9113 §8.1.1: a malformed request is a stream error of type PROTOCOL_ERROR.
 const malformed: StreamEnd = { kind: "reset", httpStatus: 0, errorCode: 1 };
 
-/** The header of a good request with some pseudo-header fields changed, or left out where `undefined`. */
+/** Returns the header of a valid request with some pseudo-header fields changed, or omitted if `undefined`. */
 function header(changed: Readonly<Record<string, string | undefined>>, ...more: readonly Field[]): Field[] {
   const pseudo = { ":method": "DELETE", ":path": "/plants/7", ":scheme": "http", ":authority": "x", ...changed };
   const fields = Object.entries(pseudo).filter((field): field is [string, string] => field[1] !== undefined);
   return [...fields, authorized, ...more];
 }
 
-const rows: readonly Row[] = [
-  { name: "a request as it should be", header: header({}), want: deleted },
-  { name: "Host in place of the authority", header: header({ ":authority": undefined }, ["host", "x"]), want: deleted },
+const testCases: readonly TestCase[] = [
+  { name: "a valid request", header: header({}), want: deleted },
+  { name: "Host instead of the authority", header: header({ ":authority": undefined }, ["host", "x"]), want: deleted },
   { name: "TE: trailers", header: header({}, ["te", "trailers"]), want: deleted },
-  { name: "a length of 0 and no body", header: header({}, ["content-length", "0"]), want: deleted },
+  { name: "a length of 0 without a body", header: header({}, ["content-length", "0"]), want: deleted },
 
-  { name: "an authority with half an IPv6 address", header: header({ ":authority": "[::1" }), want: refused },
+  { name: "an authority with a truncated IPv6 address", header: header({ ":authority": "[::1" }), want: refused },
   { name: "a fragment in the path", header: header({ ":path": "/plants/7#x" }), want: refused },
   { name: "UTF-8 in the path", header: header({ ":path": "/plants/\xd9\xa7" }), want: refused },
   {
-    name: "a tunnel",
+    name: "CONNECT",
     header: header({ ":method": "CONNECT", ":path": undefined, ":scheme": undefined }),
     want: refused,
   },
@@ -52,7 +52,7 @@ const rows: readonly Row[] = [
   { name: "an empty path", header: header({ ":path": "" }), want: malformed },
   { name: "a path without a slash", header: header({ ":path": "plants/7" }), want: malformed },
   { name: "a path with a space", header: header({ ":path": "/plants/7 8" }), want: malformed },
-  { name: "a URL for a path", header: header({ ":path": "http://x/plants/7" }), want: malformed },
+  { name: "a URL as the path", header: header({ ":path": "http://x/plants/7" }), want: malformed },
   { name: "no scheme", header: header({ ":scheme": undefined }), want: malformed },
   { name: "no method", header: header({ ":method": undefined }), want: malformed },
   { name: "a method with a space", header: header({ ":method": "DELETE NOW" }), want: malformed },
@@ -62,17 +62,17 @@ const rows: readonly Row[] = [
     header: [...header({ ":scheme": undefined }), [":scheme", "http"]],
     want: malformed,
   },
-  { name: "a pseudo-header field that nobody knows", header: header({ ":plant": "7" }), want: malformed },
+  { name: "an unknown pseudo-header field", header: header({ ":plant": "7" }), want: malformed },
   { name: "a response's pseudo-header field", header: header({ ":status": "200" }), want: malformed },
   { name: "a field in upper case", header: header({}, ["X-Plant", "7"]), want: malformed },
-  { name: "a field of the connection", header: header({}, ["connection", "close"]), want: malformed },
+  { name: "a connection-specific field", header: header({}, ["connection", "close"]), want: malformed },
   { name: "an upgrade", header: header({}, ["upgrade", "websocket"]), want: malformed },
-  { name: "TE with anything but trailers", header: header({}, ["te", "gzip"]), want: malformed },
-  { name: "a length that is not that of the body", header: header({}, ["content-length", "5"]), want: malformed },
+  { name: "TE with another value than trailers", header: header({}, ["te", "gzip"]), want: malformed },
+  { name: "a length that does not match the body", header: header({}, ["content-length", "5"]), want: malformed },
 ];
 
 describe("over HTTP/2, the server", () => {
-  test.each(rows)("meets $name as it should, and goes on", async ({ header: sent, want }) => {
+  test.each(testCases)("responds to $name, and the connection continues", async ({ header: sent, want }) => {
     const plants = new Set([7n, 8n]);
     await using server = await startPlantServer({ store: openMemoryStore(plants) });
     using connection = await openFrames(server.address);

@@ -11,9 +11,9 @@ import { openLogLines } from "../../packages/testing/src/operations/log-lines.ts
 import { readSqlite } from "../support/plants/sqlite-file.ts";
 import { createTempFolder } from "../../packages/testing/src/process/temp-folder.ts";
 import { bearer, startPlantServer, type TestPlantServer } from "../support/server/plant-server.ts";
-import { expectedAnswer, seenAnswer, type Want } from "./expected-answer.ts";
+import { expectedResponse, actualResponse, type Want } from "./expected-response.ts";
 
-/** The token of each caller is its name, behind its issuer if it has one. */
+/** A verifier for which a token is the name of the caller, after its issuer if it has one. */
 const verifier: TokenVerifier = {
   verify: ({ text }) => {
     const [subject = "", issuer] = text.split("~").toReversed();
@@ -26,7 +26,7 @@ const annOfOne = bearer("one~ann-0123456789");
 const annOfTwo = bearer("two~ann-0123456789");
 
 const ok: Want = { code: "ok" };
-const taken: Want = { code: "already_exists", message: "the idempotency key belongs to another deletion" };
+const reused: Want = { code: "already_exists", message: "the idempotency key belongs to another deletion" };
 const notFound = (id: bigint): Want => ({ code: "not_found", message: `plant ${String(id)} not found` });
 
 describe("a server", () => {
@@ -45,56 +45,56 @@ describe("a server", () => {
     folder[Symbol.dispose]();
   });
 
-  const ask = async (carriage: Carriage, id: bigint, want: Want, ...header: readonly Field[]): Promise<void> => {
-    const answer = await connections.exchange(
+  const expectDelete = async (carriage: Carriage, id: bigint, want: Want, ...header: readonly Field[]): Promise<void> => {
+    const response = await connections.exchange(
       server.address,
       carriage.httpVersion,
       deletePlantRequest(carriage.format, id, header),
     );
-    expect(seenAnswer(carriage.format, answer)).toStrictEqual(expectedAnswer(carriage.format, want));
+    expect(actualResponse(carriage.format, response)).toStrictEqual(expectedResponse(carriage.format, want));
   };
 
-  /** The keys that are kept with the records of these plants. */
+  /** Returns the keys in the records of these plants. */
   const keysOf = (...plants: readonly bigint[]): unknown[] => {
     const sql = `SELECT keys.idempotency_key AS key FROM deletions LEFT JOIN idempotency_keys AS keys USING (seq)
                  WHERE plant_id IN (${plants.join()}) ORDER BY seq`;
     return readSqlite(file, sql).map(({ key }) => key);
   };
 
-  const rows = carriages.map((carriage, i) => ({ carriage, plant: BigInt(2 * i + 1) }));
+  const testCases = carriages.map((carriage, i) => ({ carriage, plant: BigInt(2 * i + 1) }));
 
-  test.each(rows)("responds to a repeated call as to the first, $carriage.name", async ({ carriage, plant }) => {
+  test.each(testCases)("gives a repeated call the first response, $carriage.name", async ({ carriage, plant }) => {
     const key: Field = ["idempotency-key", `"key of \\"${plant}\\""`];
-    await ask(carriage, plant, ok, ann, key);
-    await ask(carriage, plant, ok, ann, key);
-    await ask(carriage, plant, notFound(plant), ann);
-    await ask(carriage, plant + 1n, taken, ann, key);
-    await ask(carriage, plant, taken, bob, key);
-    await ask(carriage, plant + 1n, ok, bob);
+    await expectDelete(carriage, plant, ok, ann, key);
+    await expectDelete(carriage, plant, ok, ann, key);
+    await expectDelete(carriage, plant, notFound(plant), ann);
+    await expectDelete(carriage, plant + 1n, reused, ann, key);
+    await expectDelete(carriage, plant, reused, bob, key);
+    await expectDelete(carriage, plant + 1n, ok, bob);
     expect(log.text()).not.toContain("key of");
     expect(keysOf(plant, plant + 1n)).toEqual([`:key of "${plant}"`, null]);
   });
 
   test("recognises a repeated call over another protocol", async () => {
     const key: Field = ["idempotency-key", '"shared"'];
-    for (const { carriage } of rows) await ask(carriage, 100n, ok, ann, key);
+    for (const { carriage } of testCases) await expectDelete(carriage, 100n, ok, ann, key);
   });
 
-  test("keeps the keys of different issuers apart", async () => {
+  test("separates the keys of different issuers", async () => {
     const key: Field = ["idempotency-key", '"of an issuer"'];
-    const [carriage] = rows.map((row) => row.carriage);
+    const [carriage] = testCases.map((testCase) => testCase.carriage);
     if (carriage === undefined) throw new Error("there is no carriage");
-    await ask(carriage, 97n, ok, annOfOne, key);
-    await ask(carriage, 97n, notFound(97n), annOfTwo, key);
-    await ask(carriage, 97n, notFound(97n), ann, key);
-    await ask(carriage, 98n, ok, annOfTwo, key);
-    await ask(carriage, 99n, ok, ann, key);
-    await ask(carriage, 97n, ok, annOfOne, key);
-    await ask(carriage, 98n, taken, annOfOne, key);
+    await expectDelete(carriage, 97n, ok, annOfOne, key);
+    await expectDelete(carriage, 97n, notFound(97n), annOfTwo, key);
+    await expectDelete(carriage, 97n, notFound(97n), ann, key);
+    await expectDelete(carriage, 98n, ok, annOfTwo, key);
+    await expectDelete(carriage, 99n, ok, ann, key);
+    await expectDelete(carriage, 97n, ok, annOfOne, key);
+    await expectDelete(carriage, 98n, reused, annOfOne, key);
     expect(keysOf(97n, 99n)).toEqual([`${hash("sha256", "one", "base64url")}:of an issuer`, ":of an issuer"]);
   });
 
-  test("lets pages of other origins send a key", async () => {
+  test("allows pages of other origins to send a key", async () => {
     const { header } = await exchangeHttp1(server.address, {
       httpMethod: "OPTIONS",
       path: "/plants/1",

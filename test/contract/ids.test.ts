@@ -6,7 +6,7 @@ import { readOutcome } from "../../packages/testing/src/gateway/outcome.ts";
 import { carriages } from "../../packages/testing/src/gateway/wire-format.ts";
 import { deletePlantRequest } from "../support/plants/delete-plant.ts";
 
-/** The ids at which a number that is not exact goes wrong. */
+/** Ids that an inexact number would change. */
 const exactIds = [
   0n,
   -1n,
@@ -19,11 +19,11 @@ const exactIds = [
   -(2n ** 63n),
 ];
 
-const rows = carriages.flatMap((carriage) =>
+const testCases = carriages.flatMap((carriage) =>
   exactIds.map((id) => ({ carriage, id, plant: String(id), name: carriage.name })),
 );
 
-/** The plant itself and those that a wrong reading of its id would take for it. */
+/** Returns the plant and those that a misread id could hit. */
 function withNeighbours(id: bigint): Set<bigint> {
   const candidates = [0n, id - 2n, id - 1n, id, id + 1n, id + 2n, -id, BigInt.asIntN(32, id)];
   return new Set(candidates.filter((candidate) => BigInt.asIntN(64, candidate) === candidate));
@@ -33,7 +33,7 @@ describe("a delete", () => {
   const plants = new Set<bigint>();
   const ask = askPlantServer({ store: openMemoryStore(plants) });
 
-  test.each(rows)("of plant $plant removes that plant and no other, $name", async ({ carriage, id }) => {
+  test.each(testCases)("of plant $plant removes only that plant, $name", async ({ carriage, id }) => {
     const want = withNeighbours(id);
     plants.clear();
     want.forEach((each) => plants.add(each));

@@ -4,54 +4,54 @@ import { askPlantServer } from "../support/server/ask-plant-server.ts";
 import { authorized } from "../support/server/plant-server.ts";
 import { carriagesOf, rpcRequest } from "../../packages/testing/src/gateway/wire-format.ts";
 import { deletePlantProcedure } from "../support/plants/delete-plant.ts";
-import { expectedAnswer, seenAnswer } from "./expected-answer.ts";
+import { expectedResponse, actualResponse } from "./expected-response.ts";
 
-interface Row {
+interface TestCase {
   readonly name: string;
-  /** The message as the client wrote it: text, or bytes that are not UTF-8. */
+  /** The message: text, or bytes that are not UTF-8. */
   readonly text: string | Buffer;
-  /** The plant that is deleted, or what is wrong. */
+  /** The id of the deleted plant, or the message of the error. */
   readonly want: bigint | string;
 }
 
-/** Every plant that a right or wrong reading of a row could hit. */
-const plantsAtFirst = [0n, 1n, 7n, 8n, 2n ** 53n, 2n ** 53n + 1n, 2n ** 63n - 1n, -(2n ** 63n)];
+/** All plants that a correct or misread id could hit. */
+const initialPlants = [0n, 1n, 7n, 8n, 2n ** 53n, 2n ** 53n + 1n, 2n ** 63n - 1n, -(2n ** 63n)];
 
 const notInt64 = (text: string): string => `id: ${JSON.stringify(text)} is not an int64`;
 const notUtf8 = "not valid JSON: the bytes are not UTF-8";
 
-// A row for each kind: packages/gateway/test/messages/json has the spellings.
-const acceptedRows: readonly Row[] = [
+// One test case per kind. packages/gateway/test/messages/json covers the spellings.
+const acceptedCases: readonly TestCase[] = [
   { name: "an id as a string", text: '{"id":"7"}', want: 7n },
   { name: "an id as a number", text: '{"id":7}', want: 7n },
-  { name: "space around everything", text: ' { "id" : "7" }\r\n\t', want: 7n },
-  { name: "a digit as an escape", text: '{"id":"\\u0037"}', want: 7n },
-  { name: "a name with an escape", text: '{"\\u0069d":"7"}', want: 7n },
-  { name: "a number beyond what a double holds", text: '{"id":9007199254740993}', want: 2n ** 53n + 1n },
+  { name: "white space around every token", text: ' { "id" : "7" }\r\n\t', want: 7n },
+  { name: "an escaped digit", text: '{"id":"\\u0037"}', want: 7n },
+  { name: "an escaped name", text: '{"\\u0069d":"7"}', want: 7n },
+  { name: "a number that a double cannot represent", text: '{"id":9007199254740993}', want: 2n ** 53n + 1n },
   { name: "the largest id", text: '{"id":9223372036854775807}', want: 2n ** 63n - 1n },
   { name: "the smallest id", text: '{"id":"-9223372036854775808"}', want: -(2n ** 63n) },
 ];
 
-const idRows: readonly Row[] = [
+const idCases: readonly TestCase[] = [
   { name: "no id", text: "{}", want: "id is missing" },
   { name: "an id that is null", text: '{"id":null}', want: "id is missing" },
   { name: "leading zeros in a string", text: '{"id":"007"}', want: notInt64("007") },
   { name: "minus zero", text: '{"id":-0}', want: notInt64("-0") },
-  { name: "a fraction of zero", text: '{"id":7.0}', want: notInt64("7.0") },
+  { name: "a fraction", text: '{"id":7.0}', want: notInt64("7.0") },
   { name: "2^63", text: '{"id":9223372036854775808}', want: notInt64("9223372036854775808") },
   { name: "2^64 + 7", text: '{"id":"18446744073709551623"}', want: notInt64("18446744073709551623") },
   { name: "a boolean", text: '{"id":true}', want: "id: must be an int64" },
-  { name: "an id twice", text: '{"id":"7","id":"8"}', want: "id: is set more than once" },
+  { name: "a repeated id", text: '{"id":"7","id":"8"}', want: "id: is set more than once" },
 ];
 
-const fieldRows: readonly Row[] = [
-  { name: "another field in place of the id", text: '{"plantId":"7"}', want: 'unknown field "plantId"' },
-  { name: "another field beside the id", text: '{"id":"7","x":1}', want: 'unknown field "x"' },
-  { name: "an object's own machinery", text: '{"__proto__":{"id":"7"}}', want: 'unknown field "__proto__"' },
+const fieldCases: readonly TestCase[] = [
+  { name: "another field instead of the id", text: '{"plantId":"7"}', want: 'unknown field "plantId"' },
+  { name: "another field in addition to the id", text: '{"id":"7","x":1}', want: 'unknown field "x"' },
+  { name: "__proto__", text: '{"__proto__":{"id":"7"}}', want: 'unknown field "__proto__"' },
 ];
 
-const syntaxRows: readonly Row[] = [
-  { name: "nothing", text: "", want: "not valid JSON: expected an object, got the end of the text at character 1" },
+const syntaxCases: readonly TestCase[] = [
+  { name: "an empty body", text: "", want: "not valid JSON: expected an object, got the end of the text at character 1" },
   {
     name: "a byte order mark",
     text: '\ufeff{"id":"7"}',
@@ -63,29 +63,29 @@ const syntaxRows: readonly Row[] = [
     want: 'not valid JSON: expected the end of the text, got "{" at character 11',
   },
   {
-    name: "half a surrogate pair",
+    name: "a lone surrogate",
     text: '{"id":"\\ud800"}',
     want: "id: not valid JSON: lone surrogate in a string at character 8",
   },
   { name: "bytes that are not UTF-8", text: Buffer.from('{"id":"7\xff"}', "latin1"), want: notUtf8 },
-  { name: "a deep nest", text: '{"x":'.repeat(10_000), want: "nested deeper than 100 levels" },
+  { name: "deeply nested objects", text: '{"x":'.repeat(10_000), want: "nested deeper than 100 levels" },
 ];
 
-const rows = [...acceptedRows, ...idRows, ...fieldRows, ...syntaxRows].flatMap((row) =>
-  carriagesOf("connect-json", "grpc-json", "grpc-web-json").map((carriage) => ({ ...row, carriage })),
+const testCases = [...acceptedCases, ...idCases, ...fieldCases, ...syntaxCases].flatMap((testCase) =>
+  carriagesOf("connect-json", "grpc-json", "grpc-web-json").map((carriage) => ({ ...testCase, carriage })),
 );
 
 describe("a message in JSON", () => {
   const plants = new Set<bigint>();
   const ask = askPlantServer({ store: openMemoryStore(plants) });
-  beforeEach(() => plantsAtFirst.forEach((id) => plants.add(id)));
+  beforeEach(() => initialPlants.forEach((id) => plants.add(id)));
 
-  test.each(rows)("with $name is read for what it says, $carriage.name", async ({ text, want, carriage }) => {
+  test.each(testCases)("with $name is parsed or refused, $carriage.name", async ({ text, want, carriage }) => {
     const { format, httpVersion } = carriage;
-    const answer = await ask(httpVersion, rpcRequest(format, Buffer.from(text), [authorized], deletePlantProcedure));
+    const response = await ask(httpVersion, rpcRequest(format, Buffer.from(text), [authorized], deletePlantProcedure));
     const outcome =
       typeof want === "bigint" ? ({ code: "ok" } as const) : ({ code: "invalid_argument", message: want } as const);
-    expect(seenAnswer(format, answer)).toStrictEqual(expectedAnswer(format, outcome));
-    expect(plantsAtFirst.filter((id) => !plants.has(id))).toStrictEqual(typeof want === "bigint" ? [want] : []);
+    expect(actualResponse(format, response)).toStrictEqual(expectedResponse(format, outcome));
+    expect(initialPlants.filter((id) => !plants.has(id))).toStrictEqual(typeof want === "bigint" ? [want] : []);
   });
 });

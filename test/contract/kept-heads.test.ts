@@ -11,26 +11,27 @@ import {
 } from "../../packages/testing/src/gateway/greenhouse.ts";
 import { numRunsOf, testSeed } from "../../packages/testing/src/test-seed.ts";
 
-// What a connection remembers of a head must never reach the request of another: callers share the connections of a
-// proxy. So heads that differ in one byte follow each other on a few connections, and the oracle is a fresh connection.
+// A connection caches parts of a request head. Because callers share the connections of a proxy, no cached part may reach
+// another request. These tests send heads that differ in one byte on a few connections, and compare the responses with
+// those of new connections.
 
-/** Requests in all; `KEPT_HEADS` asks for more of them. */
+/** The total number of requests; `KEPT_HEADS` sets another number. */
 const requests = Number(process.env["KEPT_HEADS"] ?? numRunsOf(400));
 const connections = 64;
 
-/** Milliseconds for each request, most of which a machine needs that is busy with something else. */
+/** The timeout per request in milliseconds, with a margin for a busy machine. */
 const requestMs = 10;
 
-// The last byte of a token is the one that tells, and changing one bit of it makes a caller another.
+// Callers differ only in the last byte of their token. Changing one bit can result in another caller.
 const callers = new Map(["b", "c", "B"].map((end) => [`token-0123456789-${end}`, `caller ${end}`]));
 const hosts = ["a.example:80", "c.example:80"];
-// By HTTP/1.0, a connection ends with the answer.
+// With HTTP/1.0, the connection closes after the response.
 const versions = [...Array<string>(7).fill("HTTP/1.1"), "HTTP/1.0"];
 
 const verifier: TokenVerifier = {
   verify: ({ text }) => {
     const subject = callers.get(text);
-    if (subject === undefined) return { kind: "unknown", reason: "it is none of the test's" };
+    if (subject === undefined) return { kind: "unknown", reason: "it is not a token of this test" };
     return { kind: "principal", subject, issuer: undefined, scopes: "all" };
   },
 };
@@ -40,14 +41,14 @@ let greenhouse: TestGreenhouse;
 beforeAll(async () => {
   greenhouse = await startGreenhouse(
     {
-      getReading: ({ sensor }, context) => ({ sensor: `${sensor} ${seen(context)}` }),
-      waterBed: ({ bed, liters, note }, context) => ({ bed, liters, note: `${note} ${seen(context)}` }),
+      getReading: ({ sensor }, context) => ({ sensor: `${sensor} ${requestOf(context)}` }),
+      waterBed: ({ bed, liters, note }, context) => ({ bed, liters, note: `${note} ${requestOf(context)}` }),
     },
     {
       admit: createBearerAuth(verifier, { realm: "greenhouse" }).admit,
-      // A connection is opened before its first request is drawn, and a busy machine has others to answer until then.
+      // A connection is opened before its first request is generated, which can take long on a busy machine.
       limits: { headerTimeoutMs: 60_000 },
-      // It would keep each answer, with its connection: 3 GB of a million.
+      // The default would keep every response with its connection: 3 GB for a million requests.
       onAnswer: () => {},
     },
   );
@@ -55,8 +56,8 @@ beforeAll(async () => {
 
 afterAll(() => greenhouse[Symbol.asyncDispose]());
 
-/** Everything that a handler can see of a head. */
-function seen({ values, url, requestMethod, requestHeader }: HandlerContext): string {
+/** Returns everything that a handler gets from a head. */
+function requestOf({ values, url, requestMethod, requestHeader }: HandlerContext): string {
   return JSON.stringify([values.get(principalKey)?.subject, requestMethod, url, [...requestHeader]]);
 }
 
@@ -68,85 +69,85 @@ const kinds = [
   { line: `POST ${waterBedProcedure}`, more: sized, body },
 ];
 
-function drawRequest(dice: Dice): string {
+function generateRequest(dice: Dice): string {
   const { line, more, body: sent } = dice.oneOf(kinds);
   const token = dice.oneOf([...callers.keys()]);
   const version = dice.oneOf(versions);
   const host = dice.oneOf(hosts);
   const head = `${line} ${version}\r\nHost: ${host}\r\nAuthorization: Bearer ${token}\r\nX-Note: 1\r\n${more}\r\n`;
-  // Half of them as a client sends them, so that what is remembered is right as often as it is not.
-  return (dice.roll(2) === 0 ? head : withOtherByte(head, dice)) + sent;
+  // Half of the requests are unchanged, so that the cache is valid about half of the time.
+  return (dice.roll(2) === 0 ? head : withChangedByte(head, dice)) + sent;
 }
 
-function withOtherByte(head: string, dice: Dice): string {
+function withChangedByte(head: string, dice: Dice): string {
   const at = dice.roll(head.length);
   const octet = head.charCodeAt(at);
   const put = dice.oneOf(["", " ", ` ${head[at]}`, String.fromCharCode(octet ^ 1), String.fromCharCode(octet ^ 0x20)]);
   return head.slice(0, at) + put + head.slice(at + 1);
 }
 
-/** Answers of fresh connections, by the bytes of the request. */
-const fresh = new Map<string, string>();
+/** Responses of new connections, by the bytes of the request. */
+const expectedResponses = new Map<string, string>();
 
-/** Returns everything that a connection answers to one request, after which the client ends its side. */
-async function freshAnswer(request: string): Promise<string> {
-  const known = fresh.get(request);
+/** Returns the response of a new connection to a request, after which the client closes its sending side. */
+async function expectedResponseTo(request: string): Promise<string> {
+  const known = expectedResponses.get(request);
   if (known !== undefined) return known;
   using connection = await openHttp1(greenhouse.address);
-  const answer = await lastAnswer(connection, request);
-  fresh.set(request, answer);
-  return answer;
+  const response = await lastResponse(connection, request);
+  expectedResponses.set(request, response);
+  return response;
 }
 
-async function lastAnswer(connection: Http1Connection, request: string): Promise<string> {
+async function lastResponse(connection: Http1Connection, request: string): Promise<string> {
   connection.write(request);
   connection.socket.end();
   return withoutDate((await connection.readToEnd()).toString("latin1"));
 }
 
-async function nextAnswer(connection: Http1Connection): Promise<string> {
-  const { head, body: answered } = await connection.readAnswer();
-  return withoutDate(head + answered.toString("latin1"));
+async function nextResponse(connection: Http1Connection): Promise<string> {
+  const { head, body: content } = await connection.readAnswer();
+  return withoutDate(head + content.toString("latin1"));
 }
 
-function withoutDate(answer: string): string {
-  return answer.replaceAll(/^date: .*\r\n/gm, "");
+function withoutDate(response: string): string {
+  return response.replaceAll(/^date: .*\r\n/gm, "");
 }
 
-/** Whether more may be sent behind a request: it was whole, there was nothing behind it, and it was HTTP/1.1. */
-function isKept(answer: string): boolean {
-  return !answer.includes("\r\nconnection: close\r\n");
+/** Returns whether the connection stays open after a response. */
+function staysOpen(response: string): boolean {
+  return !response.includes("\r\nconnection: close\r\n");
 }
 
-interface Exchanged {
+interface Difference {
   readonly request: string;
   readonly got: string;
   readonly want: string;
 }
 
-/** Sends so many requests one after another, at times several in a chunk or one in several; returns the wrong answers. */
-async function talk(dice: Dice, count: number): Promise<Exchanged[]> {
-  const wrong: Exchanged[] = [];
+/** Sends requests one after another, sometimes pipelined or split, and returns the unexpected responses. */
+async function exchangeRequests(dice: Dice, count: number): Promise<Difference[]> {
+  const wrong: Difference[] = [];
   for (let sent = 0; sent < count && wrong.length === 0;) {
     using connection = await openHttp1(greenhouse.address);
-    for (let lasts = true; lasts && sent < count;) {
-      const run = Array.from({ length: 1 + dice.roll(3) }, () => drawRequest(dice));
-      const wants = await Promise.all(run.map(freshAnswer));
-      const ending = wants.findIndex((want) => !isKept(want));
-      lasts = ending < 0;
-      const before = lasts ? run : run.slice(0, ending);
+    for (let isOpen = true; isOpen && sent < count;) {
+      const run = Array.from({ length: 1 + dice.roll(3) }, () => generateRequest(dice));
+      const wants = await Promise.all(run.map(expectedResponseTo));
+      const closing = wants.findIndex((want) => !staysOpen(want));
+      isOpen = closing < 0;
+      const before = isOpen ? run : run.slice(0, closing);
       await writeInParts(connection, before.join(""), dice);
       const got: string[] = [];
-      for (const _ of before) got.push(await nextAnswer(connection));
-      if (!lasts) got.push(await lastAnswer(connection, run[ending] ?? ""));
+      for (const _ of before) got.push(await nextResponse(connection));
+      if (!isOpen) got.push(await lastResponse(connection, run[closing] ?? ""));
       sent += got.length;
-      wrong.push(...got.flatMap((answer, i) => differing(run[i] ?? "", answer, wants[i] ?? "")));
+      wrong.push(...got.flatMap((response, i) => differing(run[i] ?? "", response, wants[i] ?? "")));
     }
   }
   return wrong;
 }
 
-function differing(request: string, got: string, want: string): Exchanged[] {
+function differing(request: string, got: string, want: string): Difference[] {
   return got === want ? [] : [{ request, got, want }];
 }
 
@@ -158,33 +159,33 @@ async function writeInParts(connection: Http1Connection, bytes: string, dice: Di
 }
 
 test(
-  "heads that differ in one byte are answered on a connection of many callers as on one of their own",
+  "random heads get the same responses on a connection shared by callers as on a new connection",
   { timeout: 60_000 + requests * requestMs },
   async () => {
     const each = Math.ceil(requests / connections);
-    const talks = Array.from({ length: connections }, (_, i) => talk(new Dice(testSeed * connections + i), each));
-    expect((await Promise.all(talks)).flat().slice(0, 3)).toEqual([]);
-    const answers = [...fresh.values()];
-    // It would say nothing of requests that were all refused.
+    const exchanges = Array.from({ length: connections }, (_, i) => exchangeRequests(new Dice(testSeed * connections + i), each));
+    expect((await Promise.all(exchanges)).flat().slice(0, 3)).toEqual([]);
+    const responses = [...expectedResponses.values()];
+    // Ensures that not all requests were refused.
     for (const subject of callers.values())
-      expect(answers.filter((answer) => answer.includes(subject))).not.toEqual([]);
+      expect(responses.filter((response) => response.includes(subject))).not.toEqual([]);
   },
 );
 
-test("a head that differs in any one byte from the one before is answered as on a connection of its own", async () => {
+test("a head that differs from the previous one in a single byte gets the same response as on a new connection", async () => {
   const [token] = callers.keys();
   const head = `GET /sensors/roof/reading HTTP/1.1\r\nHost: ${hosts[0]}\r\nAuthorization: Bearer ${token}\r\n\r\n`;
   const wrong = Array.from(head, async (byte, at) => {
     const other = head.slice(0, at) + String.fromCharCode(byte.charCodeAt(0) ^ 1) + head.slice(at + 1);
     using connection = await openHttp1(greenhouse.address);
     connection.write(head);
-    await nextAnswer(connection);
-    return differing(other, await lastAnswer(connection, other), await freshAnswer(other));
+    await nextResponse(connection);
+    return differing(other, await lastResponse(connection, other), await expectedResponseTo(other));
   });
   expect((await Promise.all(wrong)).flat()).toEqual([]);
 });
 
-test("a connection may have an empty line before each of many requests", async () => {
+test("a connection accepts an empty line before each request", async () => {
   using connection = await openHttp1(greenhouse.address);
   const [token] = callers.keys();
   const head = `GET /sensors/roof/reading HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${token}\r\n\r\n`;

@@ -2,17 +2,17 @@ import { encodeEnvelope } from "../../packages/testing/src/gateway/envelope.ts";
 import type { Field, HttpRequest } from "../../packages/testing/src/carriers/exchange.ts";
 import { type WireFormatName } from "../../packages/testing/src/gateway/wire-format.ts";
 import { deletePlantProcedure } from "../support/plants/delete-plant.ts";
-import type { SeenAnswer } from "./expected-answer.ts";
+import type { ComparedResponse } from "./expected-response.ts";
 
-/** A request that leads to no call, and its whole answer, which takes the shape of the caller's protocol. */
-export interface NoCallRow {
+/** A request that matches no call, and its complete response in the format of the caller's protocol. */
+export interface NoCallTestCase {
   readonly name: string;
-  /** The protocol that the request looks like. */
+  /** The protocol of the request. */
   readonly caller: WireFormatName;
-  /** Sent with a good credential; the header is on top of that. */
+  /** Sent with a valid credential in addition to the header. */
   readonly request: HttpRequest;
-  /** A HEAD has the header of this alone. */
-  readonly want: SeenAnswer;
+  /** For HEAD, only the header. */
+  readonly want: ComparedResponse;
 }
 
 const noProcedure = "/plantstore.v1.PlantService/PlantForest";
@@ -23,22 +23,22 @@ const type = (contentType: string): Field => ["content-type", contentType];
 const nothingHere = "there is nothing at this path";
 const unsupported = (contentType: string): string => `the content type "${contentType}" is not supported`;
 
-function record(httpStatus: number, error: number, text: string, fields: Record<string, string> = {}): SeenAnswer {
+function record(httpStatus: number, error: number, text: string, fields: Record<string, string> = {}): ComparedResponse {
   const body = JSON.stringify({ error, message: text });
   return { httpStatus, header: { "content-type": "application/json", ...fields }, trailer: {}, messages: [body] };
 }
 
-function connectError(httpStatus: number, code: string, text: string, fields: Record<string, string> = {}): SeenAnswer {
+function connectError(httpStatus: number, code: string, text: string, fields: Record<string, string> = {}): ComparedResponse {
   const body = JSON.stringify({ code, message: text });
   return { httpStatus, header: { "content-type": "application/json", ...fields }, trailer: {}, messages: [body] };
 }
 
-function trailersOnly(contentType: string, status: number, text: string): SeenAnswer {
+function trailersOnly(contentType: string, status: number, text: string): ComparedResponse {
   const header = { "content-type": contentType, "grpc-status": String(status), "grpc-message": text };
   return { httpStatus: 200, header, trailer: {}, messages: [] };
 }
 
-function webTrailers(contentType: string, status: number, text: string): SeenAnswer {
+function webTrailers(contentType: string, status: number, text: string): ComparedResponse {
   const trailer = { "grpc-status": String(status), "grpc-message": text };
   return { httpStatus: 200, header: { "content-type": contentType }, trailer, messages: [] };
 }
@@ -50,53 +50,53 @@ const post = (path: string, header: readonly Field[], body: Uint8Array = message
   body,
 });
 
-/** Paths that are no operation. */
-const unknownPathRows: readonly NoCallRow[] = [
-  ...["application/grpc", "application/grpc+proto", "application/grpc+json"].map((contentType): NoCallRow => ({
-    name: `an RPC that is not there is unimplemented to ${contentType}`,
+/** Paths without an operation. */
+const unknownPathCases: readonly NoCallTestCase[] = [
+  ...["application/grpc", "application/grpc+proto", "application/grpc+json"].map((contentType): NoCallTestCase => ({
+    name: `an unknown RPC is unimplemented for ${contentType}`,
     caller: "grpc",
     request: post(noProcedure, [type(contentType)]),
     want: trailersOnly(contentType, 12, nothingHere),
   })),
   ...(["application/grpc-web", "application/grpc-web+proto", "application/grpc-web-text"] as const).map(
-    (contentType): NoCallRow => ({
-      name: `an RPC that is not there is unimplemented to ${contentType}`,
+    (contentType): NoCallTestCase => ({
+      name: `an unknown RPC is unimplemented for ${contentType}`,
       caller: contentType === "application/grpc-web-text" ? "grpc-web-text" : "grpc-web",
       request: post(noProcedure, [type(contentType)]),
       want: webTrailers(contentType, 12, nothingHere),
     }),
   ),
   ...Object.entries({
-    "a gRPC codec that nobody knows makes an RPC no less absent": [noProcedure, "application/grpc+thrift"],
-    "a service that is not there is unimplemented": ["/forest.v1.ForestService/FellTree", "application/grpc"],
-    "a slash after the RPC's path is another path": [`${deletePlantProcedure}/`, "application/grpc"],
-    "an RPC's path in lower case is another path": [deletePlantProcedure.toLowerCase(), "application/grpc"],
-  }).map(([name, [path = "", contentType = ""]]): NoCallRow => ({
+    "an unknown RPC is unimplemented for an unknown gRPC codec": [noProcedure, "application/grpc+thrift"],
+    "an unknown service is unimplemented": ["/forest.v1.ForestService/FellTree", "application/grpc"],
+    "the path of an RPC with a trailing slash is unimplemented": [`${deletePlantProcedure}/`, "application/grpc"],
+    "the path of an RPC in lower case is unimplemented": [deletePlantProcedure.toLowerCase(), "application/grpc"],
+  }).map(([name, [path = "", contentType = ""]]): NoCallTestCase => ({
     name,
     caller: "grpc",
     request: post(path, [type(contentType)]),
     want: trailersOnly("application/grpc", 12, nothingHere),
   })),
   {
-    name: "an RPC that is not there is unimplemented to Connect",
+    name: "an unknown RPC is unimplemented for Connect",
     caller: "connect-json",
     request: post(noProcedure, [type("application/json"), connectVersion], Buffer.from("{}")),
     want: connectError(404, "unimplemented", nothingHere),
   },
   {
-    name: "a stream of Connect needs no version to be told from REST",
+    name: "a Connect stream without a version is not treated as REST",
     caller: "connect-json",
     request: post(noProcedure, [type("application/connect+json")]),
     want: connectError(404, "unimplemented", nothingHere),
   },
   {
-    name: "JSON without Connect's version is REST",
+    name: "JSON without a Connect version is treated as REST",
     caller: "rest",
     request: post(noProcedure, [type("application/json")], Buffer.from("{}")),
     want: record(404, 5, nothingHere),
   },
   {
-    name: "a path that is not there gets the record whatever was sent to it",
+    name: "an unknown path gets the error record for any body",
     caller: "rest",
     request: post("/forest", [type("text/html")], Buffer.from("<p>")),
     want: record(404, 5, nothingHere),
@@ -104,7 +104,7 @@ const unknownPathRows: readonly NoCallRow[] = [
 ];
 
 /** Methods other than DELETE on the path of the operation. */
-const plantMethodRows: readonly NoCallRow[] = [
+const plantMethodCases: readonly NoCallTestCase[] = [
   ...["GET", "HEAD", "POST", "PUT", "PATCH", "OPTIONS", "TRACE", "PROPFIND", "QUERY"].map((httpMethod) => ({
     name: `${httpMethod} is not allowed on a plant`,
     request: { httpMethod, path: "/plants/7", header: [] },
@@ -120,22 +120,22 @@ const plantMethodRows: readonly NoCallRow[] = [
   want: record(405, 12, `${request.httpMethod} is not allowed here`, { allow: "DELETE" }),
 }));
 
-/** A method that nobody knows, on a path with others and on one with none. */
-const unknownMethodRows: readonly NoCallRow[] = [
-  ...["/plants/7", "/forest", deletePlantProcedure].map((path): NoCallRow => ({
-    name: `PURGE ${path} has a method that is not implemented`,
+/** An unknown method, on paths with and without other methods. */
+const unknownMethodCases: readonly NoCallTestCase[] = [
+  ...["/plants/7", "/forest", deletePlantProcedure].map((path): NoCallTestCase => ({
+    name: `PURGE ${path} is not implemented`,
     caller: "rest",
     request: { httpMethod: "PURGE", path, header: [] },
     want: record(501, 12, "PURGE is not a method of this server"),
   })),
   {
-    name: "PURGE is a method that is not implemented over Connect",
+    name: "PURGE is not implemented over Connect",
     caller: "connect-json",
     request: { httpMethod: "PURGE", path: deletePlantProcedure, header: [connectVersion] },
     want: connectError(501, "unimplemented", "PURGE is not a method of this server"),
   },
   {
-    name: "PURGE is a method that is not implemented over gRPC",
+    name: "PURGE is not implemented over gRPC",
     caller: "grpc",
     request: { httpMethod: "PURGE", path: deletePlantProcedure, header: [type("application/grpc")] },
     want: record(501, 12, "PURGE is not a method of this server"),
@@ -143,8 +143,8 @@ const unknownMethodRows: readonly NoCallRow[] = [
 ];
 
 /** Methods other than POST on the path of the RPC. */
-const methodRows: readonly NoCallRow[] = ["GET", "PUT", "DELETE", "PATCH", "OPTIONS"].flatMap(
-  (httpMethod): NoCallRow[] => {
+const methodCases: readonly NoCallTestCase[] = ["GET", "PUT", "DELETE", "PATCH", "OPTIONS"].flatMap(
+  (httpMethod): NoCallTestCase[] => {
     const request = (header: readonly Field[]): HttpRequest => ({ httpMethod, path: deletePlantProcedure, header });
     const text = `${httpMethod} is not allowed here`;
     const allow = { allow: "POST" };
@@ -171,16 +171,16 @@ const methodRows: readonly NoCallRow[] = ["GET", "PUT", "DELETE", "PATCH", "OPTI
   },
 );
 
-/** Content types that the RPC does not speak. */
-const contentTypeRows: readonly NoCallRow[] = [
-  ...["text/plain", "application/xml", "application/protobuf", "json"].map((contentType): NoCallRow => ({
+/** Content types that the RPC does not support. */
+const contentTypeCases: readonly NoCallTestCase[] = [
+  ...["text/plain", "application/xml", "application/protobuf", "json"].map((contentType): NoCallTestCase => ({
     name: `${contentType} is not a supported content type`,
     caller: "rest",
     request: post(deletePlantProcedure, [type(contentType)]),
     want: record(400, 3, unsupported(contentType)),
   })),
   {
-    name: "the form that curl -d sends is refused with a hint to --json",
+    name: "the form content type of curl -d is refused with a hint to --json",
     caller: "rest",
     request: post(deletePlantProcedure, [type("application/x-www-form-urlencoded")]),
     want: record(400, 3, `${unsupported("application/x-www-form-urlencoded")}; curl sends JSON with --json`),
@@ -208,7 +208,7 @@ const contentTypeRows: readonly NoCallRow[] = [
     want: connectError(415, "invalid_argument", unsupported("text/plain")),
   },
   {
-    name: "an RPC that takes one message takes no stream of Connect",
+    name: "a unary RPC refuses the content type of Connect streams",
     caller: "connect-json",
     request: post(deletePlantProcedure, [type("application/connect+proto"), connectVersion]),
     want: connectError(415, "invalid_argument", unsupported("application/connect+proto")),
@@ -228,13 +228,13 @@ const contentTypeRows: readonly NoCallRow[] = [
 ];
 
 /**
- * Every request of the contract with a wrong method or content type, and those for an RPC that does not exist. Paths of
- * REST that do not exist are in the table of REST.
+ * All requests of the contract with a wrong method or content type, or for an unknown RPC. Unknown REST paths are in
+ * rest-table.ts.
  */
-export const noCallTable: readonly NoCallRow[] = [
-  ...unknownPathRows,
-  ...plantMethodRows,
-  ...unknownMethodRows,
-  ...methodRows,
-  ...contentTypeRows,
+export const noCallTable: readonly NoCallTestCase[] = [
+  ...unknownPathCases,
+  ...plantMethodCases,
+  ...unknownMethodCases,
+  ...methodCases,
+  ...contentTypeCases,
 ];

@@ -5,8 +5,7 @@ import { exchangeHttp1 } from "../../packages/testing/src/carriers/http1-connect
 import { exchangeHttp2 } from "../../packages/testing/src/carriers/http2-connection.ts";
 import { authorized, startPlantServer, type TestPlantServer } from "../support/server/plant-server.ts";
 
-// What a client sends is repeated in its refusal in so far as that helps, and no more: a long answer to nonsense helps
-// only whoever sends the nonsense.
+// An error message may contain a part of the request, but its length must be limited.
 
 const long = "Q".repeat(7_000);
 const repeatedMax = 100;
@@ -21,7 +20,7 @@ const rpc = (type: string, body: string, ...fields: readonly Field[]): HttpReque
   body: Buffer.from(body),
 });
 
-const rows: readonly { readonly name: string; readonly request: HttpRequest }[] = [
+const testCases: readonly { readonly name: string; readonly request: HttpRequest }[] = [
   { name: "method", request: { ...rest, httpMethod: long } },
   { name: "path", request: { ...rest, path: `/${long}` } },
   { name: "id in the path", request: { ...rest, path: `/plants/${long}` } },
@@ -34,26 +33,26 @@ const rows: readonly { readonly name: string; readonly request: HttpRequest }[] 
   { name: "value of a field", request: rpc("application/json", `{"id":"${long}"}`) },
   { name: "content type", request: rpc(`application/${long}`, "{}") },
   { name: "content encoding", request: rpc("application/json", "{}", ["content-encoding", long]) },
-  { name: "encoding of gRPC", request: rpc("application/grpc", "\u0001\0\0\0\0", ["grpc-encoding", long]) },
-  { name: "time-out of gRPC", request: rpc("application/grpc", "\0\0\0\0\0", ["grpc-timeout", long]) },
-  { name: "time-out of Connect", request: rpc("application/json", "{}", ["connect-timeout-ms", long]) },
-  { name: "version of Connect", request: rpc("application/json", "{}", ["connect-protocol-version", long]) },
-  { name: "time-out of REST", request: withField("x-server-timeout", long) },
+  { name: "gRPC encoding", request: rpc("application/grpc", "\u0001\0\0\0\0", ["grpc-encoding", long]) },
+  { name: "gRPC timeout", request: rpc("application/grpc", "\0\0\0\0\0", ["grpc-timeout", long]) },
+  { name: "Connect timeout", request: rpc("application/json", "{}", ["connect-timeout-ms", long]) },
+  { name: "Connect version", request: rpc("application/json", "{}", ["connect-protocol-version", long]) },
+  { name: "REST timeout", request: withField("x-server-timeout", long) },
   { name: "idempotency key", request: withField("idempotency-key", long) },
   { name: "request id", request: withField("x-request-id", long) },
   { name: "credential", request: { ...rest, header: [["authorization", `Bearer ${long}`]] } },
-  { name: "scheme of a credential", request: { ...rest, header: [["authorization", long]] } },
-  { name: "origin of a page", request: withField("origin", `https://${long}`) },
+  { name: "credential scheme", request: { ...rest, header: [["authorization", long]] } },
+  { name: "page origin", request: withField("origin", `https://${long}`) },
 ];
 
-describe.concurrent("an answer repeats little of a long", () => {
+describe.concurrent("a response contains at most 100 characters of a long", () => {
   let server: TestPlantServer;
   beforeAll(async () => {
     server = await startPlantServer({ store: openMemoryStore(new Set()) });
   });
   afterAll(() => server[Symbol.asyncDispose]());
 
-  test.each(rows)("$name", async ({ request }) => {
+  test.each(testCases)("$name", async ({ request }) => {
     for (const exchange of [exchangeHttp1, exchangeHttp2]) {
       const { httpStatus, header, trailer, body } = await exchange(server.address, request);
       expect(httpStatus).toBeGreaterThan(0);

@@ -1,28 +1,28 @@
 import type { Field, HttpRequest } from "../../packages/testing/src/carriers/exchange.ts";
 
-/** One REST request of the contract, and the whole of its answer. */
-export interface RestRow {
-  /** Why the request is answered like this. */
+/** A REST request of the contract, and its complete response. */
+export interface RestTestCase {
+  /** The reason for the response. */
   readonly name: string;
-  /** Sent with a good credential. */
+  /** Sent with a valid credential. */
   readonly request: RestRequest;
   readonly want: RestWant;
 }
 
-/** A DELETE whose header holds nothing but the credential, unless it says otherwise. */
+/** A DELETE with only a credential in the header by default. */
 export interface RestRequest {
   readonly path: string;
   readonly header?: readonly Field[];
   readonly body?: string;
 }
 
-/** The status, and the error record where there is one. */
+/** The status, and the error record if any. */
 export interface RestWant {
   readonly httpStatus: number;
   readonly record?: { readonly error: number; readonly message: string };
 }
 
-/** The plant that every row is after, and the one that a wrong reading would hit. */
+/** The plant of every test case. */
 export const plant = 7n;
 
 const deleted: RestWant = { httpStatus: 204 };
@@ -38,24 +38,25 @@ const unknown = (...names: readonly string[]): RestWant =>
   );
 const noBody = invalid("this operation takes no body");
 
-// A row for each kind of wrong id: packages/gateway/test/messages/json/numbers.test.ts and packages/conformance/cases/ have the spellings.
+// One test case per kind of invalid id. packages/gateway/test/messages/json/numbers.test.ts and
+// packages/conformance/cases/ cover the spellings.
 
 /** Spellings of the path. */
-export const pathRows: readonly RestRow[] = [
-  { name: "the canonical id names the plant", request: { path: "/plants/7" }, want: deleted },
-  { name: "an escaped digit is that digit", request: { path: "/plants/%37" }, want: deleted },
-  { name: "an escaped letter of the path is that letter", request: { path: "/%70lants/7" }, want: deleted },
+export const pathCases: readonly RestTestCase[] = [
+  { name: "a canonical id is accepted", request: { path: "/plants/7" }, want: deleted },
+  { name: "an escaped digit is decoded", request: { path: "/plants/%37" }, want: deleted },
+  { name: "an escaped letter of the path is decoded", request: { path: "/%70lants/7" }, want: deleted },
   { name: "an empty query is ignored", request: { path: "/plants/7?" }, want: deleted },
 
   { name: "an id has no leading zeros", request: { path: "/plants/07" }, want: badId("07") },
   { name: "a path parameter is part of the segment", request: { path: "/plants/7;x=1" }, want: badId("7;x=1") },
   { name: "an id has ASCII digits only", request: { path: "/plants/%D9%A7" }, want: badId("٧") },
   { name: "a space before the id is not trimmed", request: { path: "/plants/%207" }, want: badId(" 7") },
-  { name: "a zero byte does not end the id", request: { path: "/plants/7%00" }, want: badId("7\u0000") },
+  { name: "a zero byte does not terminate the id", request: { path: "/plants/7%00" }, want: badId("7\u0000") },
   { name: "an id has no plus sign", request: { path: "/plants/+7" }, want: badId("+7") },
   { name: "minus zero is not canonical", request: { path: "/plants/-0" }, want: badId("-0") },
   {
-    name: "a negative id names a plant of its own",
+    name: "a negative id is accepted",
     request: { path: "/plants/-7" },
     want: { httpStatus: 400, record: { error: 5, message: "plant -7 not found" } },
   },
@@ -79,49 +80,49 @@ export const pathRows: readonly RestRow[] = [
   { name: "an escaped slash does not end the segment", request: { path: "/plants/7%2F8" }, want: badId("7/8") },
   { name: "an escape is decoded once", request: { path: "/plants/%2537" }, want: badId("%37") },
 
-  { name: "an escape that is not hexadecimal", request: { path: "/plants/%zz" }, want: badEscape },
-  { name: "an escape that is cut", request: { path: "/plants/7%2" }, want: badEscape },
-  { name: "a percent sign alone", request: { path: "/plants/7%" }, want: badEscape },
-  { name: "an escape that is half of a UTF-8 character", request: { path: "/plants/%D9" }, want: notUtf8 },
-  { name: "an escape that is an overlong form", request: { path: "/plants/%C0%B7" }, want: notUtf8 },
-  { name: "an escape that is a surrogate", request: { path: "/plants/%ED%A0%80" }, want: notUtf8 },
-  { name: "a bad escape on a path that is no operation", request: { path: "/%zz" }, want: badEscape },
+  { name: "an escape that is not hexadecimal is refused", request: { path: "/plants/%zz" }, want: badEscape },
+  { name: "a truncated escape is refused", request: { path: "/plants/7%2" }, want: badEscape },
+  { name: "a percent sign alone is refused", request: { path: "/plants/7%" }, want: badEscape },
+  { name: "an escaped half of a UTF-8 character is refused", request: { path: "/plants/%D9" }, want: notUtf8 },
+  { name: "an escaped overlong form is refused", request: { path: "/plants/%C0%B7" }, want: notUtf8 },
+  { name: "an escaped surrogate is refused", request: { path: "/plants/%ED%A0%80" }, want: notUtf8 },
+  { name: "a bad escape on an unknown path is refused", request: { path: "/%zz" }, want: badEscape },
 
   { name: "a path without an id is not found", request: { path: "/plants/" }, want: nothingHere },
   { name: "a path without an id and a slash is not found", request: { path: "/plants" }, want: nothingHere },
-  { name: "the root", request: { path: "/" }, want: nothingHere },
+  { name: "the root is not found", request: { path: "/" }, want: nothingHere },
   { name: "a trailing slash is another path", request: { path: "/plants/7/" }, want: nothingHere },
-  { name: "a further segment", request: { path: "/plants/7/8" }, want: nothingHere },
-  { name: "an empty segment in front", request: { path: "//plants/7" }, want: nothingHere },
-  { name: "an empty segment in the middle", request: { path: "/plants//7" }, want: nothingHere },
+  { name: "a path with another segment is not found", request: { path: "/plants/7/8" }, want: nothingHere },
+  { name: "a path with an empty first segment is not found", request: { path: "//plants/7" }, want: nothingHere },
+  { name: "a path with an empty segment in the middle is not found", request: { path: "/plants//7" }, want: nothingHere },
   { name: "a path is case-sensitive", request: { path: "/Plants/7" }, want: nothingHere },
-  { name: "a segment of one dot", request: { path: "/plants/./7" }, want: nothingHere },
-  { name: "a segment of two dots", request: { path: "/x/../plants/7" }, want: nothingHere },
-  { name: "an escaped segment of two dots", request: { path: "/x/%2e%2E/plants/7" }, want: nothingHere },
-  { name: "a backslash", request: { path: "/plants\\7" }, want: nothingHere },
+  { name: "a path with a segment of one dot is not found", request: { path: "/plants/./7" }, want: nothingHere },
+  { name: "a path with a segment of two dots is not found", request: { path: "/x/../plants/7" }, want: nothingHere },
+  { name: "a path with an escaped segment of two dots is not found", request: { path: "/x/%2e%2E/plants/7" }, want: nothingHere },
+  { name: "a path with a backslash is not found", request: { path: "/plants\\7" }, want: nothingHere },
   { name: "the path of another service is not found", request: { path: "/trees/7" }, want: nothingHere },
 ];
 
-/** What may not come along with the path. */
-export const extraRows: readonly RestRow[] = [
+/** Queries and bodies in addition to the path. */
+export const extraCases: readonly RestTestCase[] = [
   { name: "a query does not override the path", request: { path: "/plants/7?id=8" }, want: pathBound },
-  { name: "a query that repeats the path", request: { path: "/plants/7?id=7" }, want: pathBound },
-  { name: "a query with a bad value for the path's field", request: { path: "/plants/7?id=abc" }, want: pathBound },
+  { name: "a query that repeats the path is refused", request: { path: "/plants/7?id=7" }, want: pathBound },
+  { name: "a query with an invalid value for the field of the path is refused", request: { path: "/plants/7?id=abc" }, want: pathBound },
   { name: "an unknown query parameter is refused", request: { path: "/plants/7?x=1" }, want: unknown("x") },
   {
     name: "several unknown query parameters are all named",
     request: { path: "/plants/7?x=1&y&%7A=2" },
     want: unknown("x", "y", "z"),
   },
-  { name: "a system parameter of Google's", request: { path: "/plants/7?$alt=json" }, want: unknown("$alt") },
+  { name: "a Google system parameter is refused", request: { path: "/plants/7?$alt=json" }, want: unknown("$alt") },
   {
-    name: "a bad escape in the query",
+    name: "a bad escape in the query is refused",
     request: { path: "/plants/7?x=%zz" },
     want: invalid('query parameter "x=%zz" is malformed'),
   },
-  { name: "a parameter without a name", request: { path: "/plants/7?=1" }, want: unknown("") },
+  { name: "a query parameter without a name is refused", request: { path: "/plants/7?=1" }, want: unknown("") },
   {
-    name: "a parameter named like an object's own machinery",
+    name: "the query parameter __proto__ is refused",
     request: { path: "/plants/7?__proto__=1" },
     want: unknown("__proto__"),
   },
@@ -141,21 +142,21 @@ export const extraRows: readonly RestRow[] = [
     request: { path: "/plants/7", header: [["content-type", "text/plain"]], body: "7" },
     want: noBody,
   },
-  { name: "a body without a content type", request: { path: "/plants/7", body: "7" }, want: noBody },
-  { name: "a body of one space", request: { path: "/plants/7", body: " " }, want: noBody },
+  { name: "a body without a content type is refused", request: { path: "/plants/7", body: "7" }, want: noBody },
+  { name: "a body of one space is refused", request: { path: "/plants/7", body: " " }, want: noBody },
   {
-    name: "a compressed body",
+    name: "an invalid compressed body is refused",
     request: { path: "/plants/7", header: [["content-encoding", "gzip"]], body: "\x1f\x8b" },
     want: invalid("the message is not valid gzip"),
   },
   {
-    name: "an empty body is ignored, whatever its content type",
+    name: "an empty body with any content type is accepted",
     request: { path: "/plants/7", header: [["content-type", "text/plain"]], body: "" },
     want: deleted,
   },
 ];
 
-/** The request as it is sent. */
+/** Returns the HTTP request. */
 export function toHttpRequest(request: RestRequest, credential: Field): HttpRequest {
   const { path, header = [], body } = request;
   const sent = { httpMethod: "DELETE", path, header: [...header, credential] };

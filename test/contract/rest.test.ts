@@ -4,26 +4,28 @@ import type { HttpVersion } from "../../packages/testing/src/carriers/exchange.t
 import { askPlantServer } from "../support/server/ask-plant-server.ts";
 import { authorized } from "../support/server/plant-server.ts";
 import { wireFormats } from "../../packages/testing/src/gateway/wire-format.ts";
-import { expectedRecord, seenAnswer, type SeenAnswer } from "./expected-answer.ts";
-import { extraRows, pathRows, plant, toHttpRequest, type RestRow, type RestWant } from "./rest-table.ts";
+import { expectedRecord, actualResponse, type ComparedResponse } from "./expected-response.ts";
+import { extraCases, pathCases, plant, toHttpRequest, type RestTestCase, type RestWant } from "./rest-table.ts";
 
 const httpVersions: readonly HttpVersion[] = ["1.1", "2"];
-const rows = [...pathRows, ...extraRows].flatMap((row) => httpVersions.map((httpVersion) => ({ ...row, httpVersion })));
+const testCases = [...pathCases, ...extraCases].flatMap((testCase) =>
+  httpVersions.map((httpVersion) => ({ ...testCase, httpVersion })),
+);
 
-const plantsAtFirst = [0n, 1n, plant, 8n, 9n];
+const initialPlants = [0n, 1n, plant, 8n, 9n];
 
 describe("REST", () => {
   const plants = new Set<bigint>();
   const ask = askPlantServer({ store: openMemoryStore(plants) });
-  beforeEach(() => plantsAtFirst.forEach((id) => plants.add(id)));
+  beforeEach(() => initialPlants.forEach((id) => plants.add(id)));
 
-  test.each<RestRow & { httpVersion: HttpVersion }>(rows)(
-    "$name: $request.path gets $want.httpStatus over HTTP/$httpVersion",
+  test.each<RestTestCase & { httpVersion: HttpVersion }>(testCases)(
+    "$name: DELETE $request.path gets $want.httpStatus over HTTP/$httpVersion",
     async ({ request, want, httpVersion }) => {
-      const answer = await ask(httpVersion, toHttpRequest(request, authorized));
-      expect(seenAnswer(wireFormats.rest, answer)).toStrictEqual(expectedAnswer(want));
-      const left = plantsAtFirst.filter((id) => id !== plant || want.httpStatus !== 204);
-      expect(plants).toStrictEqual(new Set(left));
+      const response = await ask(httpVersion, toHttpRequest(request, authorized));
+      expect(actualResponse(wireFormats.rest, response)).toStrictEqual(expectedResponse(want));
+      const remaining = initialPlants.filter((id) => id !== plant || want.httpStatus !== 204);
+      expect(plants).toStrictEqual(new Set(remaining));
     },
   );
 
@@ -43,7 +45,7 @@ describe("REST", () => {
   );
 });
 
-function expectedAnswer({ httpStatus, record }: RestWant): SeenAnswer {
+function expectedResponse({ httpStatus, record }: RestWant): ComparedResponse {
   return record === undefined
     ? { httpStatus, header: {}, trailer: {}, messages: [""] }
     : expectedRecord(httpStatus, record);

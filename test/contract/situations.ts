@@ -4,16 +4,16 @@ import { authorized, bearer, tokens } from "../support/server/plant-server.ts";
 import { situations as ids, takenKey } from "../support/plants/situation-store.ts";
 import { rpcRequest, type WireFormat, type WireFormatName } from "../../packages/testing/src/gateway/wire-format.ts";
 import { deletePlantProcedure, deletePlantRequest, encodeDeletePlant } from "../support/plants/delete-plant.ts";
-import type { Want } from "./expected-answer.ts";
+import type { Want } from "./expected-response.ts";
 
-/** One row of the contract: what a client sends, and what it comes to over every protocol. */
+/** A test case of the contract: what a client sends, and the outcome over every protocol. */
 export interface Situation {
-  /** The rest of a sentence that begins with the server. */
+  /** The rest of a sentence that begins with "the server". */
   readonly name: string;
-  /** Makes the request; `plant` is the id of a plant that is there, this row's own. */
+  /** Returns the request; `plant` is the id of an existing plant that no other test case uses. */
   readonly request: (format: WireFormat, plant: bigint) => HttpRequest;
   readonly want: Want;
-  /** The formats that can bring the situation about; all of them by default. */
+  /** The formats in which the situation is possible; all by default. */
   readonly formats?: readonly WireFormatName[];
 }
 
@@ -34,7 +34,7 @@ const invalidWant: Want = {
   errorCode: "ERR_TOKEN_INVALID",
   fields: { "www-authenticate": `${challenge}, error="invalid_token", error_description="the token is not valid"` },
 };
-const keyTakenWant: Want = {
+const keyReusedWant: Want = {
   code: "already_exists",
   message: "the idempotency key belongs to another deletion",
   errorCode: "ERR_IDEMPOTENCY_KEY_REUSED",
@@ -44,7 +44,7 @@ const keyMalformedWant: Want = {
   message: "the Idempotency-Key header must be a string of 1 to 128 characters in double quotes",
   errorCode: "ERR_IDEMPOTENCY_KEY_INVALID",
 };
-/** What a request without a credential comes to, whatever else is wrong with it. */
+/** The outcome of a request without a credential, regardless of its other errors. */
 export const credentialMissing: Want = {
   code: "unauthenticated",
   message: "a bearer token is required",
@@ -62,23 +62,23 @@ const rpcFormats = [
 ] as const;
 const jsonFormats = ["connect-json", "grpc-json", "grpc-web-json"] as const;
 
-/** A situation of DeletePlant with an id, which every format can bring about. */
-interface DeleteRow {
+/** A situation of DeletePlant with an id, which is possible in every format. */
+interface DeleteSituation {
   readonly name: string;
-  /** Default: the plant of the row. */
+  /** Default: the plant of the test case. */
   readonly id?: bigint;
-  /** Default: a good credential alone. */
+  /** Default: only a valid credential. */
   readonly header?: readonly Field[];
   readonly want: Want;
 }
 
-function toSituation({ name, id, header = [authorized], want }: DeleteRow): Situation {
+function toSituation({ name, id, header = [authorized], want }: DeleteSituation): Situation {
   return { name, want, request: (format, plant) => deletePlantRequest(format, id ?? plant, header) };
 }
 
 const takenKeyField: Field = ["idempotency-key", `"${takenKey}"`];
 
-const credentialRows: readonly DeleteRow[] = [
+const credentialSituations: readonly DeleteSituation[] = [
   {
     name: "accepts the scheme of the credential in any case",
     header: [["authorization", `bEARER ${tokens.good}`]],
@@ -108,9 +108,9 @@ const credentialRows: readonly DeleteRow[] = [
     header: [["authorization", `Bearer ${tokens.good}, Bearer ${tokens.good}`]],
     want: malformedWant,
   },
-  { name: "refuses a good token that is sent twice", header: [authorized, authorized], want: malformedWant },
+  { name: "refuses a valid token that is sent twice", header: [authorized, authorized], want: malformedWant },
   {
-    name: "refuses a good token that is followed by a wrong one",
+    name: "refuses a valid token followed by an invalid one",
     header: [authorized, bearer(tokens.unknown)],
     want: malformedWant,
   },
@@ -143,7 +143,7 @@ const credentialRows: readonly DeleteRow[] = [
     },
   },
   {
-    name: "responds UNAVAILABLE when the token cannot be checked",
+    name: "responds UNAVAILABLE when the token cannot be verified",
     header: [bearer(tokens.uncheckable)],
     want: {
       code: "unavailable",
@@ -154,7 +154,7 @@ const credentialRows: readonly DeleteRow[] = [
   },
 ];
 
-const storeRows: readonly DeleteRow[] = [
+const storeSituations: readonly DeleteSituation[] = [
   { name: "deletes the plant", want: { code: "ok" } },
   {
     name: "responds NOT_FOUND when the plant does not exist",
@@ -177,7 +177,7 @@ const storeRows: readonly DeleteRow[] = [
     },
   },
   {
-    name: "responds FAILED_PRECONDITION when the database keeps the plant",
+    name: "responds FAILED_PRECONDITION when the database protects the plant",
     id: ids.kept,
     want: { code: "failed_precondition", message: "the database does not allow deleting plant -409", errorCode: "ERR_PLANT_PROTECTED" },
   },
@@ -193,17 +193,17 @@ const storeRows: readonly DeleteRow[] = [
   },
 ];
 
-const keyRows: readonly DeleteRow[] = [
+const keySituations: readonly DeleteSituation[] = [
   {
     name: "refuses an idempotency key that belongs to another plant",
     header: [authorized, takenKeyField],
-    want: keyTakenWant,
+    want: keyReusedWant,
   },
   {
     name: "refuses an idempotency key that belongs to another subject",
     id: ids.keyTaken,
     header: [authorized, takenKeyField],
-    want: keyTakenWant,
+    want: keyReusedWant,
   },
   {
     name: "refuses an idempotency key without quotes",
@@ -217,10 +217,10 @@ const keyRows: readonly DeleteRow[] = [
   },
 ];
 
-/** The situations of each RPC, as docs/reference/errors.md explains them: an RPC without any does not compile. */
+/** The situations of each RPC, which docs/reference/errors.md explains. An RPC without any does not compile. */
 export const situations: { readonly [Rpc in keyof typeof PlantService.method]: readonly Situation[] } = {
   deletePlant: [
-    ...[...storeRows, ...credentialRows, ...keyRows].map(toSituation),
+    ...[...storeSituations, ...credentialSituations, ...keySituations].map(toSituation),
     {
       name: "responds DEADLINE_EXCEEDED at the client's deadline",
       request: (format) => {

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createConnectNodeServer } from "../../examples/connect-node.ts";
 import { Readiness } from "../../packages/gateway/src/health/index.ts";
 import { silentLog } from "../../packages/telemetry/src/logs/index.ts";
-import { codes } from "../contract/expected-answer.ts";
+import { codes } from "../contract/expected-response.ts";
 import { type Situation, situations } from "../contract/situations.ts";
 import { createCertificate } from "../../packages/testing/src/carriers/certificate.ts";
 import {

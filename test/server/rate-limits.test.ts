@@ -4,7 +4,7 @@ import { type Field, fieldValue, type HttpAnswer } from "../../packages/testing/
 import { readOutcome, readWebTrailer } from "../../packages/testing/src/gateway/outcome.ts";
 import { type Carriage, carriages, exchange } from "../../packages/testing/src/gateway/wire-format.ts";
 import { deletePlantRequest } from "../support/plants/delete-plant.ts";
-import { expectedAnswer, seenAnswer } from "../contract/expected-answer.ts";
+import { expectedResponse, actualResponse } from "../contract/expected-response.ts";
 import type { TokenVerifier } from "../../packages/auth/src/index.ts";
 import {
   authorized,
@@ -44,8 +44,8 @@ describe.each(carriages)("$name", (carriage) => {
     const response = await call(server, carriage, [authorized]);
     const waitS = fieldValue(fieldsOf(carriage, response), "retry-after") ?? "";
     expect(Number(waitS)).toBeGreaterThan(900);
-    expect(seenAnswer(carriage.format, response)).toEqual(
-      expectedAnswer(carriage.format, {
+    expect(actualResponse(carriage.format, response)).toEqual(
+      expectedResponse(carriage.format, {
         code: "resource_exhausted",
         message: `too many calls: the ${name} limit is 0.001 per second`,
         fields: {

@@ -4,7 +4,7 @@ import { createServer } from "node:net";
 import { describe, expect, test } from "vitest";
 import { createTestGateway } from "../../packages/testing/src/gateway/test-engine.ts";
 import { openMemoryStore } from "../../src/stores/index.ts";
-import { expectedAnswer, seenAnswer } from "../contract/expected-answer.ts";
+import { expectedResponse, actualResponse } from "../contract/expected-response.ts";
 import { createByteReader } from "../../packages/testing/src/carriers/byte-reader.ts";
 import type { Field } from "../../packages/testing/src/carriers/exchange.ts";
 import { openSocket } from "../../packages/testing/src/carriers/exchange.ts";
@@ -30,7 +30,7 @@ test.each(carriages)("a Unix socket serves $name", async ({ format, httpVersion 
   await using server = await startPlantServer({ path: folder.file("s"), store: openMemoryStore(new Set([7n])) });
   const request = deletePlantRequest(format, 7n, [authorized]);
   const response = await exchange(server.address, httpVersion, request);
-  expect(seenAnswer(format, response)).toStrictEqual(expectedAnswer(format, { code: "ok" }));
+  expect(actualResponse(format, response)).toStrictEqual(expectedResponse(format, { code: "ok" }));
 });
 
 describe("the peer of a request on a Unix socket", () => {

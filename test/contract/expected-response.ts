@@ -7,30 +7,30 @@ import { type Field, framing, type HttpAnswer } from "../../packages/testing/src
 import { decodeBase64Parts } from "../../packages/testing/src/gateway/outcome.ts";
 import type { WireFormat } from "../../packages/testing/src/gateway/wire-format.ts";
 
-/** What a situation comes to, in the words that all protocols share. */
+/** The outcome of a situation, independent of the protocol. */
 export interface Want {
   /** The name and the number of the code; "ok" is 0. */
   readonly code: keyof typeof codes;
-  /** The error's message, exactly; nothing for "ok". */
+  /** The exact message of the error; `undefined` for "ok". */
   readonly message?: string;
-  /** The identifier of the error, which only the log and the program see; nothing for "ok". */
+  /** The identifier of the error, which is only in the log and in the error object; `undefined` for "ok". */
   readonly errorCode?: GatewayErrorCode | AuthErrorCode | LogErrorCode | PlantErrorCode;
-  /** The message of a success, in JSON and as the text of its bytes; by default the empty one of DeletePlant. */
-  readonly answer?: { readonly json: string; readonly proto: string };
-  /** The fields that come with the error, as header or trailer, whatever the protocol makes of them. */
+  /** The response message of a success, in JSON and as the text of its bytes; by default the empty one of DeletePlant. */
+  readonly response?: { readonly json: string; readonly proto: string };
+  /** The fields of the error, in the header or trailer depending on the protocol. */
   readonly fields?: Readonly<Record<string, string>>;
 }
 
-/** An answer as the tables compare it: every byte, but for the fields in which HTTP itself varies. */
-export interface SeenAnswer {
+/** A response as the tests compare it: every byte except the fields in which HTTP itself varies. */
+export interface ComparedResponse {
   readonly httpStatus: number;
   readonly header: Readonly<Record<string, string>>;
   readonly trailer: Readonly<Record<string, string>>;
-  /** The messages in the body, as text: one or none. */
+  /** The messages in the body as text, at most one. */
   readonly messages: readonly string[];
 }
 
-/** The codes of gRPC and the HTTP status that the Connect protocol gives each ("Error codes" of its specification). */
+/** The codes of gRPC, and the HTTP status of each in the Connect protocol ("Error codes" of its specification). */
 export const codes = {
   ok: { number: 0, httpStatus: 200 },
   canceled: { number: 1, httpStatus: 499 },
@@ -51,49 +51,49 @@ export const codes = {
   unauthenticated: { number: 16, httpStatus: 401 },
 } as const;
 
-/** What the protocol's specification, and for REST the plant store's, makes of an outcome of DeletePlant. */
-export function expectedAnswer(format: WireFormat, want: Want): SeenAnswer {
+/** Returns the response for an outcome of DeletePlant according to the protocol, or for REST the plant store's contract. */
+export function expectedResponse(format: WireFormat, want: Want): ComparedResponse {
   return want.code === "ok" ? expectedSuccess(format, want) : expectedError(format, want);
 }
 
-/** An answer whose body is the error record, under any status. */
+/** Returns a response whose body is the error record. */
 export function expectedRecord(
   httpStatus: number,
   { error, message }: { readonly error: number; readonly message: string },
-): SeenAnswer {
+): ComparedResponse {
   const header = { "content-type": "application/json" };
   return { httpStatus, header, trailer: {}, messages: [JSON.stringify({ error, message })] };
 }
 
-/** What came, in the form of {@link expectedAnswer}. */
-export function seenAnswer(format: WireFormat, answer: HttpAnswer): SeenAnswer {
-  const { httpStatus, header, trailer, body } = answer;
-  const seen = { httpStatus, header: toRecord(header), trailer: toRecord(trailer) };
+/** Returns a received response in the form of {@link expectedResponse}. */
+export function actualResponse(format: WireFormat, response: HttpAnswer): ComparedResponse {
+  const { httpStatus, header, trailer, body } = response;
+  const received = { httpStatus, header: toRecord(header), trailer: toRecord(trailer) };
   if (format.protocol === "rest" || format.protocol === "connect")
-    return { ...seen, messages: [body.toString("utf8")] };
+    return { ...received, messages: [body.toString("utf8")] };
   const envelopes = decodeEnvelopes(format.name === "grpc-web-text" ? decodeBase64Parts(body) : body);
   const messages = envelopes.filter(({ flags }) => flags === 0).map(({ bytes }) => bytes.toString("utf8"));
   const last = envelopes.find(({ flags }) => flags === 0x80);
-  return { ...seen, messages, trailer: last === undefined ? seen.trailer : toRecord(webFields(last.bytes)) };
+  return { ...received, messages, trailer: last === undefined ? received.trailer : toRecord(webFields(last.bytes)) };
 }
 
-function expectedSuccess(format: WireFormat, { answer }: Want): SeenAnswer {
-  if (format.protocol === "rest" && answer === undefined)
+function expectedSuccess(format: WireFormat, { response }: Want): ComparedResponse {
+  if (format.protocol === "rest" && response === undefined)
     return { httpStatus: 204, header: {}, trailer: {}, messages: [""] };
   return {
     httpStatus: 200,
     header: { "content-type": format.contentType ?? "application/json" },
     trailer: format.protocol === "rest" || format.protocol === "connect" ? {} : { "grpc-status": "0" },
-    messages: [format.codec === "proto" ? (answer?.proto ?? "") : (answer?.json ?? "{}")],
+    messages: [format.codec === "proto" ? (response?.proto ?? "") : (response?.json ?? "{}")],
   };
 }
 
-function expectedError(format: WireFormat, want: Want): SeenAnswer {
-  return errorAnswers[format.protocol](want, format.contentType ?? "");
+function expectedError(format: WireFormat, want: Want): ComparedResponse {
+  return errorResponses[format.protocol](want, format.contentType ?? "");
 }
 
-/** What each protocol makes of an error. */
-const errorAnswers: Readonly<Record<Protocol, (want: Want, contentType: string) => SeenAnswer>> = {
+/** The response of each protocol for an error. */
+const errorResponses: Readonly<Record<Protocol, (want: Want, contentType: string) => ComparedResponse>> = {
   connect: ({ code, message = "", fields }) => {
     const header = { "content-type": "application/json", ...fields };
     return { httpStatus: codes[code].httpStatus, header, trailer: {}, messages: [JSON.stringify({ code, message })] };
@@ -119,7 +119,7 @@ function grpcStatusOf({ code, message = "", fields = {} }: Want): Record<string,
   return { ...status, ...fields, ...pushbackOf(fields) };
 }
 
-// gRFC A6: clients of gRPC wait for as long as this field says, in milliseconds.
+// gRFC A6: gRPC clients wait for the milliseconds in this field.
 function pushbackOf({ "retry-after": seconds }: Readonly<Record<string, string>>): Record<string, string> {
   return seconds === undefined ? {} : { "grpc-retry-pushback-ms": `${seconds}000` };
 }
@@ -127,19 +127,19 @@ function pushbackOf({ "retry-after": seconds }: Readonly<Record<string, string>>
 function toRecord(fields: readonly Field[]): Record<string, string> {
   const record: Record<string, string> = {};
   for (const [name, value] of fields) {
-    if (framing.has(name) || isMadeRequestId(name, value)) continue;
+    if (framing.has(name) || isGeneratedRequestId(name, value)) continue;
     const text = readable(name, value);
     record[name] = record[name] === undefined ? text : `${record[name]}, ${text}`;
   }
   return record;
 }
 
-// No table can know it; which answers carry one is the question of test/server/request-id.test.ts.
-function isMadeRequestId(name: string, value: string): boolean {
+// Not compared, because it is random. test/server/request-id.test.ts covers which responses have one.
+function isGeneratedRequestId(name: string, value: string): boolean {
   return name === "x-request-id" && /^[0-9a-f]{16}-[0-9a-z]+$/.test(value);
 }
 
-// A message as it was before gRPC's percent-encoding.
+// Returns a message without the percent-encoding of gRPC.
 function readable(name: string, value: string): string {
   return name === "grpc-message" ? decodeURIComponent(value) : value;
 }
