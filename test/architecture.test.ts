@@ -8,7 +8,7 @@ const files = allSourceFiles();
 
 const inGateway = (...modules: readonly string[]): string[] => modules.map((name) => `gateway/${name}`);
 
-/** A module, or a part of one, and the modules that it may import. A `gen` folder is open to all that list it. */
+/** The modules that a module, or a part of one, may import. Any module may list a `gen` folder. */
 const arrows: Readonly<Record<string, readonly string[]>> = {
   "plantstore/index.ts": ["plantstore/server", "plantstore/service", "plantstore/stores", "auth", "telemetry/logs"],
   "plantstore/command": ["plantstore/server"],
@@ -114,15 +114,15 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   "gateway/options": [],
 };
 
-/** What every module of the packages may import: each names its errors, and refuses options that do not exist. */
+/** The modules that every module of the packages may import, for error identifiers and option checks. */
 const always = inGateway("errors", "options");
 
-/** Files that modules are entered by besides their indexes. */
+/** Entry files of modules in addition to their indexes. */
 const entries: readonly string[] = [
-  // By the proxy, which is another way to assemble a gateway.
+  // Used by the proxy, which assembles a gateway differently.
   "gateway/create-gateway.ts",
   "proxy/create-proxy.ts",
-  // Before everything else is loaded.
+  // Loaded before everything else.
   "plantstore/server/preload-storage.ts",
   "plantstore/stores/sqlite/storage-thread.ts",
 ];
@@ -150,7 +150,7 @@ const manifests: ReadonlyMap<string, PackageJson> = new Map(
   ]),
 );
 
-/** The file that a specifier names: of the same package by its path, of another by an export of that package. */
+/** Returns the file of a specifier: a path in the same package, or an export of another package. */
 function fileOf(specifier: string, importer: string): string {
   if (!specifier.startsWith(".")) {
     const [, name = "", subpath = ""] = /^@plantstore\/([^/]+)(.*)$/.exec(specifier) ?? [];
@@ -158,7 +158,7 @@ function fileOf(specifier: string, importer: string): string {
     if (file === undefined) throw new Error(`${importer} imports ${specifier}, which is no export`);
     return file.replace("./src", name);
   }
-  // The page in the browser imports what its TypeScript becomes.
+  // The page in the browser imports the compiled files.
   return relative("/", resolve("/", dirname(importer), specifier.replace(/\.js$/, ".ts")));
 }
 
@@ -168,10 +168,10 @@ function importsOf(file: string): string[] {
   return specifiers.map(([, specifier = ""]) => fileOf(specifier, file));
 }
 
-test.each(files)("%s imports files of its own package alone by their paths", (file) => {
+test.each(files)("%s imports only files of its own package by path", (file) => {
   const text = readFileSync(sourcePath(file), "utf8");
   const paths = [...text.matchAll(/(?:from|import|import\()\s*"(\.[^"]+)"/g)].map(([, path = ""]) => path);
-  // The manifest of the package is beside its source.
+  // The package.json is next to the source folder.
   const imported = paths.filter((path) => !path.endsWith("/package.json")).map((path) => fileOf(path, file));
   expect(imported.filter((path) => !existsSync(sourcePath(path)))).toEqual([]);
   expect(new Set([...imported, file].map((path) => path.split("/")[0])).size).toBe(1);
@@ -191,7 +191,7 @@ test.each(Object.keys(sourceFolders))(
   },
 );
 
-test.each(files)("%s imports only what its module may, by the index of the other module", (file) => {
+test.each(files)("%s imports only allowed modules, by their index", (file) => {
   const from = moduleOf(file);
   const drawn = from === undefined ? undefined : arrows[from];
   const allowed = drawn && [...drawn.map((name) => name.replace(/\/$/, "")), ...always];
@@ -206,14 +206,14 @@ test.each(files)("%s imports only what its module may, by the index of the other
   expect(wrong).toEqual([]);
 });
 
-/** The files that a file needs when it is loaded; types are gone by then. */
+/** Returns the files that a file loads at run time, without type imports. */
 function loadedBy(file: string): string[] {
   const text = readFileSync(sourcePath(file), "utf8");
   const specifiers = text.matchAll(/^(?:import|export) (?!type )[^;]*?from "((?:\.|@plantstore\/)[^"]+)"/gm);
   return [...specifiers].map(([, specifier = ""]) => fileOf(specifier, file)).filter((path) => path.endsWith(".ts"));
 }
 
-/** What no documentation of node describes, and what V8 calls unsafe: any release may change it without notice. */
+/** Undocumented members of Node.js, and what V8 calls unsafe. Any release may change them without notice. */
 const privateOfNode: readonly RegExp[] = [
   // Underscored members: `socket._handle`, `socket["_handle"]`, `Reflect.get(socket, "_handle")`.
   /\._[A-Za-z]\w*/g,
@@ -222,10 +222,10 @@ const privateOfNode: readonly RegExp[] = [
   // Members under symbols.
   /\bgetOwnPropertySymbols\b/g,
   /\bReflect\.ownKeys\b/g,
-  // Methods of Buffer.prototype that only node itself calls, and what node is made of.
+  // Internal methods of Buffer.prototype, and internals of Node.js.
   /\b(?:ascii|base64|base64url|hex|latin1|ucs2|utf8)(?:Slice|Write)\b/g,
   /\bprocess\.binding\b/g,
-  // Node's documentation: flags that are set after the VM has started may crash the process.
+  // According to its documentation, flags that are set after the VM has started may crash the process.
   /\bsetFlagsFromString\b/g,
 ];
 
@@ -233,7 +233,7 @@ function privateAccessIn(text: string): string[] {
   return privateOfNode.flatMap((pattern) => text.match(pattern) ?? []);
 }
 
-test.each(files)("%s uses documented members of node alone", (file) => {
+test.each(files)("%s uses only documented members of Node.js", (file) => {
   expect(privateAccessIn(readFileSync(sourcePath(file), "utf8"))).toEqual([]);
 });
 
@@ -264,7 +264,7 @@ test.each([
   expect(privateAccessIn(line)).toEqual([]);
 });
 
-test("no file imports what imports it, not even for a type", () => {
+test("imports have no cycles, not even of types", () => {
   const done = new Set<string>();
   const circles: string[] = [];
   const visit = (file: string, way: readonly string[]): void => {
@@ -276,10 +276,10 @@ test("no file imports what imports it, not even for a type", () => {
   expect(circles).toEqual([]);
 });
 
-/** The files that are loaded by their path: the page in the browser, and a thread. */
+/** Files that are loaded by their path: the page in the browser, and a thread. */
 const loadedByPath = ["docs-page/files/page.ts", "plantstore/stores/sqlite/worker.ts"];
 
-test("every file is used: a format or protocol that is missing in its list is named here", () => {
+test("every file is imported, so that no format or protocol is missing in its list", () => {
   const entered = [...manifests].flatMap(([name, { exports, bin }]) =>
     [...Object.values(exports), ...Object.values(bin ?? {})]
       .filter((path) => path.endsWith(".ts"))
@@ -299,28 +299,28 @@ test.each(["@connectrpc/connect-node", "@grpc/grpc-js"])("no package imports %s"
   expect(importing).toEqual([]);
 });
 
-test.each(["index.ts", "fetch/entry.ts"])("gateway/%s loads nothing of what has an entry of its own", (entry) => {
+test.each(["index.ts", "fetch/entry.ts"])("gateway/%s does not load modules that have a separate entry", (entry) => {
   const loaded = new Set([`gateway/${entry}`]);
   for (const file of loaded) for (const other of loadedBy(file)) loaded.add(other);
   expect(loaded.size).toBeGreaterThan(50);
   expect([...loaded].filter((file) => /^gateway\/(?:gen\/grpc|health|reflection)\//.test(file))).toEqual([]);
 });
 
-test("the gateway over Fetch loads nothing of node: what needs it is passed in by create-gateway.ts", () => {
+test("the Fetch gateway does not load Node.js modules, which create-gateway.ts passes in", () => {
   const loaded = new Set(["gateway/fetch/entry.ts"]);
   for (const file of loaded) for (const other of loadedBy(file)) loaded.add(other);
   const ofNode = /^(?:import|export) (?!type )[^;]*?from "node:|getBuiltinModule|\bBuffer\.|\brequire\(/m;
   expect([...loaded].filter((file) => ofNode.test(readFileSync(sourcePath(file), "utf8")))).toEqual([]);
 });
 
-test("the storage thread of SQLite loads no package: each start of a store would wait for it", () => {
+test("the SQLite storage thread loads no packages, which would delay the start of a store", () => {
   const loaded = new Set(["plantstore/stores/sqlite/worker.ts"]);
   for (const file of loaded) for (const other of loadedBy(file)) loaded.add(other);
   const ofPackage = /^(?:import|export) (?!type )[^;]*?from "(?!node:|\.)/m;
   expect([...loaded].filter((file) => ofPackage.test(readFileSync(sourcePath(file), "utf8")))).toEqual([]);
 });
 
-test("the transcoding suite imports nothing of this repository: it is for every server", () => {
+test("the transcoding suite imports nothing of this repository, because it tests any server", () => {
   const folder = join(root, "packages/conformance");
   const sources = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".ts"));
   const specifiers = sources.flatMap((file) =>
@@ -332,7 +332,7 @@ test("the transcoding suite imports nothing of this repository: it is for every 
   expect(specifiers.filter((specifier) => !specifier.startsWith("node:") && !specifier.startsWith(folder))).toEqual([]);
 });
 
-/** The pages that list modules: of the plant store, and of each package. */
+/** The pages that list modules: those of the plant store and of each package. */
 const pages = [
   "docs/explanation/architecture.md",
   ...Object.keys(sourceFolders)
@@ -353,8 +353,8 @@ test("docs/explanation/architecture.md and the pages of the packages list every 
   expect(names.toSorted()).toEqual(folders.toSorted());
 });
 
-// `npm test -- test/architecture.test.ts -u` corrects the others.
-test.each(pages)("the lines of each module in $page are true within a fifth", async ({ page, text }) => {
+// `npm test -- test/architecture.test.ts -u` updates the numbers.
+test.each(pages)("the line counts of modules in $page are accurate within 20 %", async ({ page, text }) => {
   const counted = text.replace(listed, (row, before: string, name: string, lines: string) => {
     const real = linesOf(name);
     return Math.abs(real / Number(lines) - 1) < 0.2 ? row : `${before}${Math.round(real / 10) * 10}`;
@@ -366,6 +366,6 @@ const named = [...(pages[0]?.text ?? "").matchAll(/`((?:[a-z0-9-]+\/)+(?:[a-z0-9
   .map(([, file = ""]) => file)
   .filter((file) => !file.startsWith("plantstore/") && file !== "internal/");
 
-test.each([...new Set(named)])("%s, which docs/explanation/architecture.md names, is there", (file) => {
+test.each([...new Set(named)])("%s in docs/explanation/architecture.md exists", (file) => {
   expect([root, join(root, "packages/gateway/src")].some((folder) => existsSync(join(folder, file)))).toBe(true);
 });

@@ -11,10 +11,10 @@ const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter(
 
 const known: ReadonlySet<string> = new Set(Object.values(settings).map(({ variable }) => variable));
 
-/** What Prometheus adds to every series, and what a histogram and several workers add to ours. */
+/** Labels that Prometheus, histograms and workers add. */
 const ofPrometheus: ReadonlySet<string> = new Set(["instance", "job", "le", "worker"]);
 
-/** The labels of each metric, by docs/reference/metrics.md, which another test compares with the server. */
+/** The labels of each metric in docs/reference/metrics.md, which another test compares with the server. */
 function documentedMetrics(): Map<string, readonly string[]> {
   const docs = readFileSync(join(import.meta.dirname, "../docs/reference/metrics.md"), "utf8");
   const rows = docs.matchAll(/^\| `([a-z0-9_]+)` \| (?:counter|gauge|histogram) \|([^|]*)\|/gm);
@@ -22,7 +22,7 @@ function documentedMetrics(): Map<string, readonly string[]> {
   return new Map(labelled);
 }
 
-/** The metrics that a text asks for, each with the labels that it selects by. */
+/** Returns the metrics in a text, with the labels of their selectors. */
 function queriesOf(text: string): { metric: string; names: string[] }[] {
   const plain = text.replaceAll('\\"', '"');
   const selectors = plain.matchAll(
@@ -30,15 +30,15 @@ function queriesOf(text: string): { metric: string; names: string[] }[] {
   );
   const labels = new Set([...documentedMetrics().values()].flat());
   return [...selectors].flatMap(([, metric = "", selected = ""]) =>
-    // A label in "sum by (…)" looks like a metric.
+    // Without labels in "sum by (…)", which look like metrics.
     labels.has(metric)
       ? []
       : [{ metric, names: [...selected.matchAll(/([a-z_]+)(?==|!)/g)].map(([, name = ""]) => name) }],
   );
 }
 
-describe("an example of a deployment", () => {
-  test.each(files)("%s sets nothing that the server does not know", (name) => {
+describe("a deployment example", () => {
+  test.each(files)("%s has only known settings", (name) => {
     const text = readFileSync(join(folder, name), "utf8");
     const named = [...text.matchAll(/\b(?:PLANTSTORE_[A-Z_]+[A-Z]|DATABASE_URL|TLS_[A-Z_]+)\b/g)].map(
       ([variable]) => variable,
@@ -46,7 +46,7 @@ describe("an example of a deployment", () => {
     expect(named.filter((variable) => !known.has(variable))).toEqual([]);
   });
 
-  test("asks only for metrics and labels that docs/reference/metrics.md knows", () => {
+  test("uses only metrics and labels of docs/reference/metrics.md", () => {
     const asked = ["prometheus/alerts.yml", "prometheus/grafana-dashboard.json"].flatMap((name) =>
       queriesOf(readFileSync(join(folder, name), "utf8")),
     );
@@ -58,7 +58,7 @@ describe("an example of a deployment", () => {
     }
   });
 
-  test('starts no pod that Pod Security "restricted" refuses', () => {
+  test('has only pods that Pod Security "restricted" accepts', () => {
     const pods = readFileSync(join(folder, "kubernetes/base/plantstore.yaml"), "utf8")
       .split(/^---$/m)
       .filter((document) => document.includes("containers:"));
@@ -70,7 +70,7 @@ describe("an example of a deployment", () => {
     }
   });
 
-  test("is listed in the table of its folder", () => {
+  test("is in the table of deploy/README.md", () => {
     const readme = readFileSync(join(folder, "README.md"), "utf8");
     const listed = [...readme.matchAll(/^\| \[([^\]]+)\]/gm)].map(([, name]) => name);
     const there = files.filter((name) => name !== "README.md" && !name.endsWith(".dockerignore"));
@@ -92,7 +92,7 @@ test.each([
   expect(before).toEqual(expect.arrayContaining([...plantStoreFlags]));
 });
 
-test("the image has the Node that the tests run on", () => {
+test("the image has the Node.js version of the tests", () => {
   const stages = readFileSync(join(folder, "Dockerfile"), "utf8").matchAll(/^FROM node:(\S+)/gm);
   expect(Array.from(stages, ([, tag]) => tag)).toEqual(Array(2).fill(`${process.versions.node}-slim`));
 });

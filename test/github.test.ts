@@ -4,32 +4,32 @@ import { expect, test } from "vitest";
 import { projectFolder } from "../packages/testing/src/process/child-program.ts";
 import { projectFiles } from "./support/project-files.ts";
 
-// What the files of .github/ name is there, and actions are pinned.
+// The files that .github/ references exist, and actions are pinned.
 
 const read = (file: string): string => readFileSync(join(projectFolder, file), "utf8");
 const workflows = readdirSync(join(projectFolder, ".github/workflows")).map((name) => `.github/workflows/${name}`);
 
-test.each(workflows)("%s pins each action by the hash of a commit, with its version", (workflow) => {
+test.each(workflows)("%s pins each action by commit hash, with its version", (workflow) => {
   const uses = [...read(workflow).matchAll(/\buses: (.*)$/gm)].map(([, action = ""]) => action);
   expect(uses.length).toBeGreaterThan(0);
   for (const action of uses) expect(action).toMatch(/^[\w-]+\/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/);
 });
 
-test("an action has one version in all workflows", () => {
+test("all workflows use the same version of an action", () => {
   const pinned = workflows.flatMap((workflow) => read(workflow).match(/[\w-]+\/[\w-]+@[0-9a-f]{40}.*$/gm) ?? []);
   const names = new Set(pinned.map((action) => action.split("@")[0]));
   expect(new Set(pinned).size).toBe(names.size);
 });
 
-test.each(workflows)("%s may only read, but for jobs that say more", (workflow) => {
+test.each(workflows)("%s has only read permissions, except in jobs that declare more", (workflow) => {
   expect(read(workflow)).toMatch(/^permissions:\n {2}contents: read\n$/m);
 });
 
-test.each(workflows)("%s names no registry", (workflow) => {
+test.each(workflows)("%s contains no registry", (workflow) => {
   expect(read(workflow)).not.toMatch(/registry|npmjs|_authToken/i);
 });
 
-test.each(workflows)("what %s runs of .ci/ is there and can be executed", (workflow) => {
+test.each(workflows)("the files of .ci/ that %s runs exist and are executable", (workflow) => {
   const programs = [...read(workflow).matchAll(/run: (\.ci\/\S+)/g)].map(([, program = ""]) => program);
   for (const program of programs) accessSync(join(projectFolder, program), constants.X_OK);
   expect(programs).toContain(".ci/run");
@@ -55,6 +55,6 @@ test.each([
 
 test("a release of a version with a hyphen is a prerelease on GitHub, as it is on npm", () => {
   const [command = ""] = /gh release create [^]*?\n {8}\w/.exec(read(".github/workflows/release.yml")) ?? [];
-  // Semantic Versioning 2.0.0 §9: what follows the hyphen is the prerelease.
+  // Semantic Versioning 2.0.0 §9: the prerelease follows the hyphen.
   expect(command).toContain(" ${{ contains(github.ref_name, '-') && '--prerelease' || '' }}");
 });

@@ -13,7 +13,7 @@ const moduleVariables: Readonly<Record<string, readonly string[]>> = {
   "gateway/compression/window-budget.ts": ["takenBytes"],
 };
 
-/** The constants of modules with members that a function assigns, by file: caches whose comments say how large they get. */
+/** Constants of modules with members that a function assigns, by file: caches whose comments state their size. */
 const assignedConstants: Readonly<Record<string, readonly string[]>> = {
   "gateway/messages/binary/string-reader.ts": ["shortTexts"],
   "http-engine/http1/response-head.ts": ["statusLines"],
@@ -54,7 +54,7 @@ function moduleVariablesIn(text: string): string[] {
   return declarationsIn(text, parse(text)).flatMap(({ kind, names }) => (kind === "const" ? [] : names));
 }
 
-/** The constants of a module that keep state: a function assigns one of their members. */
+/** Returns the constants of a module that have state because a function assigns one of their members. */
 function assignedConstantsIn(text: string): string[] {
   const program = parse(text);
   const owners = new Set(functionsIn(program).flatMap(targetsIn).flatMap(ownerOf));
@@ -68,7 +68,7 @@ function functionsIn(node: Node): Node[] {
   return /Function/.test(node.type) ? [node] : childrenOf(node).flatMap(functionsIn);
 }
 
-/** What is assigned in a part of a source. */
+/** Returns the assignments in a part of a source. */
 function targetsIn(node: Node): Node[] {
   if (isType(node)) return [];
   const { type, left, argument } = node;
@@ -76,7 +76,7 @@ function targetsIn(node: Node): Node[] {
   return [...nodesIn(target), ...childrenOf(node).flatMap(targetsIn)];
 }
 
-/** The name of the variable to whose value a member belongs. */
+/** Returns the name of the variable to whose value a member belongs. */
 function ownerOf({ type, object, property }: Node): string[] {
   // A regular expression must be told where to start.
   const isMember = type === "MemberExpression" && !nodesIn(property).some(({ name }) => name === "lastIndex");
@@ -84,7 +84,7 @@ function ownerOf({ type, object, property }: Node): string[] {
   return nodesIn(object).flatMap((owner) => (typeof owner["name"] === "string" ? [owner["name"]] : ownerOf(owner)));
 }
 
-test.each(allSourceFiles())("%s keeps no state in variables of the module", (file) => {
+test.each(allSourceFiles())("%s has no state in module variables", (file) => {
   const text = readFileSync(sourcePath(file), "utf8");
   expect(moduleVariablesIn(text)).toEqual(moduleVariables[file] ?? []);
   expect(assignedConstantsIn(text)).toEqual(assignedConstants[file] ?? []);

@@ -8,7 +8,7 @@ import { projectFiles } from "./support/project-files.ts";
 
 const names = readdirSync(join(projectFolder, "packages")).join("|");
 
-/** The scope of the packages, and what is named after it: `plantstore-gateway`, `plantstore-proxy-0.1.0.tgz`. */
+/** The scope of the packages, and names derived from it: `plantstore-gateway`, `plantstore-proxy-0.1.0.tgz`. */
 const allowed = new RegExp(`@plantstore\\b|\\bplantstore-(?:${names})\\b`, "g");
 
 /** Plants, PlantService, PLANTSTORE_URL, deletePlant; not "transplant". */

@@ -5,16 +5,16 @@ import { projectFolder } from "../packages/testing/src/process/child-program.ts"
 import { projectFiles } from "./support/project-files.ts";
 import { suites } from "./suites/suites.ts";
 
-// The npm scripts and suites that any file of the project names.
+// The npm scripts and suites in all files of the project.
 
 const read = (file: string): string => readFileSync(join(projectFolder, file), "utf8");
 
 const scripts = Object.keys(JSON.parse(read("package.json")).scripts);
 
-// A user's project may have scripts of its own.
+// Without pages about a user's project, which has other scripts.
 const pages = projectFiles().filter((file) => !/package-lock\.json$|^test\/package\/|^docs\/tutorial\.md$/.test(file));
 
-test("every npm script that a file names exists", () => {
+test("every npm script in a file exists", () => {
   const unknown = pages.flatMap((file) =>
     [...read(file).matchAll(/\bnpm run (?:(?:-s|--silent) )?([a-z][\w:-]*)/g)]
       .filter(([, name = ""]) => !scripts.includes(name))
@@ -23,7 +23,7 @@ test("every npm script that a file names exists", () => {
   expect(unknown).toEqual([]);
 });
 
-test("every suite that a file runs is in the list", () => {
+test("every suite in a file is in the list of suites", () => {
   const names = suites.map(({ name }) => name);
   const unknown = pages.flatMap((file) =>
     [...read(file).matchAll(/\bnpm run (?:(?:-s|--silent) )?suite -- ((?:[a-z][\w-]* ?)+)/g)]

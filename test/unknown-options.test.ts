@@ -32,8 +32,8 @@ import { KitchenSink, SinkSchema } from "../packages/testing/src/gen/kitchensink
 import { projectFolder } from "../packages/testing/src/process/child-program.ts";
 import { allSourceFiles, sourceFolders, sourcePath } from "./support/source-files.ts";
 
-// Every object of options in the public API refuses a name that it does not have. The types are found in the sources, so
-// that a new one has to be added here.
+// Every options object of the public API refuses unknown names. The types are collected from the sources, so that a new one
+// must be added here.
 
 const routes = (): void => undefined;
 const info = { title: "t", version: "1" };
@@ -53,7 +53,7 @@ const file = {
 const client = { address: "127.0.0.1:1", token: "a" };
 const address = { host: "127.0.0.1", port: 0 };
 
-/** Gives the API an object of each type with names that the type does not have. */
+/** Passes an object with unknown names to the API, for each type. */
 const gives: Readonly<Record<string, (wrong: object) => unknown>> = {
   GatewayOptions: (wrong) => createGateway({ routes, ...wrong }),
   ServingOptions: (wrong) => createFetchGateway({ routes, ...wrong }),
@@ -119,7 +119,7 @@ const gives: Readonly<Record<string, (wrong: object) => unknown>> = {
   },
 };
 
-/** What else the API is given, and why it may have any names. */
+/** The other parameters of the API, and why they may have any names. */
 const others: Readonly<Record<string, string>> = {
   AdmitRequest: "what a hook is given",
   AnsweredRequest: "what a hook is given",
@@ -182,7 +182,7 @@ function interfacesIn(text: string): string[] {
   return [...text.matchAll(/\b[A-Z]\w+/g)].map(([name]) => name).filter((name) => interfaces.has(name));
 }
 
-/** Returns the parameters of an exported function, as they are declared. */
+/** Returns the declared parameters of an exported function. */
 function parametersOf(name: string): string {
   const declaration = new RegExp(
     `^export (?:async )?function ${name}\\b(?:<[^(]*>)?\\((?:([^\\n]*)\\)|\\n(.*?)\\n\\)): `,
@@ -198,12 +198,12 @@ function methodParametersOf(type: string): string[] {
   );
 }
 
-/** Whether an export is for programs: engines and other packages of this project use the others. */
+/** Returns whether an export is public; engines and other packages of this project use the others. */
 function isPublic(name: string): boolean {
   return !/\/internal\/|gateway\/(?:exchange|listen|rest)$|http-engine\/client$/.test(name);
 }
 
-/** The types of all that the public entries are given, and of what is inside of it. */
+/** Returns the types of all parameters of the public entries, and of their members. */
 async function givenTypes(): Promise<ReadonlySet<string>> {
   const found = new Set<string>();
   for (const folder of Object.values(sourceFolders).map((path) => join(projectFolder, path, ".."))) {
@@ -220,18 +220,18 @@ async function givenTypes(): Promise<ReadonlySet<string>> {
       for (const type of parameters.flatMap(interfacesIn)) found.add(type);
     }
   }
-  // Iterating over a set includes what is added to it meanwhile.
+  // Iterating over a set includes members that are added meanwhile.
   for (const type of found) for (const inside of interfacesIn(interfaces.get(type) ?? "")) found.add(inside);
   return found;
 }
 
-test("every type that the public API is given is an object of options here, or says why it is none", async () => {
+test("this test covers every parameter type of the public API, or has a reason for not covering it", async () => {
   const types = [...(await givenTypes())].toSorted();
   expect(types.filter((type) => !(type in gives) && !(type in others))).toEqual([]);
   expect([...Object.keys(gives), ...Object.keys(others)].filter((type) => !types.includes(type))).toEqual([]);
 });
 
-test.each(Object.entries(gives))("%s with an unknown name is refused", async (_, give) => {
+test.each(Object.entries(gives))("%s refuses an unknown name", async (_, give) => {
   await expect(async () => await give({ misspelledName: 1 })).rejects.toThrow(
     expect.objectContaining({
       code: "ERR_OPTIONS",
@@ -244,7 +244,7 @@ function named(name: string): object {
   return { [name]: 1 };
 }
 
-describe("the name that was meant is in the error", () => {
+describe("an unknown option gets a suggestion", () => {
   test.each<[name: string, give: () => unknown, message: string]>([
     [
       "of an option",
@@ -294,7 +294,7 @@ describe("the name that was meant is in the error", () => {
   });
 });
 
-describe("an option that is required is named where it is missing", () => {
+describe("required options", () => {
   test.each<[create: (options: never) => unknown, missing: readonly string[]]>([
     [createGateway, ["routes"]],
     [createFetchGateway, ["routes"]],
@@ -313,14 +313,14 @@ describe("an option that is required is named where it is missing", () => {
     [openSqliteStore, ["file"]],
     [createPlantStub, ["address", "token"]],
     [createPlantClient, ["address", "token"]],
-  ])("$0.name", async (create, missing) => {
+  ])("$0.name reports each missing option", async (create, missing) => {
     const lines = missing.map((name) => `${create.name} requires the option "${name}"`);
     await expect(async () => await Reflect.apply(create, undefined, [{}])).rejects.toThrow(
       Object.assign(new TypeError(lines.join("\n")), { code: "ERR_OPTIONS" }),
     );
   });
 
-  test("and routes that are no function are refused", () => {
+  test("createGateway refuses routes that are not a function", () => {
     expect(() => Reflect.apply(createGateway, undefined, [{ routes: {} }])).toThrow(
       "routes must be a function that registers services, got object",
     );

@@ -4,16 +4,16 @@ import { expect, test } from "vitest";
 import { projectFolder } from "../../packages/testing/src/process/child-program.ts";
 import { blockRules, fits, pageBlocks, pages, readPage, ruleOf } from "../support/docs/page-blocks.ts";
 
-test.each(pages)("every fence of %s opens or ends a block that is known", (page) => {
+test.each(pages)("every code block of %s has a known fence", (page) => {
   const fences = readPage(page).match(/^\s*(?:```|~~~)/gm) ?? [];
   expect(fences.length).toBe(2 * pageBlocks.filter((block) => block.page === page).length);
 });
 
-test.each(pageBlocks)("a rule says what is done with the block at line $line of $page", (block) => {
+test.each(pageBlocks)("a rule covers the code block at line $line of $page", (block) => {
   expect(ruleOf(block)).toBeDefined();
 });
 
-test.each(blockRules)("rule %# of the table has a block and a test", ({ run, ...rule }) => {
+test.each(blockRules)("rule %# has a code block and a test", ({ run, ...rule }) => {
   expect(pageBlocks.some((block) => fits({ run, ...rule }, block))).toBe(true);
   if ("by" in run) expect(existsSync(join(projectFolder, run.by))).toBe(true);
 });
@@ -27,11 +27,11 @@ test.each(pages.filter((page) => page.startsWith("docs/") && page !== "docs/READ
   },
 );
 
-// A link to a file of the project, without what follows "#".
+// A link to a file of the project, without the fragment.
 const links = pages.flatMap((page) =>
   [...new Set(readPage(page).match(/(?<=\]\()(?!https?:|#)[^)#]+/g))].map((target) => ({ page, target })),
 );
 
-test.each(links)("$target, to which $page leads, is there", ({ page, target }) => {
+test.each(links)("$page links to $target, which exists", ({ page, target }) => {
   expect(existsSync(join(projectFolder, dirname(page), target))).toBe(true);
 });

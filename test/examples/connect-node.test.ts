@@ -34,7 +34,7 @@ const rows = situations.deletePlant
       .filter(({ format }) => format.name !== "grpc-web-text")
       .map((carriage) => ({ situation, carriage })),
   )
-  // Of several Authorization fields, node's HTTP keeps the first and drops the others.
+  // Node's HTTP parser keeps the first of several Authorization fields, and drops the others.
   .filter(({ situation, carriage: { format } }) => format.protocol === "rest" || !hasTwoCredentials(situation, format))
   .map((row, index) => ({ ...row, plant: BigInt(index + 1) }));
 
@@ -61,7 +61,7 @@ describe("the plant store on connect-node", () => {
 
   afterAll(() => void server.close());
 
-  // A TLS handshake costs more than most of these calls.
+  // Reused, because a TLS handshake takes longer than most of these calls.
   let http2: Http2Connection;
   beforeAll(async () => {
     http2 = await openHttp2(address, client);
@@ -78,12 +78,12 @@ describe("the plant store on connect-node", () => {
   test.each(rows)("$situation.name, $carriage.name", async ({ carriage, situation, plant }) => {
     const { format, httpVersion } = carriage;
     const { code, message = "", fields = {} } = situation.want;
-    const answer = await exchange(httpVersion, situation.request(format, plant));
-    expect(readOutcome(format, answer)).toEqual({ code: codes[code].number, message });
-    const trailer = format.protocol === "grpc-web" ? readWebTrailer(format, answer) : answer.trailer;
-    const received = [...answer.header, ...trailer];
+    const response = await exchange(httpVersion, situation.request(format, plant));
+    expect(readOutcome(format, response)).toEqual({ code: codes[code].number, message });
+    const trailer = format.protocol === "grpc-web" ? readWebTrailer(format, response) : response.trailer;
+    const received = [...response.header, ...trailer];
     for (const [name, value] of Object.entries(fields)) expect(fieldValue(received, name)).toBe(value);
-    expect(JSON.stringify([answer.header, answer.body.toString("latin1")])).not.toContain(secretText);
+    expect(JSON.stringify([response.header, response.body.toString("latin1")])).not.toContain(secretText);
     expect(plants.has(plant)).toBe(code !== "ok");
   });
 

@@ -8,8 +8,8 @@ import { scenarios } from "../../bench/scenarios.ts";
 import { projectFolder } from "../../packages/testing/src/process/child-program.ts";
 import { blocksRunBy } from "../support/docs/page-blocks.ts";
 
-// A measurement takes minutes and wants a quiet machine. So the words of each command of docs/explanation/performance.md are only
-// parsed: an option that the bench does not know throws.
+// A measurement takes minutes and requires an idle machine. So the commands of docs/explanation/performance.md are only
+// parsed, which throws for an unknown option.
 
 const lines = blocksRunBy("test/examples/documented-bench.test.ts").flatMap(({ text }) => text.split("\n"));
 const commands = lines.map((line) => line.replace(/\s+#.*$/, ""));
@@ -18,12 +18,12 @@ const isOfBench = (command: string): boolean => command.startsWith("npm run benc
 
 const known = [...scenarios, ...messageScenarios, ...libraryScenarios].map(({ name }) => name);
 
-test.each(commands.filter(isOfBench))("the bench understands the words of %s", (command) => {
+test.each(commands.filter(isOfBench))("the bench accepts the arguments of %s", (command) => {
   const { only = "" } = parseOptions(command.split(" ").slice(4));
   expect(known).toEqual(expect.arrayContaining(only.split(",").filter((name) => name !== "")));
 });
 
-test.each(commands.filter((command) => !isOfBench(command)))("there are packages for %s to install", (command) => {
+test.each(commands.filter((command) => !isOfBench(command)))("the packages that %s installs exist", (command) => {
   const [, folder = "none"] = /^npm ci --prefix (\S+)$/.exec(command) ?? [];
   expect(existsSync(join(projectFolder, folder, "package-lock.json"))).toBe(true);
 });

@@ -5,11 +5,11 @@ import { heldRows } from "../suites/costs/held-rows.ts";
 import { spentRows } from "../suites/costs/spent-rows.ts";
 import { projectFolder } from "../../packages/testing/src/process/child-program.ts";
 
-// What SECURITY.md says that clients can cost is what test/suites/costs measures, row by row.
+// The costs in the tables of SECURITY.md are those that test/suites/costs measures.
 
 const page = readFileSync(join(projectFolder, "SECURITY.md"), "utf8");
 
-/** The rows of the table that has this head, as cells. */
+/** Returns the rows of the table with this header, as cells. */
 function tableBelow(head: string): string[][] {
   const [, table = ""] = page.split(`${head}\n`);
   const lines = table.split("\n").slice(1);
@@ -25,6 +25,6 @@ function tableBelow(head: string): string[][] {
 test.each([
   { head: "| what clients do | held at most |", rows: heldRows },
   { head: "| what clients do | calls at most |", rows: spentRows },
-])("the table $head says what is measured, all of it and no more", ({ head, rows }) => {
+])("the table $head has exactly the measured costs", ({ head, rows }) => {
   expect(tableBelow(head)).toStrictEqual(rows.map(({ what, atMost }) => [what, atMost]));
 });

@@ -19,7 +19,7 @@ import { exchangeHttp1 } from "../../packages/testing/src/carriers/http1-connect
 import { blocksRunBy } from "../support/docs/page-blocks.ts";
 import { createTempFolder } from "../../packages/testing/src/process/temp-folder.ts";
 
-// Blocks of docs/reference/rest.md that are neither commands nor programs: a rule, an answer, a complaint at the start.
+// Blocks of docs/reference/rest.md that are neither commands nor programs: a rule, a response and an error.
 
 function blockOf(language: string): string {
   const blocks = blocksRunBy("test/examples/documented-gateway.test.ts").filter((block) => block.language === language);
@@ -27,7 +27,7 @@ function blockOf(language: string): string {
   return blocks[0]?.text ?? "";
 }
 
-/** Compiles a definition with buf and returns its one service. */
+/** Compiles a definition with buf and returns its service. */
 function compileService(definition: string): DescService {
   using folder = createTempFolder();
   mkdirSync(folder.file("shop"));
@@ -47,7 +47,7 @@ function definitionOf(...lines: readonly string[]): string {
   return [...head, ...lines].join("\n");
 }
 
-test("the rule of the guide compiles, and leads to its two paths", () => {
+test("the rule in the docs compiles to its two paths", () => {
   const service = compileService(
     definitionOf(
       "message Book { string name = 1; }",
@@ -56,8 +56,8 @@ test("the rule of the guide compiles, and leads to its two paths", () => {
     ),
   );
   const { bindings } = compileRestRoutes(service.methods);
-  const told = bindings.map(({ pattern, template }) => [pattern.httpMethod, printPathTemplate(template), pattern.body]);
-  expect(told).toEqual([
+  const described = bindings.map(({ pattern, template }) => [pattern.httpMethod, printPathTemplate(template), pattern.body]);
+  expect(described).toEqual([
     ["PATCH", "/v1/{book.name=shelves/*/books/*}", "book"],
     ["POST", "/v1/books:import", "*"],
   ]);
@@ -78,22 +78,22 @@ test.each([
   expect(listed.filter((each) => !(each in exported))).toEqual([]);
 });
 
-test("the error of the guide is what a gateway answers", async () => {
+test("the gateway responds with the error in the docs", async () => {
   const gateway = createGateway({ routes: (router) => router.service(PlantService, { deletePlant: () => ({}) }) });
   try {
     const address = await gateway.listen({ host: "127.0.0.1", port: 0 });
-    const answer = await exchangeHttp1(address, { httpMethod: "DELETE", path: "/plants/007", header: [] });
+    const response = await exchangeHttp1(address, { httpMethod: "DELETE", path: "/plants/007", header: [] });
     const [head = "", body] = blockOf("http").split("\n\n");
     const [statusLine = "", ...fields] = head.split("\n");
-    expect(answer.head.startsWith(`${statusLine}\r\n`)).toBe(true);
-    expect(answer.header.map(([name, value]) => `${name}: ${value}`)).toEqual(expect.arrayContaining(fields));
-    expect(answer.body.toString()).toBe(body);
+    expect(response.head.startsWith(`${statusLine}\r\n`)).toBe(true);
+    expect(response.header.map(([name, value]) => `${name}: ${value}`)).toEqual(expect.arrayContaining(fields));
+    expect(response.body.toString()).toBe(body);
   } finally {
     await gateway.close();
   }
 });
 
-test("the problems of the guide are what a gateway says of such rules", () => {
+test("createGateway throws the error in the docs for such rules", () => {
   const service = compileService(
     definitionOf(
       "message GetBookRequest { string name = 1; string id = 2; }",

@@ -5,9 +5,9 @@ import { openLogLines } from "../../packages/testing/src/operations/log-lines.ts
 import { blocksRunBy } from "../support/docs/page-blocks.ts";
 import { bearer, startPlantServer, tokens } from "../support/server/plant-server.ts";
 
-// The line of a log that docs/how-to/authentication.md shows: a call with an unknown token.
+// The log line in docs/how-to/authentication.md: a call with an unknown token.
 
-/** What differs from call to call, and from verifier to verifier. */
+/** Fields that differ between calls and verifiers. */
 const ownEach = ["time", "requestId", "durationMs", "reason"] as const;
 
 function comparable(line: object): unknown {

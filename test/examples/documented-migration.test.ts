@@ -14,15 +14,15 @@ const sections: Readonly<Record<string, RestProfile>> = {
   "From Envoy's transcoder": "envoy",
 };
 
-/** One row of a table, and a request that it is about. */
+/** A row of a table, and a request to which it applies. */
 interface Sent {
-  /** How the row begins. */
+  /** The beginning of the row. */
   readonly about: string;
   readonly request: string;
   readonly header?: readonly Field[];
   readonly body?: string;
-  /** The status, and what the handler was given where it was called. */
-  readonly answer: readonly unknown[];
+  /** The status, and the message that the handler got if it was called. */
+  readonly response: readonly unknown[];
 }
 
 const seven: readonly unknown[] = [200, { fInt64: "7" }];
@@ -31,40 +31,40 @@ const override: readonly Field[] = [["x-http-method-override", "DELETE"]];
 
 const sent: Readonly<Record<string, readonly Sent[]>> = {
   "From grpc-gateway": [
-    { about: "an unknown query parameter", request: "GET /v1/int64/7?x=1", answer: seven },
-    { about: "an unknown field", request: "PUT /v1/sinks/7", body: '{"x":1}', answer: seven },
-    { about: "an unknown enum name", request: "PUT /v1/sinks/7", body: '{"fEnum":"BLUE"}', answer: seven },
-    { about: "a parameter or a body", request: "GET /v1/int64/7?fInt64=8", answer: seven },
-    { about: "a parameter or a body", request: "PUT /v1/sinks/7", body: '{"fInt64":"8"}', answer: seven },
-    { about: "a body where", request: "GET /v1/int64/7", body: '{"fString":"a"}', answer: seven },
-    { about: "`labels[", request: "GET /v1/query?labels[color]=red", answer: [200, { labels: { color: "red" } }] },
-    { about: "501 for", request: "PUT /v1/int64/7", answer: [405] },
-    { about: "501 for", request: "HEAD /v1/int64/7", answer: [200] },
-    { about: "`007`", request: "GET /v1/int64/007", answer: [400] },
-    { about: "`007`", request: "GET /v1/int64/0x7", answer: [400] },
-    { about: "`007`", request: "GET /v1/int64/+7", answer: [400] },
-    { about: "any content type", request: "PUT /v1/sinks/7", header: text, body: "{}", answer: [415] },
-    { about: "text behind", request: "PUT /v1/sinks/7", body: "{} x", answer: [400] },
-    { about: "`X-HTTP", request: "POST /v1/sinks", header: override, body: '{"fInt64":"7"}', answer: seven },
+    { about: "an unknown query parameter", request: "GET /v1/int64/7?x=1", response: seven },
+    { about: "an unknown field", request: "PUT /v1/sinks/7", body: '{"x":1}', response: seven },
+    { about: "an unknown enum name", request: "PUT /v1/sinks/7", body: '{"fEnum":"BLUE"}', response: seven },
+    { about: "a parameter or a body", request: "GET /v1/int64/7?fInt64=8", response: seven },
+    { about: "a parameter or a body", request: "PUT /v1/sinks/7", body: '{"fInt64":"8"}', response: seven },
+    { about: "a body where", request: "GET /v1/int64/7", body: '{"fString":"a"}', response: seven },
+    { about: "`labels[", request: "GET /v1/query?labels[color]=red", response: [200, { labels: { color: "red" } }] },
+    { about: "501 for", request: "PUT /v1/int64/7", response: [405] },
+    { about: "501 for", request: "HEAD /v1/int64/7", response: [200] },
+    { about: "`007`", request: "GET /v1/int64/007", response: [400] },
+    { about: "`007`", request: "GET /v1/int64/0x7", response: [400] },
+    { about: "`007`", request: "GET /v1/int64/+7", response: [400] },
+    { about: "any content type", request: "PUT /v1/sinks/7", header: text, body: "{}", response: [415] },
+    { about: "text behind", request: "PUT /v1/sinks/7", body: "{} x", response: [400] },
+    { about: "`X-HTTP", request: "POST /v1/sinks", header: override, body: '{"fInt64":"7"}', response: seven },
   ],
   "From Envoy's transcoder": [
     {
       about: "`auto_mapping`",
       request: "POST /kitchensink.v1.KitchenSink/Unbound",
       body: '{"fInt64":"7"}',
-      answer: seven,
+      response: seven,
     },
-    { about: "`ignore_unknown", request: "GET /v1/int64/7?x=1", answer: seven },
-    { about: "`+` in a query", request: "GET /v1/query?fString=a+b", answer: [200, { fString: "a b" }] },
-    { about: "a body where", request: "GET /v1/int64/7", body: '{"fString":"a"}', answer: seven },
-    { about: "a query or a body", request: "GET /v1/int64/7?fInt64=8", answer: seven },
-    { about: "a query or a body", request: "PUT /v1/sinks/7", body: '{"fInt64":"8"}', answer: seven },
-    { about: "`/plants/7/`", request: "GET /v1/int64/7/", answer: [404] },
-    { about: "`010`", request: "GET /v1/int64/010", answer: [400] },
-    { about: "`010`", request: "GET /v1/int64/+7", answer: [400] },
-    { about: "`case_insensitive", request: "PUT /v1/sinks/7", body: '{"fEnum":"color_red"}', answer: seven },
-    { about: "what matches nothing", request: "GET /v1/nothing", answer: [404] },
-    { about: "what matches nothing", request: "PUT /v1/int64/7", answer: [405] },
+    { about: "`ignore_unknown", request: "GET /v1/int64/7?x=1", response: seven },
+    { about: "`+` in a query", request: "GET /v1/query?fString=a+b", response: [200, { fString: "a b" }] },
+    { about: "a body where", request: "GET /v1/int64/7", body: '{"fString":"a"}', response: seven },
+    { about: "a query or a body", request: "GET /v1/int64/7?fInt64=8", response: seven },
+    { about: "a query or a body", request: "PUT /v1/sinks/7", body: '{"fInt64":"8"}', response: seven },
+    { about: "`/plants/7/`", request: "GET /v1/int64/7/", response: [404] },
+    { about: "`010`", request: "GET /v1/int64/010", response: [400] },
+    { about: "`010`", request: "GET /v1/int64/+7", response: [400] },
+    { about: "`case_insensitive", request: "PUT /v1/sinks/7", body: '{"fEnum":"color_red"}', response: seven },
+    { about: "what matches nothing", request: "GET /v1/nothing", response: [404] },
+    { about: "what matches nothing", request: "PUT /v1/int64/7", response: [405] },
   ],
 };
 
@@ -86,18 +86,18 @@ describe.each(Object.entries(sections))("%s", (title, profile) => {
     expect(block).toContain(`profile: "${profile}"`);
   });
 
-  test.each(sent[title] ?? [])("of $about the page says what $request is answered with", async (row) => {
+  test.each(sent[title] ?? [])("the gateway responds to $request as the page documents for $about", async (testCase) => {
     expect(sectionOf(title)).toContain(`\n| ${row.about}`);
     const [httpMethod = "", path = ""] = row.request.split(" ");
     const type: readonly Field[] = [["content-type", "application/json"]];
     const header = row.body === undefined ? [] : [...(row.header ?? []), ...(row.header === text ? [] : type)];
     const head = { httpMethod, path, header };
-    const answer = await exchangeHttp1(
+    const received = await exchangeHttp1(
       gateway.address,
       row.body === undefined ? head : { ...head, body: Buffer.from(row.body) },
     );
-    const given = answer.httpStatus === 200 && httpMethod !== "HEAD" ? [JSON.parse(answer.body.toString()).sink] : [];
-    expect([answer.httpStatus, ...given]).toEqual(row.answer);
+    const messages = received.httpStatus === 200 && httpMethod !== "HEAD" ? [JSON.parse(received.body.toString()).sink] : [];
+    expect([received.httpStatus, ...messages]).toEqual(testCase.response);
   });
 });
 

@@ -9,13 +9,13 @@ import type { Address, Field, HttpAnswer } from "../../packages/testing/src/carr
 import { exchangeHttp1 } from "../../packages/testing/src/carriers/http1-connection.ts";
 import { startKitchenSink, type TestGateway } from "../../packages/testing/src/gateway/kitchen-sink.ts";
 
-// The tables of docs/reference/peers.md that compare the gateway with its peers: what the two of requests say of the gateway is
-// run here.
+// The tables of docs/reference/peers.md that compare the gateway with its peers. This test sends the requests of the two
+// tables about requests to the gateway.
 
 const root = join(import.meta.dirname, "../..");
 const page = readFileSync(join(root, "docs/reference/peers.md"), "utf8");
 
-/** One row: what it is about, the gateway's own cell, and those of the four peers. */
+/** A row: its subject, the cell of the gateway, and those of the four peers. */
 interface TableRow {
   readonly about: string;
   readonly own: string;
@@ -41,22 +41,22 @@ function ownCell(about: string): string {
   return row.own;
 }
 
-test("there are three tables", () => {
+test("the page has three tables", () => {
   expect(tables.map((rows) => rows.length > 5)).toEqual([true, true, true]);
 });
 
-test.each(tables.flat())("every peer's cell about $about says something", ({ peers }) => {
+test.each(tables.flat())("every peer has a cell about $about", ({ peers }) => {
   expect(peers).toHaveLength(4);
   expect(peers.filter((cell) => cell === "" || /not checked|unknown$/.test(cell))).toEqual([]);
 });
 
-/** A request of the tables, by the words of its row. */
+/** A request of the tables, by the subject of its row. */
 interface Sent {
   readonly about: string;
   readonly request: string;
   readonly body?: string;
-  /** What the cell says of the answer; by default the status, and the id that the handler was given. */
-  readonly cell?: (answer: HttpAnswer) => string;
+  /** Returns the expected cell for the response; by default the status, and the id that the handler got. */
+  readonly cell?: (response: HttpAnswer) => string;
 }
 
 const jsonType: Field = ["content-type", "application/json"];
@@ -67,7 +67,7 @@ async function send(address: Address, { request, body }: Pick<Sent, "request" | 
   return await exchangeHttp1(address, body === undefined ? head : { ...head, body: Buffer.from(body) });
 }
 
-describe("what the guide says of DELETE /plants/{id}", () => {
+describe("the documented response to DELETE /plants/{id}", () => {
   let gateway: Gateway;
   let address: Address;
   let given: bigint | undefined;
@@ -94,39 +94,39 @@ describe("what the guide says of DELETE /plants/{id}", () => {
     {
       about: "`/plants/%zz`",
       request: "DELETE /plants/%zz",
-      cell: (answer) =>
-        `${answer.httpStatus}, ${typeof JSON.parse(answer.body.toString()) === "object" ? "JSON" : "text"}`,
+      cell: (response) =>
+        `${response.httpStatus}, ${typeof JSON.parse(response.body.toString()) === "object" ? "JSON" : "text"}`,
     },
     {
       about: "PUT to `/plants/7`",
       request: "PUT /plants/7",
-      cell: (answer) =>
-        `${answer.httpStatus}${answer.header.some(([name, value]) => name === "allow" && value === "DELETE") ? ", `Allow`" : ""}`,
+      cell: (response) =>
+        `${response.httpStatus}${response.header.some(([name, value]) => name === "allow" && value === "DELETE") ? ", `Allow`" : ""}`,
     },
   ];
 
   test.each(rows)("$about", async ({ about, cell, ...request }) => {
     given = undefined;
-    const answer = await send(address, request);
-    const plain = given === undefined ? `${answer.httpStatus}` : `${answer.httpStatus} → ${String(given)}`;
-    expect(cell?.(answer) ?? plain).toBe(ownCell(about));
+    const response = await send(address, request);
+    const plain = given === undefined ? `${response.httpStatus}` : `${response.httpStatus} → ${String(given)}`;
+    expect(cell?.(response) ?? plain).toBe(ownCell(about));
   });
 
-  test("every row is sent", () => {
+  test("this test covers every row", () => {
     expect(rows.map(({ about }) => about).toSorted()).toEqual(tables[0]?.map(({ about }) => about).toSorted());
   });
 });
 
-/** The text that an echoing handler was given in its `f_string`, as the guide writes it. */
+/** Returns the `f_string` that an echoing handler got, as the page writes it. */
 function echoed({ body }: HttpAnswer): string {
   const record: unknown = JSON.parse(body.toString());
   return /"fString":"([^"]*)"/.exec(JSON.stringify(record))?.[1] ?? "nothing";
 }
 
-const quoted = (answer: HttpAnswer): string => `\`${echoed(answer)}\``;
+const quoted = (response: HttpAnswer): string => `\`${echoed(response)}\``;
 const status = ({ httpStatus }: HttpAnswer): string => String(httpStatus);
 
-describe("what the guide says of other rules", () => {
+describe("the documented response with other rules", () => {
   let gateway: TestGateway;
   beforeAll(async () => {
     gateway = await startKitchenSink();
@@ -138,7 +138,7 @@ describe("what the guide says of other rules", () => {
     {
       about: "`/shelves/1%2F2/books/3` to `/{name=shelves/*/books/*}`",
       request: "GET /v1/shelves/1%2F2/books/3",
-      cell: (answer) => (echoed(answer) === "shelves/1%2F2/books/3" ? "keeps `%2F`" : echoed(answer)),
+      cell: (response) => (echoed(response) === "shelves/1%2F2/books/3" ? "keeps `%2F`" : echoed(response)),
     },
     { about: "`/a:b` to `/{name}`, next to `/{name}:close`", request: "GET /v1/verbs/a:b", cell: quoted },
     {
@@ -155,7 +155,7 @@ describe("what the guide says of other rules", () => {
     expect(cell(await send(gateway.address, request))).toBe(ownCell(about));
   });
 
-  test("every row is sent", () => {
+  test("this test covers every row", () => {
     expect(rows.map(({ about }) => about).toSorted()).toEqual(tables[1]?.map(({ about }) => about).toSorted());
   });
 });

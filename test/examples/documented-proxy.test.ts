@@ -9,7 +9,7 @@ import { blocksRunBy } from "../support/docs/page-blocks.ts";
 import { within } from "../../packages/testing/src/deadline.ts";
 import { createTempFolder } from "../../packages/testing/src/process/temp-folder.ts";
 
-// docs/how-to/proxy.md: its command and its program before a server with the services of the one in Go, on a port of its own.
+// docs/how-to/proxy.md: its command and program, in front of a server with the services of the Go server on a separate port.
 
 const blocks = blocksRunBy("test/examples/documented-proxy.test.ts");
 const [yaml = "", session = "", program = ""] = ["yaml", "console", "ts"].map(
@@ -35,7 +35,7 @@ afterAll(async () => {
   folder[Symbol.dispose]();
 });
 
-test("the command serves what the page says, and curl is told it", async () => {
+test("the command of the page serves the documented response", async () => {
   const words = command
     .replace("dns:localhost:50051", address)
     .replace("rules.yaml", folder.file("rules.yaml"))
@@ -59,7 +59,7 @@ test("the command serves what the page says, and curl is told it", async () => {
 
 const services = (name: string): boolean => name.startsWith("grpc.health.");
 
-test("the program passes these options, and they serve the same", async () => {
+test("the program of the page serves the same response", async () => {
   const option = /upstreams: \[\{ upstream: "(.*?)", descriptors: "(.*?)", rules, services \}\]/.exec(program);
   expect(option?.slice(1)).toEqual(["dns:localhost:50051", "reflection"]);
   const rules = parseServiceRules(yaml);

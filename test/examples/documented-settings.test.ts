@@ -13,20 +13,20 @@ import { listenOnLoopback } from "../../packages/testing/src/carriers/listen-on-
 import { blocksRunBy } from "../support/docs/page-blocks.ts";
 import { createTempFolder, type TempFolder } from "../../packages/testing/src/process/temp-folder.ts";
 
-// The recipes of docs/how-to/authentication.md, as they stand there, against a provider that has what they name. Of a
-// recipe only hosts are replaced, by the provider's on the loopback address, and files, by one with the secret.
+// The recipes of docs/how-to/authentication.md with a test provider. Only hosts are replaced by the provider on the
+// loopback address, and files by one with the secret.
 
 const secret = "what the provider knows us by";
 const recipes = blocksRunBy("test/examples/documented-settings.test.ts");
 
 const known: readonly string[] = Object.values(settings).map(({ variable }) => variable);
 
-/** The variables of a block: a line is NAME=VALUE, and a comment may follow. Throws for one that is no setting. */
+/** Returns the variables of a block, whose lines are NAME=VALUE with an optional comment. Throws for unknown settings. */
 function readVariables(block: string): Record<string, string> {
   return Object.fromEntries(
     block.split("\n").map((line) => {
       const [, name = "", value = ""] = /^([A-Z0-9_]+)=(\S+)(?:\s+#.*)?$/.exec(line) ?? [];
-      if (!known.includes(name)) throw new Error(`this is no setting: ${line}`);
+      if (!known.includes(name)) throw new Error(`unknown setting: ${line}`);
       return [name, value];
     }),
   );
@@ -36,14 +36,14 @@ function pathOf(url: string | undefined): string {
   return url === undefined ? "" : new URL(url).pathname;
 }
 
-/** Where a provider is that issues what a recipe asks for. */
+/** Returns the paths of a provider for a recipe. */
 async function startProvider(variables: Readonly<Record<string, string>>): Promise<IdentityProvider> {
   const issuer = pathOf(variables["PLANTSTORE_JWT_ISSUER"]);
   const keys = pathOf(variables["PLANTSTORE_JWKS_URL"]) || `${issuer.replace(/\/$/, "")}/keys`;
   return await startIdentityProviderAt({ issuer, keys }, await createSigningKey("RS256", "key"));
 }
 
-/** Deletes plant 1 at the server that the variables describe, and returns the status. */
+/** Deletes plant 1 on a server with these variables, and returns the status. */
 async function deletePlant(environment: Readonly<Record<string, string>>, token: string): Promise<number> {
   const server = await startConfigured({ LOG_LEVEL: "silent", ...environment });
   try {
@@ -75,17 +75,17 @@ describe.each(jwtRecipes)("the settings at line $line of $page", ({ text: recipe
   });
   afterAll(() => provider.stop());
 
-  test.each(scopeClaims)("admit a token for the audience, with the scope in %s", async (claim) => {
+  test.each(scopeClaims)("accept a token for the audience with the scope in %s", async (claim) => {
     const token = await provider.sign({ aud: audience, [claim]: "plants:delete" });
     expect(await deletePlant(environment, token)).toBe(204);
   });
 
-  test("admit no token for another audience", async () => {
+  test("refuse a token for another audience", async () => {
     const token = await provider.sign({ aud: "another", scope: "plants:delete", scp: "plants:delete" });
     expect(await deletePlant(environment, token)).toBe(400);
   });
 
-  test(`${demanded ? "admit no" : "admit a"} token without the scope`, async () => {
+  test(`${demanded ? "refuse" : "accept"} a token without the scope`, async () => {
     const token = await provider.sign({ aud: audience });
     expect(await deletePlant(environment, token)).toBe(demanded ? 400 : 204);
   });
@@ -106,10 +106,10 @@ describe.each(introspectionRecipes)("the settings at line $line of $page", ({ te
     endpoint = createServer((request, response) => {
       void text(request).then((form) => {
         const token = new URLSearchParams(form).get("token") ?? "";
-        // The opaque token of this test is the name of its audience.
+        // The opaque tokens of this test are audiences.
         asked.push(`${request.url ?? ""} ${request.headers.authorization ?? ""}`);
-        const told = { active: true, sub: "ada", aud: token };
-        response.end(JSON.stringify(told));
+        const introspected = { active: true, sub: "ada", aud: token };
+        response.end(JSON.stringify(introspected));
       });
     });
     const origin = await listenOnLoopback(endpoint);
@@ -126,7 +126,7 @@ describe.each(introspectionRecipes)("the settings at line $line of $page", ({ te
     folder[Symbol.dispose]();
   });
 
-  test("admit a token that the endpoint vouches for, asking as the client with the secret", async () => {
+  test("accept an active token, and authenticate to the endpoint with the client secret", async () => {
     expect(await deletePlant(environment, variables["PLANTSTORE_INTROSPECTION_AUDIENCE"] ?? "")).toBe(204);
     const credential = `${variables["PLANTSTORE_INTROSPECTION_CLIENT_ID"] ?? ""}:${secret.replaceAll(" ", "+")}`;
     expect(asked).toEqual([
@@ -134,11 +134,11 @@ describe.each(introspectionRecipes)("the settings at line $line of $page", ({ te
     ]);
   });
 
-  test("admit no token for another audience", async () => {
+  test("refuse a token for another audience", async () => {
     expect(await deletePlant(environment, "another")).toBe(400);
   });
 });
 
-test("every recipe of the pages is run here", () => {
+test("this test covers every recipe of the pages", () => {
   expect([...jwtRecipes, ...introspectionRecipes].length).toBe(recipes.length);
 });

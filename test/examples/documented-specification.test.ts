@@ -12,7 +12,7 @@ import {
 
 // docs/reference/specification.md: each file that a table names exists and has the functions and tests named with it.
 
-/** A row of one of the page's tables. */
+/** A row of a table. */
 interface Row {
   readonly heading: string;
   /** What the specification requires, or leaves open. */
@@ -47,7 +47,7 @@ const requiredRows = rowsOf(required);
 const silentRows = rowsOf(silent);
 const rows = [...requiredRows, ...silentRows];
 
-test("both tables are read", () => {
+test("this test finds both tables", () => {
   expect(requiredRows.length).toBeGreaterThan(25);
   expect(silentRows.length).toBeGreaterThan(25);
 });
@@ -57,18 +57,18 @@ test.each(PlantService.methods)("the page names the code and tests of $name", ({
 });
 
 describe.each(rows)("$heading: $subject", ({ code, tests }) => {
-  test("names files that exist, a function and a test", () => {
+  test("references existing files, a function and a test", () => {
     expect(missingFiles([...code, ...tests])).toEqual([]);
     expect(code.flatMap(({ names }) => names)).not.toEqual([]);
     expect(tests.map(({ names }) => names.length)).not.toContain(0);
     expect(tests).not.toEqual([]);
   });
 
-  test("names functions that their files define", () => {
+  test("references functions that the files define", () => {
     expect(missingDefinitions(code)).toEqual([]);
   });
 
-  test("names tests that their files have", () => {
+  test("references tests that the files have", () => {
     expect(missingTests(tests)).toEqual([]);
   });
 });

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { createTokenText } from "../../packages/auth/src/token-text.ts";
 import { readPage } from "../support/docs/page-blocks.ts";
 
-test("every token has the form that docs/how-to/authentication.md gives to secret scanners", () => {
+test("tokens match the pattern for secret scanners in docs/how-to/authentication.md", () => {
   const [, pattern = ""] = /`(plantstore_\[.*?)`/.exec(readPage("docs/how-to/authentication.md")) ?? [];
   for (let made = 0; made < 100; made++) expect(createTokenText("plantstore_")).toMatch(new RegExp(`^${pattern}$`));
 });

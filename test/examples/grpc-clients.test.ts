@@ -3,9 +3,9 @@ import { runProgram } from "../../packages/testing/src/process/child-program.ts"
 import { openSituationStore, situations } from "../support/plants/situation-store.ts";
 import { startPlantServer, type TestPlantServer, tokens } from "../support/server/plant-server.ts";
 
-// The examples of clients with grpc-js alone, each run as its first line says, against a server over cleartext.
+// The client examples that use only grpc-js, run with the command in their first line, on a server without TLS.
 
-/** Beyond what a double holds: as a number it would be the plant before it. */
+/** Not representable as a double: as a number, it would be the id of another plant. */
 const long = 2n ** 53n + 1n;
 const plants = new Set<bigint>();
 let server: TestPlantServer;
@@ -22,7 +22,7 @@ describe.each(["ts-proto", "proto-loader"])("delete-plant-%s.ts", (name) => {
     return stdout + stderr;
   };
 
-  test("deletes a plant whose id is beyond a double, and no other, and is told when it is not there", async () => {
+  test("deletes only the plant with an id above 2^53, and then reports that it does not exist", async () => {
     plants.add(long).add(long - 1n);
     expect(await run(tokens.good, long)).toBe(`plant ${long} is deleted\n`);
     expect([plants.has(long), plants.has(long - 1n)]).toEqual([false, true]);
@@ -31,13 +31,13 @@ describe.each(["ts-proto", "proto-loader"])("delete-plant-%s.ts", (name) => {
 
   test.each([
     {
-      name: "prints the code of a token that is not valid",
+      name: "prints the code for an invalid token",
       token: tokens.unknown,
       id: 1n,
       want: "UNAUTHENTICATED: the token is not valid\n",
     },
     {
-      name: "prints the code of a store that is away",
+      name: "prints the code for an unavailable store",
       token: tokens.good,
       id: situations.away,
       want: "UNAVAILABLE: the plant store cannot delete at the moment\n",

@@ -6,7 +6,7 @@ import { projectFolder } from "../../packages/testing/src/process/child-program.
 
 const columnsMax = 120;
 
-/** The lines of prose that are too wide to be read: tables, code and pictures may be wider. */
+/** Returns the lines of prose that are too wide. Tables, code and pictures may be wider. */
 function wideLines(page: string): string[] {
   const text = readFileSync(join(projectFolder, page), "utf8").replaceAll(/^```[^]*?^```$/gm, "");
   return text
@@ -29,8 +29,8 @@ test.each(texts)("no line of prose in %s is wider than 120 columns", (page) => {
   expect(wideLines(page)).toEqual([]);
 });
 
-// The machine's own may be Node 20, which takes no TypeScript.
-test.each(texts)("what %s runs of the sources, it runs on the project's Node", (page) => {
+// The installed Node.js may be version 20, which cannot run TypeScript.
+test.each(texts)("%s runs sources with the Node.js of the project", (page) => {
   const text = readFileSync(join(projectFolder, page), "utf8");
   expect(text.match(/(?<!npx )\bnode (?:src|tools|test|bench|examples)\/\S*/g)).toBeNull();
 });

@@ -7,7 +7,7 @@ import { type Field, fieldValue, type HttpAnswer } from "../../packages/testing/
 import { exchangeFetch, openFetchUpload } from "../../packages/testing/src/carriers/fetch.ts";
 import { createTempFolder } from "../../packages/testing/src/process/temp-folder.ts";
 
-// The photos of examples/streams. test/suites/browser shows its pages, test/suites/clients asks it by curl.
+// The photos of examples/streams. test/suites/browser tests its pages, test/suites/clients tests it with curl.
 
 const folder = createTempFolder();
 const photo = randomBytes(200_000);
@@ -30,14 +30,14 @@ beforeAll(async () => {
 afterAll(() => folder[Symbol.dispose]());
 
 describe("a photo", () => {
-  test("is downloaded as it was uploaded, with its length and its tag", async () => {
+  test("is downloaded unchanged, with its length and ETag", async () => {
     const { httpStatus, header, body } = await ask(["GET", "/photos/palm"]);
     const seen = ["content-type", "content-length", "accept-ranges", "etag"].map((name) => fieldValue(header, name));
     expect([httpStatus, ...seen]).toEqual([200, "image/jpeg", "200000", "bytes", etag]);
     expect(body.equals(photo)).toBe(true);
   });
 
-  // What of it is sent; nothing with 304.
+  // The bytes that are sent; none with 304.
   const whole = [0, 200_000] as const;
   test.each<{ header: readonly (readonly [string, string])[]; want: number; sent: readonly [number, number] }>([
     { header: [["range", "bytes=0-9"]], want: 206, sent: [0, 10] },
@@ -63,13 +63,13 @@ describe("a photo", () => {
       want: 200,
       sent: whole,
     },
-  ])("asked for with $header is answered $want with the bytes $sent", async ({ header, want, sent: [from, to] }) => {
+  ])("requested with $header gets $want with the bytes $sent", async ({ header, want, sent: [from, to] }) => {
     const fields = header.map(([name, value]) => [name, value.replace("TAG", etag)] as const);
-    const answer = await ask(["GET", "/photos/palm"], fields);
-    expect(answer.httpStatus).toBe(want);
-    expect(answer.body.equals(photo.subarray(from, to))).toBe(true);
+    const response = await ask(["GET", "/photos/palm"], fields);
+    expect(response.httpStatus).toBe(want);
+    expect(response.body.equals(photo.subarray(from, to))).toBe(true);
     const range = want === 206 ? `bytes ${from}-${to - 1}/200000` : undefined;
-    expect(fieldValue(answer.header, "content-range")).toBe(range);
+    expect(fieldValue(response.header, "content-range")).toBe(range);
   });
 
   test.each(["bytes=200000-", "bytes=-0"])("has no range %s", async (range) => {
@@ -78,7 +78,7 @@ describe("a photo", () => {
     expect(JSON.parse(body.toString())).toMatchObject({ status: "OUT_OF_RANGE" });
   });
 
-  test("may be empty", async () => {
+  test("can be empty", async () => {
     expect((await ask(["PUT", "/photos/none"], [], Buffer.of())).httpStatus).toBe(201);
     const { httpStatus, header } = await ask(["GET", "/photos/none"]);
     expect([httpStatus, fieldValue(header, "content-length")]).toEqual([200, "0"]);
@@ -91,7 +91,7 @@ describe("a photo", () => {
     expect((await ask(["GET", path])).httpStatus).toBe(want);
   });
 
-  test("is kept as it was if its client leaves before the end of another", async () => {
+  test("is not changed by an upload that its client aborts", async () => {
     {
       using upload = openFetchUpload(gateway.fetch, ["PUT", "/photos/palm"], []);
       upload.write(Buffer.from("half"));
