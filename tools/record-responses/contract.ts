@@ -3,7 +3,7 @@ import { Readiness } from "../../packages/gateway/src/health/index.ts";
 import { silentLog } from "../../packages/telemetry/src/logs/index.ts";
 import { createPlantGatewayOptions } from "../../src/service/index.ts";
 import { noCallTable } from "../../test/contract/no-call-table.ts";
-import { extraRows, pathRows, plant, toHttpRequest } from "../../test/contract/rest-table.ts";
+import { extraCases, pathCases, plant, toHttpRequest } from "../../test/contract/rest-table.ts";
 import { situations } from "../../test/contract/situations.ts";
 import { openSituationStore } from "../../test/support/plants/situation-store.ts";
 import { authorized, testVerifier } from "../../test/support/server/plant-server.ts";
@@ -31,7 +31,7 @@ const calls: readonly NamedRequest[] = Object.values(situations).flatMap((ofRpc)
   ),
 );
 
-const rest: readonly NamedRequest[] = [...pathRows, ...extraRows].map(({ name, request }) => ({
+const rest: readonly NamedRequest[] = [...pathCases, ...extraCases].map(({ name, request }) => ({
   ...toHttpRequest(request, authorized),
   name,
 }));
