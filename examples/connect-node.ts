@@ -5,7 +5,13 @@ import { createSecureServer, type Http2SecureServer, type SecureServerOptions } 
 import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { createGateway } from "@plantstore/gateway";
 import { Readiness } from "@plantstore/gateway/health";
-import { openLog, openSqliteStore, openTokenVerifier, type PlantGatewayParts, createPlantGatewayOptions } from "plantstore";
+import {
+  openLog,
+  openSqliteStore,
+  openTokenVerifier,
+  type PlantGatewayParts,
+  createPlantGatewayOptions,
+} from "plantstore";
 
 /**
  * Creates a server of node:http2 with the same routes, interceptors and store as the plant store's own server.

@@ -98,7 +98,8 @@ const gives: Readonly<Record<string, (wrong: object) => unknown>> = {
     createCallLog({ log: silentLog, auditOf: () => ({ trail: undefined, fields: {} }), ...wrong }),
   RateLimitOptions: (wrong) => createRateLimit({ name: "n", callsPerSecond: 1, ...wrong }),
   SafeErrorsOptions: (wrong) => createSafeErrors({ log: silentLog, ...wrong }),
-  PlantGatewayParts: (wrong) => createPlantGatewayOptions({ store, verifier: rejectAll, readiness, log: silentLog, ...wrong }),
+  PlantGatewayParts: (wrong) =>
+    createPlantGatewayOptions({ store, verifier: rejectAll, readiness, log: silentLog, ...wrong }),
   PlantServerOptions: (wrong) => createPlantServer({ store, ...wrong }),
   StoreOptions: (wrong) => openPlantStore({ kind: "sqlite", path: "/nowhere/a.db" }, wrong),
   DurableStoreOptions: (wrong) => openPlantStore({ kind: "postgres", url: "postgres://127.0.0.1:1/a" }, wrong),

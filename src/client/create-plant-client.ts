@@ -67,7 +67,8 @@ export class PlantClientError extends Error {
 }
 
 const repeatable = "the plant may have been deleted; you can repeat the call safely";
-const unrepeatable = "the plant may have been deleted, and without an idempotency key a repeated call may return not-found";
+const unrepeatable =
+  "the plant may have been deleted, and without an idempotency key a repeated call may return not-found";
 
 const adviceByCode = (ofUnknownOutcome: string): Partial<Record<keyof typeof status, string>> => ({
   UNAUTHENTICATED: "use a token that the server knows and that has not expired",

@@ -88,7 +88,9 @@ export function createPlantStub(options: PlantStubOptions): PlantServiceClient {
   // sends a call again that the server has not processed (RFC 9113 §8.7).
   const channelWithoutRetries = new Channel(address, security, { "grpc.enable_retries": 0 });
   const withoutRetries: ClientOptions["callInvocationTransformer"] = (call) =>
-    call.methodDefinition.path === path && sendsNoKey(call.metadata) ? { ...call, channel: channelWithoutRetries } : call;
+    call.methodDefinition.path === path && sendsNoKey(call.metadata)
+      ? { ...call, channel: channelWithoutRetries }
+      : call;
   const client = new PlantServiceClient(address, security, {
     interceptors: [sendIdempotencyKey, bearer(options.token)],
     callInvocationTransformer: withoutRetries,

@@ -15,7 +15,5 @@ export function credentialsOf(token: string | (() => string | Promise<string>)):
 function credentialOf(token: string): string {
   if (token === "") throw new Error("the token is empty");
   if (bearerToken.test(token)) return `Bearer ${token}`;
-  throw new Error(
-    "the token has a character that RFC 6750 §2.1 does not allow; check for a line break at its end",
-  );
+  throw new Error("the token has a character that RFC 6750 §2.1 does not allow; check for a line break at its end");
 }

@@ -25,7 +25,9 @@ export function helpOf(command: Command): string[] {
     usageOf(command),
     ...paragraph(inColumns(rows)),
     ...paragraph(notes),
-    ...(settings === "accepted" ? ["", 'The settings are those of serve; run "plantstore help serve" to list them.'] : []),
+    ...(settings === "accepted"
+      ? ["", 'The settings are those of serve; run "plantstore help serve" to list them.']
+      : []),
     ...(settings === "listed" ? settingLines() : []),
   ];
 }

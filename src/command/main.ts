@@ -3,7 +3,9 @@ import { isSupportedNode } from "./is-supported-node.ts";
 
 // All other modules are imported after this check, because an older Node cannot parse them.
 if (!isSupportedNode(process.versions.node)) {
-  console.error(`plantstore: Node.js must be 24.15 or newer (for Node.js 25: 25.9 or newer), got ${process.versions.node}`);
+  console.error(
+    `plantstore: Node.js must be 24.15 or newer (for Node.js 25: 25.9 or newer), got ${process.versions.node}`,
+  );
   process.exit(1);
 }
 

@@ -71,7 +71,8 @@ async function serveDemo(flags: GivenFlags, terminal: Terminal): Promise<number>
   if (others.length > 0) throw new UsageError(`--demo cannot be combined with --${others.join(", --")}`);
   using demo = await prepareDemo(terminal.environment);
   const configuration = readConfiguration(sourcesOf(flags, demo.environment));
-  if (socketPathOf(configuration.host) !== undefined) throw new UsageError("--demo requires a TCP port; HOST must not be a Unix socket");
+  if (socketPathOf(configuration.host) !== undefined)
+    throw new UsageError("--demo requires a TCP port; HOST must not be a Unix socket");
   if (demo.ignored.length > 0) terminal.err(`ignored settings that the demo sets itself: ${demo.ignored.join(", ")}`);
   return await serveUntilStopped(configuration, {
     stop: firstStopSignal(),

@@ -53,7 +53,9 @@ export const importCommand: Command = {
         throw reason;
       });
     terminal.err(`imported ${formatInteger(ids)} ids in ${elapsed()}`);
-    terminal.out(`${counts.added} added, ${counts.present} already present, ${counts.deleted} skipped (deleted before)`);
+    terminal.out(
+      `${counts.added} added, ${counts.present} already present, ${counts.deleted} skipped (deleted before)`,
+    );
     return exitCode.ok;
   },
 };
@@ -133,8 +135,7 @@ export const backupCommand: Command = {
   flags: databaseFlag,
   run: async (flags, [file = ""], terminal) => {
     const database = databaseOf(flags, terminal);
-    if (database.kind !== "sqlite")
-      throw new UsageError("backup requires an SQLite store; use pg_dump for PostgreSQL");
+    if (database.kind !== "sqlite") throw new UsageError("backup requires an SQLite store; use pg_dump for PostgreSQL");
     backUp(database.path, file);
     terminal.err(`copied ${database.path} to ${file}`);
     return exitCode.ok;

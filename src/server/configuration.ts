@@ -125,7 +125,10 @@ function contradictions(configuration: Partial<Configuration>, sources: Configur
   const verifiers = alternatives(verifierSettings.map(({ variable }) => variable));
   const rules: readonly (readonly [isBroken: boolean, problem: string])[] = [
     [has("database") && has("databaseUrlFile"), "DATABASE_URL and DATABASE_URL_FILE must not both be set"],
-    [!has("database") && !has("databaseUrlFile"), "DATABASE_URL is missing; set it to sqlite:<file>, postgres://… or memory:"],
+    [
+      !has("database") && !has("databaseUrlFile"),
+      "DATABASE_URL is missing; set it to sqlite:<file>, postgres://… or memory:",
+    ],
     [has("tlsCertFile") !== has("tlsKeyFile"), "TLS_CERT_FILE and TLS_KEY_FILE must be set together"],
     [
       workers > 1 && database !== undefined && database.kind !== "postgres",
@@ -148,10 +151,7 @@ function contradictions(configuration: Partial<Configuration>, sources: Configur
       isExposed && database?.kind === "memory",
       "DATABASE_URL must not be memory: when HOST is not a loopback address, because a restart loses all plants",
     ],
-    [
-      isExposed && !verifierSettings.some(isSet),
-      `HOST must be a loopback address unless one of ${verifiers} is set`,
-    ],
+    [isExposed && !verifierSettings.some(isSet), `HOST must be a loopback address unless one of ${verifiers} is set`],
   ];
   const broken = rules.flatMap(([isBroken, problem]) => (isBroken ? [problem] : []));
   return [...credentialContradictions(configuration, has), ...broken];

@@ -157,7 +157,8 @@ export function showDatabaseUrl(text: string): string {
  */
 export function plantLocationOf(url: string | undefined, urlFile?: string): PlantLocation {
   const [text, file] = [withoutLineEnd(url ?? ""), withoutLineEnd(urlFile ?? "")];
-  if (text === "" && file !== "") return valueOrThrow(readUnwrapped(file, readDatabaseUrlFile), "DATABASE_URL_FILE must ");
+  if (text === "" && file !== "")
+    return valueOrThrow(readUnwrapped(file, readDatabaseUrlFile), "DATABASE_URL_FILE must ");
   const result = text === "" ? notParsed("be set") : readUnwrapped(text, readDatabaseUrl);
   const database = valueOrThrow(result, "DATABASE_URL must ");
   if (database.kind !== "memory") return database;

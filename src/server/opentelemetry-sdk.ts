@@ -193,7 +193,9 @@ function otlpPackage(signal: Signal, prefix: string, report: Start["report"]): s
   const ending = protocolPackages.get(protocol.trim());
   if (ending === undefined) {
     const names = alternatives([...protocolPackages.keys()]);
-    report(`${variable} must be one of ${names}, got ${JSON.stringify(protocol)}; exporting ${signal} by http/protobuf`);
+    report(
+      `${variable} must be one of ${names}, got ${JSON.stringify(protocol)}; exporting ${signal} by http/protobuf`,
+    );
   }
   return prefix + (ending ?? "proto");
 }

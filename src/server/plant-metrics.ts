@@ -54,7 +54,11 @@ export class PlantMetrics implements Disposable {
     measureWaiting(metrics, store);
     measureConnections(metrics, store);
     metrics.gauge(
-      { name: "plantstore.jwks.age", unit: "s", description: "Time since the last successful fetch of an issuer's keys" },
+      {
+        name: "plantstore.jwks.age",
+        unit: "s",
+        description: "Time since the last successful fetch of an issuer's keys",
+      },
       () =>
         (verifier?.keysFetched ?? []).map(({ issuer, atMs }) => ({
           attributes: { issuer },

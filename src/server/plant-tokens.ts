@@ -26,7 +26,9 @@ export async function openVerifier(
   const sources = tokenSourcesOf(configuration);
   if (sources === undefined) return undefined;
   const names = sourceSettings(configuration);
-  return valueOrThrow(await openTokenVerifier({ ...sources, names, scopeProblem: plantScopeProblem, tokenPrefix }, log));
+  return valueOrThrow(
+    await openTokenVerifier({ ...sources, names, scopeProblem: plantScopeProblem, tokenPrefix }, log),
+  );
 }
 
 /**

@@ -49,7 +49,9 @@ export function integerBetween(least: number, most: number, unit: string = ""): 
 export function oneOf<T extends string>(words: readonly T[]): (text: string) => ParseResult<T> {
   return (text) => {
     const word = words.find((candidate) => candidate === text);
-    return word === undefined ? notParsed(`be ${words.length > 2 ? "one of " : ""}${alternatives(words)}`) : parsed(word);
+    return word === undefined
+      ? notParsed(`be ${words.length > 2 ? "one of " : ""}${alternatives(words)}`)
+      : parsed(word);
   };
 }
 

@@ -176,7 +176,11 @@ export const settings: { readonly [Key in keyof Configuration]: Setting<NonNulla
     about: "PEM file with the certificate chain; requires TLS_KEY_FILE",
     read: readableFile,
   },
-  tlsKeyFile: { variable: "TLS_KEY_FILE", about: "PEM file with the private key; requires TLS_CERT_FILE", read: readableFile },
+  tlsKeyFile: {
+    variable: "TLS_KEY_FILE",
+    about: "PEM file with the private key; requires TLS_CERT_FILE",
+    read: readableFile,
+  },
   requestIdResponses: {
     title: "Request ids and logs",
     variable: "PLANTSTORE_REQUEST_ID_RESPONSES",
@@ -193,7 +197,8 @@ export const settings: { readonly [Key in keyof Configuration]: Setting<NonNulla
   },
   audit: {
     variable: "PLANTSTORE_AUDIT",
-    about: "when refused credentials and deletions are logged: always (unless LOG_LEVEL is silent) or by-level (as info)",
+    about:
+      "when refused credentials and deletions are logged: always (unless LOG_LEVEL is silent) or by-level (as info)",
     fallback: "always",
     read: oneOf(["always", "by-level"]),
   },

@@ -30,13 +30,19 @@ export function idempotencyKeyReused(): ConnectError {
 
 /** Returns `FailedPrecondition`: the record cannot store this subject unchanged, so it could match another subject. */
 export function subjectNotRecordable(): ConnectError {
-  const message = "an idempotency key requires a subject of at most 1,024 characters without U+0000 and lone surrogates";
+  const message =
+    "an idempotency key requires a subject of at most 1,024 characters without U+0000 and lone surrogates";
   return errorOf("ERR_SUBJECT_NOT_RECORDABLE", message, Code.FailedPrecondition);
 }
 
 /** Returns `FailedPrecondition`: a constraint or trigger of the database protects this plant. Retrying fails again. */
 export function plantProtected(id: bigint, cause?: unknown): ConnectError {
-  return errorOf("ERR_PLANT_PROTECTED", `the database does not allow deleting plant ${id}`, Code.FailedPrecondition, cause);
+  return errorOf(
+    "ERR_PLANT_PROTECTED",
+    `the database does not allow deleting plant ${id}`,
+    Code.FailedPrecondition,
+    cause,
+  );
 }
 
 /** Returns `ResourceExhausted` with `Retry-After`: the queue of the store is full. */

@@ -17,4 +17,9 @@ export {
 export { idempotencyKeyField, idempotencyKeyPattern } from "./idempotency-key.ts";
 export type { DeleteCall, PlantStore, StoreConnections, WaitingDeletions } from "./plant-store.ts";
 export { plantScopeProblem, plantScopes, policyOf } from "./rpc-policy.ts";
-export { type PlantGatewayParts, type PlantGatewayOptions, restOptions, createPlantGatewayOptions } from "./plant-gateway-options.ts";
+export {
+  type PlantGatewayParts,
+  type PlantGatewayOptions,
+  restOptions,
+  createPlantGatewayOptions,
+} from "./plant-gateway-options.ts";

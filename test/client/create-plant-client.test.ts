@@ -2,7 +2,12 @@ import { getEventListeners } from "node:events";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { credentials, status } from "@grpc/grpc-js";
 import { expect, test } from "vitest";
-import { createPlantClient, type PlantClient, PlantClientError, type PlantClientOptions } from "../../src/client/index.ts";
+import {
+  createPlantClient,
+  type PlantClient,
+  PlantClientError,
+  type PlantClientOptions,
+} from "../../src/client/index.ts";
 import { openMemoryStore } from "../../src/stores/index.ts";
 import type { PlantStore } from "../../src/service/index.ts";
 import { startLossyProxy } from "../../packages/testing/src/carriers/lossy-proxy.ts";
@@ -51,14 +56,11 @@ test("delete returns not-found for an unknown plant", async () => {
   expect(await deletePlant(openMemoryStore(new Set([9_007_199_254_740_992n])))).toBe("not-found");
 });
 
-test.each([2n ** 63n, -(2n ** 63n) - 1n])(
-  "delete refuses the id %s, which has more than 64 bits",
-  async (id) => {
-    const plants = createPlantClient({ address: "127.0.0.1:1", token: tokens.good });
-    await expect(plants.delete(id)).rejects.toThrow("INVALID_ARGUMENT: id must be a 64-bit bigint such as 42n");
-    plants.close();
-  },
-);
+test.each([2n ** 63n, -(2n ** 63n) - 1n])("delete refuses the id %s, which has more than 64 bits", async (id) => {
+  const plants = createPlantClient({ address: "127.0.0.1:1", token: tokens.good });
+  await expect(plants.delete(id)).rejects.toThrow("INVALID_ARGUMENT: id must be a 64-bit bigint such as 42n");
+  plants.close();
+});
 
 test.each([
   { name: "no characters", key: "" },
@@ -171,7 +173,11 @@ test("delete without an idempotency key makes one attempt, and its error warns o
 test("close also closes the connection of calls without an idempotency key", async () => {
   await using server = await startPlantServer({ store: openMemoryStore() });
   await using proxy = await startLossyProxy(server.address);
-  const plants = createPlantClient({ address: proxy.target, token: tokens.good, credentials: credentials.createInsecure() });
+  const plants = createPlantClient({
+    address: proxy.target,
+    token: tokens.good,
+    credentials: credentials.createInsecure(),
+  });
   await plants.delete(1n);
   await plants.delete(1n, { idempotencyKey: null });
   expect(proxy.open).toBeGreaterThan(0);

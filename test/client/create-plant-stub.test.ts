@@ -160,7 +160,9 @@ test("the client retries only deletions, and sends an idempotency key only with 
     {},
     {
       admit: ({ header }) => {
-        requests.push(`${header.get(":path") ?? ""} ${header.get("idempotency-key") === null ? "without" : "with"} a key`);
+        requests.push(
+          `${header.get(":path") ?? ""} ${header.get("idempotency-key") === null ? "without" : "with"} a key`,
+        );
         throw new ConnectError("not now", Code.Unavailable, { "grpc-retry-pushback-ms": "0" });
       },
     },

@@ -15,7 +15,11 @@ test("a retry reports the plant as deleted wherever the first response was cut",
   const store = await openSqliteStore({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 999n } });
   await using server = await startPlantServer({ store });
   await using proxy = await startLossyProxy(server.address);
-  const plants = createPlantClient({ address: proxy.target, token: tokens.good, credentials: credentials.createInsecure() });
+  const plants = createPlantClient({
+    address: proxy.target,
+    token: tokens.good,
+    credentials: credentials.createInsecure(),
+  });
   const outcomes: DeleteOutcome[] = [];
   while (proxy.cuts === outcomes.length) {
     // Opens the connection, so that the cut hits the response.
@@ -34,7 +38,11 @@ test("a client without an idempotency key never reports its own deletion as not 
   const store = await openSqliteStore({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 999n } });
   await using server = await startPlantServer({ store });
   await using proxy = await startLossyProxy(server.address);
-  const plants = createPlantClient({ address: proxy.target, token: tokens.good, credentials: credentials.createInsecure() });
+  const plants = createPlantClient({
+    address: proxy.target,
+    token: tokens.good,
+    credentials: credentials.createInsecure(),
+  });
   const outcomes: string[] = [];
   while (proxy.cuts === outcomes.length) {
     // Opens the connection again, so that the cut hits the next response.

@@ -89,7 +89,10 @@ const groups: readonly Group[] = [
       ...each("HOST", `unix:${other}`, `unix:${aFolder}`, `unix:${other}/socket`),
     ],
   },
-  { valid: [{}, { PORT: "0" }], invalid: each("PORT", "-1", "65536", "80a", "0x50", "1e3", " 80", "http", "8080,8081") },
+  {
+    valid: [{}, { PORT: "0" }],
+    invalid: each("PORT", "-1", "65536", "80a", "0x50", "1e3", " 80", "http", "8080,8081"),
+  },
   {
     valid: [{}, { PLANTSTORE_SOCKET_MODE: "600" }],
     invalid: each("PLANTSTORE_SOCKET_MODE", "6", "888", "rw-rw----", "0o660"),
@@ -240,7 +243,9 @@ async function refusalOfCheck(environment: Environment): Promise<string | undefi
 /** Returns why a server with this configuration does not start; `undefined` if it starts. */
 async function refusalOfServe(environment: Environment): Promise<string | undefined> {
   try {
-    const server = await startServer(readConfiguration({ environment, flags: {} }), { logDestination: { write: () => {} } });
+    const server = await startServer(readConfiguration({ environment, flags: {} }), {
+      logDestination: { write: () => {} },
+    });
     await server.drain();
     return undefined;
   } catch (reason) {
@@ -285,7 +290,9 @@ const configurations = fc
   .tuple(
     fc.tuple(...groups.map(({ valid }) => fc.constantFrom(...valid))),
     fc.uniqueArray(
-      fc.constantFrom(...groups.flatMap(({ invalid }, group) => invalid.map((environment) => ({ group, environment })))),
+      fc.constantFrom(
+        ...groups.flatMap(({ invalid }, group) => invalid.map((environment) => ({ group, environment }))),
+      ),
       { maxLength: 2, selector: ({ group }) => group },
     ),
   )
@@ -297,6 +304,8 @@ const configurations = fc
   });
 
 test("check and serve agree on random configurations of many settings", async () => {
-  const property = fc.asyncProperty(configurations, ({ environment, invalid }) => expectAgreement(environment, invalid));
+  const property = fc.asyncProperty(configurations, ({ environment, invalid }) =>
+    expectAgreement(environment, invalid),
+  );
   await fc.assert(property, { numRuns: numRunsOf(200) });
 });

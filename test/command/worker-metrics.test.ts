@@ -59,7 +59,9 @@ test("collectFromWorkers labels series with the worker's slot, and omits a worke
   expect(await collectFromWorkers(workers)).toEqual(want);
   // This time, the worker has exited before the request.
   expect(await collectFromWorkers(workers)).toEqual(want);
-  const listeners = ["message", "exit"].flatMap((event) => [...workers.values()].map((one) => one.listenerCount(event)));
+  const listeners = ["message", "exit"].flatMap((event) =>
+    [...workers.values()].map((one) => one.listenerCount(event)),
+  );
   expect(listeners).toEqual([0, 0, 0, 0, 0, 0]);
 });
 

@@ -133,7 +133,9 @@ test("a killed worker is replaced while the port stays available, except after a
     // NaN without a pid, which kill() refuses; 0 would kill the process group of this test.
     const pid = Number(pids.at(-1));
     process.kill(pid, "SIGKILL");
-    await server.find(new RegExp(`"errorCode":"ERR_WORKER_EXITED","pid":${pid}.*a worker exited and is being replaced`));
+    await server.find(
+      new RegExp(`"errorCode":"ERR_WORKER_EXITED","pid":${pid}.*a worker exited and is being replaced`),
+    );
   };
   await killOne();
   await server.find(repeatedMessage("listening", 4));

@@ -43,13 +43,10 @@ test.each(requiredSituations)("$rpc has a situation for the outcome: $outcome", 
   expect(table.map((situation) => situation.want)).toContainEqual(expect.objectContaining(want));
 });
 
-test.each(Object.entries(situations))(
-  "%s has a successful situation in every protocol",
-  (_, table) => {
-    const everywhere = table.filter(({ formats, want }) => formats === undefined && want.code === "ok");
-    expect(everywhere).not.toEqual([]);
-  },
-);
+test.each(Object.entries(situations))("%s has a successful situation in every protocol", (_, table) => {
+  const everywhere = table.filter(({ formats, want }) => formats === undefined && want.code === "ok");
+  expect(everywhere).not.toEqual([]);
+});
 
 describe("the server", () => {
   const plants = new Set(testCases.map(({ plant }) => plant));

@@ -79,9 +79,7 @@ const compressionCases: readonly TestCase[] = [
   ...casesOf(deleted, { brotli: packed(brotliCompressSync(message)) }, [encodingField("br")]),
   ...casesOf(deleted, { zstd: packed(zstdCompressSync(message)) }, [encodingField("zstd")]),
   ...casesOf(notCompressed, { "compression without an encoding": packed(message) }),
-  ...casesOf(notCompressed, { "compression with the encoding identity": packed(message) }, [
-    encodingField("identity"),
-  ]),
+  ...casesOf(notCompressed, { "compression with the encoding identity": packed(message) }, [encodingField("identity")]),
   ...casesOf(
     badGzip,
     {
@@ -91,9 +89,11 @@ const compressionCases: readonly TestCase[] = [
     },
     [gzip],
   ),
-  ...casesOf(tooLarge, { "a small gzip that decompresses beyond the limit": packed(gzipSync(Buffer.alloc(1_000_000))) }, [
-    gzip,
-  ]),
+  ...casesOf(
+    tooLarge,
+    { "a small gzip that decompresses beyond the limit": packed(gzipSync(Buffer.alloc(1_000_000))) },
+    [gzip],
+  ),
   ...casesOf(unknownEncoding("lzma"), { "an unknown encoding": envelope }, [encodingField("lzma")]),
   ...casesOf(unknownEncoding("GZIP"), { "an encoding in upper case": envelope }, [encodingField("GZIP")]),
   ...casesOf(unknownEncoding("gzip, gzip"), { "a repeated encoding": envelope }, [gzip, gzip]),

@@ -134,7 +134,10 @@ const hostileCredentials: readonly TestCase[] = [
   bearerCase("deeply nested claims of 5 KB, for another audience", () =>
     provider.sign({ aud: "x", deep: JSON.parse("[".repeat(2500) + "]".repeat(2500)) }),
   ),
-  bearerCase("a payload of brackets", () => `${base64url({ alg: "RS256", kid: "key" })}.${base64url("[".repeat(5000))}.AAAA`),
+  bearerCase(
+    "a payload of brackets",
+    () => `${base64url({ alg: "RS256", kid: "key" })}.${base64url("[".repeat(5000))}.AAAA`,
+  ),
 ];
 
 const carriages = carriagesOf("rest", "connect-json", "grpc-web", "grpc");

@@ -188,7 +188,10 @@ const bodyCases: readonly TestCase[] = [
   ...closes(badCoding, {
     "an unknown transfer coding that ends in chunked": withFields("transfer-encoding: xchunked", "0\r\n\r\n"),
     "the transfer coding gzip": withFields("transfer-encoding: gzip, chunked", "0\r\n\r\n"),
-    "the transfer coding chunked twice": withFields("transfer-encoding: chunked\r\ntransfer-encoding: chunked", "0\r\n\r\n"),
+    "the transfer coding chunked twice": withFields(
+      "transfer-encoding: chunked\r\ntransfer-encoding: chunked",
+      "0\r\n\r\n",
+    ),
     "the transfer coding chunked after a comma": withFields("transfer-encoding: ,chunked", "0\r\n\r\n"),
     "a no-break space after chunked": withFields("transfer-encoding: chunked\xa0", "0\r\n\r\n"),
   }),

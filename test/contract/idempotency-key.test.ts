@@ -45,7 +45,12 @@ describe("a server", () => {
     folder[Symbol.dispose]();
   });
 
-  const expectDelete = async (carriage: Carriage, id: bigint, want: Want, ...header: readonly Field[]): Promise<void> => {
+  const expectDelete = async (
+    carriage: Carriage,
+    id: bigint,
+    want: Want,
+    ...header: readonly Field[]
+  ): Promise<void> => {
     const response = await connections.exchange(
       server.address,
       carriage.httpVersion,

@@ -163,7 +163,9 @@ test(
   { timeout: 60_000 + requests * requestMs },
   async () => {
     const each = Math.ceil(requests / connections);
-    const exchanges = Array.from({ length: connections }, (_, i) => exchangeRequests(new Dice(testSeed * connections + i), each));
+    const exchanges = Array.from({ length: connections }, (_, i) =>
+      exchangeRequests(new Dice(testSeed * connections + i), each),
+    );
     expect((await Promise.all(exchanges)).flat().slice(0, 3)).toEqual([]);
     const responses = [...expectedResponses.values()];
     // Ensures that not all requests were refused.

@@ -23,12 +23,22 @@ const type = (contentType: string): Field => ["content-type", contentType];
 const nothingHere = "there is nothing at this path";
 const unsupported = (contentType: string): string => `the content type "${contentType}" is not supported`;
 
-function record(httpStatus: number, error: number, text: string, fields: Record<string, string> = {}): ComparedResponse {
+function record(
+  httpStatus: number,
+  error: number,
+  text: string,
+  fields: Record<string, string> = {},
+): ComparedResponse {
   const body = JSON.stringify({ error, message: text });
   return { httpStatus, header: { "content-type": "application/json", ...fields }, trailer: {}, messages: [body] };
 }
 
-function connectError(httpStatus: number, code: string, text: string, fields: Record<string, string> = {}): ComparedResponse {
+function connectError(
+  httpStatus: number,
+  code: string,
+  text: string,
+  fields: Record<string, string> = {},
+): ComparedResponse {
   const body = JSON.stringify({ code, message: text });
   return { httpStatus, header: { "content-type": "application/json", ...fields }, trailer: {}, messages: [body] };
 }

@@ -28,12 +28,15 @@ describe("a request that matches no RPC", () => {
     expect(plants).toStrictEqual(new Set([7n]));
   });
 
-  test.each<TestCase>(testCases)("without a credential only gets the challenge: $name, over HTTP/$httpVersion", async (testCase) => {
-    const response = await ask(testCase.httpVersion, testCase.request);
-    const format = { ...wireFormats[testCase.caller], contentType: fieldValue(response.header, "content-type") };
-    const want = expectedResponse(format, credentialMissing);
-    expect(actualResponse(format, response)).toStrictEqual(received(testCase.request, want));
-  });
+  test.each<TestCase>(testCases)(
+    "without a credential only gets the challenge: $name, over HTTP/$httpVersion",
+    async (testCase) => {
+      const response = await ask(testCase.httpVersion, testCase.request);
+      const format = { ...wireFormats[testCase.caller], contentType: fieldValue(response.header, "content-type") };
+      const want = expectedResponse(format, credentialMissing);
+      expect(actualResponse(format, response)).toStrictEqual(received(testCase.request, want));
+    },
+  );
 });
 
 // RFC 9110 §9.3.2: the response to a HEAD has the header of the response to a GET, and no body.

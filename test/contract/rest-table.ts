@@ -94,11 +94,19 @@ export const pathCases: readonly RestTestCase[] = [
   { name: "a trailing slash is another path", request: { path: "/plants/7/" }, want: nothingHere },
   { name: "a path with another segment is not found", request: { path: "/plants/7/8" }, want: nothingHere },
   { name: "a path with an empty first segment is not found", request: { path: "//plants/7" }, want: nothingHere },
-  { name: "a path with an empty segment in the middle is not found", request: { path: "/plants//7" }, want: nothingHere },
+  {
+    name: "a path with an empty segment in the middle is not found",
+    request: { path: "/plants//7" },
+    want: nothingHere,
+  },
   { name: "a path is case-sensitive", request: { path: "/Plants/7" }, want: nothingHere },
   { name: "a path with a segment of one dot is not found", request: { path: "/plants/./7" }, want: nothingHere },
   { name: "a path with a segment of two dots is not found", request: { path: "/x/../plants/7" }, want: nothingHere },
-  { name: "a path with an escaped segment of two dots is not found", request: { path: "/x/%2e%2E/plants/7" }, want: nothingHere },
+  {
+    name: "a path with an escaped segment of two dots is not found",
+    request: { path: "/x/%2e%2E/plants/7" },
+    want: nothingHere,
+  },
   { name: "a path with a backslash is not found", request: { path: "/plants\\7" }, want: nothingHere },
   { name: "the path of another service is not found", request: { path: "/trees/7" }, want: nothingHere },
 ];
@@ -107,7 +115,11 @@ export const pathCases: readonly RestTestCase[] = [
 export const extraCases: readonly RestTestCase[] = [
   { name: "a query does not override the path", request: { path: "/plants/7?id=8" }, want: pathBound },
   { name: "a query that repeats the path is refused", request: { path: "/plants/7?id=7" }, want: pathBound },
-  { name: "a query with an invalid value for the field of the path is refused", request: { path: "/plants/7?id=abc" }, want: pathBound },
+  {
+    name: "a query with an invalid value for the field of the path is refused",
+    request: { path: "/plants/7?id=abc" },
+    want: pathBound,
+  },
   { name: "an unknown query parameter is refused", request: { path: "/plants/7?x=1" }, want: unknown("x") },
   {
     name: "several unknown query parameters are all named",

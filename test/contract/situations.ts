@@ -179,7 +179,11 @@ const storeSituations: readonly DeleteSituation[] = [
   {
     name: "responds FAILED_PRECONDITION when the database protects the plant",
     id: ids.kept,
-    want: { code: "failed_precondition", message: "the database does not allow deleting plant -409", errorCode: "ERR_PLANT_PROTECTED" },
+    want: {
+      code: "failed_precondition",
+      message: "the database does not allow deleting plant -409",
+      errorCode: "ERR_PLANT_PROTECTED",
+    },
   },
   {
     name: "sends Retry-After while the queue is full",

@@ -56,7 +56,11 @@ test("the rule in the docs compiles to its two paths", () => {
     ),
   );
   const { bindings } = compileRestRoutes(service.methods);
-  const described = bindings.map(({ pattern, template }) => [pattern.httpMethod, printPathTemplate(template), pattern.body]);
+  const described = bindings.map(({ pattern, template }) => [
+    pattern.httpMethod,
+    printPathTemplate(template),
+    pattern.body,
+  ]);
   expect(described).toEqual([
     ["PATCH", "/v1/{book.name=shelves/*/books/*}", "book"],
     ["POST", "/v1/books:import", "*"],

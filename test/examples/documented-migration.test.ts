@@ -86,19 +86,24 @@ describe.each(Object.entries(sections))("%s", (title, profile) => {
     expect(block).toContain(`profile: "${profile}"`);
   });
 
-  test.each(sent[title] ?? [])("the gateway responds to $request as the page documents for $about", async (testCase) => {
-    expect(sectionOf(title)).toContain(`\n| ${testCase.about}`);
-    const [httpMethod = "", path = ""] = testCase.request.split(" ");
-    const type: readonly Field[] = [["content-type", "application/json"]];
-    const header = testCase.body === undefined ? [] : [...(testCase.header ?? []), ...(testCase.header === text ? [] : type)];
-    const head = { httpMethod, path, header };
-    const received = await exchangeHttp1(
-      gateway.address,
-      testCase.body === undefined ? head : { ...head, body: Buffer.from(testCase.body) },
-    );
-    const messages = received.httpStatus === 200 && httpMethod !== "HEAD" ? [JSON.parse(received.body.toString()).sink] : [];
-    expect([received.httpStatus, ...messages]).toEqual(testCase.response);
-  });
+  test.each(sent[title] ?? [])(
+    "the gateway responds to $request as the page documents for $about",
+    async (testCase) => {
+      expect(sectionOf(title)).toContain(`\n| ${testCase.about}`);
+      const [httpMethod = "", path = ""] = testCase.request.split(" ");
+      const type: readonly Field[] = [["content-type", "application/json"]];
+      const header =
+        testCase.body === undefined ? [] : [...(testCase.header ?? []), ...(testCase.header === text ? [] : type)];
+      const head = { httpMethod, path, header };
+      const received = await exchangeHttp1(
+        gateway.address,
+        testCase.body === undefined ? head : { ...head, body: Buffer.from(testCase.body) },
+      );
+      const messages =
+        received.httpStatus === 200 && httpMethod !== "HEAD" ? [JSON.parse(received.body.toString()).sink] : [];
+      expect([received.httpStatus, ...messages]).toEqual(testCase.response);
+    },
+  );
 });
 
 function count(isOne: (one: Case) => boolean): number {

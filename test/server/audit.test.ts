@@ -113,16 +113,19 @@ describe("the audit line", () => {
     }
   });
 
-  test.each(calls)("of $testCase.name over $carriage.name has all fields, but not the token", ({ testCase, requestId }) => {
-    const { token = "", response } = responses.get(requestId) ?? {};
-    const lines = log.lines().filter((line) => line["msg"] === "call" && line["requestId"] === requestId);
-    expect(lines).toHaveLength(1);
-    expect(Object.fromEntries(Object.entries(lines[0] ?? {}).filter(([name]) => auditFields.has(name)))).toEqual(
-      testCase.want(),
-    );
-    expect(lines[0]).toMatchObject({ time: expect.any(String), peer: "127.0.0.1", httpStatus: response?.httpStatus });
-    if (token !== "!") expect(log.text()).not.toContain(token);
-  });
+  test.each(calls)(
+    "of $testCase.name over $carriage.name has all fields, but not the token",
+    ({ testCase, requestId }) => {
+      const { token = "", response } = responses.get(requestId) ?? {};
+      const lines = log.lines().filter((line) => line["msg"] === "call" && line["requestId"] === requestId);
+      expect(lines).toHaveLength(1);
+      expect(Object.fromEntries(Object.entries(lines[0] ?? {}).filter(([name]) => auditFields.has(name)))).toEqual(
+        testCase.want(),
+      );
+      expect(lines[0]).toMatchObject({ time: expect.any(String), peer: "127.0.0.1", httpStatus: response?.httpStatus });
+      if (token !== "!") expect(log.text()).not.toContain(token);
+    },
+  );
 
   test("is written once per call, and for nothing else", () => {
     expect(log.lines().filter(({ msg }) => msg === "call")).toHaveLength(calls.length);

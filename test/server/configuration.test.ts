@@ -55,12 +55,15 @@ test.each(oneOfEach.flatMap(([variable, text]) => wrapped.map((each) => ({ varia
   },
 );
 
-test.each(["\n", "\r\n"])("readConfiguration removes a line break %j after a setting, and trimmedSettings names it", (end) => {
-  const environment = { DATABASE_URL: `sqlite:plants.db${end}`, PORT: `9000${end}`, HOST: "127.0.0.1" };
-  expect(configurationOf(environment)).toMatchObject({ database: { kind: "sqlite", path: "plants.db" }, port: 9000 });
-  expect(trimmedSettings({ environment, flags: {} })).toEqual(["PORT", "DATABASE_URL"]);
-  expect(configurationOf({ ...minimal, PORT: end })).toMatchObject({ port: 8080 });
-});
+test.each(["\n", "\r\n"])(
+  "readConfiguration removes a line break %j after a setting, and trimmedSettings names it",
+  (end) => {
+    const environment = { DATABASE_URL: `sqlite:plants.db${end}`, PORT: `9000${end}`, HOST: "127.0.0.1" };
+    expect(configurationOf(environment)).toMatchObject({ database: { kind: "sqlite", path: "plants.db" }, port: 9000 });
+    expect(trimmedSettings({ environment, flags: {} })).toEqual(["PORT", "DATABASE_URL"]);
+    expect(configurationOf({ ...minimal, PORT: end })).toMatchObject({ port: 8080 });
+  },
+);
 
 test.each(["\n", "\r\n"])("plantLocationOf removes a line break %j after DATABASE_URL", (end) => {
   expect(plantLocationOf(`sqlite:plants.db${end}`)).toEqual({ kind: "sqlite", path: "plants.db" });
@@ -271,7 +274,9 @@ test.each<[name: string, environment: Texts, want: string, flags?: Texts]>([
   [
     "a URL file without a PostgreSQL URL",
     { DATABASE_URL: "", DATABASE_URL_FILE: otherUrlFile },
-    expect.stringMatching(/^DATABASE_URL_FILE must be a file with a PostgreSQL URL \(the database URL must be postgres:/),
+    expect.stringMatching(
+      /^DATABASE_URL_FILE must be a file with a PostgreSQL URL \(the database URL must be postgres:/,
+    ),
   ],
   [
     "a missing URL file",
@@ -283,16 +288,8 @@ test.each<[name: string, environment: Texts, want: string, flags?: Texts]>([
     { DATABASE_URL: "sqlite::memory:" },
     "DATABASE_URL must be sqlite:<file>, postgres://user:password@host:port/database or memory:",
   ],
-  [
-    "a certificate without its key",
-    { TLS_CERT_FILE: someFile },
-    "TLS_CERT_FILE and TLS_KEY_FILE must be set together",
-  ],
-  [
-    "a key without its certificate",
-    { TLS_KEY_FILE: someFile },
-    "TLS_CERT_FILE and TLS_KEY_FILE must be set together",
-  ],
+  ["a certificate without its key", { TLS_CERT_FILE: someFile }, "TLS_CERT_FILE and TLS_KEY_FILE must be set together"],
+  ["a key without its certificate", { TLS_KEY_FILE: someFile }, "TLS_CERT_FILE and TLS_KEY_FILE must be set together"],
   [
     "the PROXY protocol without trusted proxies",
     { PLANTSTORE_PROXY_PROTOCOL: "on" },
@@ -335,7 +332,9 @@ test.each([
 
 test("the message about an invalid token does not contain it", () => {
   const problems = problemsOf({ ...minimal, PLANTSTORE_TOKENS: "short" });
-  expect(problems).toEqual([expect.stringContaining("PLANTSTORE_TOKENS must be a comma-separated list of bearer tokens: token 1 ")]);
+  expect(problems).toEqual([
+    expect.stringContaining("PLANTSTORE_TOKENS must be a comma-separated list of bearer tokens: token 1 "),
+  ]);
   expect(problems[0]).not.toContain('"short"');
 });
 
@@ -363,14 +362,11 @@ test.each(["0.0.0.0", "::", "192.0.2.1", "plants.example"])(
   },
 );
 
-test.each(["sqlite:plants.db", "memory:"])(
-  "readConfiguration refuses several workers with %s",
-  (url) => {
-    expect(problemsOf({ DATABASE_URL: url, PLANTSTORE_WORKERS: "2" })).toEqual([
-      expect.stringContaining("PLANTSTORE_WORKERS must be 1"),
-    ]);
-  },
-);
+test.each(["sqlite:plants.db", "memory:"])("readConfiguration refuses several workers with %s", (url) => {
+  expect(problemsOf({ DATABASE_URL: url, PLANTSTORE_WORKERS: "2" })).toEqual([
+    expect.stringContaining("PLANTSTORE_WORKERS must be 1"),
+  ]);
+});
 
 test("readConfiguration accepts several workers with PostgreSQL, on a port and on a Unix socket", () => {
   const several = { DATABASE_URL: "postgres://h/d", PLANTSTORE_WORKERS: "2" };

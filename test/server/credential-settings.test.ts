@@ -41,7 +41,9 @@ test.each([
     want: "JWTs of https://id.example; introspection",
   },
 ])("credentialSourcesOf describes $name", ({ environment, want }) => {
-  expect(credentialSourcesOf(readConfiguration({ environment: { ...defaults, ...environment }, flags: {} }))).toBe(want);
+  expect(credentialSourcesOf(readConfiguration({ environment: { ...defaults, ...environment }, flags: {} }))).toBe(
+    want,
+  );
 });
 
 describe("tokenSourcesOf", () => {

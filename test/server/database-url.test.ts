@@ -40,7 +40,10 @@ describe("a database URL file", () => {
     const urlFile = folder.file("url");
     writeFileSync(urlFile, "postgres://old:pw1@db/p\n");
     const { log, lines } = openLogLines("info");
-    const { location, file } = await watchDatabaseUrl({ kind: "postgres", url: "postgres://old:pw1@db/p", urlFile }, log);
+    const { location, file } = await watchDatabaseUrl(
+      { kind: "postgres", url: "postgres://old:pw1@db/p", urlFile },
+      log,
+    );
     const currentUrl = async (text: string): Promise<string | undefined> => {
       writeFileSync(urlFile, text);
       await file?.reload();

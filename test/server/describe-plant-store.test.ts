@@ -81,13 +81,16 @@ const docsAccess = [
   { name: "closed docs with a credential", open: false, header: [authorized], httpStatus: 200 },
 ] as const;
 
-test.each(docsAccess)("the server responds $httpStatus to a request for $name", async ({ open, header, httpStatus }) => {
-  await using server = await startPlantServer({ docs: open ? "open" : "closed" });
-  for (const path of ["/openapi.json", "/docs", "/docs/page.js"]) {
-    const response = await exchangeHttp1(server.address, { httpMethod: "GET", path, header: [...header] });
-    expect([path, response.httpStatus]).toEqual([path, httpStatus]);
-  }
-});
+test.each(docsAccess)(
+  "the server responds $httpStatus to a request for $name",
+  async ({ open, header, httpStatus }) => {
+    await using server = await startPlantServer({ docs: open ? "open" : "closed" });
+    for (const path of ["/openapi.json", "/docs", "/docs/page.js"]) {
+      const response = await exchangeHttp1(server.address, { httpMethod: "GET", path, header: [...header] });
+      expect([path, response.httpStatus]).toEqual([path, httpStatus]);
+    }
+  },
+);
 
 test.each([
   { publicUrl: undefined, path: "/openapi.json", want: "/" },

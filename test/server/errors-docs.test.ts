@@ -101,9 +101,12 @@ test.each(documented)('the message "$message" of docs/reference/errors.md is in 
   expect(message.split("…").filter((part) => !all.includes(part))).toEqual([]);
 });
 
-test.each(documented)('the name and number of the code of "$message" in docs/reference/errors.md match', ({ code, ...row }) => {
-  expect(row).toMatchObject({ name: codeName(code) });
-});
+test.each(documented)(
+  'the name and number of the code of "$message" in docs/reference/errors.md match',
+  ({ code, ...row }) => {
+    expect(row).toMatchObject({ name: codeName(code) });
+  },
+);
 
 /** The identifiers of each package, by the file that declares them. */
 const unions = [
@@ -168,15 +171,12 @@ test.each([...codesInSource])(
 
 const outsideOperations = documented.filter(({ rest }) => rest !== undefined && rest !== "400" && rest !== "–");
 
-test.each(outsideOperations)(
-  'the HTTP status of "$message" in docs/reference/errors.md matches problems.ts',
-  (row) => {
-    const statuses = Object.entries(problems).flatMap(([name, problem]) =>
-      row.errorCodes.includes(name) && "code" in problem ? [String(problem.httpStatus)] : [],
-    );
-    expect(statuses).toEqual([row.rest]);
-  },
-);
+test.each(outsideOperations)('the HTTP status of "$message" in docs/reference/errors.md matches problems.ts', (row) => {
+  const statuses = Object.entries(problems).flatMap(([name, problem]) =>
+    row.errorCodes.includes(name) && "code" in problem ? [String(problem.httpStatus)] : [],
+  );
+  expect(statuses).toEqual([row.rest]);
+});
 
 const errors = Object.values(situations)
   .flat()

@@ -4,7 +4,11 @@ import { explainListenError } from "../../src/server/explain-listen-error.ts";
 const at = { host: "::1", port: 8080 };
 
 test.each([
-  { code: "EACCES", syscall: "listen", want: "cannot listen on [::1]:8080: permission denied; choose a PORT of at least 1024" },
+  {
+    code: "EACCES",
+    syscall: "listen",
+    want: "cannot listen on [::1]:8080: permission denied; choose a PORT of at least 1024",
+  },
   { code: "EAFNOSUPPORT", syscall: "listen", want: "cannot listen on HOST: message of the system" },
   { code: "EAI_AGAIN", syscall: "getaddrinfo", want: 'HOST must be an address of this machine, got "::1"' },
 ])("explainListenError names the setting for $code of $syscall", ({ want, ...fields }) => {

@@ -197,7 +197,12 @@ test("metrics count no refusal when the client of a probe disconnects before the
 });
 
 test.each<{ name: string; version: HttpVersion; request: HttpRequest; status: string }>([
-  { name: "a URL that is too long", version: "1.1", request: { ...probe, path: `/${"x".repeat(20_000)}` }, status: "414" },
+  {
+    name: "a URL that is too long",
+    version: "1.1",
+    request: { ...probe, path: `/${"x".repeat(20_000)}` },
+    status: "414",
+  },
   {
     name: "a URL that is too long over HTTP/2",
     version: "2",

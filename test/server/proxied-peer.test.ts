@@ -71,8 +71,16 @@ describe.each(carriers)("with the PROXY protocol over $name, the logged peer", (
     { name: "a text header", pieces: [text], want: "203.0.113.7" },
     { name: "a binary header", pieces: [binaryHeader(0x21, 0x11, ipv4Addresses)], want: "203.0.113.7" },
     { name: "a header with IPv6 addresses", pieces: [binaryHeader(0x21, 0x21, ipv6Addresses)], want: "2001:db8::7" },
-    { name: "a header in single bytes", pieces: [...Buffer.from(text)].map((byte) => Buffer.of(byte)), want: "203.0.113.7" },
-    { name: "the header of a proxy's own health check", pieces: [binaryHeader(0x20, 0x00, Buffer.alloc(0))], want: "127.0.0.1" },
+    {
+      name: "a header in single bytes",
+      pieces: [...Buffer.from(text)].map((byte) => Buffer.of(byte)),
+      want: "203.0.113.7",
+    },
+    {
+      name: "the header of a proxy's own health check",
+      pieces: [binaryHeader(0x20, 0x00, Buffer.alloc(0))],
+      want: "127.0.0.1",
+    },
   ])("is that of $name", async ({ pieces, want }) => {
     const log = openLogLines("info");
     await using server = await startPlantServer({ ...options, log: log.log });
@@ -111,11 +119,14 @@ const invalidHeaders: readonly { name: string; pieces: readonly (string | Uint8A
   { name: "a PROXY header that claims 64 KiB", pieces: [binaryHeader(0x21, 0x11, ipv4Addresses, 65_535)] },
 ];
 
-test.each(invalidHeaders)("a server closes a trusted proxy's connection with $name, without a response", async ({ pieces }) => {
-  await using server = await startPlantServer({ proxyProtocol: "on", trustedProxies: loopback });
-  const socket = await openWith(server.address, pieces);
-  expect(await createByteReader(socket).atEnd()).toBe(true);
-});
+test.each(invalidHeaders)(
+  "a server closes a trusted proxy's connection with $name, without a response",
+  async ({ pieces }) => {
+    await using server = await startPlantServer({ proxyProtocol: "on", trustedProxies: loopback });
+    const socket = await openWith(server.address, pieces);
+    expect(await createByteReader(socket).atEnd()).toBe(true);
+  },
+);
 
 test("a server closes a connection whose PROXY header is not complete within headerTimeoutMs", async () => {
   await using server = await startPlantServer({

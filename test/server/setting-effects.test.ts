@@ -121,7 +121,10 @@ const effects: Readonly<Record<keyof Configuration, TestReference | (() => Promi
     });
   },
   tokens: ["server/start-server.test.ts", "$variable limits the calls of each $name"],
-  tokenHashesFile: ["server/start-server.test.ts", "reports the file, line and problem of an invalid token hashes file"],
+  tokenHashesFile: [
+    "server/start-server.test.ts",
+    "reports the file, line and problem of an invalid token hashes file",
+  ],
   jwtIssuers: ["server/start-server.test.ts", "accepts tokens of the provider"],
   jwtAudiences: ["server/start-server.test.ts", "work for Keycloak"],
   jwksUrls: ["server/start-server.test.ts", "work for Entra with both of its issuers"],

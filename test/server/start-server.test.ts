@@ -25,7 +25,12 @@ interface ReceivedResponse {
   readonly body: unknown;
 }
 
-async function request({ baseUrl }: ConfiguredServer, method: string, path: string, token?: string): Promise<ReceivedResponse> {
+async function request(
+  { baseUrl }: ConfiguredServer,
+  method: string,
+  path: string,
+  token?: string,
+): Promise<ReceivedResponse> {
   // The drain would wait for a connection that is kept open.
   const headers = { connection: "close", ...(token !== undefined && { authorization: `Bearer ${token}` }) };
   const response = await fetch(`${baseUrl}${path}`, { method, headers });
@@ -109,7 +114,10 @@ test("a server logs that it has stopped after its store is closed", async () => 
   const isOpenAt: (readonly [msg: unknown, isOpen: boolean])[] = [];
   const write = (line: string): unknown =>
     isOpenAt.push([JSON.parse(line).msg, existsSync(folder.file("plants.db-wal"))]);
-  const server = await startConfigured({ DATABASE_URL: `sqlite:${folder.file("plants.db")}` }, { logDestination: { write } });
+  const server = await startConfigured(
+    { DATABASE_URL: `sqlite:${folder.file("plants.db")}` },
+    { logDestination: { write } },
+  );
   await server.drain();
   expect(isOpenAt).toContainEqual(["draining", true]);
   expect(isOpenAt).toContainEqual(["stopped", false]);
@@ -386,6 +394,11 @@ test("a server logs each maintenance task of its store in one line, with its dur
   expect(ofUpkeep()).toMatchObject([migrated, dropped]);
   db.exec(`${record}; CREATE TRIGGER keep BEFORE DELETE ON deletions BEGIN SELECT RAISE(ABORT, 'kept'); END`);
   await started();
-  const failed = { level: "warn", msg: "cannot drop old deletion records", problem: "kept", lastedMs: expect.any(Number) };
+  const failed = {
+    level: "warn",
+    msg: "cannot drop old deletion records",
+    problem: "kept",
+    lastedMs: expect.any(Number),
+  };
   expect(ofUpkeep()).toMatchObject([migrated, dropped, failed]);
 });

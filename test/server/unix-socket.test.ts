@@ -54,7 +54,11 @@ describe("the peer of a request on a Unix socket", () => {
   });
 
   test.each([
-    { name: "is the client of a PROXY header", line: "PROXY TCP4 203.0.113.7 192.0.2.9 47 443\r\n", want: "203.0.113.7" },
+    {
+      name: "is the client of a PROXY header",
+      line: "PROXY TCP4 203.0.113.7 192.0.2.9 47 443\r\n",
+      want: "203.0.113.7",
+    },
     { name: "is unix: after a PROXY header without an address", line: "PROXY UNKNOWN\r\n", want: "unix:" },
   ])("$name", async ({ line, want }) => {
     using folder = createTempFolder();

@@ -51,7 +51,12 @@ const credentials: Readonly<Record<string, readonly Field[]>> = {
 async function outcomeOf(carriage: Carriage, verifier: TokenVerifier, credential: readonly Field[]): Promise<unknown> {
   const { log, lines } = openLogLines("info");
   const plants = new Set([7n]);
-  await using server = await startPlantServer({ store: openMemoryStore(plants), verifier, log, ratePerPrincipal: 1_000 });
+  await using server = await startPlantServer({
+    store: openMemoryStore(plants),
+    verifier,
+    log,
+    ratePerPrincipal: 1_000,
+  });
   const header: readonly Field[] = [...credential, ["x-request-id", "same"]];
   const request = deletePlantRequest(carriage.format, 7n, header);
   const { httpStatus, header: returned, trailer, body } = await exchange(server.address, carriage.httpVersion, request);

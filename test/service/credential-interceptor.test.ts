@@ -66,7 +66,10 @@ test("the interceptor refuses a principal that loses its scope after admit", asy
   scopes.has = () => (checks += 1) === 1;
   const principal = { kind: "principal", subject: "alice", issuer: undefined, scopes } as const;
   const plants = new Set([1n]);
-  await using server = await startPlantServer({ verifier: { verify: () => principal }, store: openMemoryStore(plants) });
+  await using server = await startPlantServer({
+    verifier: { verify: () => principal },
+    store: openMemoryStore(plants),
+  });
   const request = { httpMethod: "DELETE", path: "/plants/1", header: [authorized] };
   const response = await exchangeHttp1(server.address, request);
   expect({ httpStatus: response.httpStatus, body: JSON.parse(response.body.toString()) }).toEqual({

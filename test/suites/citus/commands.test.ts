@@ -179,7 +179,10 @@ test("a worker that is away costs its own plants alone, and all of them the read
   await second?.kill();
   expect(await deletePlant(baseUrl, here)).toEqual(deleted);
   expect(await deletePlant(baseUrl, away)).toEqual(unavailable);
-  await server.find(new RegExp(`"problem":"[^"]*:${second?.port} failed [^"]*","msg":"Citus worker unavailable"`), checksLimitMs);
+  await server.find(
+    new RegExp(`"problem":"[^"]*:${second?.port} failed [^"]*","msg":"Citus worker unavailable"`),
+    checksLimitMs,
+  );
   expect(await statusOf(baseUrl, "/readyz")).toEqual({ httpStatus: 200, body: { status: "ready" } });
   const told = [await deletePlant(baseUrl, there, "key"), await deletePlant(baseUrl, there, "key")];
   expect(told).toEqual([deleted, deleted]);
