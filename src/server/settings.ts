@@ -173,12 +173,12 @@ export const settings: { readonly [Key in keyof Configuration]: Setting<NonNulla
   tlsCertFile: {
     title: "TLS",
     variable: "TLS_CERT_FILE",
-    about: "PEM file with the certificate chain; requires TLS_KEY_FILE",
+    about: "PEM file with the certificate chain; TLS_KEY_FILE is required too",
     read: readableFile,
   },
   tlsKeyFile: {
     variable: "TLS_KEY_FILE",
-    about: "PEM file with the private key; requires TLS_CERT_FILE",
+    about: "PEM file with the private key; TLS_CERT_FILE is required too",
     read: readableFile,
   },
   requestIdResponses: {
