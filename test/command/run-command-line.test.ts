@@ -78,13 +78,13 @@ test.each([
     "--demo cannot be combined with --database-url",
   ],
   ["token revoke without a name", ["token", "revoke"], "usage: plantstore token revoke NAME"],
-  ["a token expiry without a unit", ["token", "create", "ci", "--expires", "90"], "the expiry is not"],
+  ["a token expiry without a unit", ["token", "create", "ci", "--expires", "90"], "the expiry must be"],
   ["token create without a name", ["token", "create"], "usage: plantstore token create NAME"],
-  ["a token name with a space", ["token", "create", "my token"], "the name is not"],
+  ["a token name with a space", ["token", "create", "my token"], "the name must be"],
   [
     "a token expiry on a date that does not exist",
     ["token", "create", "ci", "--expires", "2030-02-30T00:00:00Z"],
-    "the expiry is not",
+    "the expiry must be",
   ],
   [
     "a misspelt token scope",
