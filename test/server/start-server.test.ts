@@ -18,19 +18,14 @@ import { type ConfiguredServer, startConfigured } from "../support/server/start-
 const start = (environment: Readonly<Record<string, string>>): Promise<ConfiguredServer> =>
   startConfigured({ LOG_LEVEL: "silent", ...environment });
 
-interface ReceivedResponse {
+interface Outcome {
   readonly httpStatus: number;
   readonly challenge: string | null;
   readonly retryAfter: string | null;
   readonly body: unknown;
 }
 
-async function request(
-  { baseUrl }: ConfiguredServer,
-  method: string,
-  path: string,
-  token?: string,
-): Promise<ReceivedResponse> {
+async function request({ baseUrl }: ConfiguredServer, method: string, path: string, token?: string): Promise<Outcome> {
   // The drain would wait for a connection that is kept open.
   const headers = { connection: "close", ...(token !== undefined && { authorization: `Bearer ${token}` }) };
   const response = await fetch(`${baseUrl}${path}`, { method, headers });
@@ -114,10 +109,8 @@ test("a server logs that it has stopped after its store is closed", async () => 
   const isOpenAt: (readonly [msg: unknown, isOpen: boolean])[] = [];
   const write = (line: string): unknown =>
     isOpenAt.push([JSON.parse(line).msg, existsSync(folder.file("plants.db-wal"))]);
-  const server = await startConfigured(
-    { DATABASE_URL: `sqlite:${folder.file("plants.db")}` },
-    { logDestination: { write } },
-  );
+  const environment = { DATABASE_URL: `sqlite:${folder.file("plants.db")}` };
+  const server = await startConfigured(environment, { logDestination: { write } });
   await server.drain();
   expect(isOpenAt).toContainEqual(["draining", true]);
   expect(isOpenAt).toContainEqual(["stopped", false]);
