@@ -27,7 +27,11 @@ describe("a database URL file", () => {
       want: /: it is not a regular file of at most 4096 bytes\)$/,
     },
     { name: "a device", pathOf: () => "/dev/null", want: /: it is not a regular file of at most 4096 bytes\)$/ },
-    { name: "missing", pathOf: () => "/nowhere/url", want: / \(cannot read \/nowhere\/url: \/nowhere\/url or its parent directory does not exist\)/ },
+    {
+      name: "missing",
+      pathOf: () => "/nowhere/url",
+      want: / \(cannot read \/nowhere\/url: \/nowhere\/url or its parent directory does not exist\)/,
+    },
   ])("is refused if it is $name", ({ pathOf, want }) => {
     using folder = createTempFolder();
     writeFileSync(folder.file("larger"), `${longest}x`);
