@@ -51,7 +51,11 @@ const fieldCases: readonly TestCase[] = [
 ];
 
 const syntaxCases: readonly TestCase[] = [
-  { name: "an empty body", text: "", want: "not valid JSON: expected an object, got the end of the text at character 1" },
+  {
+    name: "an empty body",
+    text: "",
+    want: "not valid JSON: expected an object, got the end of the text at character 1",
+  },
   {
     name: "a byte order mark",
     text: '\ufeff{"id":"7"}',
