@@ -23,7 +23,11 @@ test.each([
   { sentence: "is not ready and retries every second", saidMs: 1_000, isMs: tryIntervalMs },
   { sentence: "checked every five seconds during normal operation", saidMs: 5_000, isMs: watchIntervalMs },
   { sentence: "turns readiness off within ten seconds", saidMs: 10_000, isMs: batchTimeoutMs },
-  { sentence: "every ten seconds, a write that changes nothing", saidMs: 10_000, isMs: fileWatchIntervalMs },
+  {
+    sentence: "Every ten seconds, the server makes a write that changes nothing",
+    saidMs: 10_000,
+    isMs: fileWatchIntervalMs,
+  },
 ])("docs/explanation/storage.md says what holds: $sentence", ({ sentence, saidMs, isMs }) => {
   expect(page).toContain(sentence);
   expect(isMs).toBe(saidMs);

@@ -42,7 +42,7 @@ const options = declared.flatMap(({ file, type, prefix }) => {
   return names.map((name) => `${prefix}${name}`).filter((name) => !elsewhere.has(name));
 });
 
-const serviceOptions = optionsOf("packages/gateway/src/protocols/rest/rules/rest-options.ts", "RestServiceOptions");
+const serviceOptions = optionsOf("packages/gateway/src/protocols/rest/rules/service-options.ts", "RestServiceOptions");
 
 /** The rows of the tables: the names in the first cell, and the default. */
 const rows = new Map(

@@ -112,11 +112,11 @@ export const problems = {
   ERR_HEADER_FIELD: {},
 
   // Thrown at the program: `code` of the error, as with node's own.
-  /** Thrown by `createGateway`: all that is wrong with the rules, or with `requestPathPrefix`. */
+  /** Thrown by `createGateway`: all problems of the rules, or of `requestPathPrefix`. */
   ERR_HTTP_RULES: {},
-  /** Thrown by `createGateway` and `createProxy`: a descriptor cannot be used; the message says why. */
+  /** Thrown by `createGateway` and `createProxy`: a descriptor cannot be used; the message has the reason. */
   ERR_DESCRIPTORS: {},
-  /** Thrown by `createGateway` and `listen`: an option cannot be used; the message says why. */
+  /** Thrown by `createGateway` and `listen`: an option cannot be used; the message has the reason. */
   ERR_OPTIONS: {},
 } as const;
 

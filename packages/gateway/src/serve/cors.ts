@@ -72,9 +72,9 @@ export function createCors(options: CorsOptions, httpMethods: readonly string[])
   // RFC 9110 §12.5.5: caches must know that the response depends on the origin, even when there was none.
   const vary = known === undefined ? [] : ["vary", "origin"];
   const allowOrigin = (origin: string | null): readonly string[] => {
-    // Also without an origin, because caches share the response with pages (Fetch §3.2.5).
+    if (origin === null) return [];
     if (known === undefined) return ["access-control-allow-origin", "*"];
-    return origin !== null && known.has(origin) ? ["access-control-allow-origin", origin] : [];
+    return known.has(origin) ? ["access-control-allow-origin", origin] : [];
   };
   return {
     preflight({ httpMethod, origin, accessControlRequestMethod }) {
@@ -101,14 +101,18 @@ export function answerPreflight(exchange: Exchange, cors: Cors): boolean {
   const origin = exchange.get("origin");
   const accessControlRequestMethod = exchange.get("access-control-request-method");
   const fields = cors.preflight({ httpMethod: exchange.httpMethod, origin, accessControlRequestMethod });
-  if (fields === undefined) allowPages(exchange, cors);
+  if (fields === undefined) allowPages(exchange, cors, null);
   else exchange.respond(204, fields);
   return fields !== undefined;
 }
 
-/** Lets pages of other origins read the response, unless it was called before. */
-export function allowPages(exchange: Exchange, cors: Cors): void {
+/**
+ * Lets pages of other origins read the response, unless it was called before.
+ *
+ * @param defaultOrigin - the origin of a request without that field: `null`, or `""` if its header was not read completely
+ */
+export function allowPages(exchange: Exchange, cors: Cors, defaultOrigin: "" | null): void {
   const { addedFields } = exchange;
-  const fields = cors.responseFields(exchange.get("origin"));
+  const fields = cors.responseFields(exchange.get("origin") ?? defaultOrigin);
   if (!fields.every((text) => addedFields.includes(text))) exchange.addedFields = [...addedFields, ...fields];
 }

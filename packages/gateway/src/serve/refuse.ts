@@ -26,7 +26,7 @@ export function refuse(
 export function refuseProblem(server: Server, exchange: Exchange, problem: HttpProblem): void {
   const { httpStatus } = problem;
   const { cors } = server.routes;
-  if (cors !== undefined) allowPages(exchange, cors);
+  if (cors !== undefined) allowPages(exchange, cors, "");
   const refusal = { httpStatus, error: httpError(problem), fields: [], rpc: undefined, target: undefined };
   refuse(exchange, server.routes.protocols.rest, refusal, server.report);
 }

@@ -149,6 +149,18 @@ describe.each(engines)("on $name", ({ engine }) => {
   });
 });
 
+test.each(engines)(
+  "on $name, every page can read a refusal whose origin is unknown, if any origin is allowed",
+  async ({ engine }) => {
+    await using greenhouse = await startGreenhouse({}, { engine, cors: { origins: "*" }, limits });
+    using connection = await openHttp1(greenhouse.address);
+    connection.write("NOT HTTP\r\n\r\n");
+    const answer = await connection.readAnswer();
+    expect(answer.httpStatus).toBe(400);
+    expect(corsFields(answer)).toEqual([["access-control-allow-origin", "*"]]);
+  },
+);
+
 test("on http-engine, pages can read the 408 to a header that does not end", async () => {
   const options = { engine: createHttpEngine(), cors: { origins: [shop] }, limits };
   await using greenhouse = await startGreenhouse({}, options);
