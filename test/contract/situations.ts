@@ -148,7 +148,7 @@ const credentialSituations: readonly DeleteSituation[] = [
     want: {
       code: "unavailable",
       message: "the token cannot be verified right now",
-      errorCode: "ERR_TOKEN_UNCHECKED",
+      errorCode: "ERR_VERIFICATION_UNAVAILABLE",
       fields: { "retry-after": "7" },
     },
   },

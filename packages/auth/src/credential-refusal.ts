@@ -99,7 +99,13 @@ function verificationUnavailable(problem: TokenProblem & { readonly kind: "unava
   const cause = new CredentialRefusal("unavailable", problem.reason);
   // RFC 9110 §10.2.3: delay-seconds.
   const header = { "retry-after": String(problem.retryAfterS) };
-  return refusal("ERR_TOKEN_UNCHECKED", "the token cannot be verified right now", Code.Unavailable, header, cause);
+  return refusal(
+    "ERR_VERIFICATION_UNAVAILABLE",
+    "the token cannot be verified right now",
+    Code.Unavailable,
+    header,
+    cause,
+  );
 }
 
 function refusal(

@@ -52,7 +52,7 @@ const farOff = {
 };
 
 /** Three responses take longer than the idle timeout of a test case, and almost none of it passes between two. */
-function answerSlowly(stream: Http2Stream): void {
+function respondSlowly(stream: Http2Stream): void {
   setTimeout(() => stream.sendHeaders([statusBlock(200)], true), 250);
 }
 
@@ -238,7 +238,7 @@ describe("a connection whose client", () => {
   });
 
   test("has consecutive streams is not idle", async () => {
-    await using engine = await startEngine({ limits: { idleTimeoutMs: 600 }, serve: answerSlowly });
+    await using engine = await startEngine({ limits: { idleTimeoutMs: 600 }, serve: respondSlowly });
     using connection = await openFrames(engine.address);
     for (const streamId of [1, 3, 5]) {
       connection.send(whole(streamId));

@@ -96,7 +96,7 @@ describe("node's client", () => {
       if (!stream.write(piece)) await within(once(stream, "drain"), "room for more");
     }
     stream.end();
-    await within(finished(stream), "the end of the answer");
+    await within(finished(stream), "the end of the response");
     expect(received.digest("hex")).toBe(sent.digest("hex"));
   });
 
@@ -132,7 +132,7 @@ async function fieldsOf(stream: ClientHttp2Stream): Promise<{ readonly header: F
   stream.on("response", (_header, _flags, raw: string[]) => (header = pairsOf(raw)));
   stream.on("trailers", (_trailer: unknown, _flags: number, raw: string[]) => (trailer = pairsOf(raw)));
   stream.resume();
-  await within(finished(stream), "the end of the answer");
+  await within(finished(stream), "the end of the response");
   return { header, trailer };
 }
 

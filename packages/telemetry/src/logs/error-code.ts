@@ -3,4 +3,4 @@
  * line. Their meanings never change; a release may add some. docs/reference/errors.md and docs/reference/identifiers.md
  * document each.
  */
-export type LogErrorCode = "ERR_CALL_CANCELLED" | "ERR_NOT_READY" | "ERR_LOG_LINES_LOST";
+export type LogErrorCode = "ERR_CALL_CANCELLED" | "ERR_NOT_READY" | "ERR_LOG_LINES_DROPPED";

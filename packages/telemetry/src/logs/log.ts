@@ -102,10 +102,10 @@ function openDestinations(output: LineOutput): LogDestinations {
   return { lines: Object.assign(humanReadable(output), { flush }), reserve: humanReadable(output.reserve) };
 }
 
-function formatDropped(lost: number): string {
-  const errorCode: LogErrorCode = "ERR_LOG_LINES_LOST";
+function formatDropped(dropped: number): string {
+  const errorCode: LogErrorCode = "ERR_LOG_LINES_DROPPED";
   const msg = "log lines dropped: they were not read fast enough";
-  return `${JSON.stringify({ level: "error", time: new Date().toISOString(), errorCode, lost, msg })}\n`;
+  return `${JSON.stringify({ level: "error", time: new Date().toISOString(), errorCode, dropped, msg })}\n`;
 }
 
 interface ErrorDescription {

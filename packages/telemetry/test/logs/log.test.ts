@@ -53,7 +53,7 @@ test("dropped lines are reported in a log line", async () => {
   const shown = '"$0" --input-type=module --eval "$1" 2>&1 | tail -n 2 >&2';
   const { stderr } = await runProgram("sh", ["-c", shown, process.execPath, program]);
   const [reported, next] = stderr.split("\n");
-  expect(JSON.parse(reported ?? "")).toMatchObject({ level: "error", errorCode: "ERR_LOG_LINES_LOST", lost: 8 });
+  expect(JSON.parse(reported ?? "")).toMatchObject({ level: "error", errorCode: "ERR_LOG_LINES_DROPPED", dropped: 8 });
   expect(JSON.parse(next ?? "")).toMatchObject({ msg: "the next" });
 });
 

@@ -44,7 +44,7 @@ const notOnNode: ReadonlySet<string> = new Set([
 ]);
 
 /** Milliseconds to a response: long enough to open more streams than allowed. */
-const answerAfterMs = 20;
+const respondAfterMs = 20;
 
 /** Connections of the HPACK round trips: a few seconds. */
 const roundTripsWanted = 5000;
@@ -77,7 +77,7 @@ async function runSuite(): Promise<Tally> {
   if (spawnSync(suite, ["--version"]).error !== undefined) {
     execFileSync("go", ["install", suiteModule], { stdio: "inherit" });
   }
-  await using server = isNodeEngine ? await startOnNode() : await startEngine({ serve: answerLater, limits });
+  await using server = isNodeEngine ? await startOnNode() : await startEngine({ serve: respondLater, limits });
   const { address, port } = server.address;
   const child = spawn(suite, ["-h", address, "-p", String(port), "--strict", ...args], {
     stdio: ["ignore", "pipe", "inherit"],
@@ -112,7 +112,7 @@ async function roundTrips(firstSeed: number, count: number): Promise<Tally> {
   return { passed: 2 - problems.length, failed: problems.length };
 }
 
-function answerLater(stream: Http2Stream): void {
+function respondLater(stream: Http2Stream): void {
   stream.receiver = receiving(stream);
-  setTimeout(() => answer(stream, Buffer.from("answer")), answerAfterMs);
+  setTimeout(() => answer(stream, Buffer.from("answer")), respondAfterMs);
 }
