@@ -15,7 +15,7 @@ export function withNamedFaults(
   const fail = (fault: unknown): never => {
     throw fault instanceof StoreOpenError
       ? fault
-      : new StoreOpenError(`cannot work with ${name}: ${wordsOf(fault)}`, { cause: fault });
+      : new StoreOpenError(`cannot use ${name}: ${wordsOf(fault)}`, { cause: fault });
   };
   return {
     startImport: (options) =>

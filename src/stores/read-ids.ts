@@ -106,8 +106,8 @@ function parseLine(line: string, lineNumber: number): bigint | undefined {
   const id = parseId(digits);
   if (id !== undefined) return id;
   if (digits.startsWith(byteOrderMark)) {
-    throw new BadLine(`line ${lineNumber} begins with a byte order mark; save the file as UTF-8 without one`);
+    throw new BadLine(`line ${lineNumber} starts with a byte order mark; save the file as UTF-8 without one`);
   }
   const shown = digits.length > lineMax ? `${digits.slice(0, lineMax)}…` : digits;
-  throw new BadLine(`line ${lineNumber} is not the id of a plant: ${JSON.stringify(shown)}`);
+  throw new BadLine(`line ${lineNumber} is not a plant id: ${JSON.stringify(shown)}`);
 }

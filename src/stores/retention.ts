@@ -16,7 +16,7 @@ const deletionsKeptMsMin = 3_600_000;
  */
 export function checkDeletionsKept(keptMs: number = deletionsKeptMsDefault): void {
   if (keptMs >= deletionsKeptMsMin) return;
-  throw new RangeError(`deletion records are kept for an hour at least, not for ${keptMs} ms`);
+  throw new RangeError(`deletionsKeptMs must be at least ${deletionsKeptMsMin} (an hour), got ${keptMs}`);
 }
 
 /** How often a store looks for expired records, in milliseconds. */

@@ -33,10 +33,10 @@ export function schemaAfter(steps: readonly SchemaStep[]): SchemaVersion {
  * @param own - the schema version of the release
  */
 export function schemaProblem({ version, oldestServer }: SchemaVersion, own: number): string | undefined {
-  if (version === 0) return "there is no plant store in it yet: run `plantstore migrate` to create it";
+  if (version === 0) return "it does not contain a plant store yet: run `plantstore migrate` to create it";
   if (version < own) {
     return (
-      `its schema has version ${version}, and this release accepts versions ${own} and ${own + 1}: ` +
+      `its schema has version ${version}, but this release supports versions ${own} and ${own + 1}: ` +
       "run `plantstore migrate` of this release"
     );
   }
@@ -44,7 +44,7 @@ export function schemaProblem({ version, oldestServer }: SchemaVersion, own: num
   if (oldest <= own) return undefined;
   return (
     `its schema has version ${version}, which requires a release of schema version ${oldest} or newer, ` +
-    `and this release has schema version ${own}: use a newer release`
+    `but this release has schema version ${own}: use a newer release`
   );
 }
 

@@ -27,7 +27,7 @@ const missingStores: readonly MissingStore[] = [
   {
     name: "an empty file",
     make: (folder) => writeFileSync(folder.file("plants.db"), "", { mode: 0o600 }),
-    problem: () => `there is no plant store in it yet: ${hint}`,
+    problem: () => `it does not contain a plant store yet: ${hint}`,
   },
   {
     name: "a database without tables",
@@ -36,18 +36,18 @@ const missingStores: readonly MissingStore[] = [
       using db = new DatabaseSync(folder.file("plants.db"));
       db.exec("PRAGMA user_version = 1");
     },
-    problem: () => `there is no plant store in it yet: ${hint}`,
+    problem: () => `it does not contain a plant store yet: ${hint}`,
   },
   {
     name: "a folder",
     make: (folder) => mkdirSync(folder.file("plants.db")),
-    problem: () => "it is a folder",
+    problem: () => "the path is a folder",
     isRefusedByMigrate: true,
   },
   {
     name: "a dangling symbolic link",
     make: (folder) => symlinkSync("volume.db", folder.file("plants.db")),
-    problem: () => "it is a symbolic link to volume.db, which does not exist",
+    problem: () => "the path is a symbolic link to volume.db, which does not exist",
     isRefusedByMigrate: true,
   },
 ];

@@ -72,7 +72,7 @@ test("import reports a line that is not an id, and stores nothing", async () => 
   expect({ exitCode, out, err }).toEqual({
     exitCode: 1,
     out: [],
-    err: [expect.stringContaining('line 2 is not the id of a plant: "08"')],
+    err: [expect.stringContaining('line 2 is not a plant id: "08"')],
   });
   expect((await runCommand(["export"], environment)).out).toEqual(["1", "2", "3"]);
 });
@@ -83,7 +83,7 @@ test("import reports how many ids it imported before it stopped", async () => {
   const { err } = await runCommand(["import"], await makeStore(folder), [...ids, 10_000, "x"].join("\n"));
   expect(err).toEqual([
     expect.stringMatching(/^stopped after \d+\.\d s; imported the first 250,000 ids$/),
-    expect.stringContaining("line 250002 is not the id of a plant"),
+    expect.stringContaining("line 250002 is not a plant id"),
   ]);
 });
 

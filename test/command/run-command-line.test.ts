@@ -377,7 +377,7 @@ test.each(["create ci", "list", "revoke ci"])(
 test.each([
   { name: "the file is missing", file: "absent.txt", want: /absent\.txt or its parent directory does not exist/ },
   { name: "the file is a directory", file: "", want: /cannot read .*: it is a directory$/ },
-  { name: "the file has a byte order mark", file: "bom.txt", want: /line 1 begins with a byte order mark/ },
+  { name: "the file has a byte order mark", file: "bom.txt", want: /line 1 starts with a byte order mark/ },
 ])("import explains that $name", async ({ file, want }) => {
   using folder = createTempFolder();
   writeFileSync(folder.file("bom.txt"), "\uFEFF1\n");

@@ -61,5 +61,5 @@ test("StorageThread.start rejects when the thread has already failed", async () 
   const [worker] = await started;
   await worker.terminate();
   const opened = StorageThread.start({ file: folder.file("plants.db") });
-  await expect(opened).rejects.toThrow("the storage thread has ended");
+  await expect(opened).rejects.toThrow("the storage thread has exited");
 });

@@ -60,7 +60,7 @@ describe("importing plants", () => {
     await using database = await openInBatches(file);
     const lines = Array.from({ length: 15_000 }, (_, i) => `${i}\n`);
     const bad = importPlants(database, textOf(lines.join(""), "oak\n"));
-    await expect(bad).rejects.toThrow('line 15001 is not the id of a plant: "oak"');
+    await expect(bad).rejects.toThrow('line 15001 is not a plant id: "oak"');
     expect(plantsIn(file)).toHaveLength(10_000);
     const again = await importPlants(database, textOf(lines.join("")));
     expect(again).toMatchObject({ added: 5_000, present: 10_000 });

@@ -32,28 +32,28 @@ describe("reading ids", () => {
   });
 
   test.each([
-    { name: "a word", text: "1\n2\nrose\n", says: 'line 3 is not the id of a plant: "rose"' },
-    { name: "a letter behind digits", text: "12a\n", says: 'line 1 is not the id of a plant: "12a"' },
-    { name: "a sign behind digits", text: "12/\n", says: 'line 1 is not the id of a plant: "12/"' },
-    { name: "a leading zero", text: "01\n", says: 'line 1 is not the id of a plant: "01"' },
-    { name: "minus zero", text: "-0\n", says: 'line 1 is not the id of a plant: "-0"' },
-    { name: "a plus sign", text: "+1\n", says: 'line 1 is not the id of a plant: "+1"' },
-    { name: "a space before the id", text: " 1\n", says: 'line 1 is not the id of a plant: " 1"' },
-    { name: "a minus sign alone", text: "-\n", says: 'line 1 is not the id of a plant: "-"' },
-    { name: "a leading zero of a negative", text: "-01\n", says: 'line 1 is not the id of a plant: "-01"' },
-    { name: "two minus signs", text: "--1\n", says: 'line 1 is not the id of a plant: "--1"' },
-    { name: "two ids in a line", text: "1,2\n", says: 'line 1 is not the id of a plant: "1,2"' },
-    { name: "a fraction", text: "1.0\n", says: 'line 1 is not the id of a plant: "1.0"' },
+    { name: "a word", text: "1\n2\nrose\n", says: 'line 3 is not a plant id: "rose"' },
+    { name: "a letter behind digits", text: "12a\n", says: 'line 1 is not a plant id: "12a"' },
+    { name: "a sign behind digits", text: "12/\n", says: 'line 1 is not a plant id: "12/"' },
+    { name: "a leading zero", text: "01\n", says: 'line 1 is not a plant id: "01"' },
+    { name: "minus zero", text: "-0\n", says: 'line 1 is not a plant id: "-0"' },
+    { name: "a plus sign", text: "+1\n", says: 'line 1 is not a plant id: "+1"' },
+    { name: "a space before the id", text: " 1\n", says: 'line 1 is not a plant id: " 1"' },
+    { name: "a minus sign alone", text: "-\n", says: 'line 1 is not a plant id: "-"' },
+    { name: "a leading zero of a negative", text: "-01\n", says: 'line 1 is not a plant id: "-01"' },
+    { name: "two minus signs", text: "--1\n", says: 'line 1 is not a plant id: "--1"' },
+    { name: "two ids in a line", text: "1,2\n", says: 'line 1 is not a plant id: "1,2"' },
+    { name: "a fraction", text: "1.0\n", says: 'line 1 is not a plant id: "1.0"' },
     { name: "more than int64 holds", text: "9223372036854775808\n", says: /^line 1 .*"9223372036854775808"$/ },
     { name: "less than int64 holds", text: "-9223372036854775809\n", says: /^line 1 .*"-9223372036854775809"$/ },
     { name: "digits of another script", text: "٧\n", says: /^line 1 is not/ },
     {
       name: "a byte order mark",
       text: "\uFEFF1\n",
-      says: /^line 1 begins with a byte order mark; save the file as UTF-8 without one$/,
+      says: /^line 1 starts with a byte order mark; save the file as UTF-8 without one$/,
     },
-    { name: "64 digits", text: `${"7".repeat(64)}\n`, says: /^line 1 is not the id of a plant: "7{64}"$/ },
-    { name: "an endless line", text: `1\n${"7".repeat(100_000)}`, says: /^line 2 is not the id of a plant: "7{64}…"$/ },
+    { name: "64 digits", text: `${"7".repeat(64)}\n`, says: /^line 1 is not a plant id: "7{64}"$/ },
+    { name: "an endless line", text: `1\n${"7".repeat(100_000)}`, says: /^line 2 is not a plant id: "7{64}…"$/ },
   ])("refuses $name and says where it is", async ({ text, says }) => {
     await expect(read(text)).rejects.toThrow(BadLine);
     await expect(read(text)).rejects.toThrow(says);
@@ -73,7 +73,7 @@ describe("reading ids", () => {
     const reading = (async () => {
       for await (const ids of readIds(endless(), batchMax)) expect(ids).toEqual([]);
     })();
-    await expect(reading).rejects.toThrow(/^line 1 is not the id of a plant: "7{64}…"$/);
+    await expect(reading).rejects.toThrow(/^line 1 is not a plant id: "7{64}…"$/);
     expect(chunks).toBe(2);
   });
 
@@ -83,7 +83,7 @@ describe("reading ids", () => {
     const reading = (async () => {
       for await (const ids of readIds(chunksOf(Buffer.from(text), 1_000), batchMax)) seen.push(...ids);
     })();
-    await expect(reading).rejects.toThrow("line 10011 is not the id of a plant");
+    await expect(reading).rejects.toThrow("line 10011 is not a plant id");
     expect(seen).toEqual(Array<bigint>(10_000).fill(5n));
   });
 
@@ -106,7 +106,7 @@ describe("reading ids", () => {
         const bad = lines.findIndex((text) => !isWrittenId(text));
         const reading = read(lines.map((text) => `${text}\n`).join(""));
         if (bad < 0) expect(await reading).toEqual(lines.map(BigInt));
-        else await expect(reading).rejects.toThrow(`line ${bad + 1} is not the id of a plant: "${lines[bad]}"`);
+        else await expect(reading).rejects.toThrow(`line ${bad + 1} is not a plant id: "${lines[bad]}"`);
       }),
     );
   });

@@ -30,34 +30,34 @@ describe("a release of schema version 2", () => {
     {
       name: "no schema",
       schema: noSchema,
-      problem: "there is no plant store in it yet: run `plantstore migrate` to create it",
+      problem: "it does not contain a plant store yet: run `plantstore migrate` to create it",
     },
     {
       name: "the schema before",
       schema: { version: 1, oldestServer: 1 },
       problem:
-        "its schema has version 1, and this release accepts versions 2 and 3: run `plantstore migrate` of this release",
+        "its schema has version 1, but this release supports versions 2 and 3: run `plantstore migrate` of this release",
     },
     {
       name: "the next schema, which breaks with its own",
       schema: { version: 3, oldestServer: 3 },
       problem:
         "its schema has version 3, which requires a release of schema version 3 or newer, " +
-        "and this release has schema version 2: use a newer release",
+        "but this release has schema version 2: use a newer release",
     },
     {
       name: "the schema after the next",
       schema: { version: 4, oldestServer: 3 },
       problem:
         "its schema has version 4, which requires a release of schema version 3 or newer, " +
-        "and this release has schema version 2: use a newer release",
+        "but this release has schema version 2: use a newer release",
     },
     {
       name: "the schema after the next, whatever it records",
       schema: { version: 4, oldestServer: 1 },
       problem:
         "its schema has version 4, which requires a release of schema version 3 or newer, " +
-        "and this release has schema version 2: use a newer release",
+        "but this release has schema version 2: use a newer release",
     },
   ])("refuses $name, and says what to do", ({ schema, problem }) => {
     expect(schemaProblem(schema, 2)).toBe(problem);

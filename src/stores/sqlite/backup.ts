@@ -12,7 +12,7 @@ import { fileProblemOf } from "./problem.ts";
  * @throws StoreOpenError when the store cannot be read, or the copy exists already or cannot be written
  */
 export function backUp(file: string, copy: string): void {
-  if (existsSync(copy)) throw new StoreOpenError(`cannot write ${copy}: it exists already`);
+  if (existsSync(copy)) throw new StoreOpenError(`cannot write ${copy}: the file already exists`);
   const unfinished = `${copy}.${process.pid}.unfinished`;
   const db = openDatabase({ file });
   try {

@@ -126,8 +126,8 @@ export function demandFixedLog(db: DatabaseSync): void {
   const version = String(db.prepare("SELECT sqlite_version() AS version").get()?.["version"]);
   if (hasFixedLog(version)) return;
   throw new StoreOpenError(
-    `this Node has SQLite ${version}, which can lose commits; ` +
-      "3.51.3 or newer is needed, as Node 24.15 has it, or 3.50.7 or 3.44.6",
+    `SQLite ${version}, included in this Node.js, can lose commits: ` +
+      "use SQLite 3.51.3 or newer (as in Node.js 24.15), 3.50.7 or 3.44.6",
   );
 }
 
@@ -153,6 +153,6 @@ export function makeDurable(db: DatabaseSync): void {
   const journalMode = db.prepare("PRAGMA journal_mode").get()?.["journal_mode"];
   const synchronous = db.prepare("PRAGMA synchronous").get()?.["synchronous"];
   if (journalMode !== "wal" || synchronous !== 2n) {
-    throw new StoreOpenError("its file system cannot keep a write-ahead log, so commits would not be durable");
+    throw new StoreOpenError("its file system does not support a write-ahead log, so commits would not be durable");
   }
 }

@@ -16,7 +16,7 @@ const fileGone: StoreProblem = {
 const logGone = "its write-ahead log was moved, replaced or deleted";
 const logSaved: StoreProblem = { text: `${logGone}; every acknowledged deletion is in the file`, isTemporary: false };
 const logLost: StoreProblem = {
-  text: `${logGone}; without it a restart may bring back plants whose deletion was acknowledged`,
+  text: `${logGone}; a restart without it may undo acknowledged deletions`,
   isTemporary: false,
   needsOperator: true,
 };
@@ -29,12 +29,12 @@ const locksGone: StoreProblem = {
 
 const changedInPlace: Readonly<Record<ChangeInPlace, StoreProblem>> = {
   "file-written": {
-    text: "another program, such as cp, has written to the file; run plantstore restore with a backup",
+    text: "another program, such as cp, wrote to the file; run `plantstore restore` with a backup",
     isTemporary: false,
     needsOperator: true,
   },
   "log-cut": {
-    text: "its write-ahead log was truncated or overwritten; a restart may bring back plants whose deletion was acknowledged",
+    text: "its write-ahead log was truncated or overwritten; a restart may undo acknowledged deletions",
     isTemporary: false,
     needsOperator: true,
   },

@@ -30,17 +30,17 @@ function placeProblemOf(path: string): string | undefined {
   if (folderStat === undefined) return `the folder ${folder} does not exist`;
   if (!folderStat.isDirectory()) return `${folder} is not a folder`;
   // The journal files are next to the database.
-  if (deniedTo(folder)) return `the folder ${folder} cannot be written`;
+  if (deniedTo(folder)) return `the folder ${folder} is not writable`;
   const stat = statSync(path, { throwIfNoEntry: false });
   if (stat === undefined) return linkProblemOf(path);
-  if (stat.isDirectory()) return "it is a folder";
-  return deniedTo(path) ? "the file cannot be written" : undefined;
+  if (stat.isDirectory()) return "the path is a folder";
+  return deniedTo(path) ? "the file is not writable" : undefined;
 }
 
 // The target may be on a volume that is not mounted yet; a store that is created there would be another one.
 function linkProblemOf(path: string): string | undefined {
   const isLink = lstatSync(path, { throwIfNoEntry: false }) !== undefined;
-  return isLink ? `it is a symbolic link to ${readlinkSync(path)}, which does not exist` : undefined;
+  return isLink ? `the path is a symbolic link to ${readlinkSync(path)}, which does not exist` : undefined;
 }
 
 function deniedTo(path: string): boolean {

@@ -73,7 +73,7 @@ function checkFile(reader: DatabaseSync): void {
   if (found === "ok") return;
   throw new StoreOpenError(
     `its write-ahead log belongs to another file, or the file is damaged (${found.split("\n").at(-1)}); ` +
-      "run plantstore restore with a backup",
+      "run `plantstore restore` with a backup",
   );
 }
 

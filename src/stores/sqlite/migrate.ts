@@ -82,7 +82,7 @@ export function demandUsable(db: DatabaseSync, own: number = ownSchema.version):
 export function versionOf(db: DatabaseSync): SchemaVersion {
   if (db.prepare("SELECT 1 FROM sqlite_schema").get() === undefined) return noSchema;
   if (db.prepare("PRAGMA application_id").get()?.["application_id"] !== applicationId) {
-    throw new StoreOpenError("it is another program's SQLite database");
+    throw new StoreOpenError("the file is an SQLite database of another program");
   }
   const found = db.prepare("SELECT user_version, oldest_server FROM pragma_user_version, plantstore_schema").get();
   return { version: Number(found?.["user_version"]), oldestServer: Number(found?.["oldest_server"]) };

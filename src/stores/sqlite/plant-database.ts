@@ -66,6 +66,6 @@ function toDeletion(row: Record<string, SQLOutputValue>): Deletion {
 
 // Integers are read as bigint; any other type would be a bug.
 function toBigInt(value: SQLOutputValue | undefined): bigint {
-  if (typeof value !== "bigint") throw new TypeError(`a column holds ${String(value)} and no integer`);
+  if (typeof value !== "bigint") throw new TypeError(`a column must be an integer, got ${String(value)}`);
   return value;
 }

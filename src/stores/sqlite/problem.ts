@@ -6,12 +6,12 @@ const constraint = 19;
 
 // Primary result codes (sqlite.org/rescode.html); the extended ones carry them in their low byte.
 const problems: ReadonlyMap<number, StoreProblem> = new Map([
-  [3, { text: "permission was denied", isTemporary: true }],
+  [3, { text: "permission denied", isTemporary: true }],
   [busy, { text: "another process holds the lock on the file", isTemporary: true }],
   [locked, { text: "another process holds the lock on the file", isTemporary: true }],
-  [7, { text: "there is no memory left", isTemporary: true }],
-  [8, { text: "the file cannot be written", isTemporary: true }],
-  [10, { text: "reading or writing the disk failed", isTemporary: false }],
+  [7, { text: "out of memory", isTemporary: true }],
+  [8, { text: "the file is not writable", isTemporary: true }],
+  [10, { text: "reading from or writing to the disk failed", isTemporary: false }],
   [11, { text: "the file is damaged", isTemporary: false }],
   [13, { text: "the disk is full", isTemporary: true }],
   [14, { text: "the file cannot be opened", isTemporary: true }],

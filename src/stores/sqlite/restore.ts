@@ -73,6 +73,6 @@ function lockOut(path: string): DatabaseSync | undefined {
   } catch (fault) {
     db.close();
     if (!isLocked(fault)) return undefined;
-    throw new StoreOpenError("another process has it open; stop the server first", { cause: fault });
+    throw new StoreOpenError("another process has the file open; stop the server first", { cause: fault });
   }
 }

@@ -39,7 +39,7 @@ export class StorageThread {
     });
     // Every error is followed by an exit, and only the first reason counts.
     this.#worker.on("error", (fault) => this.#onEnd(`the storage thread failed: ${String(fault)}`));
-    this.#worker.on("exit", () => this.#onEnd("the storage thread has ended"));
+    this.#worker.on("exit", () => this.#onEnd("the storage thread has exited"));
   }
 
   /**
@@ -86,7 +86,7 @@ export class StorageThread {
     question: Question<StorageWork> & { readonly kind: Kind },
   ): Promise<ReturnType<StorageWork[Kind]>> {
     const reply = await this.#ask<ReturnType<StorageWork[Kind]>>(question);
-    if (reply.kind !== "done") throw new Error(`the storage thread answered another question: ${reply.kind}`);
+    if (reply.kind !== "done") throw new Error(`unexpected reply from the storage thread: ${reply.kind}`);
     return reply.result;
   }
 

@@ -91,7 +91,7 @@ class SqliteStore implements PlantStore {
   get problem(): string | undefined {
     const problem = this.#health.problem;
     if (problem === undefined && this.#isChecking)
-      return `${this.#file}: it is checked, because a crash has left its log`;
+      return `${this.#file}: the file is being checked, because a crash left its write-ahead log`;
     return problem && `${this.#file}: ${problem.text}`;
   }
 

@@ -22,7 +22,7 @@ import { runInTransaction } from "./transaction.ts";
 import type { Question, Reply } from "./storage-messages.ts";
 
 const port = parentPort;
-if (port === null) throw new Error("this module is the storage thread of the SQLite store");
+if (port === null) throw new Error("this module must run in a worker thread");
 
 const reply = (message: Reply<unknown>): void => port.postMessage(message);
 
@@ -36,7 +36,7 @@ const awakeMsMax = availableParallelism() > 1 ? 0.15 : 0;
 // The memory of the process's own.
 const wakeUp = new ThreadWakeUp(workerData);
 const first: Question<StorageWork> | undefined = wakeUp.nextQuestion(port, Infinity)?.message;
-if (first?.kind !== "open") throw new Error("the first question is which file to open");
+if (first?.kind !== "open") throw new Error(`the first question must be "open", got ${JSON.stringify(first?.kind)}`);
 const work = prepareOrReport(first.options);
 if (work !== undefined) serve(work, port);
 
@@ -115,7 +115,7 @@ function serve({ db, identity, deleteBatch, tryToWrite, dropOldDeletions }: Work
       case "close":
         return identity.close();
       case "open":
-        throw new Error("the file is open already");
+        throw new Error("the file is already open");
       default:
         // A question without a case does not compile; it would never be answered.
         question satisfies never;

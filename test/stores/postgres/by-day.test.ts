@@ -258,7 +258,7 @@ describe("records by day", () => {
     await runSql(before, `ALTER SCHEMA ${name} RENAME TO renamed; CREATE SCHEMA ${name}`);
     const url = before.replace(name, "renamed");
     await expect(openPostgresStore({ url })).rejects.toThrow(
-      /the schema renamed had another name: run `plantstore mig/,
+      /the schema renamed was renamed: run `plantstore mig/,
     );
     await migratePostgres(url);
     const reports: Upkeep[] = [];
@@ -295,7 +295,7 @@ describe("records by day", () => {
     expect(await recordsOf(url)).toEqual({ [await dayFromNow(url, 0)]: 1 });
     await runSql(url, "REVOKE EXECUTE ON FUNCTION plantstore_make_days() FROM PUBLIC");
     await expect(openPostgresStore({ url: as("gardener") })).rejects.toThrow(
-      /: the user lacks EXECUTE on plantstore_make_days$/,
+      /: the user lacks privileges: EXECUTE on plantstore_make_days$/,
     );
   });
 

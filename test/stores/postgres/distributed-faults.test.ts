@@ -277,7 +277,7 @@ describe("through a server that lacks, refuses and forgets what distributed engi
     const there = new Set((await runSql(url, "SELECT id FROM plants")).map(({ id }) => id));
     const unknown = outcomes.filter((added) => typeof added === "string");
     expect(unknown).not.toEqual([]);
-    for (const text of unknown) expect(text).toMatch(/: it is not known whether the last plants were restored/);
+    for (const text of unknown) expect(text).toMatch(/: it is unknown whether the last batch was restored/);
     for (const [id, added] of outcomes.entries()) if (added === true) expect(there).toContain(String(id));
     expect(outcomes).not.toContain(false);
   });

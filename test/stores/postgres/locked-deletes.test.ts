@@ -94,7 +94,7 @@ describe("deletions of plants that are locked", () => {
     locked.add(pending, never);
     await expect(outcome).rejects.toMatchObject({
       rawMessage: "the plant store cannot delete at the moment",
-      cause: "another transaction keeps the plant locked",
+      cause: "another transaction holds a lock on the plant",
     });
     expect(performance.now() - begunMs).toBeGreaterThanOrEqual(2_000);
     // Not one after the other without a pause.
@@ -113,7 +113,7 @@ describe("deletions of plants that are locked", () => {
     locked.add(first.pending, untilMs + 1);
     locked.add(second.pending, untilMs);
     for (const { outcome } of [late, short])
-      await expect(outcome).rejects.toMatchObject({ cause: "another transaction keeps the plant locked" });
+      await expect(outcome).rejects.toMatchObject({ cause: "another transaction holds a lock on the plant" });
     await locked.close();
     expect(attempts).toEqual([[2n, 3n]]);
     expect(limitsMs).toEqual([untilMs]);

@@ -153,7 +153,7 @@ describe("migrating a PostgreSQL database", () => {
     const waiting = "SELECT FROM pg_locks WHERE relation = 'deletions'::regclass AND NOT granted";
     await expect.poll(() => runSql(url, waiting), { timeout: 20_000 }).not.toEqual([]);
     await runSql(url, `SET lock_timeout = '5s'; DELETE FROM plants; ${recordSql}`);
-    const user = /^process \d+ of the server \(less\), which has used the table deletions for up to \d+ s$/;
+    const user = /^server process \d+ \(less\), which has used the table deletions for up to \d+ s$/;
     await expect.poll(() => reports, { timeout: 20_000 }).toContainEqual(expect.stringMatching(user));
     // The log may have come later.
     expect(triesUntilTold).toBeLessThanOrEqual(1);
@@ -255,7 +255,7 @@ describe("migrating a PostgreSQL database", () => {
     {
       name: "an empty database",
       version: 0,
-      says: /: there is no plant store in it yet: run `plantstore migrate` to create it$/,
+      says: /: it does not contain a plant store yet: run `plantstore migrate` to create it$/,
     },
     {
       name: "a schema two versions ahead",
@@ -308,7 +308,7 @@ describe("migrating a PostgreSQL database", () => {
   test("takes a schema whose version is lost for none, and changes nothing in it", async () => {
     const url = await createSchemaOfVersion(server, newest);
     await runSql(url, "DELETE FROM plantstore_schema; INSERT INTO plants VALUES (7)");
-    await expect(openPostgresDatabase(url)).rejects.toThrow(/: there is no plant store in it yet: /);
+    await expect(openPostgresDatabase(url)).rejects.toThrow(/: it does not contain a plant store yet: /);
     await expect(migratePostgres(url)).rejects.toThrow(/: relation "plantstore_schema" already exists$/);
     expect(await runSql(url, "SELECT id FROM plants")).toEqual([{ id: "7" }]);
   });
@@ -323,7 +323,7 @@ describe("migrating a PostgreSQL database", () => {
     const utf8 = await server.createSchema();
     await runSql(utf8, "CREATE DATABASE western ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0");
     const url = utf8.replace("/postgres?", "/western?").replace(/&options=.*/, "");
-    const says = /\/western: the database has the encoding LATIN1 and must have UTF8$/;
+    const says = /\/western: the encoding of the database must be UTF8, got LATIN1$/;
     await expect(migratePostgres(url)).rejects.toThrow(says);
     expect(await schemaOf(`${url}&options=-csearch_path%3Dpublic`)).toEqual([]);
     await runSql(url, tablesSql(true));

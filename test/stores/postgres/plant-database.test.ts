@@ -111,7 +111,7 @@ describe("importing into PostgreSQL", () => {
     await using database = await openPostgresDatabase(url);
     await using running = await database.startImport();
     const locking = await openClient(url, "BEGIN; LOCK TABLE plants IN EXCLUSIVE MODE");
-    const cut = expect(running.add([1n, 2n])).rejects.toThrow(/cannot work with/);
+    const cut = expect(running.add([1n, 2n])).rejects.toThrow(/cannot use/);
     const terminate =
       "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE NOT granted AND relation = 'plants'::regclass";
     await expect.poll(() => runSql(url, terminate)).not.toEqual([]);
@@ -135,7 +135,7 @@ describe("importing into PostgreSQL", () => {
     );
     await using database = await openPostgresDatabase(url);
     await using running = await database.startImport({ restore });
-    const doubt = /: it is not known whether the last plants were restored; see which are there$/;
+    const doubt = /: it is unknown whether the last batch was restored; check which of its plants exist$/;
     const message = restore && how === "is lost" ? expect.stringMatching(doubt) : expect.not.stringMatching(doubt);
     await expect(running.add([1n])).rejects.toMatchObject({ message, cause: expect.any(Error) });
   });
@@ -201,7 +201,7 @@ describe("importing into PostgreSQL", () => {
         .toEqual([{ synchronous_standby_names: "nobody" }]);
       await using database = await openPostgresDatabase(url);
       await using running = await database.startImport({ restore: true });
-      const rejection = expect(running.add([1n])).rejects.toThrow(/standbys: it is not known whether the last plants/);
+      const rejection = expect(running.add([1n])).rejects.toThrow(/standbys: it is unknown whether the last batch/);
       await expect.poll(() => cancelWaitsForStandby(url)).not.toEqual([]);
       await rejection;
     });
@@ -243,7 +243,7 @@ describe("importing into PostgreSQL", () => {
     await runSql(url, "DROP TABLE plants");
     await using running = await database.startImport();
     await expect(running.add([1n])).rejects.toMatchObject({
-      message: expect.stringMatching(/cannot work with \S+: relation "plants_\d+\.plants" does not exist$/),
+      message: expect.stringMatching(/cannot use \S+: relation "plants_\d+\.plants" does not exist$/),
       cause: { code: "42P01" },
     });
   });
@@ -288,7 +288,7 @@ test("a database is checked once the connection for that is closed", async () =>
 
 test("a database without a plant store in it is not opened", async () => {
   const url = await server.createSchema();
-  await expect(openPostgresDatabase(url)).rejects.toThrow(/: there is no plant store in it yet: /);
+  await expect(openPostgresDatabase(url)).rejects.toThrow(/: it does not contain a plant store yet: /);
 });
 
 test("a replica is read, and nothing is imported into it", async () => {
@@ -316,5 +316,5 @@ test("a user without the rights that deleting needs is found before a server sta
     GRANT SELECT ON ALL TABLES IN SCHEMA ${String(row?.["name"])} TO watcher`,
   );
   const refused = checkPostgresDatabase(url.replace("user=tester", "user=watcher"));
-  await expect(refused).rejects.toThrow(/: the user lacks UPDATE on plants, DELETE on plants, INSERT on deletions/);
+  await expect(refused).rejects.toThrow(/: the user lacks privileges: UPDATE on plants, DELETE on plants, INSERT on deletions/);
 });

@@ -16,13 +16,13 @@ test.each([
   {
     name: "a lock",
     fault: refusal("55P03"),
-    text: "another transaction keeps a table or its rows locked: refused",
+    text: "another transaction holds a lock on a table or its rows: refused",
     mayBeBrief: true,
   },
   {
     name: "a cut",
     fault: refusal("57014"),
-    text: "a statement took too long, and was ended: refused",
+    text: "a statement was cancelled: refused",
     mayBeBrief: true,
   },
   { name: "a missing right", fault: refusal("42501"), text: "refused", mayBeBrief: false },

@@ -208,10 +208,10 @@ describe("a PostgreSQL store with plants that others keep locked", () => {
     const url = opened.url.replace("user=tester", "user=clerk");
     const store = await openPostgresStore({ url });
     await runSql(opened.url, sql);
-    await expect(openPostgresStore({ url })).rejects.toThrow(new RegExp(`: the user lacks ${lacking}$`));
+    await expect(openPostgresStore({ url })).rejects.toThrow(new RegExp(`: the user lacks privileges: ${lacking}$`));
     await runSql(opened.url, "REVOKE DELETE ON plants FROM clerk");
     await expect(store.delete(1n, deleteCall())).rejects.toMatchObject({ code: Code.Unavailable });
-    await expect.poll(() => store.problem).toMatch(new RegExp(`: the user lacks .*${lacking}$`));
+    await expect.poll(() => store.problem).toMatch(new RegExp(`: the user lacks privileges: .*${lacking}$`));
     await store.close();
     await runSql(opened.url, "DROP OWNED BY clerk; DROP ROLE clerk");
   });

@@ -125,7 +125,7 @@ describe("the schema of a store", () => {
     await expect(find(path(empty, store, other))).resolves.toBe(nameOf(store));
     await expect(find(path(other, store))).resolves.toBe(nameOf(other));
     await expect(find(withSearchPath(empty, `nowhere,${nameOf(empty)}`))).resolves.toBe(nameOf(empty));
-    await expect(find(withSearchPath(empty, "nowhere"))).rejects.toThrow(/^search_path names no schema/);
+    await expect(find(withSearchPath(empty, "nowhere"))).rejects.toThrow(/^search_path contains no schema/);
   });
 
   test("does not depend on what another client of a pooler has set or created on the connection", async () => {

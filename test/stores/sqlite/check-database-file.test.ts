@@ -36,7 +36,7 @@ describe("a database file", () => {
 
   test.each([
     { name: "log", leave: leaveLog, says: /latest\.db: its schema has version 99, / },
-    { name: "rollback journal", leave: leaveJournal, says: /latest\.db: the file cannot be written$/ },
+    { name: "rollback journal", leave: leaveJournal, says: /latest\.db: the file is not writable$/ },
   ])("is checked through a symbolic link with the $name next to the real file", ({ leave, says }) => {
     using folder = createTempFolder();
     mkdirSync(folder.file("volume"));
@@ -82,8 +82,8 @@ describe("a database file", () => {
     const { stdout } = await run(process.execPath, ["--input-type=module", "-e", program, ...files]);
     chmodSync(folder.path, 0o755);
     expect(stdout.split("\n")).toEqual([
-      `cannot open ${files[0]}: the folder ${folder.path} cannot be written`,
-      `cannot open ${files[1]}: the file cannot be written`,
+      `cannot open ${files[0]}: the folder ${folder.path} is not writable`,
+      `cannot open ${files[1]}: the file is not writable`,
       "",
     ]);
   });
@@ -96,7 +96,7 @@ describe("a database file", () => {
     using _ = vi.spyOn(DatabaseSync.prototype, "prepare").mockReturnValue(question);
     const file = folder.file("plants.db");
     writeFileSync(file, "");
-    const says = /plants\.db: this Node has SQLite 3\.51\.2, which can lose commits/;
+    const says = /plants\.db: SQLite 3\.51\.2, included in this Node\.js, can lose commits/;
     expect(() => checkDatabaseFile(file)).toThrow(says);
   });
 });

@@ -51,7 +51,7 @@ describe("opening a database file", () => {
   test("refuses a database for which SQLite cannot keep a write-ahead log", () => {
     // What is in memory has a journal of its own.
     using db = new DatabaseSync(":memory:", { readBigInts: true });
-    expect(() => makeDurable(db)).toThrow(/ cannot keep a write-ahead log, so commits would not be durable$/);
+    expect(() => makeDurable(db)).toThrow(/ does not support a write-ahead log, so commits would not be durable$/);
   });
 
   test("refuses a database whose commits SQLite would not sync", () => {
@@ -134,7 +134,7 @@ describe("opening a database file", () => {
         mkdirSync(folder.file("plants.db"));
         return folder.file("plants.db");
       },
-      says: /plants\.db: it is a folder$/,
+      says: /plants\.db: the path is a folder$/,
     },
     {
       name: "a file in place of the folder",
@@ -149,7 +149,7 @@ describe("opening a database file", () => {
       name: "a folder that takes no files",
       onlyByWriting: true,
       prepare: () => "/proc/plants.db",
-      says: /^cannot open \/proc\/plants\.db: (the folder \/proc cannot be written|the file cannot be opened)$/,
+      says: /^cannot open \/proc\/plants\.db: (the folder \/proc is not writable|the file cannot be opened)$/,
     },
     {
       name: "a file that is no database",
@@ -165,7 +165,7 @@ describe("opening a database file", () => {
         writeDatabase(folder.file("plants.db"), "CREATE TABLE plants (id INTEGER, name TEXT)");
         return folder.file("plants.db");
       },
-      says: /plants\.db: it is another program's SQLite database$/,
+      says: /plants\.db: the file is an SQLite database of another program$/,
     },
     {
       name: "a schema of a newer release",
@@ -174,7 +174,7 @@ describe("opening a database file", () => {
         writeDatabase(folder.file("plants.db"), "PRAGMA user_version = 99");
         return folder.file("plants.db");
       },
-      says: /plants\.db: its schema has version 99, which requires a release of schema version 98 or newer, and this release has schema version 1: use a newer release$/,
+      says: /plants\.db: its schema has version 99, which requires a release of schema version 98 or newer, but this release has schema version 1: use a newer release$/,
     },
     {
       name: "the next release's schema if that excludes this release",
@@ -186,7 +186,7 @@ describe("opening a database file", () => {
         );
         return folder.file("plants.db");
       },
-      says: /plants\.db: its schema has version 2, which requires a release of schema version 2 or newer, and this release has schema version 1: use a newer release$/,
+      says: /plants\.db: its schema has version 2, which requires a release of schema version 2 or newer, but this release has schema version 1: use a newer release$/,
     },
     {
       name: "a damaged database",

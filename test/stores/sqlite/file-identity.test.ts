@@ -12,7 +12,7 @@ import { createTempFolder } from "../../../packages/testing/src/process/temp-fol
 
 const logGone = "its write-ahead log was moved, replaced or deleted";
 const saved = `${logGone}; every acknowledged deletion is in the file`;
-const lost = `${logGone}; without it a restart may bring back plants whose deletion was acknowledged`;
+const lost = `${logGone}; a restart without it may undo acknowledged deletions`;
 
 // What is done to the file, what the store says to it, and which plants of 1 to 4 a restart finds after 1 was deleted.
 const interferences: readonly {

@@ -102,7 +102,7 @@ describe("an SQLite database", () => {
     const other = openDatabase({ file });
     other.exec("DROP TABLE plants");
     other.close();
-    await expect(running.add([1n])).rejects.toThrow(`cannot work with ${file}: no such table: plants`);
+    await expect(running.add([1n])).rejects.toThrow(`cannot use ${file}: no such table: plants`);
     renameSync(file, `${file}.moved`);
     await expect(database.startImport()).rejects.toThrow(`cannot open ${file}: file not found in ${folder.path}: `);
   });
@@ -155,7 +155,7 @@ describe("backing up", () => {
     using folder = createTempFolder();
     openDatabase({ file: folder.file("plants.db"), migrates: true }).close();
     writeFileSync(folder.file("copy.db"), "precious");
-    expect(() => backUp(folder.file("plants.db"), folder.file("copy.db"))).toThrow(/copy\.db: it exists already$/);
+    expect(() => backUp(folder.file("plants.db"), folder.file("copy.db"))).toThrow(/copy\.db: the file already exists$/);
     expect(readFileSync(folder.file("copy.db"), "utf8")).toBe("precious");
   });
 

@@ -34,7 +34,7 @@ function addUnusedPage(file: string): void {
   writeFileSync(file, Buffer.concat([bytes, Buffer.alloc(pageBytes)]));
 }
 
-const open = "another process has it open; stop the server first";
+const open = "another process has the file open; stop the server first";
 
 describe("restoring a backup", () => {
   const olds: readonly { name: string; leave: (folder: TempFolder, file: string) => void }[] = [
@@ -184,7 +184,7 @@ describe("restoring a backup", () => {
         mkdirSync(folder.file("plants.db"));
         return folder.file("plants.db");
       },
-      problem: "it is a folder",
+      problem: "the path is a folder",
     },
     {
       name: "a symbolic link to nothing in its place",
@@ -192,7 +192,7 @@ describe("restoring a backup", () => {
         symlinkSync("volume.db", folder.file("plants.db"));
         return folder.file("plants.db");
       },
-      problem: "it is a symbolic link to volume.db, which does not exist",
+      problem: "the path is a symbolic link to volume.db, which does not exist",
     },
   ];
 
@@ -237,7 +237,7 @@ describe("restoring a backup", () => {
         using db = new DatabaseSync(backup);
         db.exec("PRAGMA application_id = 7");
       },
-      problem: /^cannot open .*backup\.db: it is another program's SQLite database$/,
+      problem: /^cannot open .*backup\.db: the file is an SQLite database of another program$/,
     },
   ])("leaves the store as it is when the backup $name", ({ spoil, problem }) => {
     using folder = createTempFolder();

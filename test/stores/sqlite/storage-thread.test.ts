@@ -69,10 +69,10 @@ describe("the storage thread", () => {
     const thread = await StorageThread.start({ file: folder.file("plants.db"), migrates: true });
     const [worker] = await started;
     await worker.terminate();
-    await expect(thread.end).resolves.toBe("the storage thread has ended");
-    await expect(thread.ask({ kind: "tryToWrite", value: undefined })).rejects.toThrow("the storage thread has ended");
+    await expect(thread.end).resolves.toBe("the storage thread has exited");
+    await expect(thread.ask({ kind: "tryToWrite", value: undefined })).rejects.toThrow("the storage thread has exited");
     const batch = { ids: [1n], subjects: [""], requestIds: [""] };
-    await expect(thread.ask({ kind: "deleteBatch", value: batch })).rejects.toThrow("the storage thread has ended");
+    await expect(thread.ask({ kind: "deleteBatch", value: batch })).rejects.toThrow("the storage thread has exited");
     await thread.close();
   });
 

@@ -135,7 +135,7 @@ describe("an SQLite store", () => {
       "5000",
     ]);
     const { answers, problem } = JSON.parse(stdout);
-    expect(problem).toBe(`${file}: reading or writing the disk failed`);
+    expect(problem).toBe(`${file}: reading from or writing to the disk failed`);
     const acknowledged = answers.flatMap((outcome: unknown, i: number) => (outcome === true ? [BigInt(i + 1)] : []));
     expect(acknowledged.length).toBeGreaterThan(0);
     expect(acknowledged.length).toBeLessThan(5_000);
@@ -217,7 +217,7 @@ describe("an SQLite store", () => {
       "the plant store cannot delete at the moment",
     ]);
     expect(refused.map(({ metadata }) => metadata.get("retry-after"))).toEqual(["1", "1"]);
-    expect(store.problem).toBe(`${file}: the storage thread has ended`);
+    expect(store.problem).toBe(`${file}: the storage thread has exited`);
     await expect(store.delete(3n, deleteCall())).rejects.toMatchObject({ code: Code.Unavailable });
     // What is refused at once is no batch.
     expect(batches).toEqual([1, expect.any(ConnectError), 1, expect.any(ConnectError)]);
@@ -399,7 +399,7 @@ describe("an SQLite store that cannot go on", () => {
     {
       name: "its file is overwritten",
       spoil: (file) => writeFileSync(file, readFileSync(file)),
-      problem: "another program, such as cp, has written to the file; run plantstore restore with a backup",
+      problem: "another program, such as cp, wrote to the file; run `plantstore restore` with a backup",
       needsRestart: false,
     },
     {
@@ -421,7 +421,7 @@ describe("an SQLite store that cannot go on", () => {
         writeFileSync(`${file}-wal`, "");
       },
       problem:
-        "its write-ahead log was moved, replaced or deleted; without it a restart may bring back plants whose deletion was acknowledged",
+        "its write-ahead log was moved, replaced or deleted; a restart without it may undo acknowledged deletions",
       needsRestart: false,
     },
     {
@@ -469,7 +469,7 @@ describe("an SQLite store that cannot go on", () => {
     process.off("unhandledRejection", onFault);
     expect({ faults, problem: store.problem }).toEqual({
       faults: [],
-      problem: `${file}: the storage thread has ended`,
+      problem: `${file}: the storage thread has exited`,
     });
     await store.close();
   });
@@ -480,7 +480,7 @@ describe("an SQLite store that cannot go on", () => {
     const store = await openSqliteStore({ file: folder.file("plants.db"), migrates: true });
     const [thread] = await started;
     await thread.terminate();
-    await expect.poll(() => store.problem).toMatch(/: the storage thread has ended$/);
+    await expect.poll(() => store.problem).toMatch(/: the storage thread has exited$/);
     expect(store.needsRestart).toBe(true);
     await store.close();
   });

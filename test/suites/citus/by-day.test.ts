@@ -320,7 +320,7 @@ describe("dividing records by day on Citus", () => {
   test("names what would go on with one partition alone, also on the shards", async () => {
     const url = await createUndividedStore();
     await runSql(url, "CREATE VIEW audit AS SELECT plant_id FROM deletions");
-    await expect(migratePostgres(url)).rejects.toThrow(/drop the view or rule audit, and create that again/);
+    await expect(migratePostgres(url)).rejects.toThrow(/drop the view or rule audit, and create it again/);
     await runSql(url, "DROP VIEW audit");
     const [shard] = await runSql(
       url,
@@ -333,6 +333,6 @@ describe("dividing records by day on Citus", () => {
        CREATE FUNCTION told() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';
        CREATE TRIGGER told BEFORE INSERT ON ${String(shard?.["name"])} FOR EACH ROW EXECUTE FUNCTION told()`,
     );
-    await expect(migratePostgres(url)).rejects.toThrow(/drop the trigger told, and create that again/);
+    await expect(migratePostgres(url)).rejects.toThrow(/drop the trigger told, and create it again/);
   });
 });

@@ -146,7 +146,7 @@ describe("a worker whose synchronous standby is gone", () => {
     const { session } = await openSession();
     const batch = `'{${others.slice(0, 2).join()}}', '{a,a}', '{r,r}', '${token}', NULL, false`;
     const told = session.query(`SELECT deleted FROM plantstore_delete(${one}, ${batch})`).then(String, String);
-    expect(await whileCancelling(told)).toMatch(/a worker warned/);
+    expect(await whileCancelling(told)).toMatch(/a worker sent a warning/);
     await session.close();
   });
 
@@ -192,7 +192,7 @@ describe("a worker whose synchronous standby is gone", () => {
       onTestFinished(() => cluster.handOver(true));
       const mode = { placement, mayBeDone: false, skipsLocked, looksFirst: false, answered: new AnsweredByKey() };
       const attempt = attemptBatch(session, toDeleteBatch(token, pending), pending, mode);
-      const fault = { message: expect.stringMatching(/a worker warned/) };
+      const fault = { message: expect.stringMatching(/a worker sent a warning/) };
       expect(await whileCancelling(attempt)).toMatchObject({ kind: "failed", fault });
       await session.close();
     });
@@ -206,7 +206,7 @@ describe("a worker whose synchronous standby is gone", () => {
       onTestFinished(() => cluster.handOver(true));
       const batch = toDeleteBatch(token, pendingDeletes((await absentHere()).slice(0, 1)));
       expect(await whileCancelling(findRefused(session, placement, batch).then(String, String))).toMatch(
-        /a worker warned/,
+        /a worker sent a warning/,
       );
       await session.close();
     });
@@ -308,7 +308,7 @@ describe("a worker whose synchronous standby is gone", () => {
     await session.run(left);
     const batch = toDeleteBatch(token, pendingDeletes([here]));
     const found = findRefused(session, placement, batch).then(String, String);
-    expect(await whileCancelling(found)).toMatch(/a worker warned/);
+    expect(await whileCancelling(found)).toMatch(/a worker sent a warning/);
     await session.close();
   });
 });

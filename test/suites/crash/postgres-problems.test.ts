@@ -70,7 +70,7 @@ describe("a store", () => {
       name: "its user has lost a right",
       sql: "REVOKE DELETE ON plants FROM idler",
       undo: "GRANT DELETE ON plants TO idler",
-      problem: /: the user lacks DELETE on plants$/,
+      problem: /: the user lacks privileges: DELETE on plants$/,
       asked: [],
     },
   ])("learns without a caller that $name, and that it is over", { timeout }, async ({ sql, undo, problem, asked }) => {
@@ -98,7 +98,7 @@ describe("a store", () => {
     const url = await createPlantsFor(server, "shut", [1n]);
     const store = await openPlantStore({ kind: "postgres", url });
     const locking = await openClient(url, "BEGIN; LOCK TABLE plants");
-    await expect.poll(() => store.problem).toMatch(/: another transaction keeps a table or its rows locked: /);
+    await expect.poll(() => store.problem).toMatch(/: another transaction holds a lock on a table or its rows: /);
     await locking.end();
     await expect.poll(() => store.problem).toBeUndefined();
     await expect(store.delete(1n, deleteCall())).resolves.toBe(true);
@@ -124,7 +124,7 @@ describe("a store", () => {
         }
       },
       message: "the plant store cannot delete at the moment",
-      says: /: another transaction keeps a table or its rows locked: /,
+      says: /: another transaction holds a lock on a table or its rows: /,
     },
     {
       name: "the network is silent",
@@ -133,7 +133,7 @@ describe("a store", () => {
         await work();
       },
       message: unknown,
-      says: /: (?:the server is silent: .*|\S+ does not answer)$/,
+      says: /: (?:the server does not respond, .*|\S+ did not respond in time)$/,
     },
   ])(
     "tells its callers within ten seconds, and an operator what it waits for, when $name",

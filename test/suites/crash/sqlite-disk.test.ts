@@ -30,7 +30,7 @@ const faults = [
   {
     name: "a sync fails",
     fault: "fsync,fdatasync:error=EIO:when=10",
-    problem: "reading or writing the disk failed",
+    problem: "reading from or writing to the disk failed",
     // Later syncs succeed, and prove nothing: what the failed one should have written is lost.
     passes: false,
     // Time for three tries to write.
@@ -158,7 +158,7 @@ describe("beside another process that holds the lock of the file for longer than
     // In the middle of the next try to write.
     await sleep(2_000);
     await thread.terminate();
-    await expect.poll(() => store.problem).toBe(`${file}: the storage thread has ended`);
+    await expect.poll(() => store.problem).toBe(`${file}: the storage thread has exited`);
     other.close();
     await sleep(1_500);
     await expect(store.delete(1n, deleteCall())).rejects.toMatchObject({ rawMessage: away });

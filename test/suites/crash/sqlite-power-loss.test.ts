@@ -168,6 +168,6 @@ describe.runIf(canForget())("a store on SQLite whose disk forgets what was not s
       await store.close();`;
     const file = join(disk.folder, "plants.db");
     const problem = disk.run(["--input-type=module", "-e", program, file], "fail -wal 1");
-    expect(problem).toBe(`${file}: reading or writing the disk failed`);
+    expect(problem).toBe(`${file}: reading from or writing to the disk failed`);
   });
 });

@@ -45,7 +45,7 @@ const stores: readonly { name: string; create: (folder: TempFolder) => Promise<S
 const commands = [["serve"], ["check"], ["import"], ["export"], ["deletions"], ["migrate"]];
 const says =
   "its schema has version 3, which requires a release of schema version 2 or newer, " +
-  "and this release has schema version 1: use a newer release";
+  "but this release has schema version 1: use a newer release";
 
 test.each(stores)("each command rejects a schema of $name that is too new", { timeout }, async ({ create }) => {
   using folder = createTempFolder();

@@ -113,7 +113,7 @@ async function copyNew(target: Target, lines: BigInt64Array, restore: boolean): 
 }
 
 function restoredInDoubt(fault: unknown): StoreOpenError {
-  const text = "it is not known whether the last plants were restored; see which are there";
+  const text = "it is unknown whether the last batch was restored; check which of its plants exist";
   return new StoreOpenError(`${problemOf(fault).text}: ${text}`, { cause: fault });
 }
 

@@ -102,7 +102,7 @@ async function divideSpreadByDay(session: Session, schema: StoreSchema, onWaitin
   const dependents = found.flatMap(([what]) => what ?? []);
   if (dependents.length > 0) {
     const what = dependents.join(", ");
-    throw new StoreOpenError(`the table deletions is replaced: drop ${what}, and create that again afterwards`);
+    throw new StoreOpenError(`cannot replace the table deletions: drop ${what}, and create it again after the migration`);
   }
   for (const sql of spreadByDaySql) {
     const begin = `${readCommitted}; ${searchPathSql(schema)}`;

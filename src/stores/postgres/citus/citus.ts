@@ -32,7 +32,7 @@ export class Citus implements Workers {
 
   /** The placement that {@link learn} has found last. */
   get placement(): Placement {
-    if (this.#placement === undefined) throw new Error("it is not known where the tables are");
+    if (this.#placement === undefined) throw new Error("the location of the tables is not known yet");
     return this.#placement;
   }
 
@@ -93,7 +93,7 @@ export class Citus implements Workers {
   doubtOf({ routine, code = "", message = "" }: Notice): string | undefined {
     const isWarning = routine === "DefaultCitusNoticeReceiver" && (code.startsWith("01") || code === "57P01");
     if (!isWarning || message.includes(collationHint)) return undefined;
-    return "a worker warned, maybe that a commit is not confirmed by its synchronous standbys";
+    return "a worker sent a warning, possibly that its synchronous standbys have not confirmed a commit";
   }
 
   mayWait(processId: number | null): void {
@@ -137,8 +137,8 @@ function shardsOf({ quoted, plants, deletions }: StoreSchema): readonly string[]
 }
 
 const warningsHidden =
-  "set client_min_messages and citus.worker_min_messages to debug1 for the role, because a pooler keeps them from " +
-  "being set by the connection; otherwise a commit that a worker's standbys lack would go unnoticed";
+  "set client_min_messages and citus.worker_min_messages to debug1 for the role, because a connection pooler drops the " +
+  "values that the connection sets; otherwise a commit missing on the standbys of a worker would go unnoticed";
 
 // In the name under which a process of the server connects to workers, Citus puts its number. A number may have gone to
 // another process meanwhile, or be of a host that was replaced. So only processes with the name of this one are meant:

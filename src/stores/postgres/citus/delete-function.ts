@@ -89,7 +89,7 @@ export const functionBodyOf = (isByDay: boolean): string => `
         RAISE 'to be undone';
       EXCEPTION WHEN OTHERS THEN
         IF recorded IS DISTINCT FROM cardinality(missing) THEN
-          RAISE 'Citus has handed the deletion to no worker, and its standbys cannot be waited for: %', SQLERRM
+          RAISE 'Citus did not run the deletion on a worker, and waiting for its standbys failed: %', SQLERRM
             USING ERRCODE = '40001';
         END IF;
       END;

@@ -6,8 +6,8 @@ import type { Session } from "../server/session.ts";
 import { deleteFunction, functionBodyOf, functionSqlOf } from "./delete-function.ts";
 
 const schemaDistributed =
-  "a schema that Citus keeps on one worker as a whole is not supported: use another one, " +
-  "or bring it back by `SELECT citus_schema_undistribute(current_schema)`";
+  "a distributed schema (schema-based sharding of Citus) is not supported: use another schema, " +
+  "or run `SELECT citus_schema_undistribute(current_schema)`";
 
 /**
  * Refuses a schema that Citus has on one worker as a whole. Does nothing on a server without Citus.
@@ -29,8 +29,8 @@ export async function isCitus(session: Session): Promise<boolean> {
 }
 
 /** What an operator is told of tables that have no function to delete by. */
-export const spreadByHand: string = "its tables are distributed, but not by `plantstore migrate`: run it";
-const spreadOtherwise = "`plants` and `deletions` must be distributed together, by `id` and `plant_id`";
+export const spreadByHand: string = "its tables were not distributed by `plantstore migrate`: run `plantstore migrate` to complete them";
+const spreadOtherwise = "`plants` must be distributed by `id`, and `deletions` by `plant_id` and colocated with `plants`";
 
 /**
  * Spreads the tables of a store over the workers, together with their rows, unless they are spread already. Adds what

@@ -24,7 +24,7 @@ export class AnsweredByKey extends Set<PendingDelete> {
 }
 
 function answerOne({ id, call, resolve, reject }: PendingDelete, [, plantId, subject, seq]: Row): void {
-  if (seq === null) reject(outcomeUnknown("the record of the key cannot be written to"));
+  if (seq === null) reject(outcomeUnknown("the record of the idempotency key cannot be updated"));
   else if (plantId === String(id) && subject === call.subject) resolve(true);
   else reject(idempotencyKeyReused());
 }

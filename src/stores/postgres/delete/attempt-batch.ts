@@ -169,7 +169,7 @@ const findRecordedSql = ({ deletions }: StoreSchema, condition: string): string 
   WITH looked AS (
     UPDATE ${deletions} SET batch = batch
     WHERE plant_id = ANY($1::bigint[]) AND batch = $2::pg_catalog.uuid AND ${condition} RETURNING seq)
-  SELECT CASE WHEN looked.seq IS NULL THEN ('a trigger keeps the record of plant ' || plant_id)::bigint
+  SELECT CASE WHEN looked.seq IS NULL THEN ('a trigger prevents the update of the record of plant ' || plant_id)::bigint
     ELSE plant_id END AS plant_id, idempotency_key
   FROM ${deletions} LEFT JOIN looked USING (seq)
   WHERE plant_id = ANY($1::bigint[]) AND batch = $2::pg_catalog.uuid`;

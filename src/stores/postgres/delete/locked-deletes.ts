@@ -116,7 +116,7 @@ export class LockedDeletes {
     // With less time than an attempt takes, it would be given up in doubt, and those that share its batch with it.
     const isTimeOver = performance.now() >= Math.min(lockMs, untilMs - attemptTotalMs);
     if (aborted) pending.reject(reason);
-    else if (isTimeOver) pending.reject(storeUnavailable("another transaction keeps the plant locked"));
+    else if (isTimeOver) pending.reject(storeUnavailable("another transaction holds a lock on the plant"));
     return !aborted && !isTimeOver;
   }
 

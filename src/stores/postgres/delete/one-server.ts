@@ -239,5 +239,5 @@ export function toId(text: string | null | undefined): bigint {
 
 function toFate(text: string | null | undefined): PlantFate {
   if (text === "deleted" || text === "locked" || text === "kept" || text === "used") return text;
-  throw new TypeError(`a plant is ${text}`);
+  throw new TypeError(`unknown fate of a plant: ${text}`);
 }

@@ -15,8 +15,8 @@ export function problemOf(fault: unknown): StoreProblem {
 
 // What the server has waited for when it ends a statement, which its own text says in any language, or not at all.
 const waits: ReadonlyMap<string | undefined, string> = new Map([
-  ["55P03", "another transaction keeps a table or its rows locked: "],
-  ["57014", "a statement took too long, and was ended: "],
+  ["55P03", "another transaction holds a lock on a table or its rows: "],
+  ["57014", "a statement was cancelled: "],
 ]);
 
 function textOf(fault: unknown): string {
@@ -33,5 +33,5 @@ const replicationRole = "session_replication_role";
 
 // The store turns triggers on for itself where the user may do that.
 const triggersOff =
-  `, without which triggers and foreign keys would not protect plants: run ALTER ROLE … RESET ${replicationRole}, ` +
+  `; with its current value, triggers and foreign keys do not protect plants: run ALTER ROLE … RESET ${replicationRole}, ` +
   `or GRANT SET ON PARAMETER ${replicationRole}`;

@@ -27,7 +27,7 @@ export class BatchGivenUp extends Error {
   readonly server: ServerState;
 
   constructor(reason: Error, fault: unknown, server: ServerState) {
-    super("a batch of deletions was given up");
+    super("a batch of deletions failed");
     this.reason = reason;
     this.fault = fault;
     this.server = server;

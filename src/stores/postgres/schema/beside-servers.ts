@@ -73,7 +73,7 @@ async function findUser(session: Session, { quoted }: StoreSchema, table: string
   );
   if (found === undefined) return `a transaction that uses the table ${table}`;
   const [pid, application, seconds] = found;
-  return `process ${pid} of the server (${application}), which has used the table ${table} for up to ${seconds ?? "?"} s`;
+  return `server process ${pid} (${application}), which has used the table ${table} for up to ${seconds ?? "?"} s`;
 }
 
 /**

@@ -44,7 +44,7 @@ const lackingSql = `
 export async function checkRights(session: Session, { name }: StoreSchema): Promise<void> {
   // In a transaction of its own, so that it is about the user of the URL.
   const lacking = await session.transact(readCommitted, () => session.query(lackingSql, [name]));
-  if (lacking.length > 0) throw new StoreOpenError(`the user lacks ${lacking.map(([what]) => what).join(", ")}`);
+  if (lacking.length > 0) throw new StoreOpenError(`the user lacks privileges: ${lacking.map(([what]) => what).join(", ")}`);
 }
 
 const settingsSql = `
@@ -67,7 +67,7 @@ export async function checkSettings(session: Session, { name }: StoreSchema): Pr
   // Not a StoreOpenError, because it may pass: another server may be taking over.
   if (readOnly !== "off") throw new Error("the server is read-only");
   // Another encoding may lack characters of a subject, and would refuse the whole deletion.
-  if (encoding !== "UTF8") throw new StoreOpenError(`the database has the encoding ${encoding} and must have UTF8`);
+  if (encoding !== "UTF8") throw new StoreOpenError(`the encoding of the database must be UTF8, got ${encoding}`);
   if (fsync === "off") throw new StoreOpenError("fsync is off, so commits would not be durable");
   if (unlogged) throw new StoreOpenError(`the table ${unlogged} is unlogged, so commits would not be durable`);
 }

@@ -23,7 +23,7 @@ const ofFormerNameSql = `
  */
 export async function refuseRenamedSchema(session: Session, { name }: StoreSchema): Promise<void> {
   if ((await session.query(ofFormerNameSql, [name])).length > 0) {
-    throw new StoreOpenError(`the schema ${name} had another name: run \`plantstore migrate\``);
+    throw new StoreOpenError(`the schema ${name} was renamed: run \`plantstore migrate\` to update its functions`);
   }
 }
 

@@ -50,7 +50,7 @@ export async function findSchema(session: Session): Promise<StoreSchema> {
     const [found] = await session.query(findSchemaSql, [versionTable]);
     if (typeof found?.[0] !== "string") {
       throw new StoreOpenError(
-        "search_path names no schema that the user may use: create one, or set another search_path",
+        "search_path contains no schema that the user can use: create one, or change search_path",
       );
     }
     return storeSchema(found[0]);

@@ -25,7 +25,7 @@ function splitWords(options: string): readonly string[] {
 /** Returns the error for a setting that a pooler keeps from the server. */
 export function droppedSetting(name: string): StoreOpenError {
   return new StoreOpenError(
-    `options in the database URL set ${name}, which did not reach the server, as behind a pooler: ` +
+    `options in the database URL set ${name}, which did not reach the server, probably because of a connection pooler: ` +
       `set it for the role (ALTER ROLE … SET ${name} = …), or connect to the server directly`,
   );
 }

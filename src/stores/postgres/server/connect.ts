@@ -72,7 +72,7 @@ export async function connectTo({ ways, connectTimeoutMs }: Host, options: Conne
       if (options.mustBeWritable) await demandWritable(client, limitMs());
       return client;
     } catch (reason) {
-      fault = isTimeout(reason) ? new Error(`${way.host} does not answer`, { cause: reason }) : reason;
+      fault = isTimeout(reason) ? new Error(`${way.host} did not respond in time`, { cause: reason }) : reason;
       // Closes what was opened, since the caller does not get it.
       void disconnect(client);
       if (!mayAnotherWayDo(reason)) break;

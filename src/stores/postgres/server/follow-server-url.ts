@@ -33,7 +33,7 @@ export function followServerUrl(url: string, currentUrl: () => string): Server {
  * @throws StoreOpenError when it differs in anything else
  */
 export function demandSameDatabase(url: string, renewed: string): void {
-  if (targetOf(renewed) !== targetOf(url)) throw new StoreOpenError("the URL is that of another database");
+  if (targetOf(renewed) !== targetOf(url)) throw new StoreOpenError("the new URL must differ only in user and password");
 }
 
 /** Returns everything in a URL except user and password, as a text to compare. */

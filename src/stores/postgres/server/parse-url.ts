@@ -34,7 +34,7 @@ export function parseUrl(text: string): ReadonlyMap<string, string> {
 
 function parseParameter(text: string): [string, string] {
   const equals = text.indexOf("=");
-  if (equals <= 0) throw new StoreOpenError("in the database URL, each parameter must be name=value");
+  if (equals <= 0) throw new StoreOpenError("each parameter in the database URL must be name=value");
   return [decode(text.slice(0, equals)), decode(text.slice(equals + 1))];
 }
 
@@ -42,6 +42,6 @@ function decode(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch (fault) {
-    throw new StoreOpenError("the database URL has a bad percent escape", { cause: fault });
+    throw new StoreOpenError("the database URL has an invalid percent escape", { cause: fault });
   }
 }

@@ -86,7 +86,7 @@ const supported: ReadonlySet<string> = new Set([
 export function readServerUrl(text: string): Server {
   const parameters = parseUrl(text);
   const unknown = [...parameters.keys()].filter((name) => !supported.has(name));
-  if (unknown.length > 0) throw new StoreOpenError(`not supported in the database URL: ${unknown.join(", ")}`);
+  if (unknown.length > 0) throw new StoreOpenError(`unsupported parameters in the database URL: ${unknown.join(", ")}`);
   const target = readWord(parameters, "target_session_attrs", ["any", "read-write", "primary"]);
   const hosts = hostsOf(parameters);
   const shared = sharedBy(parameters);
@@ -108,7 +108,7 @@ function hostsOf(parameters: Parameters): readonly Pick<Way, "host" | "port">[] 
   const names = (parameters.get("host") ?? "").split(",");
   const ports = (parameters.get("port") ?? "").split(",");
   if (ports.length !== 1 && ports.length !== names.length) {
-    throw new StoreOpenError("in the database URL, there must be one port, or as many as hosts");
+    throw new StoreOpenError("the database URL must have one port, or one for each host");
   }
   return names.map((name, i) => ({ host: name || "localhost", port: readPort(ports[ports.length === 1 ? 0 : i]) }));
 }
@@ -117,7 +117,7 @@ function readPort(text: string | undefined): number {
   const port = text || portDefault;
   const number = /^\d{1,5}$/.test(port) ? Number(port) : 0;
   if (number >= 1 && number <= 65_535) return number;
-  throw new StoreOpenError("in the database URL, a port must be a number from 1 to 65535");
+  throw new StoreOpenError("a port in the database URL must be between 1 and 65535");
 }
 
 /** Returns what the ways to all hosts have in common. */
@@ -143,7 +143,7 @@ function readConnectTimeoutS(parameters: Parameters): number {
   const text = parameters.get("connect_timeout") ?? String(connectTimeoutSDefault);
   const seconds = /^\d{1,2}$/.test(text) ? Number(text) : 0;
   if (seconds >= 1 && seconds <= connectTimeoutSMax) return seconds;
-  throw new StoreOpenError(`connect_timeout in the database URL must be whole seconds from 1 to ${connectTimeoutSMax}`);
+  throw new StoreOpenError(`connect_timeout in the database URL must be an integer between 1 and ${connectTimeoutSMax}, in seconds`);
 }
 
 function readWord(parameters: Parameters, name: string, words: readonly string[]): string | undefined {
@@ -151,7 +151,7 @@ function readWord(parameters: Parameters, name: string, words: readonly string[]
   if (word === undefined || words.includes(word)) return word;
   // Made only here: the first thing of Intl takes 15 ms.
   const oneOf = new Intl.ListFormat("en-GB", { type: "disjunction" });
-  throw new StoreOpenError(`${name} in the database URL must be ${oneOf.format(words)}`);
+  throw new StoreOpenError(`${name} in the database URL must be ${words.length > 2 ? "one of " : ""}${oneOf.format(words)}`);
 }
 
 // A Unix socket needs no TLS, and the server does not offer it there.
@@ -184,7 +184,7 @@ function tlsOf(parameters: Parameters, host: string): readonly Tls[] {
         { ...files, rejectUnauthorized: true, checkServerIdentity: (_, peer) => tls().checkServerIdentity(host, peer) },
       ];
     default:
-      throw new StoreOpenError(`sslmode in the database URL must not be ${JSON.stringify(mode)}`);
+      throw new StoreOpenError(`sslmode in the database URL must be one of disable, prefer, require, verify-ca or verify-full, got ${JSON.stringify(mode)}`);
   }
 }
 

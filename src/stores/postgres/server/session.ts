@@ -27,8 +27,8 @@ const attemptMsMin = 500;
 export const attemptTotalMs: number = attemptMsMin + endTimeoutMs;
 
 // What an operator is told of a statement that was given up without an answer.
-const silent = "the server is silent: it neither answers nor takes a request to end what it was asked for";
-const goesOn = "the server does not end what it was asked to end, as when its disk or a standby does not respond";
+const silent = "the server does not respond, not even to a cancel request";
+const goesOn = "the server accepted a cancel request, but the statement is still running; its disk or a standby may not respond";
 
 /** The error of a statement that may not have come to what its answer says. */
 export class InDoubt extends Error {}
@@ -123,7 +123,7 @@ export class Session {
   async connect(): Promise<void> {
     if (this.#client !== undefined) return;
     await this.#connect();
-    if (!this.hasTime) throw new Error("it took too long to connect");
+    if (!this.hasTime) throw new Error("connecting timed out");
   }
 
   async #connect(): Promise<void> {
@@ -132,7 +132,7 @@ export class Session {
   }
 
   async #connectToAny(): Promise<void> {
-    if (this.#isInTransaction) throw new Error("the connection was lost in a transaction");
+    if (this.#isInTransaction) throw new Error("the connection was lost during a transaction");
     // Read in this order, and once: they may change from one connection to the next.
     const { hosts, mustBeWritable } = this.#server;
     const options = { ...this.#connectOptions, mustBeWritable, untilMs: this.untilMs };
@@ -276,7 +276,7 @@ export class Session {
   async #connected(): Promise<Client> {
     if (this.#client === undefined) await this.#connect();
     if (this.#client === undefined) throw new Error("the connection was lost");
-    if (this.leftMs <= 0) throw new Error("the time is over");
+    if (this.leftMs <= 0) throw new Error("the deadline has passed");
     return this.#client;
   }
 
