@@ -8,7 +8,7 @@ import { randomUUID } from "node:crypto";
 import { rmSync } from "node:fs";
 import { migratePlants, openSqliteStore } from "../../src/stores/index.ts";
 import { Retention } from "../../src/stores/postgres/all-plants/retention.ts";
-import { oneServerByDay } from "../../src/stores/postgres/delete/one-server.ts";
+import { singleServerByDay } from "../../src/stores/postgres/delete/single-server.ts";
 import { findSchema } from "../../src/stores/postgres/schema/store-schema.ts";
 import { readServerUrl } from "../../src/stores/postgres/server/server-url.ts";
 import { Session } from "../../src/stores/postgres/server/session.ts";
@@ -182,7 +182,7 @@ async function dropOldOfPostgres(url: string): Promise<number> {
   const begunMs = performance.now();
   const retention = new Retention(new Session(readServerUrl(url)), {
     keptMs: deletionsKeptMsDefault,
-    placementOn: async (session) => oneServerByDay(await findSchema(session)),
+    placementOn: async (session) => singleServerByDay(await findSchema(session)),
     onUpkeep: (upkeep) => {
       if (upkeep.kind === "records-dropped") dropped.resolve((upkeep.count / (performance.now() - begunMs)) * 1_000);
       else dropped.reject(new Error(`${upkeep.kind}: nothing was dropped`));

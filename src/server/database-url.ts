@@ -10,7 +10,7 @@ import {
 } from "@plantstore/auth/inputs";
 import type { Log } from "@plantstore/telemetry/logs";
 import {
-  demandSameDatabase,
+  assertSameDatabase,
   type PlantLocation,
   type PostgresLocation,
   readServerUrl,

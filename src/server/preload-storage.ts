@@ -11,5 +11,5 @@ export function preloadStorage(
   environment: Readonly<Record<string, string | undefined>>,
 ): void {
   if (command !== "serve" || flags.some((flag) => /^--(database-url|help|print-config)/.test(flag))) return;
-  if (flags.includes("--demo") || environment["DATABASE_URL"]?.startsWith("sqlite:") === true) StorageThread.begin();
+  if (flags.includes("--demo") || environment["DATABASE_URL"]?.startsWith("sqlite:") === true) StorageThread.prestart();
 }

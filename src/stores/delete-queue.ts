@@ -9,7 +9,7 @@ import {
 } from "../service/index.ts";
 import type { OnBatch } from "./durable-store-options.ts";
 import { isStorable } from "./storable-text.ts";
-import { WaitingLimit } from "./waiting-limit.ts";
+import { QueueLimit } from "./queue-limit.ts";
 
 /** A deletion that is queued or being committed. */
 export interface PendingDelete {
@@ -21,8 +21,8 @@ export interface PendingDelete {
 }
 
 /**
- * The outcomes of a batch, in its order: whether each deletion removed the plant; `undefined` for one whose caller is
- * told by the store itself, now or later.
+ * The outcomes of a batch, in its order: whether each deletion removed the plant; `undefined` for a deletion that the
+ * store settles itself, now or later.
  */
 export type Outcomes = readonly (boolean | undefined)[];
 
@@ -45,77 +45,77 @@ export interface DeleteQueueOptions {
 }
 
 /**
- * How many callers of a batch are answered in one turn of the event loop. That is half a millisecond of work, so that
- * other requests need not wait for the whole batch, and the first callers are back in time for the next. The last of
- * 1,024 callers is answered 15 turns later.
+ * The most deletions of a batch that are settled in one turn of the event loop: about half a millisecond of work, so that
+ * other requests do not wait for the whole batch, and the first callers can join the next one. The last of 1,024 deletions
+ * is settled 15 turns later.
  */
-const answeredAtOnce = 64;
+const settledPerTurn = 64;
 
 /**
  * Groups concurrent deletions into batches, so that many share one commit.
  *
- * The next batch is whatever arrived while the last one was being committed: there is no timer, a lone deletion leaves
- * at once, and batches only grow with the load. Batches are committed in order of arrival.
+ * The next batch is what arrived while the last one was being committed: there is no timer, a single deletion is sent
+ * immediately, and batches grow only with the load. Batches are committed in order of arrival.
  */
 export class DeleteQueue {
   readonly #options: DeleteQueueOptions;
   readonly #waiting: PendingDelete[] = [];
-  readonly #limit: WaitingLimit;
+  readonly #limit: QueueLimit;
   readonly #nowMs: () => number;
   #inFlight = 0;
-  /** Batches whose callers have not all been answered. */
-  #unanswered = 0;
+  /** The number of batches with unsettled deletions. */
+  #unsettledBatches = 0;
   readonly #drained = Promise.withResolvers<void>();
   #closed = false;
 
   constructor(options: DeleteQueueOptions) {
     this.#options = options;
-    this.#limit = new WaitingLimit(options.waitingMax);
+    this.#limit = new QueueLimit(options.waitingMax);
     this.#nowMs = options.nowMs ?? (() => performance.now());
   }
 
   /**
-   * Deletes a plant and resolves to whether it was there.
+   * Deletes a plant and resolves to whether it existed.
    *
    * @throws ConnectError `ResourceExhausted` when too many deletions wait, `Unavailable` after `close`,
-   * `FailedPrecondition` for a key of a subject that cannot be recorded as it is, whatever `commit` rejects with, and
-   * the reason of the abort when the call had to wait and was given up meanwhile
+   * `FailedPrecondition` for an idempotency key of a subject that cannot be recorded unchanged, any error of `commit`,
+   * and the abort reason when the call was cancelled while it was queued
    */
   delete(id: bigint, call: DeleteCall): Promise<boolean> {
     if (this.#closed) return Promise.reject(storeUnavailable());
-    // No plant has an id of more than 64 bits. Such an id must neither fail its batch nor be truncated.
+    // Plant ids have at most 64 bits. A larger one must neither fail its batch nor be truncated.
     if (BigInt.asIntN(64, id) !== id) return Promise.resolve(false);
-    // The answer to a key is for one subject, and the record must not mistake another for it.
+    // A key belongs to one subject, so two subjects must not have the same record.
     if (call.idempotencyKey !== undefined && !isStorable(call.subject)) return Promise.reject(subjectNotRecordable());
     if (this.#waiting.length >= this.#limit.current) return Promise.reject(this.#refuse());
     return new Promise((resolve, reject) => {
       const pending = { id, call, resolve, reject };
-      // Invariant: nothing waits while another batch may be sent.
+      // Invariant: no deletion waits while another batch may be sent.
       if (this.#inFlight < this.#options.inFlightMax) void this.#commit([pending]);
       else this.#waiting.push(pending);
     });
   }
 
-  /** Deletions that wait for a batch, and how many may. */
+  /** The number of deletions that wait for a batch, and its current limit. */
   get waiting(): Pick<WaitingDeletions, "forBatch" | "forBatchMax"> {
     return { forBatch: this.#waiting.length, forBatchMax: this.#limit.current };
   }
 
-  /** Refuses new deletions, and resolves once every earlier one has its outcome or is left to the store. */
+  /** Refuses new deletions, and resolves once every earlier one is settled or handed to the store. */
   close(): Promise<void> {
     this.#closed = true;
-    if (this.#unanswered === 0) this.#drained.resolve();
+    if (this.#unsettledBatches === 0) this.#drained.resolve();
     return this.#drained.promise;
   }
 
   async #commit(batch: readonly PendingDelete[]): Promise<void> {
     this.#inFlight++;
-    this.#unanswered++;
+    this.#unsettledBatches++;
     const onEnd = this.#options.onBatch?.(batch.map(({ call }) => call));
     const sentMs = this.#nowMs();
     const settle = await this.#options.commit(batch).then(
       (outcomes) => {
-        this.#judge(batch.length, sentMs);
+        this.#updateLimit(batch.length, sentMs);
         onEnd?.();
         return (pending: PendingDelete, i: number) => {
           const outcome = outcomes[i];
@@ -128,26 +128,26 @@ export class DeleteQueue {
       },
     );
     this.#inFlight--;
-    // The next batch leaves before the callers of this one run, so the store never waits for them.
+    // The next batch is sent before the callers of this one run, so the store never waits for them.
     this.#commitWaiting();
     for (const [i, pending] of batch.entries()) {
-      if (i > 0 && i % answeredAtOnce === 0) await nextTurn();
+      if (i > 0 && i % settledPerTurn === 0) await nextTurn();
       settle(pending, i);
     }
-    this.#unanswered--;
-    if (this.#closed && this.#unanswered === 0) this.#drained.resolve();
+    this.#unsettledBatches--;
+    if (this.#closed && this.#unsettledBatches === 0) this.#drained.resolve();
   }
 
-  #judge(size: number, sentMs: number): void {
+  #updateLimit(size: number, sentMs: number): void {
     const nowMs = this.#nowMs();
     const isLast = this.#inFlight === 1 && this.#waiting.length === 0;
-    this.#limit.committed({ size, durationMs: nowMs - sentMs, isLast }, nowMs);
-    // The last ones are refused, because they have waited for the shortest time.
+    this.#limit.recordCommit({ size, durationMs: nowMs - sentMs, isLast }, nowMs);
+    // The newest ones are refused, because they have waited for the shortest time.
     for (const pending of this.#waiting.splice(this.#limit.kept)) pending.reject(this.#refuse());
   }
 
   #refuse(): ConnectError {
-    this.#limit.refused(this.#nowMs());
+    this.#limit.recordRefusal(this.#nowMs());
     return queueFull();
   }
 
@@ -164,11 +164,11 @@ export class DeleteQueue {
 }
 
 /**
- * Returns whether the call has not been given up; rejects the deletion otherwise.
+ * Returns whether the call has not been cancelled; rejects the deletion otherwise.
  *
- * This is checked once, when the deletion leaves the queue; from then on it may happen. A listener on every signal
- * would cost as much as the queue, only to reject earlier a call that nobody waits for. A deletion that did not wait is
- * not checked, because reading its signal would create it.
+ * This is checked once, when the deletion leaves the queue; from then on it may happen. A listener on every signal would
+ * cost as much as the queue, only to reject earlier a call that nobody waits for. A deletion that was not queued is not
+ * checked, because reading its signal would create it.
  */
 function isNotAborted({ call, reject }: PendingDelete): boolean {
   const { aborted, reason } = call.context.signal;

@@ -8,9 +8,9 @@ import type { OnUpkeep } from "./upkeep.ts";
  */
 export type OnBatch = (calls: readonly DeleteCall[]) => (error?: unknown) => void;
 
-/** Options of every store that outlives its process. */
+/** Options of every persistent store. */
 export interface DurableStoreOptions {
-  /** How long deletion records are kept, in milliseconds. Default 90 days, an hour at least. */
+  /** How long deletion records are kept, in milliseconds. Default 90 days, at least an hour. */
   readonly deletionsKeptMs?: number;
   readonly onBatch?: OnBatch | undefined;
   readonly onUpkeep?: OnUpkeep | undefined;

@@ -1,9 +1,9 @@
 /**
- * What happened to the plant?
+ * Stores of plants: in memory, SQLite or PostgreSQL.
  *
- * The service asks a {@link PlantStore}, which answers once the result is durable. Stores group concurrent deletions
- * into one commit, which is invisible to callers. This room knows plants and the callers that delete them, and nothing
- * of protocols, credentials or the process: what it needs of those is passed in.
+ * The service calls a {@link PlantStore}, which resolves once the result is durable. Stores group concurrent deletions
+ * into one commit, which is invisible to callers. This module does not depend on protocols, credentials or the process:
+ * what it needs of those is passed in.
  */
 export { StoreOpenError } from "./store-open-error.ts";
 export { importPlants } from "./import-plants.ts";
@@ -23,6 +23,6 @@ export { backUp } from "./sqlite/backup.ts";
 export { restore } from "./sqlite/restore.ts";
 export type { OnUpkeep, Upkeep } from "./upkeep.ts";
 export type { IdRange } from "./sqlite/migrate.ts";
-export { demandSameDatabase } from "./postgres/server/follow-server-url.ts";
+export { assertSameDatabase } from "./postgres/server/follow-server-url.ts";
 export { readServerUrl } from "./postgres/server/server-url.ts";
 export { openSqliteStore } from "./sqlite/store.ts";

@@ -2,7 +2,7 @@
 export interface Deletion {
   readonly plantId: bigint;
   readonly deletedAt: Date;
-  /** The principal's id text. */
+  /** The principal's id as text. */
   readonly subject: string;
   readonly requestId: string;
   /** The same for all deletions that were committed together. */
@@ -35,15 +35,15 @@ export interface ImportOptions {
 
 /** An import in progress: ids are added batch by batch. */
 export interface PlantImport extends AsyncDisposable {
-  /** The most ids to add at a time. */
+  /** The most ids per call of {@link add}. */
   readonly batchMax: number;
   /** Stores one batch durably. If that fails, part of it may be stored; repeating a batch changes nothing. */
   add(ids: readonly bigint[] | BigInt64Array): Promise<ImportCounts>;
 }
 
 /**
- * The operations on all plants at once, for operators, while a server keeps serving. Everything streams: memory
- * does not grow with the number of plants.
+ * The operations on all plants, for operators, while servers keep running. Everything is streamed: memory does not grow
+ * with the number of plants.
  *
  * Every method throws {@link StoreOpenError} with a message for the operator when the database fails.
  */

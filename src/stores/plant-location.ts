@@ -13,17 +13,17 @@ export type PlantLocation = { readonly kind: "sqlite"; readonly path: string } |
 /** A PostgreSQL database. */
 export interface PostgresLocation {
   readonly kind: "postgres";
-  /** The URL, as libpq reads it. It may contain a password. */
+  /** The URL, as libpq parses it. It may contain a password. */
   readonly url: string;
-  /** The file that the URL is from, if it is from one. */
+  /** The file from which the URL was read, if any. */
   readonly urlFile?: string;
-  /** Returns the URL as it is now, if its user or password may change while a store is open. */
+  /** Returns the current URL, if its user or password may change while a store is open. */
   readonly currentUrl?: () => string;
 }
 
 /** Options of {@link openPlantStore}. */
 export interface StoreOptions extends DurableStoreOptions {
-  /** The plants of an SQLite store that is created if there is none. Without them, a missing store is refused. */
+  /** The plants of an SQLite store, which is created if it does not exist. Without them, a missing store is refused. */
   readonly plantsWhenCreated?: IdRange;
 }
 
@@ -42,16 +42,16 @@ const storeOptionNames: OptionNames<StoreOptions> = {
 /**
  * Opens the store of a server, which {@link migratePlants} has created before.
  *
- * @throws StoreOpenError with a message for the operator; TypeError for options that do not exist
+ * @throws StoreOpenError with a message for the operator; TypeError for unknown options
  */
 export async function openPlantStore(location: PlantLocation, options: StoreOptions = {}): Promise<PlantStore> {
-  refuseUnknownOptions(location, locationNames[location.kind], `a location of openPlantStore`);
+  refuseUnknownOptions(location, locationNames[location.kind], "a location of openPlantStore");
   refuseUnknownOptions(options, storeOptionNames, "openPlantStore");
   switch (location.kind) {
     case "sqlite":
       return await openSqliteStore({ file: location.path, ...options });
     case "postgres": {
-      // Loaded on demand: without it, a server on SQLite starts in two thirds of the time.
+      // Loaded on demand: a server on SQLite starts in two thirds of the time without it.
       const { openPostgresStore } = await import("./postgres/store.ts");
       return await openPostgresStore({ ...location, ...options });
     }
@@ -94,9 +94,9 @@ export async function checkPlantStore(location: PlantLocation): Promise<void> {
 
 /**
  * Creates the schema or migrates it to the version of this release, and returns the versions before and after. Does
- * nothing if it is current, or of a newer release and one that this release can use.
+ * nothing if the schema is current, or newer and usable by this release.
  *
- * @param onWaiting - called every few seconds with what a migration of PostgreSQL is waiting for
+ * @param onWaiting - called every few seconds with what a migration of PostgreSQL waits for
  * @throws StoreOpenError with a message for the operator, also when this release cannot use the schema
  */
 export async function migratePlants(

@@ -1,25 +1,25 @@
-/** The error for a line that is not an id. Its message quotes the line, for the operator, who has the file. */
-export class BadLine extends Error {
-  override readonly name = "BadLine";
+/** The error for a line that is not an id. Its message quotes the line for the operator. */
+export class InvalidLineError extends Error {
+  override readonly name = "InvalidLineError";
 }
 
-// The longest line that is looked at, in characters: -9223372036854775808 has 20.
-const lineMax = 64;
+// The longest line that is parsed, in characters: -9223372036854775808 has 20.
+const lineLengthMax = 64;
 
 const int64Min = -(2n ** 63n);
 const int64Max = 2n ** 63n - 1n;
 
-// Each id has one spelling here too: no leading zero, no plus sign, no minus zero.
+// Each id has exactly one spelling: no leading zero, no plus sign, no minus zero.
 const canonical = /^(?:0|-?[1-9][0-9]{0,18})$/;
 
-// U+FEFF in UTF-8, read as Latin-1. The marks of UTF-16 differ, and no line of it is an id.
+// U+FEFF in UTF-8, decoded as Latin-1. Text in UTF-16 has other marks, and none of its lines is an id.
 const byteOrderMark = "\u00ef\u00bb\u00bf";
 
 /**
- * Reads text with one id per line, in batches of at most `batchMax` ids. Lines end with LF or CRLF, the last one perhaps without; empty lines are
- * skipped.
+ * Reads text with one id per line, in batches of at most `batchMax` ids. Lines end with LF or CRLF, which is optional on
+ * the last line; empty lines are skipped.
  *
- * @throws BadLine at the first line that is not a canonical int64. Earlier ids of its batch are not yielded.
+ * @throws InvalidLineError at the first line that is not a canonical int64. Earlier ids of its batch are not yielded.
  */
 export async function* readIds(text: AsyncIterable<Uint8Array>, batchMax: number): AsyncGenerator<BigInt64Array> {
   let ids = new BigInt64Array(batchMax);
@@ -30,7 +30,7 @@ export async function* readIds(text: AsyncIterable<Uint8Array>, batchMax: number
     let start = 0;
     for (let end = lineEnd(chunk, start); end < chunk.length; end = lineEnd(chunk, start)) {
       lineNumber++;
-      const plain = unfinished === "" ? plainId(chunk, start, end) : undefined;
+      const plain = unfinished === "" ? parseDigits(chunk, start, end) : undefined;
       const id = plain ?? parseLine(unfinished + latin1(chunk, start, end), lineNumber);
       unfinished = "";
       start = end + 1;
@@ -41,8 +41,8 @@ export async function* readIds(text: AsyncIterable<Uint8Array>, batchMax: number
       count = 0;
     }
     unfinished += latin1(chunk, start, chunk.length);
-    // An endless line, such as in a binary file, is rejected before it fills the memory.
-    if (unfinished.length > lineMax) parseLine(unfinished, lineNumber + 1);
+    // A very long line, such as in a binary file, is rejected before it fills the memory.
+    if (unfinished.length > lineLengthMax) parseLine(unfinished, lineNumber + 1);
   }
   const last = parseLine(unfinished, lineNumber + 1);
   if (last !== undefined) ids[count++] = last;
@@ -52,33 +52,33 @@ export async function* readIds(text: AsyncIterable<Uint8Array>, batchMax: number
 const lineFeed = 0x0a;
 const digitZero = 0x30;
 
-/** Returns where the line ends, or the bytes do. A line is too short for a search of the buffer's own. */
+/** Returns the index of the next line feed, or the length. Lines are too short for `indexOf` to be faster. */
 function lineEnd(bytes: Uint8Array, start: number): number {
   let end = start;
   while (end < bytes.length && bytes[end] !== lineFeed) end++;
   return end;
 }
 
-// An id is read as two numbers, its last nine digits and those before them. Those before are below this edge; the few
-// ids of int64 at the edge, and all that is above int64, are left to the careful way.
+// An id is parsed as two numbers: its last nine digits, and the digits before them, which must be below this limit. The few
+// ids of int64 at the limit, and everything above int64, are left to parseLine.
 const lowDigits = 9;
 const lowRange = 1_000_000_000n;
-const highEdge = Number(int64Max / lowRange);
+const highLimit = Number(int64Max / lowRange);
 
 /**
- * Returns the id of a line, in at most half of the time of {@link parseLine}; `undefined` for any line that is not just
- * digits, and for a few that are.
+ * Returns the id of a line, at least twice as fast as {@link parseLine}; `undefined` for any line that is not only digits,
+ * and for a few that are.
  */
-function plainId(bytes: Uint8Array, start: number, end: number): bigint | undefined {
+function parseDigits(bytes: Uint8Array, start: number, end: number): bigint | undefined {
   if (start === end || bytes[start] === digitZero) return undefined;
   const middle = Math.max(start, end - lowDigits);
   const high = numberOf(bytes, start, middle);
   const low = numberOf(bytes, middle, end);
-  if (high === undefined || low === undefined || high >= highEdge) return undefined;
+  if (high === undefined || low === undefined || high >= highLimit) return undefined;
   return high === 0 ? BigInt(low) : BigInt(high) * lowRange + BigInt(low);
 }
 
-/** Returns the number that these digits are, zero if there are none; `undefined` if a byte is no digit. */
+/** Parses digits as a number, zero if there are none; returns `undefined` if a byte is not a digit. */
 function numberOf(bytes: Uint8Array, start: number, end: number): number | undefined {
   let number = 0;
   for (let at = start; at < end; at++) {
@@ -94,7 +94,7 @@ function latin1(bytes: Uint8Array, start: number, end: number): string {
   return start === end ? "" : Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString("latin1");
 }
 
-/** Reads the id of a plant, which has one spelling; `undefined` for any other text. */
+/** Parses the canonical text of a plant id; returns `undefined` for any other text. */
 export function parseId(text: string): bigint | undefined {
   const id = canonical.test(text) ? BigInt(text) : undefined;
   return id !== undefined && id >= int64Min && id <= int64Max ? id : undefined;
@@ -106,8 +106,8 @@ function parseLine(line: string, lineNumber: number): bigint | undefined {
   const id = parseId(digits);
   if (id !== undefined) return id;
   if (digits.startsWith(byteOrderMark)) {
-    throw new BadLine(`line ${lineNumber} starts with a byte order mark; save the file as UTF-8 without one`);
+    throw new InvalidLineError(`line ${lineNumber} starts with a byte order mark; save the file as UTF-8 without one`);
   }
-  const shown = digits.length > lineMax ? `${digits.slice(0, lineMax)}…` : digits;
-  throw new BadLine(`line ${lineNumber} is not a plant id: ${JSON.stringify(shown)}`);
+  const shown = digits.length > lineLengthMax ? `${digits.slice(0, lineLengthMax)}…` : digits;
+  throw new InvalidLineError(`line ${lineNumber} is not a plant id: ${JSON.stringify(shown)}`);
 }

@@ -4,20 +4,20 @@ const dayMs = 24 * 3_600_000;
 export const deletionsKeptMsDefault: number = 90 * dayMs;
 
 /**
- * The shortest time to keep deletion records, in milliseconds: an hour, in which a retry finds its own deletion, and an
+ * The shortest time to keep deletion records, in milliseconds: an hour, so that a retry finds its own deletion, and an
  * import the plants that were deleted while it ran.
  */
 const deletionsKeptMsMin = 3_600_000;
 
 /**
- * Checks how long deletion records are to be kept, in milliseconds.
+ * Checks the time for which deletion records are kept, in milliseconds.
  *
- * @throws RangeError when that is less than {@link deletionsKeptMsMin}
+ * @throws RangeError when it is less than {@link deletionsKeptMsMin}
  */
 export function checkDeletionsKept(keptMs: number = deletionsKeptMsDefault): void {
   if (keptMs >= deletionsKeptMsMin) return;
   throw new RangeError(`deletionsKeptMs must be at least ${deletionsKeptMsMin} (an hour), got ${keptMs}`);
 }
 
-/** How often a store looks for expired records, in milliseconds. */
+/** How often a store drops expired records, in milliseconds. */
 export const retentionIntervalMs: number = 10 * 60_000;

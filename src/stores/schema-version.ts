@@ -2,22 +2,22 @@ import { StoreOpenError } from "./store-open-error.ts";
 
 /** The schema that a store has. */
 export interface SchemaVersion {
-  /** Counts the steps that have led to it; 0 where there is no store yet. */
+  /** One more than the number of migration steps; 0 without a store. */
   readonly version: number;
   /** The schema version of the oldest release whose servers can use it. */
   readonly oldestServer: number;
 }
 
-/** What a step to a newer schema means for the servers that use the store. */
+/** The effect of a migration step on the servers that use the store. */
 export interface SchemaStep {
-  /** Whether servers of the release before cannot use the result, so that all must be stopped before the step. */
+  /** Whether servers of the previous release cannot use the result, so that all must be stopped before the step. */
   readonly breaking?: true;
 }
 
 /** No schema: that of an empty database. */
 export const noSchema: SchemaVersion = { version: 0, oldestServer: 0 };
 
-/** Returns the schema to which a list of steps from version 1 leads. */
+/** Returns the schema after a list of steps from version 1. */
 export function schemaAfter(steps: readonly SchemaStep[]): SchemaVersion {
   const version = steps.length + 1;
   const isBreaking = steps.at(-1)?.breaking === true;
@@ -27,8 +27,8 @@ export function schemaAfter(steps: readonly SchemaStep[]): SchemaVersion {
 /**
  * Returns why a release cannot use the schema of a store, and what to do; `undefined` if it can.
  *
- * A release uses the schema of its own version and the next one, unless that records that it must not. So its servers
- * keep deleting while `migrate` of the next release changes the schema under them, and can be started again afterwards.
+ * A release supports the schema of its own version and the next one, unless that one is marked as breaking. So its servers
+ * keep deleting while `migrate` of the next release changes the schema, and can be restarted afterwards.
  *
  * @param own - the schema version of the release
  */
@@ -52,9 +52,9 @@ export function schemaProblem({ version, oldestServer }: SchemaVersion, own: num
  * Checks that a release can use the schema of a store.
  *
  * @param own - the schema version of the release
- * @throws StoreOpenError that says why it cannot, and what to do
+ * @throws StoreOpenError with the reason and what to do
  */
-export function demandUsableSchema(found: SchemaVersion, own: number): void {
+export function assertUsableSchema(found: SchemaVersion, own: number): void {
   const problem = schemaProblem(found, own);
   if (problem !== undefined) throw new StoreOpenError(problem);
 }

@@ -1,38 +1,38 @@
-/** Something that a store has done or met by itself, apart from deletions; `lastedMs` says for how long. */
+/** An event of a store other than a deletion, and its duration `lastedMs`. */
 export type Upkeep =
-  /** It has brought the schema of its file from one version to another; 0 is a new file. */
+  /** The schema of the file was migrated from one version to another; 0 is a new file. */
   | { readonly kind: "migrated"; readonly from: number; readonly to: number; readonly lastedMs: number }
-  /** It has dropped expired deletion records. */
+  /** Expired deletion records were dropped. */
   | { readonly kind: "records-dropped"; readonly count: number; readonly lastedMs: number }
-  /** It could not drop all of them; `problem` says why, for an operator. It tries again at the next interval. */
+  /** Not all of them could be dropped; `problem` is the reason, for an operator. Retried at the next interval. */
   | { readonly kind: "retention-failed"; readonly problem: string; readonly lastedMs: number }
-  /** One of several servers that store the plants is lost; `problem` says why, for an operator. The others go on. */
-  | { readonly kind: "worker-away"; readonly lastedMs: number; readonly problem: string }
-  /** That server deletes again. */
-  | { readonly kind: "worker-back"; readonly lastedMs: number }
-  /** A pooler does not keep prepared statements, so from now on none is prepared; `problem` quotes the server. */
-  | { readonly kind: "names-refused"; readonly lastedMs: number; readonly problem: string };
+  /** A worker of Citus cannot delete; `problem` is the reason, for an operator. Other workers are not affected. */
+  | { readonly kind: "worker-unavailable"; readonly lastedMs: number; readonly problem: string }
+  /** That worker deletes again. */
+  | { readonly kind: "worker-recovered"; readonly lastedMs: number }
+  /** A pooler does not keep prepared statements, so no more are prepared; `problem` is the error of the server. */
+  | { readonly kind: "prepared-statements-refused"; readonly lastedMs: number; readonly problem: string };
 
-/** Called when upkeep has ended, and for a lost worker once a batch for it was given up. Must not throw. */
+/** Called after each event; for an unavailable worker once a batch for it failed. Must not throw. */
 export type OnUpkeep = (upkeep: Upkeep) => void;
 
-/** Returns the milliseconds since a time on the clock of `performance.now()`, as a whole number. */
-export function lastedSince(begunMs: number): number {
+/** Returns the milliseconds since a time on the clock of `performance.now()`, as an integer. */
+export function elapsedMsSince(begunMs: number): number {
   return Math.round(performance.now() - begunMs);
 }
 
 /** The result of dropping expired records once. */
 interface DroppedRecords {
   readonly count: number;
-  /** Why it could not go on; `undefined` when nothing is left to drop. */
+  /** Why it stopped; `undefined` when no expired records remain. */
   readonly problem: string | undefined;
   /** When it began, on the clock of `performance.now()`. */
   readonly begunMs: number;
 }
 
-/** Reports the records that were dropped, including those before a fault, and the fault. */
-export function tellOfDropped(onUpkeep: OnUpkeep | undefined, { count, problem, begunMs }: DroppedRecords): void {
-  const lastedMs = lastedSince(begunMs);
+/** Reports the records that were dropped, including those before an error, and the error. */
+export function reportDropped(onUpkeep: OnUpkeep | undefined, { count, problem, begunMs }: DroppedRecords): void {
+  const lastedMs = elapsedMsSince(begunMs);
   if (count > 0) onUpkeep?.({ kind: "records-dropped", count, lastedMs });
   if (problem !== undefined) onUpkeep?.({ kind: "retention-failed", problem, lastedMs });
 }

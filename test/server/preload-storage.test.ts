@@ -57,7 +57,7 @@ test("the command reports a storage thread that cannot start", async () => {
 test("StorageThread.start rejects when the thread has already failed", async () => {
   using folder = createTempFolder();
   const started = once(process, "worker");
-  StorageThread.begin();
+  StorageThread.prestart();
   const [worker] = await started;
   await worker.terminate();
   const opened = StorageThread.start({ file: folder.file("plants.db") });

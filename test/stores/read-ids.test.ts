@@ -1,6 +1,6 @@
 import { array, assert, asyncProperty, bigInt, integer, oneof, stringMatching } from "fast-check";
 import { describe, expect, test } from "vitest";
-import { BadLine, readIds } from "../../src/stores/read-ids.ts";
+import { InvalidLineError, readIds } from "../../src/stores/read-ids.ts";
 
 const batchMax = 10_000;
 
@@ -55,7 +55,7 @@ describe("reading ids", () => {
     { name: "64 digits", text: `${"7".repeat(64)}\n`, says: /^line 1 is not a plant id: "7{64}"$/ },
     { name: "an endless line", text: `1\n${"7".repeat(100_000)}`, says: /^line 2 is not a plant id: "7{64}…"$/ },
   ])("refuses $name and says where it is", async ({ text, says }) => {
-    await expect(read(text)).rejects.toThrow(BadLine);
+    await expect(read(text)).rejects.toThrow(InvalidLineError);
     await expect(read(text)).rejects.toThrow(says);
     await expect(read(text, 1)).rejects.toThrow(says);
   });

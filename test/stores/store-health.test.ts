@@ -1,7 +1,7 @@
 import { createHook } from "node:async_hooks";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { afterAll, describe, test } from "vitest";
-import { StoreHealth, type StoreProblem, tryIntervalMs } from "../../src/stores/store-health.ts";
+import { StoreHealth, type StoreProblem, retryIntervalMs } from "../../src/stores/store-health.ts";
 
 const full: StoreProblem = { text: "the disk is full", isTemporary: true };
 const damaged: StoreProblem = { text: "the file is damaged", isTemporary: false };
@@ -16,20 +16,20 @@ const opened: StoreHealth[] = [];
 afterAll(() => opened.forEach((health) => health.report(damaged)));
 
 /** Health whose looks wait until the test says what they find. */
-function openHealth({ watchIntervalMs = never, briefMsMax = 0 } = {}) {
+function openHealth({ watchIntervalMs = never, graceMs = 0 } = {}) {
   const looks: PromiseWithResolvers<StoreProblem | undefined>[] = [];
   const asked: (() => void)[] = [];
   const knewOfWork: boolean[] = [];
   const limitsMs: number[] = [];
-  const findProblem = (hasWorked: boolean, untilMs: number): Promise<StoreProblem | undefined> => {
+  const findProblem = (hasCommitted: boolean, deadlineMs: number): Promise<StoreProblem | undefined> => {
     const look = Promise.withResolvers<StoreProblem | undefined>();
     looks.push(look);
-    knewOfWork.push(hasWorked);
-    limitsMs.push(untilMs);
+    knewOfWork.push(hasCommitted);
+    limitsMs.push(deadlineMs);
     asked.shift()?.();
     return look.promise;
   };
-  const health = new StoreHealth({ findProblem, watchIntervalMs, briefMsMax });
+  const health = new StoreHealth({ findProblem, watchIntervalMs, graceMs });
   opened.push(health);
   return { health, looks, knewOfWork, limitsMs, nextLook: () => new Promise<void>((resolve) => asked.push(resolve)) };
 }
@@ -80,7 +80,7 @@ describe.concurrent("the health of a store", () => {
     health.report(damaged);
     await expect.poll(() => timers.size).toBe(0);
     counting.disable();
-    expect(await health.suspect()).toBe(false);
+    expect(await health.check()).toBe(false);
     expect(looks).toHaveLength(0);
   });
 
@@ -101,7 +101,7 @@ describe.concurrent("the health of a store", () => {
   test("stays good while what a watch has found may still pass, and gets worse when it has lasted", async ({
     expect,
   }) => {
-    const { health, looks, nextLook } = openHealth({ watchIntervalMs: 1, briefMsMax: never });
+    const { health, looks, nextLook } = openHealth({ watchIntervalMs: 1, graceMs: never });
     await nextLook();
     const second = nextLook();
     looks[0]?.resolve(away);
@@ -111,7 +111,7 @@ describe.concurrent("the health of a store", () => {
     looks[1]?.resolve(full);
     await expect.poll(() => health.problem).toBe(full);
 
-    const impatient = openHealth({ watchIntervalMs: 1, briefMsMax: 0 });
+    const impatient = openHealth({ watchIntervalMs: 1, graceMs: 0 });
     await impatient.nextLook();
     impatient.looks[0]?.resolve(away);
     await expect.poll(() => impatient.health.problem).toBe(away);
@@ -120,17 +120,17 @@ describe.concurrent("the health of a store", () => {
   test("is looked at again while a problem may pass by its own tries alone, until one finds nothing or it works", async ({
     expect,
   }) => {
-    const { health, looks, nextLook } = openHealth({ briefMsMax: never });
+    const { health, looks, nextLook } = openHealth({ graceMs: never });
     const look = async (found: StoreProblem | undefined): Promise<boolean> => {
-      const suspected = health.suspect();
+      const suspected = health.check();
       looks.at(-1)?.resolve(found);
       return await suspected;
     };
     expect(await look(away)).toBe(false);
     // It knows already.
-    expect(await health.suspect()).toBe(false);
+    expect(await health.check()).toBe(false);
     expect(looks).toHaveLength(1);
-    health.worked();
+    health.recordCommit();
     expect(await look(undefined)).toBe(true);
     expect(await look(away)).toBe(false);
     const tried = nextLook();
@@ -143,27 +143,27 @@ describe.concurrent("the health of a store", () => {
   });
 
   test("is bad once what may pass has lasted, and for the reason that is found last", async ({ expect }) => {
-    const briefMsMax = 1.5 * tryIntervalMs;
-    const { health, looks, limitsMs, nextLook } = openHealth({ briefMsMax });
+    const graceMs = 1.5 * retryIntervalMs;
+    const { health, looks, limitsMs, nextLook } = openHealth({ graceMs });
     const begunMs = performance.now();
-    const suspected = health.suspect();
+    const suspected = health.check();
     const askedMs = performance.now();
     looks[0]?.resolve(away);
     await suspected;
     // A second before the end. Of two timers, the one that is due first fires first, however late both are.
-    const tooLate = new Promise((resolve) => setTimeout(resolve, 0.75 * tryIntervalMs, "too late"));
+    const tooLate = new Promise((resolve) => setTimeout(resolve, 0.75 * retryIntervalMs, "too late"));
     expect(await Promise.race([nextLook(), tooLate])).toBeUndefined();
     expect(health.problem).toBeUndefined();
     looks[1]?.resolve({ ...away, text: "still away" });
     await expect.poll(() => health.problem?.text).toBe("still away");
     // All looks have one deadline together.
     const [first = 0, second] = limitsMs;
-    expect(first - briefMsMax).toBeGreaterThanOrEqual(begunMs);
-    expect(first - briefMsMax).toBeLessThanOrEqual(askedMs);
+    expect(first - graceMs).toBeGreaterThanOrEqual(begunMs);
+    expect(first - graceMs).toBeLessThanOrEqual(askedMs);
     expect(second).toBe(first);
     await nextLook();
-    expect(limitsMs[2]).toBeGreaterThan(first + tryIntervalMs);
-    const patient = openHealth({ briefMsMax: never });
+    expect(limitsMs[2]).toBeGreaterThan(first + retryIntervalMs);
+    const patient = openHealth({ graceMs: never });
     patient.health.report(full);
     await patient.nextLook();
     patient.looks[0]?.resolve(away);
@@ -171,9 +171,9 @@ describe.concurrent("the health of a store", () => {
   });
 
   test("is waited for as long again when what may pass comes back after it has passed", async ({ expect }) => {
-    const { health, looks, limitsMs, nextLook } = openHealth({ briefMsMax: never });
+    const { health, looks, limitsMs, nextLook } = openHealth({ graceMs: never });
     for (const round of [0, 1]) {
-      const suspected = health.suspect();
+      const suspected = health.check();
       looks[2 * round]?.resolve(away);
       await suspected;
       expect(health.problem).toBeUndefined();
@@ -196,15 +196,15 @@ describe.concurrent("the health of a store", () => {
   test("is proved by a write unless the store has worked lately", async ({ expect }) => {
     const { health, knewOfWork, looks, nextLook } = openHealth({ watchIntervalMs: 1 });
     await nextLook();
-    expect(health.hasWorkedSince(0)).toBe(false);
+    expect(health.hasCommittedSince(0)).toBe(false);
     const second = nextLook();
     looks[0]?.resolve(undefined);
     await second;
     expect(knewOfWork).toEqual([false, false]);
 
     const busy = openHealth();
-    busy.health.worked();
-    void busy.health.suspect();
+    busy.health.recordCommit();
+    void busy.health.check();
     expect(busy.knewOfWork).toEqual([true]);
     // What worked before a problem proves nothing.
     const tried = busy.nextLook();

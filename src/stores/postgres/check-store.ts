@@ -4,16 +4,16 @@ import { refuseRenamedSchema } from "./schema/renamed-schema.ts";
 import type { Session } from "./server/session.ts";
 
 /**
- * Checks, without a write, that plants can be deleted in a database, and finds out where its tables are.
+ * Checks, without a write, that plants can be deleted in a database, and finds its tables.
  *
- * @throws StoreOpenError when its schema, its settings or the rights of the user are wrong, and the fault of a server
- * that may be well in a few seconds
+ * @throws StoreOpenError when its schema, settings or the privileges of the user are wrong; the error of a server that may
+ * recover in a few seconds
  */
 export async function checkStore(session: Session, citus: Citus): Promise<void> {
   const schema = await citus.schemaOn(session);
   await checkDatabase(session, schema);
   await checkRights(session, schema);
   await refuseRenamedSchema(session, schema);
-  await citus.learn(session);
+  await citus.refresh(session);
   await citus.placement.checkWorkers(session);
 }

@@ -11,15 +11,15 @@ import type { DurableStoreOptions, OnBatch } from "../durable-store-options.ts";
 import { StoreOpenError } from "../store-open-error.ts";
 import { StoreHealth, type StoreProblem } from "../store-health.ts";
 import { checkDeletionsKept, deletionsKeptMsDefault } from "../retention.ts";
-import { lastedSince } from "../upkeep.ts";
+import { elapsedMsSince } from "../upkeep.ts";
 import { Retention } from "./all-plants/retention.ts";
 import { checkStore } from "./check-store.ts";
-import { AwayWorkers } from "./citus/away-workers.ts";
+import { UnavailableWorkers } from "./citus/unavailable-workers.ts";
 import { Citus } from "./citus/citus.ts";
 import { type LockedDelete, LockedDeletes } from "./delete/locked-deletes.ts";
 import { problemOf } from "./delete/problem.ts";
-import { BatchGivenUp, batchTimeoutMs, runBatch } from "./delete/run-batch.ts";
-import { checkAskedSettings } from "./schema/check-asked-settings.ts";
+import { BatchFailure, batchTimeoutMs, runBatch } from "./delete/run-batch.ts";
+import { checkRequestedSettings } from "./schema/check-requested-settings.ts";
 import { checkDatabase, checkRights } from "./schema/check-database.ts";
 import type { SessionTimeouts } from "./server/connect.ts";
 import { followServerUrl } from "./server/follow-server-url.ts";
@@ -29,43 +29,43 @@ import { Session } from "./server/session.ts";
 
 /** Options of {@link openPostgresStore}. */
 export interface PostgresStoreOptions extends DurableStoreOptions {
-  /** `postgres://user:password@host:port/database`, as {@link readServerUrl} reads it. */
+  /** `postgres://user:password@host:port/database`, see {@link readServerUrl}. */
   readonly url: string;
-  /** Returns the URL as it is now, as {@link followServerUrl} takes it. By default it stays what it is. */
+  /** Returns the current URL, see {@link followServerUrl}. By default the URL does not change. */
   readonly currentUrl?: () => string;
 }
 
 // About 10 ms of work for the server.
 const batchMax = 1_024;
 
-// About a tenth of a second of work; a caller that would wait longer should rather try again later.
+// About a tenth of a second of work; callers that would wait longer should retry later.
 const waitingMax = 16_384;
 
 /**
- * How often the server is checked, in milliseconds, by a write if no deletion has been committed meanwhile: so
- * readiness is turned off before a caller notices a fault.
+ * How often the server is checked, in milliseconds, by a write if no deletion was committed meanwhile: so the server
+ * becomes unready before a caller notices an error.
  */
 export const watchIntervalMs = 5_000;
 
 /**
- * The time-outs of deletions. Another batch holds its locks for some milliseconds, and a statement runs for as long. A
- * plant that stays locked for much longer is attempted apart, and a statement that takes much longer is stuck.
+ * The timeouts of deletions. Another batch holds its locks for a few milliseconds, and a statement takes as long. A plant
+ * that stays locked for longer is retried separately, and a statement that takes longer is stuck.
  */
 export const deleteTimeouts: SessionTimeouts = {
   lockTimeoutMs: 100,
   statementTimeoutMs: 5_000,
-  answerTimeoutMs: 7_000,
+  responseTimeoutMs: 7_000,
 };
 
 /**
- * Opens a plant store in a PostgreSQL database, which any number of processes can share. The schema must exist:
- * processes of two releases may run at once, and the operator decides which of them migrates.
+ * Opens a plant store in a PostgreSQL database, which any number of processes can share. The schema must exist: processes
+ * of two releases may run at the same time, and the operator decides which of them migrates.
  *
- * Faults are handled as the fault table says, for ten seconds at most from when a deletion is sent; then the store
- * reports a `problem` and refuses deletions until the server responds again. It does so from the start if the server is
- * away, as it may be when a whole cluster starts.
+ * Errors are handled as in the fault table, for at most ten seconds from when a deletion is sent; then the store reports a
+ * `problem` and refuses deletions until the server responds again. It does so from the start if the server is unavailable,
+ * for example while a whole cluster starts.
  *
- * @throws StoreOpenError naming the server and what is wrong with it or its schema, if that will not pass by itself
+ * @throws StoreOpenError with the name of the server and a problem that is not brief
  */
 export async function openPostgresStore(options: PostgresStoreOptions): Promise<PlantStore> {
   checkDeletionsKept(options.deletionsKeptMs);
@@ -79,7 +79,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
 
 async function findFirstProblem(server: Server, citus: Citus): Promise<StoreProblem | undefined> {
   const session = new Session(server, deleteTimeouts, citus);
-  session.untilMs = performance.now() + batchTimeoutMs;
+  session.deadlineMs = performance.now() + batchTimeoutMs;
   try {
     await checkStore(session, citus);
     return undefined;
@@ -93,33 +93,33 @@ async function findFirstProblem(server: Server, citus: Citus): Promise<StoreProb
 class PostgresStore implements PlantStore {
   readonly #server: Server;
   /**
-   * All sessions, as many as were ever in use at once: one per batch in flight, one for plants that are locked, and one
-   * for the check of the server.
+   * All sessions, as many as were ever in use at the same time: one per batch in flight, one for locked plants, and one for
+   * checks of the server.
    */
   readonly #sessions: Session[] = [];
-  /** The sessions that are not in use; the last one used is taken first. */
+  /** The sessions that are not in use; the last one used is reused first. */
   readonly #idle: Session[] = [];
   readonly #citus: Citus;
   /**
-   * One for each worker that was asked for a plant, by its index. The one without workers, at -1, is out of use once
-   * Citus has spread the tables.
+   * The queues by the index of the worker, for each worker that a plant was deleted on. The queue without workers, at -1, is
+   * unused once Citus has distributed the tables.
    */
   readonly #queues = new Map<number, DeleteQueue>();
   #isClosed = false;
   readonly #onBatch: OnBatch | undefined;
   readonly #locked = new LockedDeletes({
-    commit: (batch, untilMs) => this.#commit(batch, untilMs),
+    commit: (batch, deadlineMs) => this.#commit(batch, deadlineMs),
     workerOf: (id) => this.#citus.placement.workerOf(id),
     batchMax,
     waitingMax,
   });
   readonly #health = new StoreHealth({
-    findProblem: (hasWorked, untilMs) => this.#findProblem(hasWorked, untilMs),
+    findProblem: (hasCommitted, deadlineMs) => this.#findProblem(hasCommitted, deadlineMs),
     watchIntervalMs,
-    briefMsMax: batchTimeoutMs,
+    graceMs: batchTimeoutMs,
   });
   readonly #retention: Retention;
-  readonly #away: AwayWorkers;
+  readonly #unavailableWorkers: UnavailableWorkers;
   readonly #names: NamedStatements;
 
   constructor(
@@ -135,13 +135,13 @@ class PostgresStore implements PlantStore {
     this.#retention = new Retention(new Session(server, deleteTimeouts, citus), {
       keptMs: deletionsKeptMs,
       placementOn: (retentionSession) => citus.placementOn(retentionSession),
-      hasDeletedSince: (timeMs) => this.#health.hasWorkedSince(timeMs),
+      hasDeletedSince: (timeMs) => this.#health.hasCommittedSince(timeMs),
       onUpkeep,
     });
-    this.#away = new AwayWorkers(onUpkeep);
+    this.#unavailableWorkers = new UnavailableWorkers(onUpkeep);
     const begunMs = performance.now();
     this.#names = new NamedStatements((refusal) =>
-      onUpkeep?.({ kind: "names-refused", lastedMs: lastedSince(begunMs), problem: refusal }),
+      onUpkeep?.({ kind: "prepared-statements-refused", lastedMs: elapsedMsSince(begunMs), problem: refusal }),
     );
   }
 
@@ -152,7 +152,7 @@ class PostgresStore implements PlantStore {
 
   get waiting(): WaitingDeletions {
     const forBatch = [...this.#queues.values()].reduce((sum, { waiting }) => sum + waiting.forBatch, 0);
-    const inUse = [...this.#queues].filter(([worker]) => worker >= 0 === this.#citus.isSpread);
+    const inUse = [...this.#queues].filter(([worker]) => worker >= 0 === this.#citus.isDistributed);
     const forBatchMax = inUse.reduce((sum, [, { waiting }]) => sum + waiting.forBatchMax, 0);
     return { forBatch, forBatchMax: inUse.length === 0 ? waitingMax : forBatchMax, forLock: this.#locked.waiting };
   }
@@ -175,68 +175,68 @@ class PostgresStore implements PlantStore {
     await Promise.all([this.#retention.stop(), ...this.#sessions.map((session) => session.close())]);
   }
 
-  async #commit(batch: readonly LockedDelete[], untilMs: number): Promise<Outcomes> {
-    // These were queued when the server became unavailable.
+  async #commit(batch: readonly LockedDelete[], deadlineMs: number): Promise<Outcomes> {
+    // Queued before the server became unavailable.
     if (this.#health.problem !== undefined) throw storeUnavailable(this.problem);
     const begunMs = performance.now();
     const { placement } = this.#citus;
     const [first] = batch;
     const worker = first === undefined ? 0 : placement.workerOf(first.id);
-    // Handed over only once the batch has ended: if it is given up, all of its callers are told so.
+    // Handed over only after the batch: if the batch fails, these deletions fail with it.
     const locked: LockedDelete[] = [];
     try {
       const options = {
-        setAside: (one: LockedDelete) => void locked.push(one),
+        defer: (one: LockedDelete) => void locked.push(one),
         placement,
         skipsLocked: !this.#locked.isEmpty,
         token: first?.token,
       };
-      const outcomes = await this.#withSession(untilMs, (session) => runBatch(session, batch, options));
-      for (const one of locked) this.#locked.add(one, untilMs);
+      const outcomes = await this.#withSession(deadlineMs, (session) => runBatch(session, batch, options));
+      for (const one of locked) this.#locked.add(one, deadlineMs);
       // A batch that deletes nothing writes nothing.
-      if (outcomes.includes(true)) this.#health.worked();
-      this.#away.worked(worker);
+      if (outcomes.includes(true)) this.#health.recordCommit();
+      this.#unavailableWorkers.recordSuccess(worker);
       return outcomes;
     } catch (fault) {
-      if (!(fault instanceof BatchGivenUp)) throw outcomeUnknown(fault);
-      const mayBeOneWorker = placement.isSpread && (fault.server === "away" || fault.server === "busy");
-      if (mayBeOneWorker) void this.#suspectWorker(worker, fault, begunMs);
-      else if (this.#isSick(fault, begunMs)) this.#health.report(problemOf(fault.fault));
-      // Deletions in doubt turn this reason into one that does not say that nothing was done.
+      if (!(fault instanceof BatchFailure)) throw outcomeUnknown(fault);
+      const mayBeOneWorker = placement.isDistributed && (fault.server === "unavailable" || fault.server === "busy");
+      if (mayBeOneWorker) void this.#reportWorker(worker, fault, begunMs);
+      else if (this.#isServerAtFault(fault, begunMs)) this.#health.report(problemOf(fault.fault));
+      // For deletions in doubt this becomes an error with an unknown outcome.
       for (const one of locked) one.reject(fault.reason);
       throw fault.reason;
     }
   }
 
   /**
-   * Returns whether the server is to blame. If it refuses, it is: it may refuse new connections alone. Otherwise it is
-   * not if other batches have succeeded since this one began.
+   * Returns whether the server is the cause. A server that refuses is, because it may refuse new connections only. Any other
+   * is not if batches have succeeded since this one began.
    */
-  #isSick({ server }: BatchGivenUp, begunMs: number): boolean {
-    return server === "refusing" || (server !== "well" && !this.#health.hasWorkedSince(begunMs));
+  #isServerAtFault({ server }: BatchFailure, begunMs: number): boolean {
+    return server === "refusing" || (server !== "healthy" && !this.#health.hasCommittedSince(begunMs));
   }
 
-  /** Blames a worker, unless the store as a whole has a problem: then the coordinator may be lost. */
-  async #suspectWorker(worker: number, { fault }: BatchGivenUp, begunMs: number): Promise<void> {
-    const isStoreWell = await this.#health.suspect();
-    if (isStoreWell) this.#away.failed(worker, problemOf(fault).text, begunMs);
+  /** Reports a worker as unavailable, unless the whole store has a problem: then the coordinator may be unavailable. */
+  async #reportWorker(worker: number, { fault }: BatchFailure, begunMs: number): Promise<void> {
+    const isStoreHealthy = await this.#health.check();
+    if (isStoreHealthy) this.#unavailableWorkers.recordFailure(worker, problemOf(fault).text, begunMs);
   }
 
-  async #findProblem(hasWorked: boolean, untilMs: number): Promise<StoreProblem | undefined> {
-    return await this.#withSession(untilMs, async (session) => {
+  async #findProblem(hasCommitted: boolean, deadlineMs: number): Promise<StoreProblem | undefined> {
+    return await this.#withSession(deadlineMs, async (session) => {
       try {
         const schema = await this.#citus.schemaOn(session);
-        // A pooler may have begun to drop them.
-        await checkAskedSettings(session);
+        // A pooler may drop them since the last check.
+        await checkRequestedSettings(session);
         await checkDatabase(session, schema);
-        // The check is made for each worker, so it needs to know them.
-        await this.#citus.learn(session);
-        if (hasWorked) return undefined;
+        // Each worker is checked, so they must be known.
+        await this.#citus.refresh(session);
+        if (hasCommitted) return undefined;
         await checkRights(session, schema);
         await this.#citus.placement.checkWrite(session);
         return undefined;
       } catch (fault) {
-        // The next check uses a new connection, which may lead to a server that has taken over.
+        // The next check uses a new connection, perhaps to a server that has taken over.
         session.discard();
         return problemOf(fault);
       }
@@ -263,9 +263,9 @@ class PostgresStore implements PlantStore {
     return session;
   }
 
-  async #withSession<Result>(untilMs: number, use: (session: Session) => Promise<Result>): Promise<Result> {
+  async #withSession<Result>(deadlineMs: number, use: (session: Session) => Promise<Result>): Promise<Result> {
     const session = this.#idle.pop() ?? this.#addSession();
-    session.untilMs = untilMs;
+    session.deadlineMs = deadlineMs;
     try {
       return await use(session);
     } finally {

@@ -6,8 +6,8 @@ import { createPrivateFile } from "./private-file.ts";
 import { fileProblemOf } from "./problem.ts";
 
 /**
- * Copies the file of a store as it is at one moment, while a server keeps using it. The copy is a plant store too; it
- * appears complete and durable, or not at all.
+ * Copies a snapshot of the file of a store, while a server keeps using it. The copy is a plant store, too; it appears
+ * complete and durable, or not at all.
  *
  * @throws StoreOpenError when the store cannot be read, or the copy exists already or cannot be written
  */
@@ -31,7 +31,7 @@ export function backUp(file: string, copy: string): void {
   }
 }
 
-// A name is durable once its folder is synced; on Windows folders cannot be opened.
+// A new name is durable once its folder is synced; on Windows folders cannot be opened.
 function makeNameDurable(path: string): void {
   if (process.platform === "win32") return;
   try {
@@ -42,7 +42,7 @@ function makeNameDurable(path: string): void {
   }
 }
 
-/** Makes durable what a file contains, or which names a folder has. */
+/** Syncs the content of a file, or the names in a folder. */
 export function syncPath(path: string): void {
   const descriptor = openSync(path, "r");
   try {

@@ -3,9 +3,9 @@ import { resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { pathToFileURL } from "node:url";
 import { StoreOpenError } from "../store-open-error.ts";
-import { demandFile, demandPlace } from "./file-place.ts";
-import { repairLeftLog } from "./left-log.ts";
-import { demandUsable, type IdRange, migrate, type OnMigrated, versionOf } from "./migrate.ts";
+import { assertFileExists, assertUsablePath } from "./file-path.ts";
+import { repairLeftoverLog } from "./leftover-log.ts";
+import { assertUsable, type IdRange, migrate, type OnMigrated, versionOf } from "./migrate.ts";
 import { createPrivateFile } from "./private-file.ts";
 import { fileProblemOf } from "./problem.ts";
 import { lockPollMs, lockTimeoutMsDefault, untilUnlocked } from "./transaction.ts";
@@ -18,11 +18,11 @@ export interface DatabaseOptions {
   readonly file: string;
   /** The longest wait for another process's lock, in milliseconds. Default {@link lockTimeoutMsDefault}. */
   readonly lockTimeoutMs?: number;
-  /** Plants of a store that is created if there is none. An existing store that is empty stays empty. */
+  /** Plants of the store if it is created. An existing store that is empty stays empty. */
   readonly plantsWhenCreated?: IdRange;
-  /** How long deletion records are kept, in milliseconds. Default 90 days, an hour at least. */
+  /** How long deletion records are kept, in milliseconds. Default 90 days, at least an hour. */
   readonly deletionsKeptMs?: number;
-  /** Whether a store is created if there is none, and an older schema is migrated. By default, both are refused. */
+  /** Whether a missing store is created, and an older schema is migrated. By default, both are refused. */
   readonly migrates?: boolean;
 }
 
@@ -30,24 +30,24 @@ export interface DatabaseOptions {
  * Opens the file of a plant store for reading and writing. A commit on this connection is durable.
  *
  * @param onMigrated - called after a change of the schema
- * @param onCheck - called before a check of the whole file, which follows a crash
+ * @param onCheck - called before a check of the whole file after a crash
  * @throws StoreOpenError naming the file and what is wrong with it
  */
 export function openDatabase(options: DatabaseOptions, onMigrated?: OnMigrated, onCheck?: () => void): DatabaseSync {
   const { migrates = false, plantsWhenCreated } = options;
   const creates = migrates || plantsWhenCreated !== undefined;
-  return atPlaceOf(options.file, (path) => {
-    if (!creates) demandFile(path);
-    repairLeftLog(path, { lockTimeoutMs: options.lockTimeoutMs, onCheck });
+  return withUsablePath(options.file, (path) => {
+    if (!creates) assertFileExists(path);
+    repairLeftoverLog(path, { lockTimeoutMs: options.lockTimeoutMs, onCheck });
     createPrivateFile(path);
-    // Otherwise, run() throws for a rowid above 2^53 after it has deleted the row.
+    // Without readBigInts, run() throws for a rowid above 2^53 after it has deleted the row.
     const db = new DatabaseSync(path, { readBigInts: true, timeout: options.lockTimeoutMs ?? lockTimeoutMsDefault });
     try {
-      demandFixedLog(db);
+      assertFixedWal(db);
       if (migrates || (creates && versionOf(db).version === 0)) migrate(db, { ...options, onMigrated });
-      demandUsable(db);
+      assertUsable(db);
       untilUnlocked(() => makeDurable(db), options.lockTimeoutMs);
-      // A long read, such as an export, lets the log grow; without a limit it would keep that size. From here on
+      // During a long read, such as an export, the log grows; without a limit it would keep that size. From here on
       // beginWrite() waits for the lock.
       db.exec(`PRAGMA journal_size_limit = ${walKeptBytes}; PRAGMA busy_timeout = ${lockPollMs}`);
       return db;
@@ -59,14 +59,14 @@ export function openDatabase(options: DatabaseOptions, onMigrated?: OnMigrated, 
 }
 
 /**
- * Runs `work` with the absolute path of a file, after a check that its folder can be used. Any failure becomes a
+ * Runs `work` with the absolute path of a file, after a check that the path is usable. Any error becomes a
  * `StoreOpenError` that names the file.
  */
-function atPlaceOf<Result>(file: string, work: (path: string) => Result): Result {
+function withUsablePath<Result>(file: string, work: (path: string) => Result): Result {
   // Absolute, so that names like ":memory:" and "file:x" are files.
   const path = resolve(file);
   try {
-    demandPlace(path);
+    assertUsablePath(path);
     return work(path);
   } catch (fault) {
     const text = fault instanceof StoreOpenError ? fault.message : fileProblemOf(fault).text;
@@ -80,7 +80,7 @@ function atPlaceOf<Result>(file: string, work: (path: string) => Result): Result
  * @throws StoreOpenError naming the file and what is wrong with it
  */
 export function checkDatabaseFile(file: string): void {
-  readDatabaseFile(file, demandUsable);
+  readDatabaseFile(file, assertUsable);
 }
 
 /**
@@ -93,22 +93,22 @@ export function schemaVersionOfFile(file: string): number {
 }
 
 function readDatabaseFile<Result>(file: string, read: (db: DatabaseSync) => Result): Result {
-  return atPlaceOf(file, (path) => {
-    demandFile(path);
-    using db = new DatabaseSync(urlToRead(path), { readOnly: true, readBigInts: true });
-    demandFixedLog(db);
+  return withUsablePath(file, (path) => {
+    assertFileExists(path);
+    using db = new DatabaseSync(readOnlyUrl(path), { readOnly: true, readBigInts: true });
+    assertFixedWal(db);
     return read(db);
   });
 }
 
 /**
- * Returns the URL by which a file is read without a trace. Reading a store that nobody has open would leave a log and its
- * index behind, unless SQLite is told that the file does not change. It may change while such files are beside it:
- * another process has it open, or has crashed.
+ * Returns the URL to read a file without creating other files. Reading a store that no process has open would leave a log
+ * and its index behind, unless SQLite knows that the file is immutable. It is not immutable while such files exist: another
+ * process has it open, or has crashed.
  *
- * @throws the error of the system when there is no such file
+ * @throws the error of the system when the file does not exist
  */
-export function urlToRead(path: string): URL {
+export function readOnlyUrl(path: string): URL {
   // SQLite puts the log next to the real file, even when it was opened through a link.
   const realPath = realpathSync(path);
   const url = pathToFileURL(realPath);
@@ -117,14 +117,14 @@ export function urlToRead(path: string): URL {
 }
 
 /**
- * Checks the release of SQLite that a connection runs on, which may be that of the system.
+ * Checks the release of SQLite, which may be that of the system.
  *
  * @throws StoreOpenError when its write-ahead log can lose commits: before 3.51.3, except 3.50.7 and 3.44.6 and their
  * later patches
  */
-export function demandFixedLog(db: DatabaseSync): void {
+export function assertFixedWal(db: DatabaseSync): void {
   const version = String(db.prepare("SELECT sqlite_version() AS version").get()?.["version"]);
-  if (hasFixedLog(version)) return;
+  if (hasFixedWal(version)) return;
   throw new StoreOpenError(
     `SQLite ${version}, included in this Node.js, can lose commits: ` +
       "use SQLite 3.51.3 or newer (as in Node.js 24.15), 3.50.7 or 3.44.6",
@@ -133,7 +133,7 @@ export function demandFixedLog(db: DatabaseSync): void {
 
 // sqlite.org/wal.html#walresetbug: without the fix, two connections that write and copy the log at the same moment can
 // lose what was committed.
-function hasFixedLog(version: string): boolean {
+function hasFixedWal(version: string): boolean {
   const [major = 0, minor = 0, patch = 0] = version.split(".").map(Number);
   if (major !== 3) return major > 3;
   return minor > 51 || (minor === 51 && patch >= 3) || (minor === 50 && patch >= 7) || (minor === 44 && patch >= 6);

@@ -16,8 +16,8 @@ export interface DeleteBatch {
 }
 
 /**
- * Why a batch, or the rest of it, was not committed. After `nothing-done` that is certain; with `unknown`, the fault
- * came during the commit.
+ * Why a batch, or the rest of it, was not committed. With `nothing-done` that is certain; with `unknown`, the error occurred
+ * during the commit.
  */
 export interface BatchStop {
   readonly kind: "nothing-done" | "unknown";
@@ -25,76 +25,76 @@ export interface BatchStop {
 }
 
 /**
- * The end of a deletion that neither deleted its plant nor found it missing: `kept`, because a constraint or trigger of
- * the file protects the plant; `replayed`, because an earlier deletion with its key is in the record; `key-taken`,
- * because that one was of another plant or by another subject.
+ * The outcome of a deletion that neither deleted its plant nor found it missing: `kept`, because a constraint or trigger of
+ * the file protects the plant; `replayed`, because an earlier deletion with its key is recorded; `key-taken`, because that
+ * one was of another plant or by another subject.
  */
-export interface OtherEnd {
+export interface OtherOutcome {
   readonly index: number;
-  readonly end: "kept" | "replayed" | "key-taken";
+  readonly outcome: "kept" | "replayed" | "key-taken";
 }
 
 /**
- * The result of a batch. `outcomes` say whether each call deleted its plant, durably; when the batch was stopped, they
- * are those of its first plants, and the stop concerns all others. `otherEnds` say why some calls did not.
+ * The result of a batch. `outcomes` are whether each call has durably deleted its plant; if the batch was stopped, they are
+ * those of its first plants, and the stop applies to all others. `otherOutcomes` are the reasons of some calls that did not.
  */
 export type BatchResult = ({ readonly kind: "committed" } | BatchStop) & {
   readonly outcomes: readonly boolean[];
-  readonly otherEnds: readonly OtherEnd[];
+  readonly otherOutcomes: readonly OtherOutcome[];
 };
 
 /**
  * Prepares the statements of a batch once, and returns a function that runs a batch. It does not throw.
  *
  * A batch is one transaction. If the file refuses part of it, the whole transaction is rolled back and its parts run in
- * transactions of their own, so that only what is refused fails.
+ * separate transactions, so that only the refused deletions fail.
  */
 export function prepareDeleteBatch(db: DatabaseSync, lockTimeoutMs?: number): (batch: DeleteBatch) => BatchResult {
   const runPart = preparePart(db, lockTimeoutMs);
   return (batch) => {
     const outcomes: boolean[] = [];
-    const otherEnds: OtherEnd[] = [];
-    // The ends of the parts that are still to be run, the next one last.
+    const otherOutcomes: OtherOutcome[] = [];
+    // The end indexes of the remaining parts, the next one last.
     const ends: number[] = [];
     for (let to: number | undefined = batch.ids.length; to !== undefined; to = ends.pop()) {
       const from = outcomes.length;
-      const end = runPart(batch, to, outcomes, otherEnds);
-      if (end.kind === "committed") continue;
-      if (end.kind !== "refused") return { ...end, outcomes, otherEnds };
+      const result = runPart(batch, to, outcomes, otherOutcomes);
+      if (result.kind === "committed") continue;
+      if (result.kind !== "refused") return { ...result, outcomes, otherOutcomes };
       if (to - from > 1) {
-        ends.push(to, end.divideAt);
+        ends.push(to, result.splitAt);
       } else {
-        otherEnds.push({ index: from, end: "kept" });
+        otherOutcomes.push({ index: from, outcome: "kept" });
         outcomes.push(false);
       }
     }
-    return { kind: "committed", outcomes, otherEnds };
+    return { kind: "committed", outcomes, otherOutcomes };
   };
 }
 
 /** A trigger has silently skipped the record of a deletion, or its key, as RAISE(IGNORE) does. */
 class RecordRefused extends Error {}
 
-/** How a part of a batch ended. A refused part has done nothing. */
-type PartEnd =
+/** The result of a part of a batch. A refused part has done nothing. */
+type PartResult =
   | BatchStop
   | { readonly kind: "committed" }
-  | { readonly kind: "refused"; /** An index between the part's first and its end. */ readonly divideAt: number };
+  | { readonly kind: "refused"; /** An index between the part's first and its end. */ readonly splitAt: number };
 
-/** How a deletion ended: whether it has deleted its plant, or in which other way. */
-type End = boolean | OtherEnd["end"];
+/** The outcome of a deletion: whether it has deleted its plant, or another outcome. */
+type Outcome = boolean | OtherOutcome["outcome"];
 
 /** Prepares the function that deletes the plant of one call of a batch, in a transaction, and records that. */
-function prepareDelete(db: DatabaseSync): (batch: DeleteBatch, i: number, deletedAt: number, number: bigint) => End {
+function prepareDelete(db: DatabaseSync): (batch: DeleteBatch, i: number, deletedAt: number, number: bigint) => Outcome {
   const deletePlant = db.prepare("DELETE FROM plants WHERE id = ?");
   const findPlant = db.prepare("SELECT 1 FROM plants WHERE id = ?");
   const record = db.prepare(
     "INSERT INTO deletions (plant_id, deleted_at, subject, request_id, batch) VALUES (?, ?, ?, ?, ?)",
   );
-  // From the record as it is: a trigger may have given it another time.
+  // From the stored record, because a trigger may have changed its time.
   const keepKey = db.prepare(`
     INSERT OR REPLACE INTO idempotency_keys SELECT ?, seq, deleted_at FROM deletions WHERE seq = last_insert_rowid()`);
-  // A key is worth something only with its record: it may be dropped later.
+  // A key is valid only while its record exists; it may be dropped later than the record.
   const findKey = db.prepare(`
     SELECT plant_id, subject FROM idempotency_keys JOIN deletions USING (seq, deleted_at) WHERE idempotency_key = ?`);
 
@@ -103,12 +103,12 @@ function prepareDelete(db: DatabaseSync): (batch: DeleteBatch, i: number, delete
     const subject = batch.subjects[i] ?? "";
     const requestId = batch.requestIds[i] ?? "";
     const key = batch.keys?.[i];
-    // Before the plant is touched, which may have been restored since.
+    // Before the plant is deleted, which may have been restored since.
     const earlier = key === undefined ? undefined : findKey.get(key);
     if (earlier !== undefined) {
       return earlier["plant_id"] === id && earlier["subject"] === subject ? "replayed" : "key-taken";
     }
-    // RAISE(IGNORE) keeps a plant silently.
+    // RAISE(IGNORE) in a trigger silently keeps a plant.
     if (deletePlant.run(id).changes === 0n) return findPlant.get(id) === undefined ? false : "kept";
     const isRecorded = record.run(id, deletedAt, subject, requestId, number).changes !== 0n;
     const isKeyKept = isRecorded && (key === undefined || keepKey.run(key).changes !== 0n);
@@ -118,52 +118,52 @@ function prepareDelete(db: DatabaseSync): (batch: DeleteBatch, i: number, delete
 }
 
 /**
- * Prepares the function that runs one part of a batch in one transaction: from the first plant without an outcome up to
- * an index. It appends the outcomes and other ends of the part once they are durable.
+ * Prepares the function that runs one part of a batch in one transaction: from the first plant without an outcome up to an
+ * index. It appends the outcomes of the part once they are durable.
  */
 function preparePart(
   db: DatabaseSync,
   lockTimeoutMs?: number,
-): (batch: DeleteBatch, to: number, outcomes: boolean[], otherEnds: OtherEnd[]) => PartEnd {
+): (batch: DeleteBatch, to: number, outcomes: boolean[], otherOutcomes: OtherOutcome[]) => PartResult {
   const deleteOne = prepareDelete(db);
   const commit = db.prepare("COMMIT");
   let batchNumber = lastBatch(db);
 
-  const deleteAll = (batch: DeleteBatch, to: number, outcomes: boolean[], otherEnds: OtherEnd[]): void => {
+  const deleteAll = (batch: DeleteBatch, to: number, outcomes: boolean[], otherOutcomes: OtherOutcome[]): void => {
     const deletedAt = Date.now();
     batchNumber++;
     for (let i = outcomes.length; i < to; i++) {
-      const end = deleteOne(batch, i, deletedAt, batchNumber);
-      if (typeof end === "string") otherEnds.push({ index: i, end });
-      outcomes.push(end === true);
+      const outcome = deleteOne(batch, i, deletedAt, batchNumber);
+      if (typeof outcome === "string") otherOutcomes.push({ index: i, outcome });
+      outcomes.push(outcome === true);
     }
   };
 
-  return (batch, to, outcomes, otherEnds) => {
+  return (batch, to, outcomes, otherOutcomes) => {
     const from = outcomes.length;
-    const otherEndsBefore = otherEnds.length;
+    const otherOutcomesBefore = otherOutcomes.length;
     try {
       beginWrite(db, lockTimeoutMs);
-      deleteAll(batch, to, outcomes, otherEnds);
+      deleteAll(batch, to, outcomes, otherOutcomes);
       commit.run();
       return { kind: "committed" };
     } catch (fault) {
       const stoppedAt = outcomes.length;
       outcomes.length = from;
-      otherEnds.length = otherEndsBefore;
+      otherOutcomes.length = otherOutcomesBefore;
       const isCommitting = stoppedAt === to;
       const isRefused = fault instanceof RecordRefused || isConstraintFault(fault);
-      // A refused commit leaves the transaction open, and nothing of it is in the file.
+      // After a refused commit the transaction is still open, and nothing of it is in the file.
       const isCertain = !isCommitting || db.isTransaction;
       // After a full disk, a failed write or RAISE(ROLLBACK) SQLite has already rolled back.
       if (db.isTransaction) db.exec("ROLLBACK");
-      // No test can tell: SQLite refuses no commit that it has ended.
+      // No test can tell: SQLite never refuses a commit after it has closed the transaction.
       if (!isCertain || !isRefused) {
         return { kind: isCertain ? "nothing-done" : "unknown", problem: fileProblemOf(fault) };
       }
-      // A commit does not say which plant it refuses. A statement does, and its plant becomes a part of its own.
-      const divideAt = isCommitting ? Math.floor((from + to) / 2) : Math.max(stoppedAt, from + 1);
-      return { kind: "refused", divideAt };
+      // A refused commit does not identify the plant. A refused statement does, and its plant becomes a separate part.
+      const splitAt = isCommitting ? Math.floor((from + to) / 2) : Math.max(stoppedAt, from + 1);
+      return { kind: "refused", splitAt };
     }
   };
 }

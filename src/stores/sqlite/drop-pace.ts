@@ -1,39 +1,39 @@
 import { sliceMax } from "./retention.ts";
 
-// The rest after a slice, as a multiple of the time that the slice took. Deletions hardly miss a tenth of the time, in
-// which several times as many records are dropped as a lone caller adds.
-const rest = 9;
+// The pause after a slice, as a multiple of its duration. Deletions hardly lose a tenth of the time, in which several times as
+// many records are dropped as a single caller adds.
+const pauseFactor = 9;
 
-// At full load that would be fewer than deletions add, and the file would grow for as long as it lasts.
+// At full load, with pauses alone, fewer records would be dropped than deletions add, and the file would grow.
 const droppedPerDeletion = 1.25;
 
 /**
- * Decides when the next slice of old records is dropped. Deletions wait meanwhile, so beside them a slice is followed by
- * a rest, which ends early where records would otherwise come faster than they go. Without deletions there is none.
+ * Decides when the next slice of expired records is dropped. Deletions wait meanwhile, so a slice is followed by a pause,
+ * which is shortened if records would otherwise be added faster than dropped. Without deletions there is no pause.
  */
 export class DropPace {
   #nextMs = Number.NEGATIVE_INFINITY;
   #isMore = false;
   #hasDeleted = false;
-  /** How many records are to be dropped without a rest. */
-  #owed = 0;
+  /** The number of records to drop without a pause. */
+  #backlog = 0;
 
   /** When the next slice is due, in milliseconds. */
   get nextMs(): number {
-    return this.#owed >= sliceMax ? Number.NEGATIVE_INFINITY : this.#nextMs;
+    return this.#backlog >= sliceMax ? Number.NEGATIVE_INFINITY : this.#nextMs;
   }
 
-  /** Takes note of deletions. */
-  deleted(count: number): void {
+  /** Records deletions. */
+  recordDeletions(count: number): void {
     this.#hasDeleted = true;
-    if (this.#isMore) this.#owed += count * droppedPerDeletion;
+    if (this.#isMore) this.#backlog += count * droppedPerDeletion;
   }
 
-  /** Takes note of how long a slice took, and of when the next is due, in milliseconds: zero if there is more. */
-  dropped(tookMs: number, dueMs: number, nowMs: number): void {
+  /** Records the duration of a slice, and the time until the next is due, in milliseconds: zero if there is more to drop. */
+  recordSlice(durationMs: number, dueMs: number, nowMs: number): void {
     this.#isMore = dueMs === 0;
-    this.#owed = this.#isMore ? Math.max(0, this.#owed - sliceMax) : 0;
-    this.#nextMs = nowMs + (this.#isMore && this.#hasDeleted ? rest * tookMs : dueMs);
+    this.#backlog = this.#isMore ? Math.max(0, this.#backlog - sliceMax) : 0;
+    this.#nextMs = nowMs + (this.#isMore && this.#hasDeleted ? pauseFactor * durationMs : dueMs);
     this.#hasDeleted = false;
   }
 }

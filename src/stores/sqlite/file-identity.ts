@@ -2,11 +2,11 @@ import { type Stats, statSync } from "node:fs";
 import { resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import type { StoreProblem } from "../store-health.ts";
-import { type ChangeInPlace, ChangesInPlace } from "./changes-in-place.ts";
+import { type ExternalChange, ExternalChanges } from "./external-changes.ts";
 import type { BatchResult, DeleteBatch } from "./delete-batch.ts";
 import { lockTimeoutMsDefault } from "./transaction.ts";
 
-// A restart would serve what is at that place now, or an empty store.
+// A restart would serve the file that has this name now, or an empty store.
 const fileGone: StoreProblem = {
   text: "the file was moved, replaced or deleted",
   isTemporary: false,
@@ -21,13 +21,13 @@ const logLost: StoreProblem = {
   needsOperator: true,
 };
 
-// The next process that opens the file creates another one, and neither process sees the locks of the other.
+// The next process that opens the file creates another -shm file, and the processes do not see each other's locks.
 const locksGone: StoreProblem = {
   text: "its -shm file, which holds the locks, was moved, replaced or deleted; restart the server",
   isTemporary: false,
 };
 
-const changedInPlace: Readonly<Record<ChangeInPlace, StoreProblem>> = {
+const externalChangeProblems: Readonly<Record<ExternalChange, StoreProblem>> = {
   "file-written": {
     text: "another program, such as cp, wrote to the file; run `plantstore restore` with a backup",
     isTemporary: false,
@@ -41,44 +41,44 @@ const changedInPlace: Readonly<Record<ChangeInPlace, StoreProblem>> = {
 };
 
 /**
- * Checks whether an open file, its write-ahead log and its -shm file are still the files of these names, and have been
- * changed by SQLite alone. Commits to a file that was moved, replaced or deleted are lost with the next start, and so is
- * whatever only the log contains. Commits to a file or log that another program has changed may damage it.
+ * Checks whether an open file, its write-ahead log and its -shm file are still the files with these names, and were changed
+ * only by SQLite. Commits to a file that was moved, replaced or deleted are lost after the next start, and so is everything
+ * that is only in the log. Commits to a file or log that another program has changed may damage it.
  */
 export class FileIdentity {
   readonly #db: DatabaseSync;
   readonly #lockTimeoutMs: number;
-  readonly #file: Place;
-  readonly #log: Place;
-  readonly #locks: Place;
-  readonly #changes: ChangesInPlace;
+  readonly #file: NamedFile;
+  readonly #log: NamedFile;
+  readonly #locks: NamedFile;
+  readonly #changes: ExternalChanges;
   /** A second connection, which cannot write. */
   readonly #reader: DatabaseSync;
 
   /**
    * @param lockTimeoutMs - how long to wait for other connections that still read older content
-   * @throws when the file or its log does not exist to begin with
+   * @throws when the file or its log does not exist
    */
   constructor(file: string, db: DatabaseSync, lockTimeoutMs: number = lockTimeoutMsDefault) {
     this.#db = db;
     this.#lockTimeoutMs = lockTimeoutMs;
     // SQLite opens the log at the first read.
     db.exec("SELECT 1 FROM sqlite_schema");
-    this.#file = new Place(resolve(file));
+    this.#file = new NamedFile(resolve(file));
     // SQLite puts the log next to the real file, even when it was opened through a link.
     const realPath = db.location() ?? resolve(file);
-    this.#log = new Place(`${realPath}-wal`);
-    this.#locks = new Place(`${realPath}-shm`);
-    this.#changes = new ChangesInPlace(realPath, () => statSync(realPath));
-    // The index of a log that was left says that a checkpoint is running, until there is one.
-    if (this.#changes.mayBeCopying) db.exec("PRAGMA wal_checkpoint(PASSIVE)");
+    this.#log = new NamedFile(`${realPath}-wal`);
+    this.#locks = new NamedFile(`${realPath}-shm`);
+    this.#changes = new ExternalChanges(realPath, () => statSync(realPath));
+    // After a crash, the index may indicate a running checkpoint until the next one.
+    if (this.#changes.isCheckpointing) db.exec("PRAGMA wal_checkpoint(PASSIVE)");
     this.#reader = new DatabaseSync(realPath, { readOnly: true });
     this.#reader.exec("SELECT 1 FROM sqlite_schema");
   }
 
   /**
-   * Returns what is wrong. If the name of the log is free, the content of the log, which is still open, is first copied
-   * into the file.
+   * Returns the problem, if any. If no file has the name of the log, the content of the log, which is still open, is first
+   * copied into the file.
    *
    * @throws the error of the system when the log cannot be read
    */
@@ -88,10 +88,10 @@ export class FileIdentity {
     const log = this.#log.find();
     // Another log of this name belongs to another process, and two must not share the file.
     if (log === "other") return logLost;
-    if (log === "missing") return bringLogIntoFile(this.#db, this.#lockTimeoutMs) ? logSaved : logLost;
+    if (log === "missing") return checkpointLog(this.#db, this.#lockTimeoutMs) ? logSaved : logLost;
     if (typeof this.#locks.find() === "string") return locksGone;
     const change = this.#changes.find(file, log.size);
-    return change && changedInPlace[change];
+    return change && externalChangeProblems[change];
   }
 
   /** Closes the connection. If the file or its log was changed in place, the log is not copied into the file any more. */
@@ -106,8 +106,8 @@ export class FileIdentity {
 }
 
 /**
- * Runs batches only while the file is in place, and checks again before a commit is reported: a commit to a file that
- * was taken away meanwhile is not durable.
+ * Runs batches only while the file is unchanged, and checks again before a commit is reported: a commit to a file that was
+ * removed meanwhile is not durable.
  */
 export function onlyWhileSameFile(
   identity: Pick<FileIdentity, "findProblem">,
@@ -115,15 +115,15 @@ export function onlyWhileSameFile(
 ): (batch: DeleteBatch) => BatchResult {
   return (batch) => {
     const before = identity.findProblem();
-    if (before !== undefined) return { kind: "nothing-done", problem: before, outcomes: [], otherEnds: [] };
+    if (before !== undefined) return { kind: "nothing-done", problem: before, outcomes: [], otherOutcomes: [] };
     const result = deleteBatch(batch);
     const after = identity.findProblem();
-    return after === undefined ? result : { kind: "unknown", problem: after, outcomes: [], otherEnds: [] };
+    return after === undefined ? result : { kind: "unknown", problem: after, outcomes: [], otherOutcomes: [] };
   };
 }
 
-/** A name in a folder, and the file that was there. */
-class Place {
+/** A path, and the file that it named when it was opened. */
+class NamedFile {
   readonly #path: string;
   readonly #opened: Stats;
 
@@ -132,26 +132,26 @@ class Place {
     this.#opened = statSync(path);
   }
 
-  /** Returns the `stat` of the file if it is still there. */
+  /** Returns the `stat` of the file if the path still names it. */
   find(): Stats | "missing" | "other" {
     try {
       const found = statSync(this.#path, { throwIfNoEntry: false });
       if (found === undefined) return "missing";
-      // No test can tell: an inode of that number elsewhere takes a copy of the whole file system, mounted in its place.
+      // No test can tell: the same inode on another device requires a copy of the whole file system, mounted over it.
       return found.ino === this.#opened.ino && found.dev === this.#opened.dev ? found : "other";
     } catch {
-      // The name no longer leads to the file: a folder is not readable, or a link is broken.
+      // The path no longer leads to the file: a folder is not readable, or a link is broken.
       return "other";
     }
   }
 }
 
 /** Copies the log into the file, and returns whether the file now durably contains everything that was committed. */
-function bringLogIntoFile(db: DatabaseSync, lockTimeoutMs: number): boolean {
+function checkpointLog(db: DatabaseSync, lockTimeoutMs: number): boolean {
   try {
     // Waits for other readers and writers.
     db.exec(`PRAGMA busy_timeout = ${lockTimeoutMs}`);
-    // Not busy, it has copied and synced the whole log (sqlite.org/c3ref/wal_checkpoint_v2.html).
+    // Unless busy, it has copied and synced the whole log (sqlite.org/c3ref/wal_checkpoint_v2.html).
     return db.prepare("PRAGMA wal_checkpoint(FULL)").get()?.["busy"] === 0n;
   } catch {
     return false;

@@ -3,19 +3,19 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { ImportOptions, PlantImport } from "../plant-database.ts";
 import { lockGapMs, runInTransaction } from "./transaction.ts";
 
-// The longest wait for the lock, in milliseconds: nobody waits for an import, and a busy server lets it in at times.
+// The longest wait for the lock, in milliseconds: an import is not urgent, and a busy server releases the lock at times.
 const lockTimeoutMs = 60_000;
 
-// Ids that are sorted together, 2 MB. Random ids are spread over all pages of the table. In ascending order, each
-// transaction writes the pages of one stretch instead of a page per id: 5 million take a quarter of the CPU.
+// Ids that are sorted together, 2 MB. Random ids are distributed over all pages of the table. In ascending order, each
+// transaction writes a range of pages instead of a page per id: 5 million ids take a quarter of the CPU time.
 const batchMax = 250_000;
 
-// Ids in a transaction: long enough to share its commit, and short enough for a server to delete in between.
+// Ids per transaction: enough to share its commit, and few enough for a server to delete in between.
 const transactionMax = 10_000;
 
 /** Starts an import into a file that a server may be using at the same time. The import owns the connection. */
 export function startImport(db: DatabaseSync, options: ImportOptions): PlantImport {
-  const wasDeleted = options.restore === true ? neverDeleted : followDeletions(db);
+  const readDeletions = options.restore === true ? neverDeleted : followDeletions(db);
   const insert = db.prepare("INSERT OR IGNORE INTO plants (id) VALUES (?)");
 
   return {
@@ -25,7 +25,7 @@ export function startImport(db: DatabaseSync, options: ImportOptions): PlantImpo
       let added = 0;
       let deleted = 0;
       const addPart = (part: BigInt64Array): void => {
-        const isDeleted = wasDeleted();
+        const isDeleted = readDeletions();
         for (const id of part) {
           if (isDeleted(id)) deleted++;
           else if (insert.run(id).changes === 1n) added++;
@@ -33,7 +33,7 @@ export function startImport(db: DatabaseSync, options: ImportOptions): PlantImpo
       };
       for (let at = 0; at < sorted.length; at += transactionMax) {
         runInTransaction(db, () => addPart(sorted.subarray(at, at + transactionMax)), lockTimeoutMs);
-        // Gives a server the chance to take the lock.
+        // Allows a server to take the lock.
         await sleep(lockGapMs);
       }
       return { added, deleted, present: sorted.length - added - deleted };
@@ -47,11 +47,10 @@ type IsDeleted = (id: bigint) => boolean;
 const neverDeleted = (): IsDeleted => () => false;
 
 /**
- * Copies the ids of the deletion records into a temporary table. Returns a function that copies those that were added
- * since; called inside the transaction of the insert, it makes sure that nothing is deleted between lookup and insert.
+ * Copies the ids of the deletion records into a temporary table. Returns a function that copies those that were added since;
+ * it must be called in the transaction of the insert, so that no plant is deleted between lookup and insert.
  *
- * An index on the records would save the copy, but would make every deletion half as expensive again for the sake of a
- * rare import.
+ * With an index on the records no copy would be necessary, but every deletion would cost 1.5 times as much for rare imports.
  */
 function followDeletions(db: DatabaseSync): () => IsDeleted {
   db.exec(`

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
-import { demandUsableSchema, noSchema, schemaAfter, type SchemaVersion } from "../schema-version.ts";
+import { assertUsableSchema, noSchema, schemaAfter, type SchemaVersion } from "../schema-version.ts";
 import { StoreOpenError } from "../store-open-error.ts";
 import { type Migration, migrations, ownSchema, tablesSql } from "./migrations.ts";
 import { runInTransaction } from "./transaction.ts";
@@ -14,7 +14,7 @@ export interface IdRange {
 // (sqlite.org/pragma.html#pragma_application_id).
 const applicationId = 0x504c4e54n;
 
-/** Called once a change of the schema is durable, with the version before, which is 0 for a new file, and after. */
+/** Called once a migration is durable, with the versions before, 0 for a new file, and after. */
 export type OnMigrated = (from: number, to: number) => void;
 
 /** Options of {@link migrate}. */
@@ -30,7 +30,7 @@ export interface MigrateOptions {
 
 /**
  * Migrates a file to the newest schema in one transaction, completely or not at all. A file without a schema becomes a
- * plant store; a newer schema that the release can use is left as it is.
+ * plant store; a newer schema that the release can use is left unchanged.
  *
  * @throws StoreOpenError when the file belongs to another program, or the release cannot use its schema
  */
@@ -56,7 +56,7 @@ export function migrate(
     );
     if (!isDone(from)) onMigrated?.(from, to);
   }
-  demandUsable(db, to);
+  assertUsable(db, to);
 }
 
 function createTables(db: DatabaseSync, plants: IdRange | undefined): void {
@@ -70,8 +70,8 @@ function createTables(db: DatabaseSync, plants: IdRange | undefined): void {
  * @param own - the schema version of the release; by default of this one
  * @throws StoreOpenError when it cannot, or the file belongs to another program
  */
-export function demandUsable(db: DatabaseSync, own: number = ownSchema.version): void {
-  demandUsableSchema(versionOf(db), own);
+export function assertUsable(db: DatabaseSync, own: number = ownSchema.version): void {
+  assertUsableSchema(versionOf(db), own);
 }
 
 /**

@@ -1,8 +1,8 @@
 import { type SchemaVersion, schemaAfter, type SchemaStep } from "../schema-version.ts";
 
-/** One step to a newer schema, taken while servers of the release before wait to delete plants. */
+/** One step to a newer schema, run while servers of the previous release wait to delete plants. */
 export interface Migration extends SchemaStep {
-  /** Run in one transaction with all steps that are left: it must be over in a second, however large the store is. */
+  /** Run in one transaction with all remaining steps: it must take less than a second, however large the store is. */
   readonly sql: string;
 }
 
@@ -13,8 +13,8 @@ export interface Migration extends SchemaStep {
  * - In `deletions`, plant_id is not unique: a restored plant can be deleted again. deleted_at is in milliseconds since
  *   1970-01-01 UTC; batch counts the commits.
  * - `plantstore_schema` has the oldest release that can use the schema; its version is `user_version`.
- * - Keys are random, so an index of the records would write another page for each record that is dropped. Keys of a table
- *   of their own can be dropped later, a page at a time. swept_keys has where the last slice of keys ended.
+ * - Keys are random, so an index of the records would write another page for each record that is dropped. Keys in a separate
+ *   table can be dropped later, a page at a time. `swept_keys` has the end of the last slice of keys.
  */
 export const tablesSql = `
   CREATE TABLE plants (id INTEGER PRIMARY KEY) STRICT;

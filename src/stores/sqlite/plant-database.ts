@@ -1,6 +1,6 @@
 import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
 import { inChunks } from "../in-chunks.ts";
-import { withNamedFaults } from "../named-faults.ts";
+import { wrapErrors } from "../wrap-errors.ts";
 import type { Deletion, DeletionFilter, PlantDatabase } from "../plant-database.ts";
 import { openDatabase } from "./database.ts";
 import { startImport } from "./import.ts";
@@ -10,11 +10,11 @@ import { fileProblemOf } from "./problem.ts";
 /**
  * Opens the file of a store for an operator, while a server may be using it.
  *
- * @throws StoreOpenError when there is no such file, or it is not a plant store
+ * @throws StoreOpenError when the file does not exist, or is not a plant store
  */
 export async function openSqliteDatabase(file: string): Promise<PlantDatabase> {
   const db = openDatabase({ file });
-  return withNamedFaults(file, (fault) => fileProblemOf(fault).text, {
+  return wrapErrors(file, (fault) => fileProblemOf(fault).text, {
     startImport: async (options = {}) => startImport(openDatabase({ file }), options),
     exportPlants: () => exportPlants(db),
     listDeletions: (filter = {}) => listDeletions(db, filter),
@@ -24,7 +24,7 @@ export async function openSqliteDatabase(file: string): Promise<PlantDatabase> {
 
 /**
  * Creates the file of a store or migrates it to the schema of this release, and returns the versions before and after. A
- * newer schema that this release can use is left as it is.
+ * newer schema that this release can use is left unchanged.
  *
  * @throws StoreOpenError naming the file and what is wrong with it
  */
@@ -38,7 +38,7 @@ export function migrateSqlite(file: string): { readonly from: number; readonly t
 // One statement reads one snapshot, however long it takes.
 async function* exportPlants(db: DatabaseSync): AsyncGenerator<readonly bigint[]> {
   const ids = db.prepare("SELECT id FROM plants ORDER BY id");
-  // As arrays: an object per row would cost more than reading it.
+  // As arrays, because an object per row would cost more than reading it.
   ids.setReturnArrays(true);
   yield* inChunks(ids.iterate(), (row) => toBigInt(row[0]));
 }
@@ -47,7 +47,7 @@ async function* listDeletions(
   db: DatabaseSync,
   { since, plantId }: DeletionFilter,
 ): AsyncGenerator<readonly Deletion[]> {
-  // For one plant, all records are read: an index would make every deletion dearer for the sake of a rare question.
+  // For one plant, all records are read: an index would make every deletion more expensive for rare queries.
   const rows = db.prepare(
     "SELECT * FROM deletions WHERE deleted_at >= ?1 AND plant_id = ifnull(?2, plant_id) ORDER BY deleted_at, seq",
   );
@@ -64,7 +64,7 @@ function toDeletion(row: Record<string, SQLOutputValue>): Deletion {
   };
 }
 
-// Integers are read as bigint; any other type would be a bug.
+// Integers are read as bigint; another type would be a bug.
 function toBigInt(value: SQLOutputValue | undefined): bigint {
   if (typeof value !== "bigint") throw new TypeError(`a column must be an integer, got ${String(value)}`);
   return value;

@@ -3,16 +3,16 @@ import { dirname, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { StoreOpenError } from "../store-open-error.ts";
 import { syncPath } from "./backup.ts";
-import { checkDatabaseFile, schemaVersionOfFile, urlToRead } from "./database.ts";
-import { demandPlace } from "./file-place.ts";
+import { checkDatabaseFile, schemaVersionOfFile, readOnlyUrl } from "./database.ts";
+import { assertUsablePath } from "./file-path.ts";
 import { createPrivateFile } from "./private-file.ts";
 import { fileProblemOf, isLocked } from "./problem.ts";
 
 /**
- * Puts a copy of a backup in the place of a store that no process has open. The old store stays as it is until the copy
- * is complete and on disk.
+ * Replaces a store that no process has open by a copy of a backup. The old store is unchanged until the copy is complete and
+ * on disk.
  *
- * @throws StoreOpenError when the backup is not a sound plant store, or the store is open or cannot be written
+ * @throws StoreOpenError when the backup is damaged or not a plant store, or the store is open or not writable
  */
 export function restore(file: string, backup: string): void {
   if (!existsSync(backup)) throw new StoreOpenError(`cannot open ${backup}: file not found`);
@@ -20,12 +20,12 @@ export function restore(file: string, backup: string): void {
     throw new StoreOpenError(`cannot restore ${file}: ${backup} is not a plant store; use another backup`);
   }
   checkDatabaseFile(backup);
-  // The log is next to the real file, so a link stays and its target is replaced.
+  // The log is next to the real file, so the target of a link is replaced, not the link.
   const path = existsSync(file) ? realpathSync(file) : resolve(file);
   const unfinished = `${path}.${process.pid}.unfinished`;
   try {
-    demandPlace(path);
-    copySound(backup, unfinished);
+    assertUsablePath(path);
+    copyVerified(backup, unfinished);
     replace(path, unfinished);
   } catch (fault) {
     const text = fault instanceof StoreOpenError ? fault.message : fileProblemOf(fault).text;
@@ -35,8 +35,8 @@ export function restore(file: string, backup: string): void {
   }
 }
 
-function copySound(backup: string, copy: string): void {
-  using db = new DatabaseSync(urlToRead(resolve(backup)), { readOnly: true });
+function copyVerified(backup: string, copy: string): void {
+  using db = new DatabaseSync(readOnlyUrl(resolve(backup)), { readOnly: true });
   const found = db.prepare("PRAGMA quick_check(1)").get()?.["quick_check"];
   if (found !== "ok") throw new StoreOpenError(`${backup} is damaged (${String(found).split("\n").at(-1)})`);
   createPrivateFile(copy);
@@ -46,9 +46,9 @@ function copySound(backup: string, copy: string): void {
 }
 
 function replace(path: string, copy: string): void {
-  using lock = existsSync(path) ? lockOut(path) : undefined;
-  // Under the lock, the file contains its log. Without the lock it may not, and is removed first: a start from the file
-  // alone would bring deleted plants back.
+  using lock = existsSync(path) ? lockExclusively(path) : undefined;
+  // Under the lock, the file contains its log. Without the lock it may not, and is removed first: a start from the file without
+  // its log would restore deleted plants.
   if (lock === undefined) rmSync(path, { force: true });
   // SQLite would copy an old log into the new file, so the removal of the log is durable before the rename.
   for (const end of ["-wal", "-shm", "-journal"]) rmSync(`${path}${end}`, { force: true });
@@ -62,12 +62,12 @@ function syncFolderOf(path: string): void {
   if (process.platform !== "win32") syncPath(dirname(path));
 }
 
-/** Returns a connection that keeps all others out of a file; `undefined` for one that is too damaged for that. */
-function lockOut(path: string): DatabaseSync | undefined {
+/** Returns a connection that locks a file exclusively; `undefined` if the file is too damaged for that. */
+function lockExclusively(path: string): DatabaseSync | undefined {
   const db = new DatabaseSync(path, { timeout: 0 });
   try {
-    // Fails while another connection is open: only the last one can leave the mode in which there is a log. In other
-    // modes, which have no connection that lasts, the lock alone keeps others out.
+    // Fails while another connection is open: only the last one can change the journal mode from WAL. In other modes,
+    // connections hold no lasting lock, and the exclusive lock is sufficient.
     db.exec("PRAGMA journal_mode = DELETE; BEGIN EXCLUSIVE");
     return db;
   } catch (fault) {

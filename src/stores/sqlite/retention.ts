@@ -1,6 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 import { retentionIntervalMs } from "../retention.ts";
-import { type OnUpkeep, tellOfDropped } from "../upkeep.ts";
+import { type OnUpkeep, reportDropped } from "../upkeep.ts";
 import { prepareKeySweep } from "./key-sweep.ts";
 import { fileProblemOf } from "./problem.ts";
 import { runInTransaction } from "./transaction.ts";
@@ -9,13 +9,12 @@ import { runInTransaction } from "./transaction.ts";
 export const sliceMax = 1_000;
 
 /**
- * Prepares the function that keeps the deletion record from growing forever: each call drops the oldest records that
- * are older than `keptMs` at `nowMs`, a time in milliseconds since the epoch, in one short transaction. It returns the
- * milliseconds until the next call is due, and does not throw. Once nothing is left to drop, or after a fault, it calls
- * `onUpkeep` with what was dropped.
+ * Prepares the function that drops expired deletion records: each call drops the oldest records that are older than `keptMs`
+ * at `nowMs`, a time in milliseconds since the epoch, in one short transaction. It returns the milliseconds until the next
+ * call is due, and does not throw. When no expired records remain, or after an error, it reports to `onUpkeep`.
  *
- * The newest record always stays: the next `seq` is one more than its `seq`, and a running import relies on no `seq`
- * being used twice.
+ * The newest record is never dropped: the next `seq` is one more than its `seq`, and a running import requires that no `seq`
+ * is used twice.
  */
 export function prepareRetention(db: DatabaseSync, keptMs: number, onUpkeep: OnUpkeep): (nowMs: number) => number {
   let count = 0;
@@ -39,10 +38,10 @@ export function prepareRetention(db: DatabaseSync, keptMs: number, onUpkeep: OnU
       count += changes;
       if (changes === sliceMax) return 0;
     } catch (fault) {
-      // A fault of the file shows in the next batch, too, whose callers can be told.
+      // An error of the file also fails the next batch, whose callers are informed.
       problem = fileProblemOf(fault).text;
     }
-    tellOfDropped(onUpkeep, { count, problem, begunMs });
+    reportDropped(onUpkeep, { count, problem, begunMs });
     count = 0;
     return retentionIntervalMs;
   };

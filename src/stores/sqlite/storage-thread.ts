@@ -5,26 +5,26 @@ import { StoreOpenError } from "../store-open-error.ts";
 import type { OnUpkeep } from "../upkeep.ts";
 import type { DatabaseOptions } from "./database.ts";
 import { ThreadWakeUp } from "./thread-wake-up.ts";
-import type { Question, Reply } from "./storage-messages.ts";
+import type { StorageRequest, StorageReply } from "./storage-messages.ts";
 import type { StorageWork } from "./worker.ts";
 
-/** A caller that waits for a reply. Which result it has is known by the question. */
-type Waiting = Pick<PromiseWithResolvers<Reply<never>>, "resolve" | "reject">;
+/** A caller that waits for a reply. The type of its result depends on the request. */
+type Waiting = Pick<PromiseWithResolvers<StorageReply<never>>, "resolve" | "reject">;
 
-/** The storage thread as seen by the store. It replies to questions in their order. */
+/** The storage thread as seen by the store. It replies to requests in order. */
 export class StorageThread {
-  /** The next one that opens a file. */
-  static #begun: StorageThread | undefined;
+  /** The thread that was started before its file was known. */
+  static #prestarted: StorageThread | undefined;
 
   readonly #worker: Worker;
   readonly #wakeUp = new ThreadWakeUp();
-  readonly #end = Promise.withResolvers<string>();
-  /** The callers that wait for a reply, in the order of their questions. */
+  readonly #exited = Promise.withResolvers<string>();
+  /** The callers that wait for a reply, in the order of their requests. */
   readonly #waiting: Waiting[] = [];
   readonly #checking = Promise.withResolvers<void>();
   #opened: Promise<void> = Promise.resolve();
   #onUpkeep: OnUpkeep | undefined;
-  #endReason: string | undefined;
+  #exitReason: string | undefined;
 
   private constructor() {
     // From source the thread is TypeScript, in a build it is JavaScript, just like this module.
@@ -32,28 +32,28 @@ export class StorageThread {
     const { memory: workerData } = this.#wakeUp;
     // Options of the process, such as a profiler or a module to preload, do not apply to this thread.
     this.#worker = new Worker(entry, { workerData, name: "plant-storage", execArgv: [], env: threadEnvironment() });
-    this.#worker.on("message", (reply: Reply<never>) => {
+    this.#worker.on("message", (reply: StorageReply<never>) => {
       if (reply.kind === "upkeep") this.#onUpkeep?.(reply.upkeep);
       else if (reply.kind === "checking") this.#checking.resolve();
       else this.#waiting.shift()?.resolve(reply);
     });
     // Every error is followed by an exit, and only the first reason counts.
-    this.#worker.on("error", (fault) => this.#onEnd(`the storage thread failed: ${String(fault)}`));
-    this.#worker.on("exit", () => this.#onEnd("the storage thread has exited"));
+    this.#worker.on("error", (fault) => this.#onExit(`the storage thread failed: ${String(fault)}`));
+    this.#worker.on("exit", () => this.#onExit("the storage thread has exited"));
   }
 
   /**
-   * Begins a thread before it is known which file it opens, for the next {@link StorageThread.start}: it takes 20 ms, in
-   * which this one can do something else. It ends with the process if there is none.
+   * Starts a thread before its file is known, for the next {@link StorageThread.start}: that takes 20 ms, in which the main
+   * thread can do something else. An unused thread does not keep the process running.
    */
-  static begin(): void {
+  static prestart(): void {
     try {
-      StorageThread.#begun = new StorageThread();
+      StorageThread.#prestarted = new StorageThread();
     } catch {
-      // Such as where node's permissions allow no thread: whoever starts one is told.
+      // For example if the permissions of Node.js do not allow threads: then `start` throws.
       return;
     }
-    StorageThread.#begun.#worker.unref();
+    StorageThread.#prestarted.#worker.unref();
   }
 
   /**
@@ -62,8 +62,8 @@ export class StorageThread {
    * @throws StoreOpenError naming the file and what is wrong with it
    */
   static async start(options: DatabaseOptions, onUpkeep?: OnUpkeep): Promise<StorageThread> {
-    const thread = StorageThread.#begun ?? new StorageThread();
-    StorageThread.#begun = undefined;
+    const thread = StorageThread.#prestarted ?? new StorageThread();
+    StorageThread.#prestarted = undefined;
     thread.#worker.ref();
     thread.#onUpkeep = onUpkeep;
     thread.#opened = thread.#open(options);
@@ -76,54 +76,54 @@ export class StorageThread {
     return this.#opened;
   }
 
-  /** Resolves to the reason once the thread has ended. Never rejects. */
-  get end(): Promise<string> {
-    return this.#end.promise;
+  /** Resolves to the reason once the thread has exited. Never rejects. */
+  get exited(): Promise<string> {
+    return this.#exited.promise;
   }
 
-  /** Has the thread do something. Rejects when the thread ends before it has replied. */
-  async ask<Kind extends keyof StorageWork>(
-    question: Question<StorageWork> & { readonly kind: Kind },
+  /** Sends a request. Rejects when the thread exits before it has replied. */
+  async request<Kind extends keyof StorageWork>(
+    message: StorageRequest<StorageWork> & { readonly kind: Kind },
   ): Promise<ReturnType<StorageWork[Kind]>> {
-    const reply = await this.#ask<ReturnType<StorageWork[Kind]>>(question);
+    const reply = await this.#request<ReturnType<StorageWork[Kind]>>(message);
     if (reply.kind !== "done") throw new Error(`unexpected reply from the storage thread: ${reply.kind}`);
     return reply.result;
   }
 
-  /** Has the thread close the file, and resolves once it has ended. */
+  /** Closes the file, and resolves once the thread has exited. */
   async close(): Promise<void> {
     this.#send({ kind: "close" });
-    await this.#end.promise;
+    await this.#exited.promise;
   }
 
   async #open(options: DatabaseOptions): Promise<void> {
-    const opened = await this.#ask({ kind: "open", options });
+    const opened = await this.#request({ kind: "open", options });
     if (opened.kind === "not-open") throw new StoreOpenError(opened.message);
   }
 
-  #ask<Result>(question: Question<StorageWork>): Promise<Reply<Result>> {
-    if (this.#endReason !== undefined) return Promise.reject(new Error(this.#endReason));
-    const reply = Promise.withResolvers<Reply<Result>>();
+  #request<Result>(message: StorageRequest<StorageWork>): Promise<StorageReply<Result>> {
+    if (this.#exitReason !== undefined) return Promise.reject(new Error(this.#exitReason));
+    const reply = Promise.withResolvers<StorageReply<Result>>();
     this.#waiting.push(reply);
-    this.#send(question);
+    this.#send(message);
     return reply.promise;
   }
 
-  #send(question: Question<StorageWork>): void {
-    this.#worker.postMessage(question);
+  #send(message: StorageRequest<StorageWork>): void {
+    this.#worker.postMessage(message);
     this.#wakeUp.announce();
   }
 
-  #onEnd(reason: string): void {
-    this.#endReason ??= reason;
-    this.#end.resolve(reason);
+  #onExit(reason: string): void {
+    this.#exitReason ??= reason;
+    this.#exited.resolve(reason);
     for (const reply of this.#waiting.splice(0)) reply.reject(new Error(reason));
   }
 }
 
 /**
- * Returns an environment with nothing but the folder in which the process keeps compiled code, if it does: the thread
- * starts from source in half of the time.
+ * Returns an environment that contains only the compile cache of the process, if it has one: the thread starts from source
+ * in half of the time.
  */
 function threadEnvironment(): NodeJS.ProcessEnv {
   const folder = getCompileCacheDir();

@@ -17,19 +17,19 @@ import { toStorableText } from "../storable-text.ts";
 import { checkDeletionsKept } from "../retention.ts";
 import type { OnUpkeep } from "../upkeep.ts";
 import type { DatabaseOptions } from "./database.ts";
-import type { BatchResult, DeleteBatch, OtherEnd } from "./delete-batch.ts";
+import type { BatchResult, DeleteBatch, OtherOutcome } from "./delete-batch.ts";
 import { fileProblemOf } from "./problem.ts";
 import { StorageThread } from "./storage-thread.ts";
 
-// About 15 ms of work for the storage thread: long enough to share an fsync, short enough to answer soon.
+// About 15 ms of work for the storage thread: long enough to share an fsync, short enough for a low latency.
 const batchMax = 1_024;
 
-// About a third of a second of work; a caller that would wait longer should rather try again later.
+// About a third of a second of work; callers that would wait longer should retry later.
 const waitingMax = 16_384;
 
 /**
- * How often a file is written to besides its deletions, in milliseconds: so a server without callers notices that its
- * disk is full or its file gone.
+ * How often the file is written in addition to deletions, in milliseconds: so a server without callers notices that its disk
+ * is full or its file was removed.
  */
 export const watchIntervalMs = 10_000;
 
@@ -51,18 +51,18 @@ const sqliteStoreOptionNames: OptionNames<SqliteStoreOptions> = {
 
 /**
  * Opens a plant store in an SQLite file: one process, one file, and a thread that owns it. A missing store is refused,
- * unless `migrates` or `plantsWhenCreated` ask for a new one.
+ * unless `migrates` or `plantsWhenCreated` create a new one.
  *
- * After a crash, the whole file is checked. The store is returned when that begins; deletions wait for the end.
+ * After a crash, the whole file is checked. The store is returned when the check starts; deletions wait until it is finished.
  *
- * After a fault of the file it stops writing, reports a `problem` and refuses deletions; after a temporary fault, such
- * as a full disk, it resumes by itself.
+ * After an error of the file it stops writing, reports a `problem` and refuses deletions; after a temporary one, such as a
+ * full disk, it resumes by itself.
  *
- * @throws StoreOpenError naming the file and what is wrong with it; TypeError for options that do not exist
+ * @throws StoreOpenError naming the file and what is wrong with it; TypeError for unknown options
  */
-export async function openSqliteStore(given: SqliteStoreOptions): Promise<PlantStore> {
-  refuseUnknownOptions(given, sqliteStoreOptionNames, "openSqliteStore");
-  const { onBatch, onUpkeep, ...options } = given;
+export async function openSqliteStore(storeOptions: SqliteStoreOptions): Promise<PlantStore> {
+  refuseUnknownOptions(storeOptions, sqliteStoreOptionNames, "openSqliteStore");
+  const { onBatch, onUpkeep, ...options } = storeOptions;
   checkDeletionsKept(options.deletionsKeptMs);
   return new SqliteStore(options.file, await StorageThread.start(options, onUpkeep), onBatch);
 }
@@ -73,7 +73,7 @@ class SqliteStore implements PlantStore {
   readonly #queue: DeleteQueue;
   #isChecking = true;
   readonly #health = new StoreHealth({
-    findProblem: () => this.#thread.ask({ kind: "tryToWrite", value: undefined }).catch(fileProblemOf),
+    findProblem: () => this.#thread.request({ kind: "checkWrite", value: undefined }).catch(fileProblemOf),
     watchIntervalMs,
   });
 
@@ -82,9 +82,9 @@ class SqliteStore implements PlantStore {
     this.#thread = thread;
     const commit = (batch: readonly PendingDelete[]): Promise<Outcomes> => this.#commit(batch);
     this.#queue = new DeleteQueue({ commit, batchMax, waitingMax, inFlightMax: 1, onBatch });
-    // Its end may come in the same turn as the result of its check, which is the reason for it.
+    // The thread may exit in the same turn as its check fails, and then the failed check is the reason.
     void this.#waitForCheck()
-      .then(() => thread.end)
+      .then(() => thread.exited)
       .then((reason) => this.#health.report({ text: reason, isTemporary: false }));
   }
 
@@ -123,7 +123,7 @@ class SqliteStore implements PlantStore {
     try {
       await this.#thread.opened;
     } catch (fault) {
-      // The message names the file, as the problem does.
+      // Both the message and `problem` name the file.
       const text =
         fault instanceof StoreOpenError ? fault.message.replace(`cannot open ${this.#file}: `, "") : undefined;
       if (text !== undefined) this.#health.report({ text, isTemporary: false, needsOperator: true });
@@ -133,18 +133,18 @@ class SqliteStore implements PlantStore {
 
   async #commit(pending: readonly PendingDelete[]): Promise<Outcomes> {
     if (this.#isChecking) await this.#thread.opened.catch(() => undefined);
-    // These were queued when writing stopped.
+    // Queued before writing stopped.
     if (this.#health.problem !== undefined) throw storeUnavailable(this.problem);
-    const result = await this.#thread.ask({ kind: "deleteBatch", value: batchOf(pending) }).catch((fault: unknown) => {
+    const result = await this.#thread.request({ kind: "deleteBatch", value: toBatch(pending) }).catch((fault: unknown) => {
       throw outcomeUnknown(fault);
     });
-    // Before the outcomes, because only the first answer to a caller counts.
-    for (const end of result.otherEnds) tellOtherEnd(end, pending);
+    // Before the outcomes, because only the first settlement of a deletion counts.
+    for (const other of result.otherOutcomes) settleOther(other, pending);
     if (result.kind === "committed") return result.outcomes;
     throw this.#stopped(result, pending);
   }
 
-  /** Answers what was durable before a batch stopped, which its fault does not undo, and returns the error of the rest. */
+  /** Settles the deletions that were durable before a batch stopped, and returns the error for the rest. */
   #stopped({ kind, problem, outcomes }: StoppedBatch, pending: readonly PendingDelete[]): ConnectError {
     outcomes.forEach((isDeleted, i) => pending[i]?.resolve(isDeleted));
     this.#health.report(problem);
@@ -154,14 +154,14 @@ class SqliteStore implements PlantStore {
 
 type StoppedBatch = Exclude<BatchResult, { readonly kind: "committed" }>;
 
-function tellOtherEnd({ index, end }: OtherEnd, pending: readonly PendingDelete[]): void {
+function settleOther({ index, outcome }: OtherOutcome, pending: readonly PendingDelete[]): void {
   const one = pending[index];
-  if (end === "replayed") one?.resolve(true);
-  else if (end === "kept") one?.reject(plantProtected(one.id));
+  if (outcome === "replayed") one?.resolve(true);
+  else if (outcome === "kept") one?.reject(plantProtected(one.id));
   else one?.reject(idempotencyKeyReused());
 }
 
-function batchOf(pending: readonly PendingDelete[]): DeleteBatch {
+function toBatch(pending: readonly PendingDelete[]): DeleteBatch {
   const ids: bigint[] = [];
   const subjects: string[] = [];
   const requestIds: string[] = [];

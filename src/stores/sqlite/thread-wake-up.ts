@@ -1,14 +1,14 @@
 import { type MessagePort, receiveMessageOnPort } from "node:worker_threads";
 
-/** A question as it arrived. */
+/** A received request. */
 type Received = NonNullable<ReturnType<typeof receiveMessageOnPort>>;
 
 /**
- * Wakes the storage thread. It has no event loop: all it does is answer questions, and between them it sleeps on shared
- * memory. That halves the cost of a question and its reply.
+ * Wakes the storage thread. It has no event loop: it only replies to requests, and sleeps on shared memory between them. That
+ * halves the cost of a request and its reply.
  */
 export class ThreadWakeUp {
-  /** Shared by both threads: the number of announced questions, modulo 2^32. */
+  /** Shared by both threads: the number of announced requests, modulo 2^32. */
   readonly #announced: Int32Array<SharedArrayBuffer>;
 
   constructor(memory: SharedArrayBuffer = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)) {
@@ -20,33 +20,32 @@ export class ThreadWakeUp {
     return this.#announced.buffer;
   }
 
-  /** Announces a question that has been posted. */
+  /** Announces a request that has been posted. */
   announce(): void {
-    // No test can tell: the other thread sleeps on after a call that comes before the number only if it looks between.
+    // No test can tell: the order of these matters only if the other thread runs between them.
     Atomics.add(this.#announced, 0, 1);
     Atomics.notify(this.#announced, 0);
   }
 
   /**
-   * Returns the next question; sleeps until it arrives.
+   * Returns the next request; sleeps until it arrives.
    *
    * @param timeoutMs - how long to sleep at most; not at all if it is negative
-   * @param awakeMs - how long to stay awake before that: waking up takes 30 µs, and the thread is slow for a while
-   * after
-   * @returns `undefined` when no question arrived
+   * @param spinMs - how long to spin before that: waking up takes 30 µs, and the thread is slow for a while afterwards
+   * @returns `undefined` when no request arrived
    */
-  nextQuestion(port: MessagePort, timeoutMs: number, awakeMs = 0): Received | undefined {
-    // Read before the port is checked, so that a question announced in between is not missed.
+  nextRequest(port: MessagePort, timeoutMs: number, spinMs = 0): Received | undefined {
+    // Read before the port is checked, so that a request announced in between is not missed.
     const announced = Atomics.load(this.#announced, 0);
     const waiting = receiveMessageOnPort(port);
     if (waiting !== undefined) return waiting;
-    if (timeoutMs >= 0 && awakeMs > 0) this.#stayAwake(announced, awakeMs);
+    if (timeoutMs >= 0 && spinMs > 0) this.#spin(announced, spinMs);
     Atomics.wait(this.#announced, 0, announced, timeoutMs);
     return receiveMessageOnPort(port);
   }
 
-  #stayAwake(announced: number, awakeMs: number): void {
-    const until = performance.now() + awakeMs;
+  #spin(announced: number, spinMs: number): void {
+    const until = performance.now() + spinMs;
     while (Atomics.load(this.#announced, 0) === announced && performance.now() < until);
   }
 }

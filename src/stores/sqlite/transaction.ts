@@ -5,36 +5,36 @@ import { isLocked } from "./problem.ts";
 export const lockTimeoutMsDefault = 5_000;
 
 /**
- * How often a connection that waits for the lock tries again, in milliseconds. SQLite itself soon backs off to 100 ms,
- * and would hardly ever hit the gap between two batches of a busy neighbour.
+ * How often a connection that waits for the lock retries, in milliseconds. SQLite itself soon backs off to 100 ms, and would
+ * hardly ever get the lock between two batches of another process.
  */
 export const lockPollMs = 2;
 
-/** How long an import releases the lock between two batches, in milliseconds: long enough for others to try twice. */
+/** How long an import releases the lock between two batches, in milliseconds: long enough for others to retry twice. */
 export const lockGapMs: number = 2 * lockPollMs;
 
 /**
  * Begins a write transaction, and waits if another process holds the lock. The lock is taken before the first row is
  * read, so nothing can change between a read and a write.
  *
- * @throws the error of SQLite, which after the time-out says that the file is locked
+ * @throws the error of SQLite; after the timeout, that the file is locked
  */
 export function beginWrite(db: DatabaseSync, lockTimeoutMs?: number): void {
   untilUnlocked(() => db.exec("BEGIN IMMEDIATE"), lockTimeoutMs);
 }
 
-/** Repeats `run` as long as another process holds the lock; throws as {@link beginWrite} does. */
+/** Retries `run` as long as another process holds the lock; throws as {@link beginWrite} does. */
 export function untilUnlocked(run: () => void, lockTimeoutMs: number = lockTimeoutMsDefault): void {
   const until = performance.now() + lockTimeoutMs;
   for (;;) {
-    const triedAt = performance.now();
+    const attemptedAt = performance.now();
     try {
       return run();
     } catch (fault) {
       const now = performance.now();
       if (!isLocked(fault) || now > until) throw fault;
-      // SQLite sleeps before it reports that, except where two would wait for each other.
-      if (now - triedAt < lockPollMs) Atomics.wait(alarm, 0, 0, lockPollMs);
+      // SQLite sleeps before it reports the lock, except to avoid a deadlock.
+      if (now - attemptedAt < lockPollMs) Atomics.wait(alarm, 0, 0, lockPollMs);
     }
   }
 }

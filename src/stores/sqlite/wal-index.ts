@@ -2,29 +2,29 @@ import { closeSync, openSync, readSync } from "node:fs";
 
 /** The state of a write-ahead log, as all connections see it (sqlite.org/walformat.html#the_wal_index_file_format). */
 export interface WalIndex {
-  /** How many commits there were since the first of all connections has read the log, modulo 2^32. */
+  /** The number of commits since the first connection has read the log, modulo 2^32. */
   readonly commits: number;
-  /** How many pages the file has, with those that only the log contains. */
+  /** The number of pages of the file, including those that are only in the log. */
   readonly pages: number;
-  /** How many frames of the log count. */
+  /** The number of valid frames in the log. */
   readonly frames: number;
-  /** Bytes of a page. */
+  /** The size of a page, in bytes. */
   readonly pageBytes: number;
-  /** The salts of the log, which change when it is used from its beginning again. */
+  /** The salts of the log, which change when it is restarted. */
   readonly salts: bigint;
-  /** How many frames checkpoints have copied into the file. */
-  readonly copied: number;
-  /** How many frames there will be after the checkpoint that is running, or was broken off. */
-  readonly copiedSoon: number;
+  /** The number of frames that checkpoints have copied into the file. */
+  readonly backfilled: number;
+  /** The number of copied frames after the checkpoint that is running or was interrupted. */
+  readonly backfillAttempted: number;
 }
 
 // Two copies of a header of 48 bytes, and the state of checkpoints up to nBackfillAttempted.
 const headerBytes = 48;
 const indexBytes = 2 * headerBytes + 36;
 
-// A writer needs less than a microsecond. One that was killed meanwhile leaves the copies different until the next
-// connection that reads has made them the same.
-const triesMax = 1_000;
+// A writer needs less than a microsecond. After a writer was killed meanwhile, the copies differ until the next connection
+// reads and repairs them.
+const attemptsMax = 1_000;
 
 /** Reads the -shm file, in which all connections share the index of a write-ahead log. */
 export class WalIndexFile {
@@ -32,14 +32,14 @@ export class WalIndexFile {
   readonly #bytes = Buffer.alloc(indexBytes);
   readonly #view = new DataView(this.#bytes.buffer, this.#bytes.byteOffset);
 
-  /** Opens the file of a connection that has read from its log. */
+  /** Opens the file; a connection must have read from the log. */
   constructor(path: string) {
     this.#descriptor = openSync(path, "r");
   }
 
-  /** Returns the state as it is now; `undefined` while its two copies differ. */
+  /** Returns the current state; `undefined` while its two copies differ. */
   read(): WalIndex | undefined {
-    for (let tries = 0; tries < triesMax; tries++) {
+    for (let attempts = 0; attempts < attemptsMax; attempts++) {
       readSync(this.#descriptor, this.#bytes, 0, indexBytes, 0);
       // A writer changes one copy after the other.
       if (this.#bytes.compare(this.#bytes, headerBytes, 2 * headerBytes, 0, headerBytes) === 0) return this.#parse();
@@ -61,12 +61,12 @@ export class WalIndexFile {
       commits: this.#native32(8),
       frames: this.#native32(16),
       pages: this.#native32(20),
-      // 65,536 does not fit into its two bytes; 1 stands for it.
+      // 65,536 does not fit into two bytes, and is stored as 1.
       pageBytes: pageBytes === 1 ? 65_536 : pageBytes,
       // In the byte order of the log.
       salts: this.#view.getBigUint64(32),
-      copied: this.#native32(96),
-      copiedSoon: this.#native32(128),
+      backfilled: this.#native32(96),
+      backfillAttempted: this.#native32(128),
     };
   }
 

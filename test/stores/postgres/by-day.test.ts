@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { migratePostgres, openPostgresDatabase } from "../../../src/stores/postgres/all-plants/plant-database.ts";
 import { Retention } from "../../../src/stores/postgres/all-plants/retention.ts";
-import { oneServerByDay } from "../../../src/stores/postgres/delete/one-server.ts";
-import { makeDays } from "../../../src/stores/postgres/schema/by-day.ts";
+import { singleServerByDay } from "../../../src/stores/postgres/delete/single-server.ts";
+import { createDayPartitions } from "../../../src/stores/postgres/schema/by-day.ts";
 import { readServerUrl } from "../../../src/stores/postgres/server/server-url.ts";
 import { Session } from "../../../src/stores/postgres/server/session.ts";
 import { openPostgresStore } from "../../../src/stores/postgres/store.ts";
@@ -34,7 +34,7 @@ async function dropOnce(url: string, keptMs: number): Promise<readonly Upkeep[]>
   const reports: Upkeep[] = [];
   const retention = new Retention(new Session(readServerUrl(url)), {
     keptMs,
-    placementOn: (session) => Promise.resolve(oneServerByDay(schemaOf(session))),
+    placementOn: (session) => Promise.resolve(singleServerByDay(schemaOf(session))),
     onUpkeep: (upkeep) => void reports.push(upkeep),
   });
   await expect.poll(() => reports).not.toEqual([]);
@@ -160,7 +160,7 @@ describe("records by day", () => {
   test("have their days made by many processes at once, each day once", async () => {
     const url = await server.createPlants();
     const sessions = Array.from({ length: 8 }, () => new Session(readServerUrl(url)));
-    await Promise.all(sessions.map((session) => makeDays(session, schemaOf(session))));
+    await Promise.all(sessions.map((session) => createDayPartitions(session, schemaOf(session))));
     await Promise.all(sessions.map((session) => session.close()));
     const days = await Promise.all([0, 1, 2, 3].map((ahead) => dayFromNow(url, ahead)));
     expect(await partitionsOf(url)).toEqual([...days, "deletions_by_row", "deletions_other_days"]);
@@ -219,7 +219,7 @@ describe("records by day", () => {
     const dropped = await dropMeanwhile(
       url,
       old,
-      async () => await oneServerByDay(schemaOf(session)).days?.dropOld(session, hourMs),
+      async () => await singleServerByDay(schemaOf(session)).days?.dropOld(session, hourMs),
     );
     expect(dropped).toEqual({ count: 0, isMore: true });
     await session.close();

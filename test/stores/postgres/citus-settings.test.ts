@@ -4,7 +4,7 @@ import type { PendingDelete } from "../../../src/stores/delete-queue.ts";
 import { citusPlacement } from "../../../src/stores/postgres/citus/citus-placement.ts";
 import { Shards } from "../../../src/stores/postgres/citus/shards.ts";
 import { findRefused } from "../../../src/stores/postgres/delete/attempt-batch.ts";
-import { toDeleteBatch } from "../../../src/stores/postgres/delete/delete-batch.ts";
+import { prepareBatch } from "../../../src/stores/postgres/delete/prepared-batch.ts";
 import type { Placement } from "../../../src/stores/postgres/delete/placement.ts";
 import { readServerUrl } from "../../../src/stores/postgres/server/server-url.ts";
 import { Session } from "../../../src/stores/postgres/server/session.ts";
@@ -49,7 +49,7 @@ const asked: readonly Asked[] = [
   },
   {
     name: "a lookup of the records of a batch",
-    ask: (session, placement) => findRefused(session, placement, toDeleteBatch(token, [pendingOf(9n)])),
+    ask: (session, placement) => findRefused(session, placement, prepareBatch(token, [pendingOf(9n)])),
     want: "deleted",
   },
   {

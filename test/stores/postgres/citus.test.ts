@@ -32,7 +32,7 @@ class Spread extends Citus {
   override get placement(): Placement {
     return citusPlacement(storeSchema("public"), new Shards([hashMax], [0]), false);
   }
-  override get isSpread(): boolean {
+  override get isDistributed(): boolean {
     return true;
   }
 }
@@ -62,9 +62,9 @@ test("a statement that ends waits, and takes too long, delays one connection: al
   const url = await createSchemaWith("SELECT pg_sleep(600)::text");
   const citus = new Spread();
   const stuck = await connectStore(url);
-  citus.mayWait(stuck.processID);
+  citus.addPossibleWait(stuck.processID);
   const first = new Session(readServerUrl(url), undefined, citus);
-  first.untilMs = performance.now() + 1_500;
+  first.deadlineMs = performance.now() + 1_500;
   await expect(first.connect()).rejects.toThrow("connecting timed out");
   const second = new Session(readServerUrl(url), undefined, citus);
   const asked = vi.spyOn(second, "query");
@@ -77,9 +77,9 @@ test("the waits of a hundred processes are ended; before those, of no other", as
   const url = await createSchemaWith("INSERT INTO asked VALUES ($1) RETURNING command");
   const citus = new Spread();
   const [forgotten, oldest] = [await connectStore(url), await connectStore(url)];
-  citus.mayWait(forgotten.processID);
-  citus.mayWait(oldest.processID);
-  for (let i = 0; i < 99; i++) citus.mayWait(-1 - i);
+  citus.addPossibleWait(forgotten.processID);
+  citus.addPossibleWait(oldest.processID);
+  for (let i = 0; i < 99; i++) citus.addPossibleWait(-1 - i);
   const session = new Session(readServerUrl(url), undefined, citus);
   await session.connect();
   const asked = await runSql(url, "SELECT substring(command FROM 'gpid=(\\d+)') AS process FROM asked");
@@ -91,7 +91,7 @@ test("waits are ended by the view and the function of PostgreSQL, whatever the s
   const url = await createSchemaWith("INSERT INTO asked VALUES ($1) RETURNING command");
   const citus = new Spread();
   const waiting = await connectStore(url);
-  citus.mayWait(waiting.processID);
+  citus.addPossibleWait(waiting.processID);
   const session = new Session(readServerUrl(url), undefined, citus);
   await session.connect();
   const [row] = await runSql(url, "SELECT command, current_schema() AS schema FROM asked");
@@ -107,26 +107,26 @@ test("waits are ended by the view and the function of PostgreSQL, whatever the s
 });
 
 test.each([
-  { name: "takes too long", answerTimeoutMs: 200, says: { code: "57014" } },
+  { name: "takes too long", responseTimeoutMs: 200, says: { code: "57014" } },
   {
     name: "takes too long on a server that is silent",
-    answerTimeoutMs: 200,
+    responseTimeoutMs: 200,
     lose: (proxy: CuttingProxy) => proxy.freeze(),
     says: { message: expect.stringMatching(/^the server does not respond/) },
   },
   {
     name: "is lost with its connection",
-    answerTimeoutMs: 60_000,
+    responseTimeoutMs: 60_000,
     lose: ({ sockets }: CuttingProxy) => sockets.forEach((socket) => socket.destroy()),
     says: {},
   },
-])("the process of a statement that $name may wait for a worker, once", async ({ answerTimeoutMs, lose, says }) => {
+])("the process of a statement that $name may wait for a worker, once", async ({ responseTimeoutMs, lose, says }) => {
   const url = await server.createSchema();
   await using proxy = await startCuttingProxy(server.socketFolder);
   const citus = new Spread();
-  const noted = vi.spyOn(citus, "mayWait");
+  const noted = vi.spyOn(citus, "addPossibleWait");
   const through = readServerUrl(url.replace(server.socketFolder, proxy.socketFolder));
-  const session = new Session(through, { lockTimeoutMs: 0, statementTimeoutMs: 0, answerTimeoutMs }, citus);
+  const session = new Session(through, { lockTimeoutMs: 0, statementTimeoutMs: 0, responseTimeoutMs }, citus);
   await session.query("SELECT 1");
   await expect(session.query("SELECT 1 / 0")).rejects.toMatchObject({ code: "22012" });
   const { processId } = session;

@@ -11,12 +11,12 @@ import { deleteCall } from "../../support/plants/delete-call.ts";
 import { countTries, failTries } from "../../support/plants/failing-tries.ts";
 import { startPostgresProxy } from "../../support/plants/postgres-proxy.ts";
 import { openClient, type PostgresServer, runSql, startPostgres } from "../../support/plants/postgres-server.ts";
-import { oneServer } from "../../../src/stores/postgres/delete/one-server.ts";
+import { singleServer } from "../../../src/stores/postgres/delete/single-server.ts";
 import { schemaOf } from "../../support/plants/schema-of.ts";
 
 // Longer than any test takes.
 const minuteMs = 60_000;
-const patient = { lockTimeoutMs: minuteMs, statementTimeoutMs: minuteMs, answerTimeoutMs: minuteMs };
+const patient = { lockTimeoutMs: minuteMs, statementTimeoutMs: minuteMs, responseTimeoutMs: minuteMs };
 
 let server: PostgresServer;
 beforeAll(async () => {
@@ -68,11 +68,11 @@ function batchOf(...calls: readonly (readonly [id: bigint, call: DeleteCall])[])
   const answers = Promise.allSettled(outcomes.map(({ promise }) => promise));
   /** Runs them as the store does, and returns those that were set aside. */
   const run = async (session: Session, skipsLocked = false): Promise<readonly bigint[]> => {
-    const setAside: bigint[] = [];
-    const placement = oneServer(schemaOf(session));
-    const ended = await runBatch(session, pending, { placement, setAside: ({ id }) => setAside.push(id), skipsLocked });
+    const defer: bigint[] = [];
+    const placement = singleServer(schemaOf(session));
+    const ended = await runBatch(session, pending, { placement, defer: ({ id }) => defer.push(id), skipsLocked });
     pending.forEach(({ resolve }, i) => ended[i] !== undefined && resolve(ended[i]));
-    return setAside;
+    return defer;
   };
   return { run, answers };
 }
@@ -188,8 +188,8 @@ describe("a deletion whose key was used", () => {
       { id: 9n, call: keyed("used"), resolve: () => gone.abort("gone"), reject: answer },
       { id: 1n, call: deleteCall({ signal: gone.signal }), resolve: answer, reject: answer },
     ];
-    const placement = oneServer(schemaOf(session));
-    await expect(runBatch(session, pending, { placement, setAside: answer })).resolves.toEqual([undefined, undefined]);
+    const placement = singleServer(schemaOf(session));
+    await expect(runBatch(session, pending, { placement, defer: answer })).resolves.toEqual([undefined, undefined]);
     await session.close();
     expect(answers).toEqual(["gone"]);
     expect(await column(opened.url, plantsSql)).toEqual(["1"]);
@@ -232,7 +232,7 @@ describe("a deletion whose key was used", () => {
       { id: 1n, call: deleteCall(), resolve: () => {}, reject: fail },
       { id: 2n, call: keyed("used"), resolve: dropRecord, reject: fail },
     ];
-    const [first] = await runBatch(session, pending, { placement: oneServer(schemaOf(session)), setAside: fail });
+    const [first] = await runBatch(session, pending, { placement: singleServer(schemaOf(session)), defer: fail });
     await session.close();
     expect(first).toBe(true);
     expect(await column(opened.url, plantsSql)).toEqual(["2"]);
@@ -252,11 +252,11 @@ describe("a deletion whose key was used", () => {
 
   // The statement leaves a plant alone whose record is dropped before the lookup of its key.
   test.each([
-    { locks: "are waited for", skipsLocked: false, setAside: [], plants: [] },
-    { locks: "are left alone", skipsLocked: true, setAside: [1n], plants: ["1"] },
+    { locks: "are waited for", skipsLocked: false, defer: [], plants: [] },
+    { locks: "are left alone", skipsLocked: true, defer: [1n], plants: ["1"] },
   ])(
     "begins anew if its record is dropped meanwhile, where locks $locks",
-    async ({ skipsLocked, setAside, plants }) => {
+    async ({ skipsLocked, defer, plants }) => {
       await using opened = await openPlants(2);
       await runSql(
         opened.url,
@@ -268,7 +268,7 @@ describe("a deletion whose key was used", () => {
       );
       const session = new Session(readServerUrl(opened.url));
       await expect(batchOf([1n, keyed("used")], [2n, deleteCall()]).run(session, skipsLocked)).resolves.toEqual(
-        setAside,
+        defer,
       );
       await session.close();
       expect(await column(opened.url, plantsSql)).toEqual(plants);
@@ -286,35 +286,35 @@ describe("a deletion whose key was used", () => {
 
 describe("of two deletions in one batch that have the same key", () => {
   test.each([
-    { name: "both have deleted the plant", ids: [1n, 1n], setAside: [], answers: [deleted, deleted] },
-    { name: "both have found no plant", ids: [9n, 9n], setAside: [], answers: [missing, missing] },
-    { name: "both have found no plant, each another", ids: [9n, 8n], setAside: [], answers: [missing, missing] },
-    { name: "the second is refused for another plant", ids: [1n, 2n], setAside: [], answers: [deleted, taken] },
+    { name: "both have deleted the plant", ids: [1n, 1n], defer: [], answers: [deleted, deleted] },
+    { name: "both have found no plant", ids: [9n, 9n], defer: [], answers: [missing, missing] },
+    { name: "both have found no plant, each another", ids: [9n, 8n], defer: [], answers: [missing, missing] },
+    { name: "the second is refused for another plant", ids: [1n, 2n], defer: [], answers: [deleted, taken] },
     {
       name: "the second is for later when the first has found no plant",
       ids: [9n, 1n],
-      setAside: [1n],
+      defer: [1n],
       answers: [missing],
     },
     {
       name: "the second is for later when the record of the first is gone",
       ids: [1n, 2n],
-      setAside: [2n],
+      defer: [2n],
       answers: [deleted],
       arrange: `CREATE FUNCTION forget() RETURNS trigger LANGUAGE plpgsql AS
                   $$ BEGIN DELETE FROM deletions WHERE seq = NEW.seq; RETURN NULL; END $$;
                 CREATE TRIGGER forget AFTER INSERT ON deletions FOR EACH ROW WHEN (NEW.idempotency_key IS NOT NULL)
                 EXECUTE FUNCTION forget()`,
     },
-  ])("$name", async ({ ids, setAside, answers, arrange }) => {
+  ])("$name", async ({ ids, defer, answers, arrange }) => {
     await using opened = await openPlants(3);
     if (arrange !== undefined) await runSql(opened.url, arrange);
     const session = new Session(readServerUrl(opened.url));
     const batch = batchOf(...ids.map((id) => [id, keyed("key")] as const), [3n, deleteCall()]);
-    await expect(batch.run(session)).resolves.toEqual(setAside);
+    await expect(batch.run(session)).resolves.toEqual(defer);
     await session.close();
     // Those set aside are told nothing by the batch.
-    if (setAside.length === 0) expect(await batch.answers).toEqual([...answers, deleted]);
+    if (defer.length === 0) expect(await batch.answers).toEqual([...answers, deleted]);
     const wasUsed = ids[0] === 1n && arrange === undefined;
     expect(await column(opened.url, keysSql)).toEqual(wasUsed ? ["1 key", "3 -"] : ["3 -"]);
   });

@@ -2,7 +2,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import type { Outcomes } from "../../../src/stores/delete-queue.ts";
 import { outcomeUnknown, plantProtected, queueFull, storeUnavailable } from "../../../src/service/errors.ts";
-import { inDoubt, type LockedDelete, LockedDeletes } from "../../../src/stores/postgres/delete/locked-deletes.ts";
+import { markInDoubt, type LockedDelete, LockedDeletes } from "../../../src/stores/postgres/delete/locked-deletes.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
 
 const never = Number.POSITIVE_INFINITY;
@@ -30,9 +30,9 @@ function openLocked(
     waitingMax: 100,
     workerOf: () => 0,
     ...limits,
-    commit: async (batch, untilMs) => {
+    commit: async (batch, deadlineMs) => {
       attempts.push(batch.map(({ id }) => id));
-      limitsMs.push(untilMs);
+      limitsMs.push(deadlineMs);
       // One after the other, on one connection.
       expect(++running).toBe(1);
       await Promise.resolve();
@@ -68,7 +68,7 @@ describe("deletions of plants that are locked", () => {
     const deletions = [1n, 2n, 3n, 4n].map((id) => lockedDelete(id));
     const tokens = [undefined, "a", "b", "a"];
     deletions.forEach(({ pending }, i) =>
-      locked.add(tokens[i] === undefined ? pending : inDoubt(pending, tokens[i]), never),
+      locked.add(tokens[i] === undefined ? pending : markInDoubt(pending, tokens[i]), never),
     );
     await locked.close();
     expect(attempts).toEqual([[1n], [2n, 4n], [3n]]);
@@ -106,17 +106,17 @@ describe("deletions of plants that are locked", () => {
   test("are given up when their callers are to be told, and their attempts end by then", async () => {
     const { locked, attempts, limitsMs } = openLocked((batch) => batch.map(() => true));
     const [late, short, first, second] = [lockedDelete(1n), lockedDelete(4n), lockedDelete(2n), lockedDelete(3n)];
-    const untilMs = performance.now() + 60_000;
+    const deadlineMs = performance.now() + 60_000;
     locked.add(late.pending, 0);
     // Too short for an attempt, which would be given up in doubt, with all that share it.
     locked.add(short.pending, performance.now() + 900);
-    locked.add(first.pending, untilMs + 1);
-    locked.add(second.pending, untilMs);
+    locked.add(first.pending, deadlineMs + 1);
+    locked.add(second.pending, deadlineMs);
     for (const { outcome } of [late, short])
       await expect(outcome).rejects.toMatchObject({ cause: "another transaction holds a lock on the plant" });
     await locked.close();
     expect(attempts).toEqual([[2n, 3n]]);
-    expect(limitsMs).toEqual([untilMs]);
+    expect(limitsMs).toEqual([deadlineMs]);
   });
 
   test("are not attempted for a caller that has gone away, which learns why", async () => {
@@ -155,14 +155,14 @@ describe("a deletion in doubt", () => {
     { reason: new ConnectError("too late", Code.DeadlineExceeded), says: "too late" },
   ])("is not told that nothing was done: $reason.message", async ({ reason, says }) => {
     const { pending, outcome } = lockedDelete(1n);
-    inDoubt(pending, "token").reject(reason);
+    markInDoubt(pending, "token").reject(reason);
     await expect(outcome).rejects.toMatchObject({ rawMessage: says });
   });
 
   test("is told its outcome, and stays the same when it comes back", async () => {
     const { pending, outcome } = lockedDelete(1n);
-    const doubted = inDoubt(pending, "token");
-    expect(inDoubt(doubted, "token")).toBe(doubted);
+    const doubted = markInDoubt(pending, "token");
+    expect(markInDoubt(doubted, "token")).toBe(doubted);
     doubted.resolve(true);
     await expect(outcome).resolves.toBe(true);
   });

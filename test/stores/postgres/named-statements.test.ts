@@ -30,7 +30,7 @@ async function openWith(plants: readonly bigint[], change = "") {
     url,
     store,
     deleteOne,
-    refusals: () => onUpkeep.mock.calls.map(([upkeep]) => upkeep).filter(({ kind }) => kind === "names-refused"),
+    refusals: () => onUpkeep.mock.calls.map(([upkeep]) => upkeep).filter(({ kind }) => kind === "prepared-statements-refused"),
     [Symbol.asyncDispose]: () => store.close(),
   };
 }
@@ -53,7 +53,7 @@ describe("the statements of deletions", () => {
     await using opened = await openWith(ids, atFirst("EXECUTE 'DEALLOCATE ALL';"));
     for (const id of ids) await expect(opened.deleteOne(id)).resolves.toBe(true);
     const problem = expect.stringMatching(/^prepared statement "plantstore_.*" does not exist$/);
-    expect(opened.refusals()).toEqual([{ kind: "names-refused", lastedMs: expect.any(Number), problem }]);
+    expect(opened.refusals()).toEqual([{ kind: "prepared-statements-refused", lastedMs: expect.any(Number), problem }]);
     expect(await runSql(opened.url, "SELECT count(*) FROM deletions")).toEqual([{ count: String(ids.length) }]);
   });
 
@@ -84,7 +84,7 @@ describe("the statements of deletions", () => {
     await expect(store.delete(2n, deleteCall())).resolves.toBe(true);
     await store.close();
     expect(onUpkeep.mock.calls).toEqual([
-      [{ kind: "names-refused", lastedMs: expect.any(Number), problem: expect.stringContaining("already exists") }],
+      [{ kind: "prepared-statements-refused", lastedMs: expect.any(Number), problem: expect.stringContaining("already exists") }],
     ]);
     expect(await runSql(url, "SELECT count(*) FROM plants")).toEqual([{ count: String(ids.length - 2) }]);
   });

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn, setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { openPostgresDatabase } from "../../../src/stores/postgres/all-plants/plant-database.ts";
-import { oneServer, oneServerByDay } from "../../../src/stores/postgres/delete/one-server.ts";
+import { singleServer, singleServerByDay } from "../../../src/stores/postgres/delete/single-server.ts";
 import { Retention } from "../../../src/stores/postgres/all-plants/retention.ts";
 import { retentionIntervalMs } from "../../../src/stores/retention.ts";
 import { readServerUrl } from "../../../src/stores/postgres/server/server-url.ts";
@@ -47,8 +47,8 @@ describe("the deletion record in PostgreSQL", () => {
   });
 
   test.each([
-    { name: "one table", placement: oneServer, mayBeMore: true },
-    { name: "divided by day", placement: oneServerByDay, mayBeMore: false },
+    { name: "one table", placement: singleServer, mayBeMore: true },
+    { name: "divided by day", placement: singleServerByDay, mayBeMore: false },
   ])("is shortened from its old end, past what others keep locked, if it is $name", async (row) => {
     const { mayBeMore } = row;
     const url = await createRecords(1_500);
@@ -92,7 +92,7 @@ describe("the deletion record in PostgreSQL", () => {
     const counts: number[] = [];
     let fromUs: number | undefined;
     for (let isMore = true; isMore;) {
-      const slice = await oneServerByDay(schemaOf(session)).dropOldRecords(session, 1, { max: 80, fromUs });
+      const slice = await singleServerByDay(schemaOf(session)).dropOldRecords(session, 1, { max: 80, fromUs });
       counts.push(slice.count);
       ({ isMore, reachedUs: fromUs } = slice);
     }
@@ -107,7 +107,7 @@ describe("the deletion record in PostgreSQL", () => {
       let dropped = 0;
       let fromUs: number | undefined;
       for (let isMore = true; isMore;) {
-        const slice = await oneServerByDay(schemaOf(session)).dropOldRecords(session, 3_600_000, { max: 500, fromUs });
+        const slice = await singleServerByDay(schemaOf(session)).dropOldRecords(session, 3_600_000, { max: 500, fromUs });
         dropped += slice.count;
         ({ isMore, reachedUs: fromUs } = slice);
       }
@@ -123,12 +123,12 @@ describe("the deletion record in PostgreSQL", () => {
     const url = await createRecords(100);
     await using proxy = await startHangingProxy(server.socketFolder);
     const hanging = new Session(readServerUrl(url.replace(server.socketFolder, proxy.socketFolder)));
-    const dropped = oneServerByDay(schemaOf(hanging)).dropOldRecords(hanging, 3_600_000, { max: 1_000 });
+    const dropped = singleServerByDay(schemaOf(hanging)).dropOldRecords(hanging, 3_600_000, { max: 1_000 });
     dropped.catch(() => undefined);
     await proxy.hangs;
     const session = new Session(readServerUrl(url));
     const drop = async (): Promise<number> =>
-      (await oneServerByDay(schemaOf(session)).dropOldRecords(session, 3_600_000, { max: 1_000 })).count;
+      (await singleServerByDay(schemaOf(session)).dropOldRecords(session, 3_600_000, { max: 1_000 })).count;
     await expect.poll(drop).toBe(40);
     await expect(dropped).rejects.toThrow();
     await Promise.all([session.close(), hanging.close()]);
@@ -213,7 +213,7 @@ describe("the deletion record in PostgreSQL", () => {
     const reports: Upkeep[] = [];
     const retention = new Retention(new Session(through), {
       keptMs: 3_600_000,
-      placementOn: (own) => Promise.resolve(oneServer(schemaOf(own))),
+      placementOn: (own) => Promise.resolve(singleServer(schemaOf(own))),
       onUpkeep: (upkeep) => void reports.push(upkeep),
     });
     const waiting = "SELECT FROM pg_locks WHERE NOT granted AND locktype = 'advisory'";
@@ -233,10 +233,10 @@ describe("the deletion record in PostgreSQL", () => {
     const reports: Upkeep[] = [];
     let slices = 0;
     const placementOn = (own: Session): Promise<Placement> => {
-      const placement = oneServerByDay(schemaOf(own));
+      const placement = singleServerByDay(schemaOf(own));
       return Promise.resolve({
         ...placement,
-        dropRest: 1_000_000,
+        dropPause: 1_000_000,
         dropOldRecords: (...slice) => {
           slices++;
           return placement.dropOldRecords(...slice);
@@ -290,7 +290,7 @@ describe("the deletion record in PostgreSQL", () => {
       `SELECT extract(epoch FROM lead(begun) OVER (ORDER BY begun) - begun)::float8 * 1000 AS ms FROM slices ORDER BY begun LIMIT 1`,
     );
     // A timer may be a millisecond early.
-    expect(apart?.["ms"]).toBeGreaterThanOrEqual((1 + oneServerByDay(storeSchema("public")).dropRest) * heldMs - 2);
+    expect(apart?.["ms"]).toBeGreaterThanOrEqual((1 + singleServerByDay(storeSchema("public")).dropPause) * heldMs - 2);
   });
 
   test("is not shortened any more once its store is closed", async () => {
@@ -318,7 +318,7 @@ describe("the deletion record in PostgreSQL", () => {
     const session = new Session(readServerUrl(`${url}&application_name=keeper`));
     const retention = new Retention(session, {
       keptMs: 3_600_000,
-      placementOn: (own) => Promise.resolve(oneServer(schemaOf(own))),
+      placementOn: (own) => Promise.resolve(singleServer(schemaOf(own))),
       onUpkeep: (upkeep) => void reports.push(upkeep),
     });
     const problem = expect.stringMatching(/^relation "plants_\d+\.deletions" does not exist$/);
@@ -335,7 +335,7 @@ describe("the deletion record in PostgreSQL", () => {
     using cleared = vi.spyOn(globalThis, "clearInterval");
     const retention = new Retention(session, {
       keptMs: 1,
-      placementOn: (own) => Promise.resolve(oneServer(schemaOf(own))),
+      placementOn: (own) => Promise.resolve(singleServer(schemaOf(own))),
       onUpkeep: (upkeep) => void reports.push(upkeep),
     });
     const [shorten, intervalMs] = intervals.mock.lastCall ?? [];
@@ -364,7 +364,7 @@ describe("the deletion record in PostgreSQL", () => {
         reports.push(upkeep);
         if (upkeep.kind === "retention-failed") resolve(retention.stop());
       };
-      const options = { keptMs: 1, placementOn: (own: Session) => Promise.resolve(oneServer(schemaOf(own))), onUpkeep };
+      const options = { keptMs: 1, placementOn: (own: Session) => Promise.resolve(singleServer(schemaOf(own))), onUpkeep };
       const retention = new Retention(new Session(readServerUrl(url)), options);
     });
     const lastedMs = expect.any(Number);
@@ -383,7 +383,7 @@ async function shortenLocked(url: string, through: string) {
   const reports: Upkeep[] = [];
   const retention = new Retention(new Session(readServerUrl(through)), {
     keptMs: 3_600_000,
-    placementOn: (own) => Promise.resolve(oneServer(schemaOf(own))),
+    placementOn: (own) => Promise.resolve(singleServer(schemaOf(own))),
     onUpkeep: (upkeep) => void reports.push(upkeep),
   });
   const waiting = "SELECT FROM pg_locks WHERE NOT granted AND relation = 'deletions'::regclass";

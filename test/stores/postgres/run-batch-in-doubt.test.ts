@@ -19,7 +19,7 @@ import {
 } from "../../support/plants/run-batch.ts";
 
 const minuteMs = 60_000;
-const lockTimeouts = { lockTimeoutMs: 50, statementTimeoutMs: minuteMs, answerTimeoutMs: minuteMs };
+const lockTimeouts = { lockTimeoutMs: 50, statementTimeoutMs: minuteMs, responseTimeoutMs: minuteMs };
 const unknown = "the outcome of the deletion is unknown; repeating the request is safe";
 
 let server: PostgresServer;
@@ -77,13 +77,13 @@ describe("a batch that is committed, whose answer is lost, and which is refused 
     await failTries(url, "DELETE ON plants", ["", "P0001", "P0001", "P0001"]);
     const session = new Session(readServerUrl(url.replace(server.socketFolder, proxy.socketFolder)));
     void proxy.cutNext("before-reply");
-    const setAside: PendingDelete[] = [];
+    const defer: PendingDelete[] = [];
     const callers = callersOf(1n, 2n, 4n, 1n);
-    const outcomes = await runBatchWith(session, callers, { setAside: (one) => setAside.push(one) });
+    const outcomes = await runBatchWith(session, callers, { defer: (one) => defer.push(one) });
     // The second caller for plant 1 begins anew: the record is that of the first.
     expect(outcomes).toEqual([true, true, false, undefined]);
-    expect(setAside).toEqual([callers[3]]);
-    await expect(runBatch(session, setAside)).resolves.toEqual([false]);
+    expect(defer).toEqual([callers[3]]);
+    await expect(runBatch(session, defer)).resolves.toEqual([false]);
     await session.close();
     expect(await plantsOf(url)).toEqual(["3"]);
     expect(await runSql(url, "SELECT plant_id FROM deletions ORDER BY plant_id")).toEqual([
@@ -112,16 +112,16 @@ describe("a batch that is committed, whose answer is lost, and which is refused 
 
 describe("a deletion that may be done, and is refused when it is run again", () => {
   test.each([
-    { sqlState: "P0001", taken: callersOf(1n), server: "well" },
+    { sqlState: "P0001", taken: callersOf(1n), server: "healthy" },
     // Of two, as soon as it fails for the first.
-    { sqlState: "XX000", taken: callersOf(1n, 2n), server: "away" },
+    { sqlState: "XX000", taken: callersOf(1n, 2n), server: "unavailable" },
   ])("is in doubt where the look at its record fails with $sqlState", async ({ sqlState, taken, ...givenUp }) => {
     const url = await createPlants(2);
     await failTries(url, "DELETE ON plants", ["P0001", "P0001"]);
     await failAlways(url, "UPDATE ON deletions", sqlState);
     const session = new Session(readServerUrl(url));
     const [before] = await session.query("SELECT pg_backend_pid()");
-    const ended = runBatchWith(session, taken, { setAside: failToSetAside, token: randomUUID() });
+    const ended = runBatchWith(session, taken, { defer: failToSetAside, token: randomUUID() });
     await expect(ended).rejects.toMatchObject({ reason: { rawMessage: unknown }, ...givenUp });
     // Another connection may find what this one does not.
     await expect(session.query("SELECT pg_backend_pid()")).resolves.not.toEqual([before]);
@@ -142,12 +142,12 @@ describe("a deletion that may be done, and is refused when it is run again", () 
     await failTries(url, "DELETE ON plants", sqlStates);
     const other = await openClient(url, `BEGIN; ${lock}`);
     const token = randomUUID();
-    const setAside: LockedDelete[] = [];
-    const options = { setAside: (one: LockedDelete) => void setAside.push(one), token };
+    const defer: LockedDelete[] = [];
+    const options = { defer: (one: LockedDelete) => void defer.push(one), token };
     const session = new Session(readServerUrl(url), lockTimeouts);
     const [before] = await session.query("SELECT pg_backend_pid()");
     await expect(runBatchWith(session, callersOf(1n), options)).resolves.toEqual([undefined]);
-    expect(setAside).toMatchObject([{ id: 1n, token }]);
+    expect(defer).toMatchObject([{ id: 1n, token }]);
     // Its host is well.
     await expect(session.query("SELECT pg_backend_pid()")).resolves.toEqual([before]);
     await session.close();
@@ -162,7 +162,7 @@ describe("a deletion that may be done, and is refused when it is run again", () 
     const lost = await openClient(url, "BEGIN; DELETE FROM plants");
     await lost.query(`INSERT INTO deletions (plant_id, subject, request_id, batch) VALUES (1, '', '', '${token}')`);
     const session = new Session(readServerUrl(url));
-    const outcomes = runBatchWith(session, callersOf(1n), { setAside: failToSetAside, token });
+    const outcomes = runBatchWith(session, callersOf(1n), { defer: failToSetAside, token });
     await expect
       .poll(() => runSql(url, "SELECT FROM pg_locks WHERE NOT granted AND locktype = 'transactionid'"))
       .not.toEqual([]);
@@ -181,7 +181,7 @@ describe("a deletion that may be done, and is refused when it is run again", () 
       `INSERT INTO deletions (plant_id, subject, request_id, batch) VALUES (1, 'tester', 'r', '${token}')`,
     );
     const session = new Session(readServerUrl(url));
-    const outcomes = runBatchWith(session, callersOf(1n), { setAside: failToSetAside, token });
+    const outcomes = runBatchWith(session, callersOf(1n), { defer: failToSetAside, token });
     await expect(outcomes).resolves.toEqual([true]);
     await session.close();
     expect(await plantsOf(url)).toEqual(["1"]);
@@ -197,7 +197,7 @@ describe("a deletion that may be done, and is refused when it is run again", () 
     await failTries(url, "UPDATE ON deletions", []);
     const session = new Session(readServerUrl(url));
     const asked = vi.spyOn(session, "query");
-    const options = { setAside: failToSetAside, token: randomUUID() };
+    const options = { defer: failToSetAside, token: randomUUID() };
     await expect(runBatchWith(session, [callerWith(1n, "key")], options)).resolves.toEqual([undefined]);
     await session.close();
     expect(JSON.stringify(asked.mock.calls)).not.toContain("synchronous_standby_names");
@@ -225,7 +225,7 @@ describe("a batch that has deleted a plant", () => {
 
   test("asks nothing more in an attempt that skips locked plants, since its commit has waited for the standbys", async () => {
     const session = new Session(readServerUrl(await createLastPlant()));
-    const options = { setAside: failToSetAside, skipsLocked: true };
+    const options = { defer: failToSetAside, skipsLocked: true };
     await expect(runBatchWith(session, callersOf(1n, 9n), options)).resolves.toEqual([true, false]);
     await session.close();
   });

@@ -25,7 +25,7 @@ import {
 } from "../../support/plants/run-batch.ts";
 
 const minuteMs = 60_000;
-const lockTimeouts = { lockTimeoutMs: 50, statementTimeoutMs: minuteMs, answerTimeoutMs: minuteMs };
+const lockTimeouts = { lockTimeoutMs: 50, statementTimeoutMs: minuteMs, responseTimeoutMs: minuteMs };
 const away = "the plant store cannot delete at the moment";
 const unknown = "the outcome of the deletion is unknown; repeating the request is safe";
 
@@ -65,12 +65,12 @@ describe("a batch with plants that another transaction keeps locked", () => {
     const other = await openClient(url, `BEGIN; ${lock}`);
     const session = new Session(readServerUrl(url), lockTimeouts);
     const { taken, answers } = listenersOf(1n, 2n, 3n, 2n, 9n, 5n, 6n, 6n);
-    const setAside: bigint[] = [];
+    const defer: bigint[] = [];
     // Which of the callers have been told by the batch itself.
-    const outcomes = await runBatchWith(session, taken, { setAside: ({ id }) => setAside.push(id) });
+    const outcomes = await runBatchWith(session, taken, { defer: ({ id }) => defer.push(id) });
     taken.forEach(({ resolve }, i) => outcomes[i] !== undefined && resolve(outcomes[i]));
     expect(answers).toEqual([true, undefined, true, undefined, false, undefined, true, false]);
-    expect(setAside).toEqual([2n, 2n, 5n]);
+    expect(defer).toEqual([2n, 2n, 5n]);
     expect(await plantsOf(url)).toEqual(["2", "4", "5"]);
     if (tries !== undefined) expect(await countTries(url)).toBe(tries);
     await other.end();
@@ -90,16 +90,16 @@ describe("a batch with plants that another transaction keeps locked", () => {
     await lost.query(`INSERT INTO deletions (plant_id, subject, request_id, batch) VALUES (1, '', '', '${recorded}')`);
     const session = new Session(readServerUrl(url), lockTimeouts);
     const { taken, answers } = listenersOf(1n, 1n, 3n, 2n);
-    const setAside: LockedDelete[] = [];
-    const options = { setAside: (one: LockedDelete) => void setAside.push(one), token };
+    const defer: LockedDelete[] = [];
+    const options = { defer: (one: LockedDelete) => void defer.push(one), token };
     await expect(runBatchWith(session, taken, options)).resolves.toEqual([undefined, undefined, false, true]);
     // Whatever becomes of the first, its caller is not told that nothing was done.
-    setAside.forEach(({ reject }) => reject(storeUnavailable()));
+    defer.forEach(({ reject }) => reject(storeUnavailable()));
     expect(answers).toEqual([unknown, away, undefined, undefined]);
     await lost.query("COMMIT");
     await lost.end();
-    const [first] = setAside;
-    await expect(runBatchWith(session, setAside.slice(0, 1), { ...options, token: first?.token })).resolves.toEqual([
+    const [first] = defer;
+    await expect(runBatchWith(session, defer.slice(0, 1), { ...options, token: first?.token })).resolves.toEqual([
       isDeleted,
     ]);
     await session.close();
@@ -135,7 +135,7 @@ test("a batch that is the victim of a deadlock is repeated", async () => {
   await other.query("SET deadlock_timeout = '60s'");
   await other.query("BEGIN");
   await other.query("SELECT FROM plants WHERE id = 3 FOR UPDATE");
-  const timeouts = { lockTimeoutMs: minuteMs, statementTimeoutMs: minuteMs, answerTimeoutMs: minuteMs };
+  const timeouts = { lockTimeoutMs: minuteMs, statementTimeoutMs: minuteMs, responseTimeoutMs: minuteMs };
   const session = new Session(readServerUrl(url), timeouts);
   const outcomes = runBatch(session, callersOf(1n, 2n, 3n));
   await expect.poll(() => isWaiting(`<> ${otherPid}`)).not.toEqual([]);
@@ -168,10 +168,10 @@ test.each([
     reject: (reason: unknown) => {
       one.reject(reason);
       // While the first quarter is under way, in its second half.
-      session.untilMs = 0;
+      session.deadlineMs = 0;
     },
   }));
-  const options = { setAside: failToSetAside, token };
+  const options = { defer: failToSetAside, token };
   await expect(runBatchWith(session, impatient, options)).resolves.toEqual([
     true,
     ...Array.from({ length: 7 }, () => undefined),

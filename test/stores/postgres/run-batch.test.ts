@@ -1,11 +1,11 @@
 import { randomUUID } from "node:crypto";
 import { Code } from "@connectrpc/connect";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { BatchGivenUp } from "../../../src/stores/postgres/delete/run-batch.ts";
+import { BatchFailure } from "../../../src/stores/postgres/delete/run-batch.ts";
 import { backoffMs } from "../../../src/stores/postgres/server/backoff.ts";
 import { readServerUrl } from "../../../src/stores/postgres/server/server-url.ts";
 import { Session } from "../../../src/stores/postgres/server/session.ts";
-import { AnsweredByKey } from "../../../src/stores/postgres/delete/answered-by-key.ts";
+import { SettledByKey } from "../../../src/stores/postgres/delete/settled-by-key.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
 import { countTries, failTries } from "../../support/plants/failing-tries.ts";
 import { type PostgresServer, runSql, startPostgres, withoutStandby } from "../../support/plants/postgres-server.ts";
@@ -79,9 +79,9 @@ describe("a batch that fails", () => {
 
   test.each([
     { sqlState: "40001", answers: away, server: "busy" },
-    { sqlState: "53100", answers: away, server: "away" },
-    { sqlState: "57P03", answers: away, server: "away" },
-    { sqlState: "XX000", answers: unknown, server: "away" },
+    { sqlState: "53100", answers: away, server: "unavailable" },
+    { sqlState: "57P03", answers: away, server: "unavailable" },
+    { sqlState: "XX000", answers: unknown, server: "unavailable" },
   ])("with $sqlState for as long as there is time is given up: $answers", async ({ sqlState, ...givenUp }) => {
     const url = await createPlants(2);
     await failTries(url, "DELETE ON plants", Array<string>(1_000).fill(sqlState));
@@ -91,7 +91,7 @@ describe("a batch that fails", () => {
       server: givenUp.server,
     });
     await expect.poll(() => countTries(url)).toBeGreaterThan(0);
-    session.untilMs = 0;
+    session.deadlineMs = 0;
     await ended;
     await session.close();
     expect(await plantsOf(url)).toEqual(["1", "2"]);
@@ -105,10 +105,10 @@ describe("a batch that fails", () => {
     await arrange();
     const session = new Session(readServerUrl(url.replace("user=tester", `user=${user}`)));
     // A user that the server does not let in is told so at once, however long the caller would wait.
-    if (user === "tester") session.untilMs = 0;
+    if (user === "tester") session.deadlineMs = 0;
     await expect(runBatch(session, callersOf(1n))).rejects.toMatchObject({
       reason: { rawMessage: away },
-      server: user === "tester" ? "away" : "refusing",
+      server: user === "tester" ? "unavailable" : "refusing",
     });
   });
 
@@ -125,9 +125,9 @@ describe("a batch that fails", () => {
       const url = await createPlants(2);
       await failTries(url, "DELETE ON plants", sqlStates);
       const session = new Session(readServerUrl(url));
-      const options = { setAside: failToSetAside, skipsLocked: true, afterFault: true };
+      const options = { defer: failToSetAside, skipsLocked: true, afterFault: true };
       const running = runBatchWith(session, callersOf(1n, 2n), options);
-      await expect(running.catch((fault: unknown) => fault instanceof BatchGivenUp && fault.server)).resolves.toEqual(
+      await expect(running.catch((fault: unknown) => fault instanceof BatchFailure && fault.server)).resolves.toEqual(
         ended,
       );
       await session.close();
@@ -139,7 +139,7 @@ describe("a batch that fails", () => {
     const url = await createPlants(1);
     await failTries(url, "UPDATE ON deletions", ["XX000", "42P01"]);
     const session = new Session(readServerUrl(url));
-    const options = { setAside: failToSetAside, afterFault: true };
+    const options = { defer: failToSetAside, afterFault: true };
     await expect(runBatchWith(session, [callerWith(1n, "key")], options)).rejects.toMatchObject({
       reason: { rawMessage: away },
       server: "refusing",
@@ -158,7 +158,7 @@ describe("a batch that fails", () => {
     const outcomes = runBatch(session, taken);
     // Its parameters are written by now.
     controller.abort("too late");
-    await expect(outcomes).rejects.toMatchObject({ server: "well" });
+    await expect(outcomes).rejects.toMatchObject({ server: "healthy" });
     await session.close();
     expect(await countTries(url)).toBe(1);
   });
@@ -168,7 +168,7 @@ describe("a batch that fails", () => {
     await failTries(url, "DELETE ON plants", Array<string>(1_000).fill("40001"));
     const session = new Session(readServerUrl(url));
     // Of this, a second is for the last try, and to end it.
-    session.untilMs = performance.now() + 1_300;
+    session.deadlineMs = performance.now() + 1_300;
     await expect(runBatch(session, callersOf(1n))).rejects.toMatchObject({ server: "busy" });
     await session.close();
     // With pauses that double from 5 ms to a second there are ten or so; as fast as the server answers, hundreds.
@@ -308,7 +308,7 @@ test.each([
   let outcomes: ReturnType<typeof runBatch> | undefined;
   await withoutStandby(url, async () => {
     await expect.poll(() => session.query("SHOW synchronous_standby_names")).toEqual([["nobody"]]);
-    outcomes = runBatchWith(session, callersOf(9n), { setAside: failToSetAside, ...options });
+    outcomes = runBatchWith(session, callersOf(9n), { defer: failToSetAside, ...options });
     const isTold = outcomes.then(() => true);
     const waits = expect
       .poll(() => runSql(url, "SELECT FROM pg_stat_activity WHERE wait_event = 'SyncRep'"))
@@ -349,7 +349,7 @@ test.each([
   const one = callerWith(1n, "key");
   const pending = [{ ...one, call: { ...one.call, context: { ...one.call.context, signal } } }];
   const nowhere = new Session(readServerUrl("postgres://nobody@127.0.0.1:1/nothing"));
-  const options = { setAside: failToSetAside, afterFault: true, answered: new AnsweredByKey(isTold ? pending : []) };
+  const options = { defer: failToSetAside, afterFault: true, settled: new SettledByKey(isTold ? pending : []) };
   await expect(runBatchWith(nowhere, pending, options)).resolves.toEqual([undefined]);
 });
 

@@ -5,13 +5,13 @@ import { startImport } from "../../../src/stores/postgres/all-plants/import.ts";
 import { Citus } from "../../../src/stores/postgres/citus/citus.ts";
 import { migratePostgres, openPostgresDatabase } from "../../../src/stores/postgres/all-plants/plant-database.ts";
 import { findRefused } from "../../../src/stores/postgres/delete/attempt-batch.ts";
-import { toDeleteBatch } from "../../../src/stores/postgres/delete/delete-batch.ts";
-import { oneServer, oneServerByDay } from "../../../src/stores/postgres/delete/one-server.ts";
+import { prepareBatch } from "../../../src/stores/postgres/delete/prepared-batch.ts";
+import { singleServer, singleServerByDay } from "../../../src/stores/postgres/delete/single-server.ts";
 import type { Placement } from "../../../src/stores/postgres/delete/placement.ts";
 import { runBatch, type RunBatchOptions } from "../../../src/stores/postgres/delete/run-batch.ts";
-import { runLocking } from "../../../src/stores/postgres/schema/beside-servers.ts";
-import { makeDays } from "../../../src/stores/postgres/schema/by-day.ts";
-import { followRenamedSchema } from "../../../src/stores/postgres/schema/renamed-schema.ts";
+import { runWithLockTimeout } from "../../../src/stores/postgres/schema/online-migration.ts";
+import { createDayPartitions } from "../../../src/stores/postgres/schema/by-day.ts";
+import { updateRenamedSchema } from "../../../src/stores/postgres/schema/renamed-schema.ts";
 import type { StoreSchema } from "../../../src/stores/postgres/schema/store-schema.ts";
 import { readServerUrl } from "../../../src/stores/postgres/server/server-url.ts";
 import { Session } from "../../../src/stores/postgres/server/session.ts";
@@ -49,15 +49,15 @@ function failToSetAside({ id }: PendingDelete): never {
 /**
  * Runs a batch of which nothing is set aside.
  *
- * @param options - `beginsAsUsual` unless something is configured for the role
+ * @param options - `hasDefaultSettings` unless something is configured for the role
  */
 async function runOn(
   session: Session,
   pending: readonly PendingDelete[],
-  { beginsAsUsual = true, ...options }: Partial<RunBatchOptions> & { readonly beginsAsUsual?: boolean } = {},
+  { hasDefaultSettings = true, ...options }: Partial<RunBatchOptions> & { readonly hasDefaultSettings?: boolean } = {},
 ): Promise<unknown> {
-  const placement = oneServer(schemaOf(session), beginsAsUsual);
-  return await runBatch(session, pending, { placement, setAside: failToSetAside, ...options });
+  const placement = singleServer(schemaOf(session), hasDefaultSettings);
+  return await runBatch(session, pending, { placement, defer: failToSetAside, ...options });
 }
 
 const token = randomUUID();
@@ -83,7 +83,7 @@ const acknowledged: readonly { name: string; work: (session: Session) => Promise
   { name: "a plant that is not there", work: (session) => runOn(session, [pendingOf(7n)]) },
   { name: "an import", work: (session) => startImport(session, schemaOf(session), {}).add([5n]) },
   { name: "an import of what is there", work: (session) => startImport(session, schemaOf(session), {}).add([1n, 6n]) },
-  { name: "a check by a write", work: (session) => oneServer(schemaOf(session)).checkWrite(session) },
+  { name: "a check by a write", work: (session) => singleServer(schemaOf(session)).checkWrite(session) },
 ];
 
 async function createRecorded(): Promise<string> {
@@ -121,24 +121,24 @@ const upkeep: readonly {
   readonly before?: string;
   readonly work: (session: Session, schema: StoreSchema) => Promise<unknown>;
 }[] = [
-  { name: "a step of migrate", work: (session, schema) => runLocking(session, schema, "CREATE TABLE step (id int)") },
-  { name: "making partitions of days", work: makeDays },
+  { name: "a step of migrate", work: (session, schema) => runWithLockTimeout(session, schema, "CREATE TABLE step (id int)") },
+  { name: "making partitions of days", work: createDayPartitions },
   {
     name: "functions that follow a renamed schema",
     before: "ALTER FUNCTION plantstore_make_days SET search_path = elsewhere, pg_temp",
-    work: followRenamedSchema,
+    work: updateRenamedSchema,
   },
   {
     name: "dropping a day",
-    work: async (session, schema) => await oneServerByDay(schema).days?.dropOld(session, 86_400_000),
+    work: async (session, schema) => await singleServerByDay(schema).days?.dropOld(session, 86_400_000),
   },
   {
     name: "dropping records of other days",
-    work: (session, schema) => oneServerByDay(schema).dropOldRecords(session, 1, { max: 10 }),
+    work: (session, schema) => singleServerByDay(schema).dropOldRecords(session, 1, { max: 10 }),
   },
   {
     name: "dropping records of a table that is not divided",
-    work: (session, schema) => oneServer(schema).dropOldRecords(session, 1, { max: 10 }),
+    work: (session, schema) => singleServer(schema).dropOldRecords(session, 1, { max: 10 }),
   },
 ];
 
@@ -219,7 +219,7 @@ describe("at the moment of its commit", () => {
       );
       const session = new Session(readServerUrl(url.replace("user=tester", `user=${role}`)));
       await session.run(`SET synchronous_commit = ${set}`);
-      await runOn(session, [pendingOf(1n)], { beginsAsUsual: configured === "on" });
+      await runOn(session, [pendingOf(1n)], { hasDefaultSettings: configured === "on" });
       await runOn(session, [pendingOf(2n)], { skipsLocked: true });
       await runOn(session, [pendingOf(3n), pendingOf(9n)]);
       // What the other client has set is its own again.
@@ -247,15 +247,15 @@ test.each([
     const citus = new Citus();
     const usual = await citus.placementOn(session);
     await session.run("SET ROLE tester; SET synchronous_commit = off");
-    await citus.learn(session);
+    await citus.refresh(session);
     expect(citus.placement).toBe(usual);
     await runSql(url, `ALTER ROLE ${role} SET ${configured}`);
     session.discard();
-    await citus.learn(session);
+    await citus.refresh(session);
     const unusual = citus.placement;
     expect(unusual).not.toBe(usual);
     await session.run(set);
-    await citus.learn(session);
+    await citus.refresh(session);
     expect(citus.placement).toBe(unusual);
     await session.close();
   },
@@ -276,7 +276,7 @@ test("a deletion that was left alone finds the record of its key, which another 
   const session = new Session(readServerUrl(url));
   // So that it is left alone at first.
   await session.run("SET synchronous_commit = off");
-  const usual = oneServer(schemaOf(session), true);
+  const usual = singleServer(schemaOf(session), true);
   const placement: Placement = {
     ...usual,
     deleteUnlockedPlants: async (...given) => {
@@ -297,7 +297,7 @@ test.each(acknowledged.slice(0, -1))(
   async ({ work }) => {
     const url = await createRecorded();
     const session = new Session(readServerUrl(url));
-    session.untilMs = performance.now() + 3_000;
+    session.deadlineMs = performance.now() + 3_000;
     await session.run("SET client_min_messages = error");
     await withoutStandby(url, async () => {
       await expect.poll(() => session.query("SHOW synchronous_standby_names")).toEqual([["nobody"]]);
@@ -366,7 +366,7 @@ describe("what has the server refuse a statement", () => {
     await expect(runOn(session, [pendingOf(1n), pendingOf(7n), pendingOf(9n)])).resolves.toEqual([true, false, false]);
     await expect(runOn(session, [pendingOf(2n, "key")])).resolves.toEqual([true]);
     await expect(runOn(session, [pendingOf(2n)], { skipsLocked: true })).resolves.toEqual([false]);
-    await oneServer(schemaOf(session)).checkWrite(session);
+    await singleServer(schemaOf(session)).checkWrite(session);
     expect(session.processId).toBe(processId);
     await session.close();
     expect(await runSql(url.replace(role, "tester"), "SELECT id FROM plants")).toEqual([{ id: "9" }]);
@@ -413,12 +413,12 @@ describe("what has the server refuse a statement", () => {
     test.each<{ name: string; look: (session: Session) => Promise<unknown>; want: unknown }>([
       {
         name: "which plants are there",
-        look: (session) => oneServer(schemaOf(session)).findPlants(session, [1n, 9n]),
+        look: (session) => singleServer(schemaOf(session)).findPlants(session, [1n, 9n]),
         want: [1n],
       },
       {
         name: "what became of a plant that the server refuses to delete",
-        look: (session) => findRefused(session, oneServer(schemaOf(session)), toDeleteBatch(token, [pendingOf(1n)])),
+        look: (session) => findRefused(session, singleServer(schemaOf(session)), prepareBatch(token, [pendingOf(1n)])),
         want: "kept",
       },
     ])("the role of the URL looks up $name", async ({ look, want }) => {
@@ -434,9 +434,9 @@ describe("what has the server refuse a statement", () => {
       await runSql(url.replace(role, "tester"), `ALTER ROLE ${role} SET role = ${role}_other`);
       const session = new Session(readServerUrl(url));
       await session.run("SET ROLE none");
-      const beginsAsUsual = false;
-      await expect(runOn(session, [pendingOf(1n)], { beginsAsUsual })).resolves.toEqual([false]);
-      await expect(runOn(session, [pendingOf(9n)], { beginsAsUsual })).resolves.toEqual([true]);
+      const hasDefaultSettings = false;
+      await expect(runOn(session, [pendingOf(1n)], { hasDefaultSettings })).resolves.toEqual([false]);
+      await expect(runOn(session, [pendingOf(9n)], { hasDefaultSettings })).resolves.toEqual([true]);
       await session.close();
     });
   });
@@ -457,7 +457,7 @@ describe("what has the server refuse a statement", () => {
         `not protect plants: run ALTER ROLE … RESET session_replication_role`,
     );
     const session = new Session(readServerUrl(ofRole));
-    const deleting = runOn(session, [pendingOf(1n)], { beginsAsUsual: false });
+    const deleting = runOn(session, [pendingOf(1n)], { hasDefaultSettings: false });
     await expect(deleting).rejects.toMatchObject({ fault: { code: "42501" } });
     const left = `SELECT state FROM pg_stat_activity WHERE usename = '${role}' AND state LIKE '%transaction%'`;
     await expect.poll(() => runSql(url, left)).toEqual([]);
@@ -469,7 +469,7 @@ describe("what has the server refuse a statement", () => {
     const url = await server.createPlants([1n]);
     await runSql(url, "CREATE ROLE reads LOGIN SUPERUSER; ALTER ROLE reads SET default_transaction_read_only = on");
     const session = new Session(readServerUrl(url.replace("user=tester", "user=reads")));
-    session.untilMs = performance.now() + 2_000;
+    session.deadlineMs = performance.now() + 2_000;
     await expect(runOn(session, [pendingOf(1n)])).rejects.toMatchObject({ fault: { code: "25006" } });
     await session.close();
     expect(await runSql(url, "SELECT id FROM plants")).toEqual([{ id: "1" }]);
@@ -486,7 +486,7 @@ test("time-outs that are too short set a deletion aside like that of a locked pl
   const session = new Session(readServerUrl(url));
   await session.run("SET statement_timeout = 50; SET lock_timeout = 1");
   const aside: bigint[] = [];
-  await runOn(session, [pendingOf(1n)], { setAside: ({ id }) => void aside.push(id) });
+  await runOn(session, [pendingOf(1n)], { defer: ({ id }) => void aside.push(id) });
   expect(aside).toEqual([1n]);
   await session.close();
   expect(await runSql(url, "SELECT id FROM plants")).toEqual([{ id: "1" }]);

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { Citus } from "../../../src/stores/postgres/citus/citus.ts";
-import { demandSameDatabase, followServerUrl } from "../../../src/stores/postgres/server/follow-server-url.ts";
+import { assertSameDatabase, followServerUrl } from "../../../src/stores/postgres/server/follow-server-url.ts";
 import { readCommitted } from "../../../src/stores/postgres/server/pinned-settings.ts";
 import { readServerUrl } from "../../../src/stores/postgres/server/server-url.ts";
 import { Session } from "../../../src/stores/postgres/server/session.ts";
@@ -24,7 +24,7 @@ import {
 import { freePort } from "../../../packages/testing/src/process/free-port.ts";
 import { createTempFolder, type TempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
 
-const timeouts = { lockTimeoutMs: 123, statementTimeoutMs: 4_567, answerTimeoutMs: 60_000 };
+const timeouts = { lockTimeoutMs: 123, statementTimeoutMs: 4_567, responseTimeoutMs: 60_000 };
 const certificate = createCertificate("PostgreSQL");
 
 const silentMessage = "the server does not respond, not even to a cancel request";
@@ -259,7 +259,7 @@ describe("a session", () => {
     const session = new Session(readServerUrl(`${url}&application_name=silent`), {
       lockTimeoutMs: 0,
       statementTimeoutMs: 0,
-      answerTimeoutMs: 1_000,
+      responseTimeoutMs: 1_000,
     });
     const [before] = await session.query("SELECT pg_backend_pid()");
     await expect(session.query("SELECT pg_sleep(60)")).rejects.toMatchObject({ code: "57014" });
@@ -295,10 +295,10 @@ describe("a session", () => {
     await using proxy = await startCuttingProxy(server.socketFolder, port);
     const session = new Session(readServerUrl(url.replace(server.socketFolder, proxy.socketFolder)), timeouts);
     const ask = async (): Promise<unknown> => {
-      session.untilMs = Number.POSITIVE_INFINITY;
+      session.deadlineMs = Number.POSITIVE_INFINITY;
       await session.connect();
       using waits = vi.spyOn(globalThis, "setTimeout");
-      session.untilMs = performance.now() + 1_000;
+      session.deadlineMs = performance.now() + 1_000;
       const outcome = session.query(sql).then(
         () => ({}),
         (fault: unknown) => fault,
@@ -331,7 +331,7 @@ describe("a session", () => {
 
   test.each(["SELECT 1", "SELECT 1 / 0"])("stops the timer of a statement with its answer: %s", async (sql) => {
     const limitMs = 54_321;
-    const session = new Session(readServerUrl(await server.createSchema()), { ...timeouts, answerTimeoutMs: limitMs });
+    const session = new Session(readServerUrl(await server.createSchema()), { ...timeouts, responseTimeoutMs: limitMs });
     await session.connect();
     using started = vi.spyOn(globalThis, "setTimeout");
     using stopped = vi.spyOn(globalThis, "clearTimeout");
@@ -353,7 +353,7 @@ describe("a session", () => {
     const hosts = `127.0.0.1:${mute.port},localhost:${mute.port}`;
     const url = `postgres://tester@${hosts}/plants?connect_timeout=60&sslmode=disable`;
     const session = new Session(readServerUrl(url), timeouts);
-    session.untilMs = performance.now() + 200;
+    session.deadlineMs = performance.now() + 200;
     await expect(session.connect()).rejects.toThrow("127.0.0.1 did not respond in time");
     await session.close();
   });
@@ -361,9 +361,9 @@ describe("a session", () => {
   test("sends nothing once its time is over, and begins nothing that it could not end", async () => {
     const url = await server.createPlants([1n]);
     const session = new Session(readServerUrl(url), timeouts);
-    session.untilMs = performance.now() + 900;
+    session.deadlineMs = performance.now() + 900;
     await expect(session.connect()).rejects.toThrow("connecting timed out");
-    session.untilMs = 0;
+    session.deadlineMs = 0;
     await expect(session.query("DELETE FROM plants")).rejects.toThrow("the deadline has passed");
     await session.close();
     expect(await runSql(url, "SELECT id FROM plants")).toEqual([{ id: "1" }]);
@@ -372,7 +372,7 @@ describe("a session", () => {
   test("begins nothing where its time was over while it connected", async () => {
     let session: Session | undefined;
     await using slow = await forward((first) => {
-      if (session !== undefined) session.untilMs = 0;
+      if (session !== undefined) session.deadlineMs = 0;
       return first;
     });
     session = new Session(readServerUrl(`postgres://tester@127.0.0.1:${slow.port}/postgres?sslmode=disable`), timeouts);
@@ -401,7 +401,7 @@ describe("a session", () => {
     const session = new Session(readServerUrl(`postgres://tester@127.0.0.1:${way.port}/postgres?sslmode=disable`), {
       lockTimeoutMs: 0,
       statementTimeoutMs: 5_000,
-      answerTimeoutMs: 200,
+      responseTimeoutMs: 200,
     });
     await session.connect();
     // It takes no further connection from now on.
@@ -418,7 +418,7 @@ describe("a session", () => {
     );
     const session = new Session(
       readServerUrl(`postgres://tester@127.0.0.1:${silent.port}/postgres?sslmode=disable&application_name=unheard`),
-      { lockTimeoutMs: 0, statementTimeoutMs: 0, answerTimeoutMs: 200 },
+      { lockTimeoutMs: 0, statementTimeoutMs: 0, responseTimeoutMs: 200 },
     );
     await expect(session.query("SELECT pg_sleep(60)")).rejects.toThrow("the server does not respond");
     session.discard();
@@ -451,7 +451,7 @@ describe("a session", () => {
     await using pooler = await startForgetfulPooler();
     const session = new Session(
       readServerUrl(`postgres://tester@127.0.0.1:${pooler.port}/postgres?sslmode=disable&application_name=given-up`),
-      { lockTimeoutMs: 0, statementTimeoutMs: 0, answerTimeoutMs: 1_000 },
+      { lockTimeoutMs: 0, statementTimeoutMs: 0, responseTimeoutMs: 1_000 },
     );
     await expect(session.query("SELECT pg_sleep(60)")).rejects.toMatchObject({ code: "57014" });
     session.discard();
@@ -488,7 +488,7 @@ describe("a session", () => {
     const session = new Session(readServerUrl(`postgres://tester@127.0.0.1:${way.port}/postgres?sslmode=disable`), {
       lockTimeoutMs: 0,
       statementTimeoutMs: 0,
-      answerTimeoutMs: 50,
+      responseTimeoutMs: 50,
     });
     expect(await session.query("SELECT 'late'")).toEqual([["late"]]);
     await expect.poll(() => ended).toEqual(["request", "connection"]);
@@ -821,7 +821,7 @@ test("a certificate that a URL names may be missing for a moment: the last one s
   rmSync(authority);
   expect(ca()).toMatchObject({ ca: "second" });
   // That is no other database.
-  expect(() => demandSameDatabase(url, url.replace("old:word", "new:word"))).not.toThrow();
+  expect(() => assertSameDatabase(url, url.replace("old:word", "new:word"))).not.toThrow();
 });
 
 test.each([
@@ -862,7 +862,7 @@ test.each([
   { name: "no URL of PostgreSQL", text: "https://a/", refused: true },
 ])("of a URL, only user and password may change: $name", ({ first, text, refused }) => {
   const url = first ?? "postgres://old:word@a:1,b:2/plants_staging?options=-cx%3D1&sslmode=disable";
-  const renew = (): void => demandSameDatabase(url, text);
+  const renew = (): void => assertSameDatabase(url, text);
   if (refused === true) expect(renew).toThrow(StoreOpenError);
   else expect(renew).not.toThrow();
   const followed = followServerUrl(url, () => (refused === true ? url : text));

@@ -1,6 +1,6 @@
 import { Code } from "@connectrpc/connect";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { oneServer } from "../../../src/stores/postgres/delete/one-server.ts";
+import { singleServer } from "../../../src/stores/postgres/delete/single-server.ts";
 import { readServerUrl } from "../../../src/stores/postgres/server/server-url.ts";
 import { Session } from "../../../src/stores/postgres/server/session.ts";
 import { openPostgresStore } from "../../../src/stores/postgres/store.ts";
@@ -127,7 +127,7 @@ describe("a PostgreSQL store whose server is away, or refuses", () => {
       const url = await server.createPlants([0n]);
       if (sqlState !== undefined) await failAlways(url, "INSERT ON deletions", sqlState);
       const session = new Session(readServerUrl(`${url}${options}`));
-      const checked = oneServer(schemaOf(session)).checkWrite(session);
+      const checked = singleServer(schemaOf(session)).checkWrite(session);
       if (isWell) await checked;
       else await expect(checked).rejects.toMatchObject({ code: fails });
       // What was begun in vain is over.
@@ -145,8 +145,8 @@ describe("a PostgreSQL store whose server is away, or refuses", () => {
     const [first, second, third] = [open(), open(), open()];
     const { answers } = await withoutStandby(url, async () => {
       const untold = [
-        oneServer(schemaOf(first)).checkWrite(first),
-        oneServer(schemaOf(second)).checkWrite(second),
+        singleServer(schemaOf(first)).checkWrite(first),
+        singleServer(schemaOf(second)).checkWrite(second),
         third.run("DELETE FROM plants WHERE id = 0"),
       ];
       const waiting = "SELECT wait_event FROM pg_stat_activity WHERE application_name = 'looks' AND state = 'active'";

@@ -3,7 +3,7 @@ import { constants, DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
 import { StoreOpenError } from "../../../src/stores/store-open-error.ts";
 import { backUp } from "../../../src/stores/sqlite/backup.ts";
-import { checkDatabaseFile, demandFixedLog, makeDurable, openDatabase } from "../../../src/stores/sqlite/database.ts";
+import { checkDatabaseFile, assertFixedWal, makeDurable, openDatabase } from "../../../src/stores/sqlite/database.ts";
 import { migrate, versionOf } from "../../../src/stores/sqlite/migrate.ts";
 import { ownSchema } from "../../../src/stores/sqlite/migrations.ts";
 import { openSqliteStore } from "../../../src/stores/sqlite/store.ts";
@@ -94,7 +94,7 @@ describe("opening a database file", () => {
   ])("takes no SQLite whose log can lose commits: $version", ({ version, isTaken }) => {
     using db = new DatabaseSync(":memory:");
     db.function("sqlite_version", () => version);
-    const open = expect(() => demandFixedLog(db));
+    const open = expect(() => assertFixedWal(db));
     if (isTaken) open.not.toThrow();
     else
       open.toThrow(

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
 import { openDatabase } from "../../../src/stores/sqlite/database.ts";
-import { type DeleteBatch, type OtherEnd, prepareDeleteBatch } from "../../../src/stores/sqlite/delete-batch.ts";
+import { type DeleteBatch, type OtherOutcome, prepareDeleteBatch } from "../../../src/stores/sqlite/delete-batch.ts";
 import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
 
 function batchOf(...ids: bigint[]): DeleteBatch {
@@ -13,8 +13,8 @@ function batchOf(...ids: bigint[]): DeleteBatch {
   };
 }
 
-function keptAt(...indexes: readonly number[]): readonly OtherEnd[] {
-  return indexes.map((index) => ({ index, end: "kept" }));
+function keptAt(...indexes: readonly number[]): readonly OtherOutcome[] {
+  return indexes.map((index) => ({ index, outcome: "kept" }));
 }
 
 function countOf(db: DatabaseSync, table: string): unknown {
@@ -29,7 +29,7 @@ describe("committing a batch", () => {
     expect(deleteBatch(batchOf(2n, 2n, 9n, 3n))).toEqual({
       kind: "committed",
       outcomes: [true, false, false, true],
-      otherEnds: [],
+      otherOutcomes: [],
     });
     db.close();
   });
@@ -45,11 +45,11 @@ describe("committing a batch", () => {
       kind: "nothing-done",
       problem: { text: "the disk is full", isTemporary: true },
       outcomes: [],
-      otherEnds: [],
+      otherOutcomes: [],
     });
     expect([countOf(db, "plants"), countOf(db, "deletions")]).toEqual([{ rows: 100n }, { rows: 0n }]);
     db.exec("PRAGMA max_page_count = 1000000");
-    expect(deleteBatch(batch)).toEqual({ kind: "committed", outcomes: batch.ids.map(() => true), otherEnds: [] });
+    expect(deleteBatch(batch)).toEqual({ kind: "committed", outcomes: batch.ids.map(() => true), otherOutcomes: [] });
     expect([countOf(db, "plants"), countOf(db, "deletions")]).toEqual([{ rows: 0n }, { rows: 100n }]);
     db.close();
   });
@@ -67,12 +67,12 @@ describe("committing a batch", () => {
     expect(deleteBatch({ ...batchOf(1n, 2n, 3n, 4n, 5n, 5n, 6n), keys })).toEqual({
       kind: "committed",
       outcomes: [false, false, false, true, true, false, false],
-      otherEnds: [
-        { index: 0, end: "replayed" },
-        { index: 1, end: "kept" },
-        { index: 2, end: "key-taken" },
-        { index: 5, end: "replayed" },
-        { index: 6, end: "key-taken" },
+      otherOutcomes: [
+        { index: 0, outcome: "replayed" },
+        { index: 1, outcome: "kept" },
+        { index: 2, outcome: "key-taken" },
+        { index: 5, outcome: "replayed" },
+        { index: 6, outcome: "key-taken" },
       ],
     });
     expect(idsIn(db, "SELECT id FROM plants ORDER BY id")).toEqual([1n, 2n, 3n, 6n, 7n, 8n]);
@@ -97,9 +97,9 @@ describe("committing a batch", () => {
     db.exec(sql);
     const deleteBatch = prepareDeleteBatch(db);
     const keys = ["used"];
-    expect(deleteBatch({ ...batchOf(1n), keys })).toEqual({ kind: "committed", outcomes: [true], otherEnds: [] });
-    expect(deleteBatch({ ...batchOf(1n), keys }).otherEnds).toEqual([{ index: 0, end: "replayed" }]);
-    expect(deleteBatch({ ...batchOf(2n), keys }).otherEnds).toEqual([{ index: 0, end: "key-taken" }]);
+    expect(deleteBatch({ ...batchOf(1n), keys })).toEqual({ kind: "committed", outcomes: [true], otherOutcomes: [] });
+    expect(deleteBatch({ ...batchOf(1n), keys }).otherOutcomes).toEqual([{ index: 0, outcome: "replayed" }]);
+    expect(deleteBatch({ ...batchOf(2n), keys }).otherOutcomes).toEqual([{ index: 0, outcome: "key-taken" }]);
     expect(idsIn(db, "SELECT id FROM plants")).toEqual([2n]);
     db.close();
   });
@@ -111,7 +111,7 @@ describe("committing a batch", () => {
              BEGIN UPDATE deletions SET deleted_at = 1000 * (deleted_at / 1000) - 1 WHERE seq = new.seq; END`);
     const deleteBatch = prepareDeleteBatch(db);
     expect(deleteBatch({ ...batchOf(1n), keys: ["k"] }).outcomes).toEqual([true]);
-    expect(deleteBatch({ ...batchOf(2n), keys: ["k"] }).otherEnds).toEqual([{ index: 0, end: "key-taken" }]);
+    expect(deleteBatch({ ...batchOf(2n), keys: ["k"] }).otherOutcomes).toEqual([{ index: 0, outcome: "key-taken" }]);
     db.close();
   });
 
@@ -123,7 +123,7 @@ describe("committing a batch", () => {
     expect(prepareDeleteBatch(db)({ ...batchOf(1n, 2n, 3n), keys: ["yes", "no", undefined] })).toEqual({
       kind: "committed",
       outcomes: [true, false, true],
-      otherEnds: keptAt(1),
+      otherOutcomes: keptAt(1),
     });
     expect(idsIn(db, "SELECT id FROM plants")).toEqual([2n]);
     expect(idsIn(db, "SELECT plant_id AS id FROM deletions ORDER BY seq")).toEqual([1n, 3n]);
@@ -200,17 +200,17 @@ describe("a batch of which the file keeps plants", () => {
     expect(deleteBatch(batchOf(...eight, 1n, 99n))).toEqual({
       kind: "committed",
       outcomes: [true, true, false, true, true, false, true, true, false, false],
-      otherEnds: keptAt(2, 5),
+      otherOutcomes: keptAt(2, 5),
     });
     expect(db.isTransaction).toBe(false);
     expect(idsIn(db, "SELECT id FROM plants ORDER BY id")).toEqual([3n, 6n]);
     expect(idsIn(db, "SELECT plant_id AS id FROM deletions ORDER BY seq")).toEqual([1n, 2n, 4n, 5n, 7n, 8n]);
     // A plant alone, and the batch after that.
-    expect(deleteBatch(batchOf(3n))).toEqual({ kind: "committed", outcomes: [false], otherEnds: keptAt(0) });
+    expect(deleteBatch(batchOf(3n))).toEqual({ kind: "committed", outcomes: [false], otherOutcomes: keptAt(0) });
     expect(deleteBatch(batchOf(6n, 3n))).toEqual({
       kind: "committed",
       outcomes: [false, false],
-      otherEnds: keptAt(0, 1),
+      otherOutcomes: keptAt(0, 1),
     });
     expect(idsIn(db, "SELECT id FROM plants ORDER BY id")).toEqual([3n, 6n]);
     expect(countOf(db, "deletions")).toEqual({ rows: 6n });
@@ -229,7 +229,7 @@ describe("a batch of which the file keeps plants", () => {
       kind: "nothing-done",
       problem: { text: "the disk is full", isTemporary: true },
       outcomes: [true, true, false],
-      otherEnds: keptAt(2),
+      otherOutcomes: keptAt(2),
     });
     expect(idsIn(db, "SELECT id FROM plants ORDER BY id")).toEqual(ids.filter((id) => id > 2n));
     expect(idsIn(db, "SELECT plant_id AS id FROM deletions ORDER BY seq")).toEqual([1n, 2n]);
@@ -249,7 +249,7 @@ describe("a batch of which the file keeps plants", () => {
     expect(prepareDeleteBatch(db)(batchOf(...ids))).toEqual({
       kind: "committed",
       outcomes: ids.map(() => false),
-      otherEnds: keptAt(...ids.keys()),
+      otherOutcomes: keptAt(...ids.keys()),
     });
     expect(asked).toBeLessThanOrEqual(3 * ids.length);
     expect([countOf(db, "plants"), countOf(db, "deletions")]).toEqual([{ rows: 1_000n }, { rows: 0n }]);
@@ -267,7 +267,7 @@ test("a batch of which a commit refuses one plant is divided in the middle", () 
     INSERT INTO beds VALUES (1);
     CREATE TRIGGER count BEFORE DELETE ON plants BEGIN SELECT count(); END`);
   const ids = Array.from({ length: 256 }, (_, i) => BigInt(i + 1));
-  expect(prepareDeleteBatch(db)(batchOf(...ids)).otherEnds).toEqual(keptAt(0));
+  expect(prepareDeleteBatch(db)(batchOf(...ids)).otherOutcomes).toEqual(keptAt(0));
   // The whole, its halves, the halves of one of them …
   expect(asked).toBeLessThanOrEqual(3 * ids.length);
   db.close();
@@ -278,7 +278,7 @@ test("a batch of which a statement refuses one plant is divided there, into two 
   const db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 256n } });
   db.exec("CREATE TRIGGER keep BEFORE DELETE ON plants WHEN old.id = 200 BEGIN SELECT RAISE(ABORT, 'no'); END");
   const ids = Array.from({ length: 256 }, (_, i) => BigInt(i + 1));
-  expect(prepareDeleteBatch(db)(batchOf(...ids)).otherEnds).toEqual(keptAt(199));
+  expect(prepareDeleteBatch(db)(batchOf(...ids)).otherOutcomes).toEqual(keptAt(199));
   expect(db.prepare("SELECT count(DISTINCT batch) AS batches FROM deletions").get()).toEqual({ batches: 2n });
   db.close();
 });

@@ -28,10 +28,10 @@ test.each<[name: string, slices: readonly Slice[], waitMs: number, deletedThen?:
   const pace = new DropPace();
   let nowMs = 1_000;
   for (const { deleted = [], dueMs = 0 } of slices) {
-    for (const count of deleted) pace.deleted(count);
+    for (const count of deleted) pace.recordDeletions(count);
     nowMs += 10;
-    pace.dropped(10, dueMs, nowMs);
+    pace.recordSlice(10, dueMs, nowMs);
   }
-  if (deletedThen !== undefined) pace.deleted(deletedThen);
+  if (deletedThen !== undefined) pace.recordDeletions(deletedThen);
   expect(pace.nextMs - nowMs).toBe(waitMs);
 });

@@ -94,8 +94,8 @@ describe("dropping old deletion records", () => {
     const endAt = (nowMs: number, id: bigint, key: string): unknown => {
       clock.mockReturnValue(nowMs);
       drop(nowMs);
-      const { outcomes, otherEnds } = deleteBatch({ ids: [id], subjects: [""], requestIds: [""], keys: [key] });
-      return otherEnds[0]?.end ?? outcomes[0];
+      const { outcomes, otherOutcomes } = deleteBatch({ ids: [id], subjects: [""], requestIds: [""], keys: [key] });
+      return otherOutcomes[0]?.end ?? outcomes[0];
     };
     const firstMs = 10 * hourMs;
     expect(endAt(firstMs, 1n, "key")).toBe(true);

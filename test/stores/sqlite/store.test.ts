@@ -10,7 +10,7 @@ import { backUp } from "../../../src/stores/sqlite/backup.ts";
 import { openDatabase } from "../../../src/stores/sqlite/database.ts";
 import { openSqliteDatabase } from "../../../src/stores/sqlite/plant-database.ts";
 import { openSqliteStore } from "../../../src/stores/sqlite/store.ts";
-import { tryIntervalMs } from "../../../src/stores/store-health.ts";
+import { retryIntervalMs } from "../../../src/stores/store-health.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
 import { describePlantStore } from "../../support/plants/describe-plant-store.ts";
 import { refusalOf } from "../../support/plants/refusal.ts";
@@ -463,7 +463,7 @@ describe("an SQLite store that cannot go on", () => {
     const onFault = (fault: unknown): void => void faults.push(fault);
     process.on("unhandledRejection", onFault);
     // In the middle of the next try, which waits for the lock as well.
-    await delay(tryIntervalMs + lockTimeoutMs / 2);
+    await delay(retryIntervalMs + lockTimeoutMs / 2);
     await thread.terminate();
     await delay(0);
     process.off("unhandledRejection", onFault);

@@ -14,21 +14,21 @@ describe("ThreadWakeUp", () => {
     const { port1: near, port2: far } = new MessageChannel();
     const bell = new ThreadWakeUp();
     const farBell = new ThreadWakeUp(bell.memory);
-    for (const kind of ["tryToWrite", "close"]) {
+    for (const kind of ["checkWrite", "close"]) {
       near.postMessage({ kind });
       bell.announce();
     }
-    expect(farBell.nextQuestion(far, forEver)?.message).toEqual({ kind: "tryToWrite" });
-    expect(farBell.nextQuestion(far, forEver)?.message).toEqual({ kind: "close" });
-    expect(farBell.nextQuestion(far, 0)).toBeUndefined();
-    expect(farBell.nextQuestion(far, 0, 1)).toBeUndefined();
+    expect(farBell.nextRequest(far, forEver)?.message).toEqual({ kind: "checkWrite" });
+    expect(farBell.nextRequest(far, forEver)?.message).toEqual({ kind: "close" });
+    expect(farBell.nextRequest(far, 0)).toBeUndefined();
+    expect(farBell.nextRequest(far, 0, 1)).toBeUndefined();
     near.close();
   });
 
   test("does not stay awake for a question when there is no time to wait for one", () => {
     const { port1: near, port2: far } = new MessageChannel();
     const load = vi.spyOn(Atomics, "load");
-    expect(new ThreadWakeUp().nextQuestion(far, -1, 1)).toBeUndefined();
+    expect(new ThreadWakeUp().nextRequest(far, -1, 1)).toBeUndefined();
     expect(load).toHaveBeenCalledTimes(1);
     load.mockRestore();
     near.close();
@@ -48,7 +48,7 @@ describe("ThreadWakeUp", () => {
     };
     Object.assign(Atomics, { load: loadOnce });
     const wait = vi.spyOn(Atomics, "wait");
-    expect(bell.nextQuestion(far, 1_000)?.message).toEqual({ kind: "close" });
+    expect(bell.nextRequest(far, 1_000)?.message).toEqual({ kind: "close" });
     expect(wait).not.toHaveBeenCalled();
     wait.mockRestore();
     near.close();
@@ -65,7 +65,7 @@ describe("ThreadWakeUp", () => {
       const bell = new ThreadWakeUp(workerData);
       let inVain = 0;
       for (let asked = 0; asked < ${rounds}; ) {
-        const question = bell.nextQuestion(parentPort, ${patience});
+        const question = bell.nextRequest(parentPort, ${patience});
         if (question === undefined) {
           // A ring that came after its question had been found; any other would be one that was not waited for.
           if (++inVain > ${rounds}) throw new Error("it did not wait");

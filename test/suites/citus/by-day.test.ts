@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { migratePostgres, openPostgresDatabase } from "../../../src/stores/postgres/all-plants/plant-database.ts";
-import { spreadByDaySql, spreadDays } from "../../../src/stores/postgres/citus/by-day.ts";
+import { partitionByDaySql, distributedDays } from "../../../src/stores/postgres/citus/by-day.ts";
 import { distribute } from "../../../src/stores/postgres/citus/distribute.ts";
 import { tablesSql } from "../../../src/stores/postgres/schema/tables.ts";
 import { readServerUrl } from "../../../src/stores/postgres/server/server-url.ts";
@@ -109,7 +109,7 @@ describe("records by day on Citus", () => {
     await addKeyed(url, dayFromNow(-110), 7);
     await addKeyed(url, dayFromNow(-80), 3);
     const { session } = await openCitusSession(url);
-    const drop = (): unknown => spreadDays(schemaOf(session)).dropOld(session, keptMs);
+    const drop = (): unknown => distributedDays(schemaOf(session)).dropOld(session, keptMs);
     await expect(drop()).resolves.toEqual({ count: 40, isMore: true });
     await expect(drop()).resolves.toEqual({ count: 1_008, isMore: true });
     await expect(drop()).resolves.toEqual({ count: 0, isMore: false });
@@ -141,7 +141,7 @@ describe("records by day on Citus", () => {
     await addRecords(url, dayFromNow(2), 1);
     const make = async (): Promise<void> => {
       const { session } = await openCitusSession(url);
-      await spreadDays(schemaOf(session)).make(session, keptMs);
+      await distributedDays(schemaOf(session)).make(session, keptMs);
       await session.close();
     };
     await Promise.all([make(), make(), make()]);
@@ -164,9 +164,9 @@ describe("records by day on Citus", () => {
       `BEGIN; SELECT FROM ${String(schema?.["name"])}.deletions LIMIT 1`,
     );
     const { session } = await openCitusSession(url);
-    await expect(spreadDays(schemaOf(session)).dropOld(session, keptMs)).rejects.toMatchObject({ code: "55P03" });
+    await expect(distributedDays(schemaOf(session)).dropOld(session, keptMs)).rejects.toMatchObject({ code: "55P03" });
     // It asks again on a connection without the transaction that has failed.
-    await expect(spreadDays(schemaOf(session)).dropOld(session, keptMs)).rejects.toMatchObject({ code: "55P03" });
+    await expect(distributedDays(schemaOf(session)).dropOld(session, keptMs)).rejects.toMatchObject({ code: "55P03" });
     await session.close();
     const reports: Upkeep[] = [];
     const store = await openPostgresStore({ url, onUpkeep: (upkeep) => void reports.push(upkeep) });
@@ -187,7 +187,7 @@ describe("records by day on Citus", () => {
     const [at] = await runSql(url, "SHOW unix_socket_directories");
     await using proxy = await startHangingProxy(String(Object.values(at ?? {})[0]), cluster.coordinator.port);
     const session = new Session(readServerUrl(url.replace("127.0.0.1", proxy.socketFolder)));
-    const dropping = spreadDays(schemaOf(session)).dropOld(session, keptMs);
+    const dropping = distributedDays(schemaOf(session)).dropOld(session, keptMs);
     dropping.catch(() => undefined);
     await proxy.hangs;
     const deleting = ids.slice(1).map((id) => store.delete(id, deleteCall()));
@@ -211,11 +211,11 @@ describe("records by day on Citus", () => {
       `BEGIN; SELECT FROM ${String(shard?.["name"])} WHERE plant_id = 1 FOR UPDATE`,
     );
     const { session } = await openCitusSession(url);
-    await expect(spreadDays(schemaOf(session)).dropOld(session, keptMs)).resolves.toEqual({ count: 39, isMore: true });
-    await expect(spreadDays(schemaOf(session)).dropOld(session, keptMs)).resolves.toEqual({ count: 0, isMore: false });
+    await expect(distributedDays(schemaOf(session)).dropOld(session, keptMs)).resolves.toEqual({ count: 39, isMore: true });
+    await expect(distributedDays(schemaOf(session)).dropOld(session, keptMs)).resolves.toEqual({ count: 0, isMore: false });
     await look.query("COMMIT");
     await look.end();
-    await expect(spreadDays(schemaOf(session)).dropOld(session, keptMs)).resolves.toEqual({ count: 1, isMore: true });
+    await expect(distributedDays(schemaOf(session)).dropOld(session, keptMs)).resolves.toEqual({ count: 1, isMore: true });
     await session.close();
   });
 
@@ -223,7 +223,7 @@ describe("records by day on Citus", () => {
     const url = await createStore();
     const old = await addDays(url, "2020-01-01", 8, 5);
     const { session } = await openCitusSession(url);
-    const dropped = await dropMeanwhile(url, old, () => spreadDays(schemaOf(session)).dropOld(session, keptMs));
+    const dropped = await dropMeanwhile(url, old, () => distributedDays(schemaOf(session)).dropOld(session, keptMs));
     expect(dropped).toEqual({ count: 0, isMore: true });
     await session.close();
   });
@@ -269,7 +269,7 @@ describe("dividing records by day on Citus", () => {
     }
     await migrating;
     await store.close();
-    await citus.learn(session);
+    await citus.refresh(session);
     expect(citus.placement.days).toBeDefined();
     await session.close();
     const later = await openPostgresStore({ url });
@@ -290,7 +290,7 @@ describe("dividing records by day on Citus", () => {
     "goes on where it was interrupted after step %i, and servers delete meanwhile",
     async (steps) => {
       const url = await createUndividedStore();
-      for (const sql of spreadByDaySql.slice(0, steps)) await runSql(url, sql);
+      for (const sql of partitionByDaySql.slice(0, steps)) await runSql(url, sql);
       const store = await openPostgresStore({ url });
       const deleting = ids.map((id) => store.delete(id, deleteCall(id < 10n ? { idempotencyKey: `key-${id}` } : {})));
       expect(new Set(await Promise.all(deleting))).toEqual(new Set([true]));

@@ -6,11 +6,11 @@ import { Client } from "pg";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import type { PendingDelete } from "../../../src/stores/delete-queue.ts";
 import { attemptBatch, findRefused } from "../../../src/stores/postgres/delete/attempt-batch.ts";
-import { toDeleteBatch } from "../../../src/stores/postgres/delete/delete-batch.ts";
+import { prepareBatch } from "../../../src/stores/postgres/delete/prepared-batch.ts";
 import { checkPostgresDatabase, migratePostgres } from "../../../src/stores/postgres/all-plants/plant-database.ts";
 import type { Placement } from "../../../src/stores/postgres/delete/placement.ts";
 import type { Session } from "../../../src/stores/postgres/server/session.ts";
-import { AnsweredByKey } from "../../../src/stores/postgres/delete/answered-by-key.ts";
+import { SettledByKey } from "../../../src/stores/postgres/delete/settled-by-key.ts";
 import { openPostgresStore } from "../../../src/stores/postgres/store.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
 import { configOf, runSql } from "../../support/plants/postgres-server.ts";
@@ -190,8 +190,8 @@ describe("a worker whose synchronous standby is gone", () => {
       const pending = pendingDeletes(await plants());
       await cluster.handOver(isHandedOver);
       onTestFinished(() => cluster.handOver(true));
-      const mode = { placement, mayBeDone: false, skipsLocked, looksFirst: false, answered: new AnsweredByKey() };
-      const attempt = attemptBatch(session, toDeleteBatch(token, pending), pending, mode);
+      const mode = { placement, mayBeDone: false, skipsLocked, checksKeysFirst: false, settled: new SettledByKey() };
+      const attempt = attemptBatch(session, prepareBatch(token, pending), pending, mode);
       const fault = { message: expect.stringMatching(/a worker sent a warning/) };
       expect(await whileCancelling(attempt)).toMatchObject({ kind: "failed", fault });
       await session.close();
@@ -204,7 +204,7 @@ describe("a worker whose synchronous standby is gone", () => {
       const { session, placement } = await openSession();
       await cluster.handOver(isHandedOver);
       onTestFinished(() => cluster.handOver(true));
-      const batch = toDeleteBatch(token, pendingDeletes((await absentHere()).slice(0, 1)));
+      const batch = prepareBatch(token, pendingDeletes((await absentHere()).slice(0, 1)));
       expect(await whileCancelling(findRefused(session, placement, batch).then(String, String))).toMatch(
         /a worker sent a warning/,
       );
@@ -213,12 +213,12 @@ describe("a worker whose synchronous standby is gone", () => {
   });
 
   describe("keeps no connection of what is given up:", () => {
-    const timeouts = { lockTimeoutMs: 100, statementTimeoutMs: 5_000, answerTimeoutMs: 3_000 };
+    const timeouts = { lockTimeoutMs: 100, statementTimeoutMs: 5_000, responseTimeoutMs: 3_000 };
     const deletionOf =
       (count: number) =>
       async (session: Session, placement: Placement): Promise<unknown> => {
         const [, here = []] = await plantsByWorker(absent);
-        return await placement.deletePlants(session, toDeleteBatch(token, pendingDeletes(here.slice(0, count))));
+        return await placement.deletePlants(session, prepareBatch(token, pendingDeletes(here.slice(0, count))));
       };
 
     test.each([
@@ -255,7 +255,7 @@ describe("a worker whose synchronous standby is gone", () => {
       { ended: "given up", limits: timeouts, first: "Error: the connection was lost" },
       {
         ended: "ended by the server",
-        limits: { ...timeouts, statementTimeoutMs: 1_000, answerTimeoutMs: 6_000 },
+        limits: { ...timeouts, statementTimeoutMs: 1_000, responseTimeoutMs: 6_000 },
         first: "connected",
       },
     ])(
@@ -289,8 +289,8 @@ describe("a worker whose synchronous standby is gone", () => {
     const waits = "SELECT application_name FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
     await expect.poll(() => runSql(worker(), waits)).toHaveLength(2);
     const { session, citus } = await openSession();
-    for (const { processID } of [stranger, store]) citus.mayWait(processID);
-    await citus.endWaits(session);
+    for (const { processID } of [stranger, store]) citus.addPossibleWait(processID);
+    await citus.cancelWaits(session);
     await own;
     expect(await runSql(worker(), waits)).toHaveLength(1);
     await cancelWaits();
@@ -306,7 +306,7 @@ describe("a worker whose synchronous standby is gone", () => {
     const [, [here = 0n] = []] = await plantsByWorker(recorded);
     const { session, placement } = await openSession();
     await session.run(left);
-    const batch = toDeleteBatch(token, pendingDeletes([here]));
+    const batch = prepareBatch(token, pendingDeletes([here]));
     const found = findRefused(session, placement, batch).then(String, String);
     expect(await whileCancelling(found)).toMatch(/a worker sent a warning/);
     await session.close();
@@ -382,6 +382,6 @@ test("workers that warn of their collation at the start of every connection serv
 test("a store does not open where the warnings of workers would not arrive", async () => {
   const { session, citus } = await openSession();
   await session.run("SET citus.worker_min_messages = notice");
-  await expect(citus.learn(session)).rejects.toThrow(/to debug1 for the role, because .* from being set .* unnoticed$/);
+  await expect(citus.refresh(session)).rejects.toThrow(/to debug1 for the role, because .* from being set .* unnoticed$/);
   await session.close();
 });

@@ -11,6 +11,6 @@ export async function openCitusSession(
 ): Promise<{ readonly session: Session; readonly citus: Citus; readonly placement: Placement }> {
   const citus = new Citus();
   const session = new Session(readServerUrl(url), timeouts, citus);
-  await citus.learn(session);
+  await citus.refresh(session);
   return { session, citus, placement: citus.placement };
 }

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { Code } from "@connectrpc/connect";
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { attemptBatch } from "../../../src/stores/postgres/delete/attempt-batch.ts";
-import { toDeleteBatch } from "../../../src/stores/postgres/delete/delete-batch.ts";
+import { prepareBatch } from "../../../src/stores/postgres/delete/prepared-batch.ts";
 import type { Placement, PlantFate } from "../../../src/stores/postgres/delete/placement.ts";
 import {
   checkPostgresDatabase,
@@ -10,7 +10,7 @@ import {
   openPostgresDatabase,
 } from "../../../src/stores/postgres/all-plants/plant-database.ts";
 import { tablesSql } from "../../../src/stores/postgres/schema/tables.ts";
-import { AnsweredByKey } from "../../../src/stores/postgres/delete/answered-by-key.ts";
+import { SettledByKey } from "../../../src/stores/postgres/delete/settled-by-key.ts";
 import { deleteTimeouts, openPostgresStore } from "../../../src/stores/postgres/store.ts";
 import { collect } from "../../../packages/testing/src/collect.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
@@ -46,7 +46,7 @@ async function makeTables(url: string): Promise<void> {
 async function deleteUnlocked(url: string, plants: readonly bigint[]): Promise<Record<string, PlantFate>> {
   const { session, placement } = await openCitusSession(url);
   const pending = plants.map((id) => ({ id, call: deleteCall(), resolve: () => undefined, reject: () => undefined }));
-  const fates = await placement.deleteUnlockedPlants(session, toDeleteBatch(randomUUID(), pending));
+  const fates = await placement.deleteUnlockedPlants(session, prepareBatch(randomUUID(), pending));
   await session.close();
   return Object.fromEntries(fates);
 }
@@ -235,7 +235,7 @@ describe("on Citus", () => {
   test("batches are made for the worker that the engine chooses for a plant", async () => {
     const url = await createStore();
     const { session, citus, placement } = await openCitusSession(url);
-    await citus.learn(session);
+    await citus.refresh(session);
     // Where nothing was moved, none is looked for again.
     expect(citus.placement).toBe(placement);
     const asked = [...ids, -1n, 2n ** 63n - 1n, -(2n ** 63n), 2n ** 32n, -(2n ** 32n)];
@@ -346,7 +346,7 @@ describe("on Citus", () => {
       `SELECT citus_move_shard_placement(shardid, nodename, nodeport, nodename, ${to}, 'block_writes')
        FROM citus_shards WHERE ${place}`,
     );
-    await citus.learn(session);
+    await citus.refresh(session);
     await session.close();
     expect(citus.placement.workerOf(tenant)).not.toBe(citus.placement.workerOf(0n));
     const store = await openPostgresStore({ url });
@@ -597,16 +597,16 @@ describe("on Citus", () => {
     const full = "RAISE 'no room' USING ERRCODE = '53100'";
 
     test.each([
-      { name: "passes while the first worker has no room", sql: full, on: 0, told: "well" },
-      { name: "passes while the second worker has no room", sql: full, on: 1, told: "well" },
-      { name: "passes where a trigger refuses its record", sql: "RAISE 'no records'", told: "well" },
+      { name: "passes while the first worker has no room", sql: full, on: 0, told: "healthy" },
+      { name: "passes while the second worker has no room", sql: full, on: 1, told: "healthy" },
+      { name: "passes where a trigger refuses its record", sql: "RAISE 'no records'", told: "healthy" },
       { name: "fails where no worker has room", sql: full, told: "error: no room" },
       { name: "fails where the only worker has no room", sql: full, shards: 1, told: "error: no room" },
     ])("$name, and deletes nothing", async ({ sql, on, shards, told }) => {
       const url = await createStore(ids, shards);
       await addTrigger(url, { table: "deletions", when: "INSERT", sql, ...(on === undefined ? {} : { on }) });
       const { session, placement } = await openCitusSession(url);
-      expect(await placement.checkWrite(session).then(() => "well", String)).toBe(told);
+      expect(await placement.checkWrite(session).then(() => "healthy", String)).toBe(told);
       await session.close();
       expect(await plantsIn(url)).toEqual(ids);
       expect(await runSql(url, "SELECT FROM deletions")).toEqual([]);
@@ -618,14 +618,14 @@ describe("on Citus", () => {
       await addTrigger(url, { table: "deletions", when: "INSERT", at: "AFTER", sql });
       const { session: stalled, placement } = await openCitusSession(url);
       const { session: other } = await openCitusSession(url, deleteTimeouts);
-      const stalling = placement.checkWrite(stalled).then(() => "well", String);
+      const stalling = placement.checkWrite(stalled).then(() => "healthy", String);
       const asleep = "SELECT FROM pg_stat_activity WHERE wait_event = 'PgSleep'";
       const sleepers = (): Promise<unknown[][]> =>
         Promise.all(cluster.workers.map(({ url: on }) => runSql(on, asleep)));
       await expect.poll(async () => (await sleepers()).flat()).toHaveLength(1);
-      expect(await placement.checkWrite(other).then(() => "well", String)).toBe("well");
+      expect(await placement.checkWrite(other).then(() => "healthy", String)).toBe("healthy");
       await Promise.all([stalled.close(), other.close()]);
-      expect(await stalling).not.toBe("well");
+      expect(await stalling).not.toBe("healthy");
     });
 
     test("fails where workers can do nothing at all", async () => {
@@ -643,9 +643,9 @@ describe("on Citus", () => {
     const { session, placement } = await openCitusSession(url);
     const attempt = async (id: bigint): Promise<unknown> => {
       const pending = [{ id, call: deleteCall(), resolve: () => undefined, reject: () => undefined }];
-      const answered = new AnsweredByKey();
-      const mode = { placement, mayBeDone: false, skipsLocked: false, looksFirst: false, answered };
-      return await attemptBatch(session, toDeleteBatch(randomUUID(), pending), pending, mode);
+      const settled = new SettledByKey();
+      const mode = { placement, mayBeDone: false, skipsLocked: false, checksKeysFirst: false, settled };
+      return await attemptBatch(session, prepareBatch(randomUUID(), pending), pending, mode);
     };
     const locking = await openClient(url, "BEGIN; SELECT FROM plants WHERE id = 7 FOR UPDATE");
     await session.run("SET statement_timeout = '100ms'");
@@ -653,7 +653,7 @@ describe("on Citus", () => {
     await locking.query("ROLLBACK");
     await locking.end();
     await session.run("RESET statement_timeout");
-    expect(await attempt(8n)).toMatchObject({ kind: "failed", verdict: "divide", mayBeDone: false });
+    expect(await attempt(8n)).toMatchObject({ kind: "failed", verdict: "split", mayBeDone: false });
     await session.close();
   });
 

@@ -88,7 +88,7 @@ describe("behind PgBouncer in transaction mode", () => {
     for (let id = 1n; id <= count; id++) await expect(store.delete(id, deleteCall())).resolves.toBe(true);
     await expect(store.delete(1n, deleteCall())).resolves.toBe(false);
     await store.close();
-    expect(onUpkeep.mock.calls).toEqual([[expect.objectContaining({ kind: "names-refused" })]]);
+    expect(onUpkeep.mock.calls).toEqual([[expect.objectContaining({ kind: "prepared-statements-refused" })]]);
     const [records] = await runSql(direct, "SELECT count(*), count(DISTINCT plant_id) AS plants FROM deletions");
     expect(records).toEqual({ count: String(count), plants: String(count) });
   });

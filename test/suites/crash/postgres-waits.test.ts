@@ -7,7 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openPlantStore } from "../../../src/stores/index.ts";
 import { migratePostgres } from "../../../src/stores/postgres/all-plants/plant-database.ts";
-import { repeatWhileRefused } from "../../../src/stores/postgres/server/repeat-while-refused.ts";
+import { retryTransientErrors } from "../../../src/stores/postgres/server/retry-transient-errors.ts";
 import { readServerUrl } from "../../../src/stores/postgres/server/server-url.ts";
 import { Session } from "../../../src/stores/postgres/server/session.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
@@ -90,7 +90,7 @@ test(
     const session = new Session(readServerUrl(await server.createSchema()));
     const begunMs = performance.now();
     let tries = 0;
-    const refused = repeatWhileRefused(session, async () => {
+    const refused = retryTransientErrors(session, async () => {
       tries++;
       await session.run("DO $$ BEGIN RAISE 'again' USING ERRCODE = '40001'; END $$");
     });

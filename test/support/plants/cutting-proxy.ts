@@ -1,5 +1,5 @@
 import type { Socket } from "node:net";
-import { namesBegin } from "../../../src/stores/postgres/server/named-statements.ts";
+import { namePrefix } from "../../../src/stores/postgres/server/named-statements.ts";
 import { type PostgresProxy, startPostgresProxy } from "./postgres-proxy.ts";
 
 /**
@@ -19,7 +19,7 @@ export interface CuttingProxy extends PostgresProxy {
 }
 
 // What only a batch of deletions has in it: its text, or the name under which the server has that.
-const deletes = ["WITH deleted AS", namesBegin];
+const deletes = ["WITH deleted AS", namePrefix];
 
 /** Starts a proxy to the server whose socket is in `serverFolder`. */
 export async function startCuttingProxy(serverFolder: string, port?: number): Promise<CuttingProxy> {

@@ -5,7 +5,7 @@ import { Session } from "../../../src/stores/postgres/server/session.ts";
 import { deleteCall } from "./delete-call.ts";
 import { runSql } from "./postgres-server.ts";
 import { schemaOf } from "./schema-of.ts";
-import { oneServer } from "../../../src/stores/postgres/delete/one-server.ts";
+import { singleServer } from "../../../src/stores/postgres/delete/single-server.ts";
 
 /** Runs a batch on one server. */
 export function runBatchWith(
@@ -13,12 +13,12 @@ export function runBatchWith(
   pending: readonly PendingDelete[],
   options: Omit<RunBatchOptions, "placement">,
 ): ReturnType<typeof runBatchAt> {
-  return runBatchAt(session, pending, { ...options, placement: oneServer(schemaOf(session)) });
+  return runBatchAt(session, pending, { ...options, placement: singleServer(schemaOf(session)) });
 }
 
 /** Runs a batch of which nothing is set aside. */
 export function runBatch(session: Session, pending: readonly PendingDelete[]): ReturnType<typeof runBatchAt> {
-  return runBatchWith(session, pending, { setAside: failToSetAside });
+  return runBatchWith(session, pending, { defer: failToSetAside });
 }
 
 /** Nothing is to be set aside. */

@@ -1,45 +1,45 @@
 import type { ImportCounts, ImportOptions, PlantImport } from "../../plant-database.ts";
 import { StoreOpenError } from "../../store-open-error.ts";
-import { idsIn, toArray } from "../delete/delete-batch.ts";
+import { parseIdArray, toArrayLiteral } from "../delete/array-literals.ts";
 import { verdictOn } from "../delete/fault-table.ts";
 import { problemOf } from "../delete/problem.ts";
 import type { StoreSchema } from "../schema/store-schema.ts";
 import { readCommitted } from "../server/pinned-settings.ts";
-import { isOutcomeUnknown, repeatWhileRefused } from "../server/repeat-while-refused.ts";
+import { isOutcomeUnknown, retryTransientErrors } from "../server/retry-transient-errors.ts";
 import type { Session } from "../server/session.ts";
 import { sqlStateOf } from "../server/sql-state.ts";
 import { int64Copy } from "./int64-copy.ts";
 
-// The ids are a parameter, and no other table takes part: distributed engines lack temporary tables, or do not join
-// them with tables that are spread. The inner SELECT hides the number of ids from the planner, so that it looks them up
-// in the index; otherwise it may read all records for each batch.
+// The ids are a parameter rather than a temporary table: distributed engines lack those, or do not join them with
+// distributed tables. The inner SELECT hides the number of ids from the planner, so that it uses the index; otherwise it may
+// read all records for each batch.
 const findDeleted = ({ deletions }: StoreSchema): string => `
   SELECT DISTINCT plant_id
   FROM pg_catalog.unnest((SELECT $1::bigint[])) AS line (id) JOIN ${deletions} ON plant_id = id`;
 
-// Each partition has an index of its own, and ninety of them are searched for each id. Ids that lie close together, as
-// in an export, are in one stretch of each index.
+// Each of about ninety partitions has a separate index, which is searched for each id. Ids that are close together, as in an
+// export, are in one range of each index.
 const findDeletedBetween = ({ deletions }: StoreSchema): string =>
   `SELECT DISTINCT plant_id FROM ${deletions} WHERE plant_id BETWEEN $1 AND $2`;
 
-// How many ids a stretch may have for each that is looked for: at most as many records are read in vain.
-const idsInStretchMax = 4n;
+// The largest range of ids, as a multiple of the number of ids: limits the records that are read unnecessarily.
+const rangePerIdMax = 4n;
 
-// ON CONFLICT, because an interrupted import is run again.
+// ON CONFLICT, because an interrupted import may be run again.
 const insert = ({ plants }: StoreSchema): string => `
   WITH added AS (INSERT INTO ${plants} SELECT pg_catalog.unnest($1::bigint[]) ON CONFLICT DO NOTHING RETURNING id)
   SELECT pg_catalog.array_agg(id) FROM added`;
 
-// Half of the work of an INSERT, but all or nothing: it fails at the first id that is there.
+// Half of the cost of an INSERT, but it fails if one of the ids exists.
 const copy = ({ plants }: StoreSchema): string => `COPY ${plants} (id) FROM STDIN (FORMAT binary)`;
 
 // A batch is one transaction: long enough to share its commit, and short enough to hold no lock for long.
 const batchMax = 10_000;
 
 // The SQLSTATEs of a COPY that failed because of other transactions, the server or the connection.
-const faultsOfOthers = /^(?:08|40|53|57)/;
+const unrelatedToIds = /^(?:08|40|53|57)/;
 
-const takeBack = ({ plants }: StoreSchema): string => `DELETE FROM ${plants} WHERE id = ANY($1::bigint[])`;
+const removeIds = ({ plants }: StoreSchema): string => `DELETE FROM ${plants} WHERE id = ANY($1::bigint[])`;
 
 /** Starts an import while servers keep deleting. The import owns the session. */
 export function startImport(session: Session, schema: StoreSchema, { restore = false }: ImportOptions): PlantImport {
@@ -49,7 +49,7 @@ export function startImport(session: Session, schema: StoreSchema, { restore = f
     batchMax,
     add: async (ids) => {
       const counts = await addBatch(target, ids, restore, isAllNew);
-      // What is there, or was deleted, mostly comes in a row.
+      // Existing and deleted ids mostly come in sequence.
       isAllNew = counts.added === ids.length;
       return counts;
     },
@@ -63,7 +63,7 @@ interface Target {
   readonly schema: StoreSchema;
 }
 
-/** @param mayBeNew - whether it is first tried to copy the batch as a whole */
+/** @param mayBeNew - whether to try COPY for the whole batch first */
 async function addBatch(
   target: Target,
   ids: readonly bigint[] | BigInt64Array,
@@ -71,20 +71,19 @@ async function addBatch(
   mayBeNew: boolean,
 ): Promise<ImportCounts> {
   const { session } = target;
-  // Sorted, so that neighbours in the index are written together, and two imports do not deadlock.
+  // Sorted, so that adjacent index entries are written together, and two imports do not deadlock.
   const lines = new BigInt64Array(ids).toSorted();
-  // The ids that were added by attempts of which the server does not know whether they were committed. If a later
-  // attempt finds them there, this import has added them all the same.
+  // The ids that were added by attempts with an unknown outcome. If a later attempt finds them, this import has added them.
   const added = new Set<string>();
-  return await repeatWhileRefused(session, async () => {
+  return await retryTransientErrors(session, async () => {
     const isCopied = mayBeNew && (await copyNew(target, lines, restore));
     if (!isCopied) await session.begin(readCommitted);
     const inserted = isCopied ? undefined : await (restore ? insertAll : insertUndeleted)(target, lines);
     try {
       await session.commit();
     } catch (fault) {
-      // Repeating it could undo a deletion that came after it.
-      if (restore && verdictOn(fault) === "look") throw restoredInDoubt(fault);
+      // A retry could undo a later deletion.
+      if (restore && verdictOn(fault) === "unknown") throw restoredInDoubt(fault);
       if (isOutcomeUnknown(fault)) for (const id of inserted?.added ?? lines) added.add(String(id));
       throw fault;
     }
@@ -94,19 +93,18 @@ async function addBatch(
 }
 
 /**
- * Begins a transaction and copies ids in it. Returns whether all of them were new; if not, nothing was done and the
- * transaction is over.
+ * Begins a transaction and copies ids in it. Returns whether all of them were new; if not, the transaction was rolled back.
  */
 async function copyNew(target: Target, lines: BigInt64Array, restore: boolean): Promise<boolean> {
   const { session, schema } = target;
   await session.begin(readCommitted);
   try {
     const count = await session.copy(copy(schema), int64Copy(lines));
-    // The COPY waits for deletions that are under way, so that only a look after it sees their records.
+    // The COPY waits for concurrent deletions, so their records are visible only after it.
     if (count === lines.length && (restore || (await idsWithRecord(target, lines)).size === 0)) return true;
   } catch (fault) {
-    // Otherwise an id is there, which Citus calls an internal error, a trigger refuses one, or the server has no COPY.
-    if (faultsOfOthers.test(sqlStateOf(fault) ?? "08")) throw fault;
+    // Otherwise an id exists (an internal error on Citus), a trigger refuses one, or the server does not support COPY.
+    if (unrelatedToIds.test(sqlStateOf(fault) ?? "08")) throw fault;
   }
   await session.rollBack();
   return false;
@@ -126,7 +124,7 @@ function countLines(ids: BigInt64Array, added: Set<string>, deleted: ReadonlySet
 interface InsertedLines {
   /** The ids that are new. */
   readonly added: readonly string[];
-  /** The ids with a deletion record, which were left out. */
+  /** The ids with a deletion record, which were skipped. */
   readonly deleted: ReadonlySet<string>;
 }
 
@@ -138,17 +136,17 @@ async function insertUndeleted(target: Target, lines: BigInt64Array): Promise<In
   const before = await idsWithRecord(target, lines);
   const undeleted = before.size === 0 ? lines : lines.filter((id) => !before.has(String(id)));
   const added = await insertIds(target, undeleted);
-  // If a deletion is in progress, the INSERT waits for it, and then finds the id free. This looks for records again
-  // with a new snapshot, and only among the added ids: a plant that was restored has a record, too.
+  // If a deletion is in progress, the INSERT waits for it, and then inserts the id. So the records are read again with a new
+  // snapshot, and only for the added ids, because a restored plant has a record, too.
   const meanwhile = await idsWithRecord(target, BigInt64Array.from(added, BigInt));
-  if (meanwhile.size > 0) await target.session.query(takeBack(target.schema), [toArray([...meanwhile])]);
+  if (meanwhile.size > 0) await target.session.query(removeIds(target.schema), [toArrayLiteral([...meanwhile])]);
   return { added, deleted: new Set([...before, ...meanwhile]) };
 }
 
 /** Inserts ids, and returns those that are new. */
 async function insertIds({ session, schema }: Target, ids: BigInt64Array): Promise<readonly string[]> {
-  const [row] = await session.query(insert(schema), [toArray(ids)]);
-  return idsIn(row?.[0]);
+  const [row] = await session.query(insert(schema), [toArrayLiteral(ids)]);
+  return parseIdArray(row?.[0]);
 }
 
 /** Returns those of the ids that have a deletion record. */
@@ -156,8 +154,8 @@ async function idsWithRecord({ session, schema }: Target, ids: BigInt64Array): P
   const sorted = ids.toSorted();
   const [first, last] = [sorted.at(0), sorted.at(-1)];
   if (first === undefined || last === undefined) return new Set();
-  if (last - first >= idsInStretchMax * BigInt(ids.length)) {
-    return new Set((await session.query(findDeleted(schema), [toArray(ids)])).map(([id]) => id ?? ""));
+  if (last - first >= rangePerIdMax * BigInt(ids.length)) {
+    return new Set((await session.query(findDeleted(schema), [toArrayLiteral(ids)])).map(([id]) => id ?? ""));
   }
   const between = await session.query(findDeletedBetween(schema), [first, last]);
   if (between.length === 0) return new Set();

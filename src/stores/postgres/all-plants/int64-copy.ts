@@ -1,15 +1,15 @@
-// The binary format of COPY (postgresql.org/docs/current/sql-copy.html): a signature, flags and the length of an extension
-// that there is not; for each row the number of its columns, and each of them after its length; and -1 at the end.
+// The binary format of COPY (postgresql.org/docs/current/sql-copy.html): a signature, flags and the length of the header
+// extension, which is 0; for each row the number of its columns, and each column after its length; -1 at the end.
 const signature = Buffer.from("PGCOPY\n\xff\r\n\0", "latin1");
 const headerBytes = signature.length + 4 + 4;
 const rowBytes = 2 + 4 + 8;
 const trailerBytes = 2;
 
-/** Encodes ids as the rows of a COPY in binary, each of which has one column of the type `bigint`. */
+/** Encodes ids as rows with one `bigint` column, in the binary format of COPY. */
 export function int64Copy(ids: BigInt64Array): Buffer {
   const bytes = Buffer.alloc(headerBytes + ids.length * rowBytes + trailerBytes);
   signature.copy(bytes);
-  // Of a buffer, the method for an int64 is ten times slower.
+  // DataView, because the int64 method of Buffer is ten times slower.
   const view = new DataView(bytes.buffer, bytes.byteOffset);
   let at = headerBytes;
   for (const id of ids) {

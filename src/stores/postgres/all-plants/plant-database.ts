@@ -2,46 +2,46 @@ import { schemaAfter } from "../../schema-version.ts";
 import { randomUUID } from "node:crypto";
 import { StoreOpenError } from "../../store-open-error.ts";
 import { chunkRowsMax } from "../../in-chunks.ts";
-import { withNamedFaults } from "../../named-faults.ts";
+import { wrapErrors } from "../../wrap-errors.ts";
 import type { Deletion, DeletionFilter, PlantDatabase } from "../../plant-database.ts";
 import { checkStore } from "../check-store.ts";
 import { Citus } from "../citus/citus.ts";
-import { spreadByDay, spreadDays } from "../citus/by-day.ts";
+import { distributeByDay, distributedDays } from "../citus/by-day.ts";
 import { isCitus, refuseDistributedSchema } from "../citus/distribute.ts";
 import { problemOf } from "../delete/problem.ts";
-import { isByDay, makeDays } from "../schema/by-day.ts";
+import { isByDay, createDayPartitions } from "../schema/by-day.ts";
 import { checkDatabase } from "../schema/check-database.ts";
-import { followRenamedSchema } from "../schema/renamed-schema.ts";
+import { updateRenamedSchema } from "../schema/renamed-schema.ts";
 import { findSchema, type StoreSchema } from "../schema/store-schema.ts";
-import type { OnWaiting } from "../schema/beside-servers.ts";
+import type { OnWaiting } from "../schema/online-migration.ts";
 import { migrate, type Versions } from "../schema/migrate.ts";
 import { type Migration, migrations } from "../schema/migrations.ts";
 import type { SessionTimeouts } from "../server/connect.ts";
-import { namesBegin } from "../server/named-statements.ts";
-import { repeatWhileRefused } from "../server/repeat-while-refused.ts";
+import { namePrefix } from "../server/named-statements.ts";
+import { retryTransientErrors } from "../server/retry-transient-errors.ts";
 import { readServerUrl, type Server } from "../server/server-url.ts";
 import { type Row, Session } from "../server/session.ts";
 import { deleteTimeouts } from "../store.ts";
 import { startImport } from "./import.ts";
 
 /**
- * Opens a PostgreSQL database for an operator, while servers use it. A replica will do, except for imports.
- * There are no time-outs.
+ * Opens a PostgreSQL database for an operator, while servers use it. A replica suffices, except for imports. There are no
+ * timeouts.
  *
  * @throws StoreOpenError naming the server and what is wrong with it or its schema
  */
 export async function openPostgresDatabase(url: string): Promise<PlantDatabase> {
   const server = readServerUrl(url);
-  const schema = await onSession(server, (session) => repeatWhileRefused(session, () => findStore(session)));
+  const schema = await onSession(server, (session) => retryTransientErrors(session, () => findStore(session)));
   const openSession = (): Session => new Session(server, undefined, new Citus());
-  return withNamedFaults(server.name, (fault) => problemOf(fault).text, {
+  return wrapErrors(server.name, (fault) => problemOf(fault).text, {
     startImport: async (options = {}) => {
-      await onSession(server, (session) => repeatWhileRefused(session, () => checkDatabase(session, schema)));
+      await onSession(server, (session) => retryTransientErrors(session, () => checkDatabase(session, schema)));
       return startImport(openSession(), schema, options);
     },
     exportPlants: () => exportPlants(openSession(), schema),
     listDeletions: (filter = {}) => listDeletions(openSession(), schema, filter),
-    // Each operation has a session of its own.
+    // Each operation has a separate session.
     [Symbol.asyncDispose]: () => Promise.resolve(),
   });
 }
@@ -55,21 +55,21 @@ async function findStore(session: Session): Promise<StoreSchema> {
 /**
  * Checks that a store could be opened in the database, without changing it.
  *
- * @throws StoreOpenError naming the server and what is wrong with it, its schema, or the rights of the user
+ * @throws StoreOpenError naming the server and what is wrong with it, its schema, or the privileges of the user
  */
 export async function checkPostgresDatabase(url: string): Promise<void> {
-  // With the time-outs of a server, which override those of the URL.
+  // With the timeouts of a server, which override those of the URL.
   await onSession(readServerUrl(url), checkStore, deleteTimeouts);
 }
 
-// Overrides the time-outs of the role, which are meant for deletions: the build of an index waits for older snapshots.
-const unlimited: SessionTimeouts = { lockTimeoutMs: 0, statementTimeoutMs: 0, answerTimeoutMs: 0 };
+// Overrides the timeouts of the role, which are for deletions: building an index waits for older snapshots.
+const unlimited: SessionTimeouts = { lockTimeoutMs: 0, statementTimeoutMs: 0, responseTimeoutMs: 0 };
 
 /**
  * Migrates a PostgreSQL database to the schema of this release, and returns the versions before and after. A newer
- * schema that this release can use is left as it is.
+ * schema that this release can use is left unchanged.
  *
- * @param onWaiting - called every few seconds with what the migration is waiting for
+ * @param onWaiting - called every few seconds with what the migration waits for
  * @param steps - the steps from version 1
  * @throws StoreOpenError naming the server and what is wrong with it or its schema
  */
@@ -80,18 +80,18 @@ export async function migratePostgres(
 ): Promise<Versions> {
   const server = readServerUrl(url);
   const migrateAll = async (session: Session, citus: Citus): Promise<Versions> => {
-    const schema = await repeatWhileRefused(session, () => findSchema(session));
-    await repeatWhileRefused(session, () => refuseDistributedSchema(session, schema));
+    const schema = await retryTransientErrors(session, () => findSchema(session));
+    await retryTransientErrors(session, () => refuseDistributedSchema(session, schema));
     const lock = new Session(server, unlimited, citus);
     const versions = await migrate({ session, lock, schema, steps }, onWaiting);
-    // What a newer release has made of the tables and functions is not for this one to change.
+    // Tables and functions of a newer release must not be changed.
     if (versions.to > schemaAfter(steps).version) return versions;
-    await spreadByDay(session, schema, onWaiting);
-    await repeatWhileRefused(session, async () => {
+    await distributeByDay(session, schema, onWaiting);
+    await retryTransientErrors(session, async () => {
       if (!(await isByDay(session, schema))) return;
-      await followRenamedSchema(session, schema);
-      // Each a partition: how long records are kept is for servers to say.
-      await ((await isCitus(session)) ? spreadDays(schema).make(session, 0) : makeDays(session, schema));
+      await updateRenamedSchema(session, schema);
+      // With a retention of 0, for one day per partition: the retention is a setting of the servers.
+      await ((await isCitus(session)) ? distributedDays(schema).make(session, 0) : createDayPartitions(session, schema));
     });
     return versions;
   };
@@ -124,8 +124,8 @@ async function* listDeletions(
   { deletions }: StoreSchema,
   { since, plantId }: DeletionFilter,
 ): AsyncGenerator<readonly Deletion[]> {
-  // The query of a cursor takes no parameters. The time is given as a number, because PostgreSQL does not accept the
-  // text of a Date before year 1 or after 9999. No record is older than 1970.
+  // The query of a cursor has no parameters. The time is a number, because PostgreSQL does not accept the text of a Date
+  // before year 1 or after 9999. No record is older than 1970.
   const sinceS = Math.max(0, since?.getTime() ?? 0) / 1_000;
   const ofPlant = plantId === undefined ? "" : `AND plant_id = '${plantId}'::bigint`;
   const chunks = chunksOf(
@@ -149,10 +149,10 @@ async function* listDeletions(
  * early.
  */
 async function* chunksOf(session: Session, query: string): AsyncGenerator<readonly Row[]> {
-  // Another client of a pooler may have left a cursor on the connection (WITH HOLD), whatever its name is.
-  const cursor = `"${namesBegin}${randomUUID()}"`;
+  // Another client of a pooler may have left a cursor on the connection (WITH HOLD), with any name.
+  const cursor = `"${namePrefix}${randomUUID()}"`;
   try {
-    // One transaction reads one snapshot, and PgBouncer keeps it on one server connection.
+    // A transaction reads one snapshot, and PgBouncer keeps it on one server connection.
     await session.begin(`ISOLATION LEVEL REPEATABLE READ READ ONLY; DECLARE ${cursor} NO SCROLL CURSOR FOR ${query}`);
     for (;;) {
       const rows = await session.query(`FETCH ${chunkRowsMax} FROM ${cursor}`);

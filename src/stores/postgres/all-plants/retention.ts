@@ -1,18 +1,18 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { retentionIntervalMs } from "../../retention.ts";
-import { type OnUpkeep, tellOfDropped } from "../../upkeep.ts";
+import { type OnUpkeep, reportDropped } from "../../upkeep.ts";
 import type { Dropped, Placement } from "../delete/placement.ts";
 import { problemOf } from "../delete/problem.ts";
 import type { Session } from "../server/session.ts";
 import { sqlStateOf } from "../server/sql-state.ts";
 
-// Rows per transaction: some ten milliseconds and up to five megabytes of the log, too few to hold up a standby. Of five
-// thousand, half as many are dropped in a second, because each slice waits for the disk.
+// Rows per transaction: some ten milliseconds and up to five megabytes of WAL, too little to delay a standby. With slices of
+// five thousand, half as many are dropped per second, because each slice waits for the disk.
 const sliceMax = 20_000;
 
-// How often a lock on a table is tried to get, and the milliseconds in between, in which deletions go on. What is locked
-// for longer is told, and tried again at the next interval.
-const lockTriesMax = 5;
+// The attempts to lock a table, and the milliseconds between them, in which deletions continue. A table that is locked for
+// longer is reported, and tried again at the next interval.
+const lockAttemptsMax = 5;
 const lockIntervalMs = 1_000;
 
 const nothing: Dropped = { count: 0, isMore: false };
@@ -21,17 +21,17 @@ const nothing: Dropped = { count: 0, isMore: false };
 export interface RetentionOptions {
   /** How long records are kept, in milliseconds. */
   readonly keptMs: number;
-  /** Returns where the records are now. Where that is not known yet, it finds out. */
+  /** Returns the placement of the records, which is determined if it is not known yet. */
   readonly placementOn: (session: Session) => Promise<Placement>;
   /**
-   * Returns whether plants were deleted since a time on the clock of `performance.now()`: then retention gives way. By
-   * default it never does.
+   * Returns whether plants were deleted since a time on the clock of `performance.now()`: then retention pauses. By default
+   * it never does.
    */
   readonly hasDeletedSince?: (timeMs: number) => boolean;
   readonly onUpkeep?: OnUpkeep | undefined;
 }
 
-/** Keeps the deletion record from growing forever. */
+/** Drops expired deletion records. */
 export class Retention {
   readonly #session: Session;
   readonly #options: RetentionOptions;
@@ -39,7 +39,7 @@ export class Retention {
   #dropping: Promise<void>;
   readonly #stopping = new AbortController();
 
-  /** Starts at once, and repeats every {@link retentionIntervalMs}. The retention owns the session. */
+  /** Starts immediately, and repeats every {@link retentionIntervalMs}. The retention owns the session. */
   constructor(session: Session, options: RetentionOptions) {
     this.#session = session;
     this.#options = options;
@@ -50,8 +50,8 @@ export class Retention {
   }
 
   /**
-   * Stops, and has the server end what it is running for that, whether or not it still responds. Resolves once it has
-   * told of what was dropped, as far as the server has said so.
+   * Stops, and cancels the running statement, whether or not the server still responds. Resolves once the dropped records
+   * that the server has confirmed are reported.
    */
   async stop(): Promise<void> {
     this.#stopping.abort();
@@ -67,8 +67,8 @@ export class Retention {
     let count = 0;
     let problem: string | undefined;
     let fromUs: number | undefined;
-    // A dump that keeps days from being dropped keeps no row of others.
-    const works = [
+    // While a dump blocks dropping days, other records can still be dropped.
+    const tasks = [
       async () => {
         await (await placementOn(session)).days?.make(session, keptMs);
         return nothing;
@@ -80,42 +80,42 @@ export class Retention {
         return dropped;
       },
     ];
-    for (const work of works) {
+    for (const task of tasks) {
       try {
         // Once the session is closed, it rejects.
         for (let isMore = true; isMore;) {
           const sliceBegunMs = performance.now();
-          const dropped = await this.#untilUnlocked(work);
+          const dropped = await this.#retryWhileLocked(task);
           ({ isMore } = dropped);
           count += dropped.count;
-          await this.#giveWay(sliceBegunMs, dropped);
+          await this.#pauseForDeletions(sliceBegunMs, dropped);
         }
       } catch (fault) {
-        // A fault of the server shows in the next batch, too, whose callers can be told.
+        // An error of the server also fails the next batch, whose callers are informed.
         if (!this.#stopping.signal.aborted) problem = problemOf(fault).text;
       }
     }
-    tellOfDropped(onUpkeep, { count, problem, begunMs });
-    // Records expire slowly, which is not worth an open connection.
+    reportDropped(onUpkeep, { count, problem, begunMs });
+    // Records expire slowly, so the connection is not kept open.
     this.#session.discard();
   }
 
-  /** Leaves the server to deletions between two slices, if there were any since the first one began. */
-  async #giveWay(begunMs: number, { isMore }: Dropped): Promise<void> {
+  /** Pauses between two slices, if there were deletions during the first one. */
+  async #pauseForDeletions(begunMs: number, { isMore }: Dropped): Promise<void> {
     const { placementOn, hasDeletedSince } = this.#options;
     if (!isMore || hasDeletedSince?.(begunMs) !== true) return;
-    const tookMs = performance.now() - begunMs;
-    const { dropRest } = await placementOn(this.#session);
-    await sleep(tookMs * dropRest, undefined, { signal: this.#stopping.signal });
+    const durationMs = performance.now() - begunMs;
+    const { dropPause } = await placementOn(this.#session);
+    await sleep(durationMs * dropPause, undefined, { signal: this.#stopping.signal });
   }
 
-  /** Tries again what has met a lock on a table: it waits for that for a moment only, because deletions wait with it. */
-  async #untilUnlocked(work: () => Promise<Dropped>): Promise<Dropped> {
-    for (let tries = 1; ; tries++) {
+  /** Retries work that met a lock on a table: it waits only briefly for the lock, because deletions queue behind it. */
+  async #retryWhileLocked(task: () => Promise<Dropped>): Promise<Dropped> {
+    for (let attempts = 1; ; attempts++) {
       try {
-        return await work();
+        return await task();
       } catch (fault) {
-        if (sqlStateOf(fault) !== "55P03" || tries === lockTriesMax) throw fault;
+        if (sqlStateOf(fault) !== "55P03" || attempts === lockAttemptsMax) throw fault;
       }
       await sleep(lockIntervalMs, undefined, { signal: this.#stopping.signal });
     }

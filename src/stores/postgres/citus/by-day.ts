@@ -1,20 +1,20 @@
 import { StoreOpenError } from "../../store-open-error.ts";
 import type { RecordDays } from "../delete/placement.ts";
-import { type OnWaiting, runBesideServers, tableLockMs } from "../schema/beside-servers.ts";
+import { type OnWaiting, runOnline, tableLockMs } from "../schema/online-migration.ts";
 import { closeSql } from "../schema/day-functions.ts";
-import { grantsSql, isByDaySql } from "../schema/gather.ts";
+import { grantsSql, isByDaySql } from "../schema/merge-partitions.ts";
 import { queryIn, searchPathSql, type StoreSchema } from "../schema/store-schema.ts";
 import { readCommitted } from "../server/pinned-settings.ts";
-import { repeatWhileRefused } from "../server/repeat-while-refused.ts";
+import { retryTransientErrors } from "../server/retry-transient-errors.ts";
 import type { Row, Session } from "../server/session.ts";
 import { dayFunctionsSql } from "./day-functions.ts";
 import { distribute, isCitus } from "./distribute.ts";
 
-// Milliseconds that deletions wait with a change of the partitions for its locks.
+// The lock timeout of a change of the partitions, in milliseconds; deletions queue behind it.
 const dayLockMs = 50;
 
-/** Makes and drops partitions of records that Citus has spread. */
-export function spreadDays({ quoted }: StoreSchema): RecordDays {
+/** Creates and drops partitions of records that Citus has distributed. */
+export function distributedDays({ quoted }: StoreSchema): RecordDays {
   return {
     make: async (session, keptMs) => void (await callLocking(session, `${quoted}.plantstore_make_days`, keptMs)),
     dropOld: async (session, keptMs) => {
@@ -31,8 +31,8 @@ async function callLocking(session: Session, name: string, keptMs: number): Prom
 }
 
 /**
- * Runs work in a transaction that waits for locks no longer than this, on workers either. Nor does it keep them: the
- * coordinator ends it when this process hangs before the commit.
+ * Runs work in a transaction with a lock timeout, also on workers. If this process hangs before the commit, the coordinator
+ * aborts the transaction, which releases its locks.
  */
 async function lockingOnWorkers<Result>(
   session: Session,
@@ -48,12 +48,12 @@ async function lockingOnWorkers<Result>(
   });
 }
 
-// From PostgreSQL 17 on, no table with an identity can become a partition, and Citus lets none lose it.
-const canDivideSql = `
+// Since PostgreSQL 17, a table with an identity column cannot become a partition, and Citus cannot drop the identity.
+const canPartitionSql = `
   SELECT FROM pg_dist_partition WHERE logicalrelid = to_regclass('plants') AND partmethod = 'h'
     AND current_setting('server_version_num')::integer < 170000 AND NOT EXISTS (${isByDaySql})`;
 
-// Names what belongs to the table itself, and would go on with one partition of it alone.
+// Objects that depend on the table, and would afterwards refer to one of its partitions only.
 const dependentsSql = `
   SELECT string_agg(DISTINCT name, ', ') FROM (
     SELECT 'the view or rule ' || ev_class::regclass::text AS name
@@ -80,40 +80,40 @@ const triggersSql = `
       SELECT string_agg(tgname, ', ') FROM pg_trigger WHERE tgrelid = '%s'::regclass AND NOT tgisinternal $$)
   ) AS trigger`;
 
-/** Spreads the tables of a store as {@link distribute} does, and divides deletion records by day where that can be. */
-export async function spreadByDay(session: Session, schema: StoreSchema, onWaiting?: OnWaiting): Promise<void> {
-  await repeatWhileRefused(session, () => distribute(session, schema));
-  await repeatWhileRefused(session, async () => {
-    await divideSpreadByDay(session, schema, onWaiting);
-    // Once they are divided, the function that deletes is another one.
+/** Distributes the tables of a store as {@link distribute} does, and partitions deletion records by day if possible. */
+export async function distributeByDay(session: Session, schema: StoreSchema, onWaiting?: OnWaiting): Promise<void> {
+  await retryTransientErrors(session, () => distribute(session, schema));
+  await retryTransientErrors(session, async () => {
+    await partitionByDay(session, schema, onWaiting);
+    // Partitioned records need another function that deletes.
     await distribute(session, schema);
   });
 }
 
 /**
- * Divides the deletion records by day, beside servers that keep deleting. Does nothing if they are divided already, or
- * not spread. The step that is interrupted is taken again by the next attempt.
+ * Partitions the deletion records by day, while servers keep deleting. Does nothing if they are already partitioned, or not
+ * distributed. An interrupted step is run again by the next attempt.
  *
- * @throws StoreOpenError naming what keeps the table from being replaced
+ * @throws StoreOpenError naming the objects that prevent replacing the table
  */
-async function divideSpreadByDay(session: Session, schema: StoreSchema, onWaiting?: OnWaiting): Promise<void> {
-  if (!(await isCitus(session)) || (await queryIn(session, schema, canDivideSql)).length === 0) return;
+async function partitionByDay(session: Session, schema: StoreSchema, onWaiting?: OnWaiting): Promise<void> {
+  if (!(await isCitus(session)) || (await queryIn(session, schema, canPartitionSql)).length === 0) return;
   const found = [...(await queryIn(session, schema, dependentsSql)), ...(await queryIn(session, schema, triggersSql))];
   const dependents = found.flatMap(([what]) => what ?? []);
   if (dependents.length > 0) {
     const what = dependents.join(", ");
     throw new StoreOpenError(`cannot replace the table deletions: drop ${what}, and create it again after the migration`);
   }
-  for (const sql of spreadByDaySql) {
+  for (const sql of partitionByDaySql) {
     const begin = `${readCommitted}; ${searchPathSql(schema)}`;
     const step = (): Promise<void> => lockingOnWorkers(session, tableLockMs, begin, () => session.run(sql));
-    await runBesideServers(session, step, { schema, table: "deletions" }, onWaiting);
+    await runOnline(session, step, { schema, table: "deletions" }, onWaiting);
   }
 }
 
-// A column that is to divide records, and NULL in all that are there. The table with its rows becomes the partition of
-// records that are dropped one by one: those with an idempotency key, which its index keeps from being used twice, whatever
-// the day, and those of before. So a row of it has no mark, which is checked beside servers: attaching it reads no row.
+// Adds the column to partition by, which is NULL in all existing records. The table becomes the partition of records that
+// are dropped row by row: those from before, and those with an idempotency key, because its index prevents using a key twice
+// on any day. The constraint is validated while servers run, so that attaching the partition does not read its rows.
 const markSql = `
   DO $$ BEGIN
     IF EXISTS (${isByDaySql}) THEN RETURN; END IF;
@@ -125,24 +125,23 @@ const markSql = `
     END IF;
   END $$`;
 
-// Checks that it is.
 const validateSql = `
   DO $$ BEGIN
     IF EXISTS (${isByDaySql}) THEN RETURN; END IF;
     ALTER TABLE deletions VALIDATE CONSTRAINT deletions_not_by_day;
   END $$`;
 
-// The tables are made for their owner, who may be a role of the user that migrates, and in the schema of the table, which
-// need not be the first of the search_path.
+// The tables are created for the owner of the table, who may be a role of the user that migrates, and in its schema, which may
+// not be the first of the search_path.
 const inSchemaOfOwner = `
     SELECT relowner::regrole::text AS owner, relnamespace::regnamespace::text AS schema INTO one
       FROM pg_class WHERE oid = 'deletions'::regclass;
     PERFORM set_config('search_path', one.schema || ', pg_temp', true);
     IF one.owner <> quote_ident(current_user) THEN EXECUTE 'SET LOCAL ROLE ' || one.owner; END IF;`;
 
-// Numbers come from the same sequence as before, which all may use as they use that of an identity. The indexes of other
-// partitions are their own: one of the parent would be built for this one, too, while it is locked.
-const divideSql = `
+// The sequence stays the same, and everyone may use it, as with an identity. Other partitions have separate indexes: an index
+// of the parent would be built for this partition, too, while it is locked.
+const partitionSql = `
   DO $divide$ DECLARE grants text[] := '{}'; one record; sql text; BEGIN
     IF EXISTS (${isByDaySql}) THEN RETURN; END IF;
     ${inSchemaOfOwner}
@@ -165,7 +164,7 @@ const divideSql = `
   END $divide$`;
 
 /**
- * The steps in which a spread table of records is divided by day. Each is one transaction, which locks the table for a
- * moment, and changes nothing when it is repeated.
+ * The steps to partition a distributed table of records by day. Each is one idempotent transaction, which locks the table
+ * briefly.
  */
-export const spreadByDaySql: readonly string[] = [markSql, validateSql, divideSql];
+export const partitionByDaySql: readonly string[] = [markSql, validateSql, partitionSql];

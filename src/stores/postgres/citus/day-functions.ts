@@ -1,14 +1,14 @@
 import { checkCaller, closeSql, countedBytesMax, daysAhead, exclusively, sliceMax } from "../schema/day-functions.ts";
 
-// A partition has 32 tables on workers, by default, and locks on all nodes: so there are about this many of them.
+// The approximate number of partitions: each has by default 32 tables on workers, and locks on all nodes.
 const partitions = 12;
 
-// The partition of a day, by the bound that the server enforces.
+// The partition that contains a day, according to its bound.
 const ofDay = (day: string): string => `
       SELECT FROM pg_inherits JOIN pg_class ON pg_class.oid = inhrelid
       WHERE inhparent = 'deletions'::regclass AND pg_get_expr(relpartbound, inhrelid) LIKE '%' || quote_literal(${day}) || '%'`;
 
-// On a shard, which commits by itself. Processes that drop records at the same time take different ones.
+// On a shard, which commits separately. Concurrent processes drop different records.
 const dropSliceSql = `$$ WITH dropped AS (
           DELETE FROM %%1$s WHERE ctid = ANY(ARRAY(
             SELECT ctid FROM %%1$s WHERE deleted_at < now() - %L::interval
@@ -19,15 +19,15 @@ const dropSliceSql = `$$ WITH dropped AS (
 const definer = `LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET DateStyle = 'ISO'`;
 
 /**
- * Creates the functions that make and drop partitions on Citus, as those of one server do, but of several days for
- * records that are kept for long. Their days are the values of the column `day`, because Citus has one level of
- * partitions only. Who calls them bounds the wait for locks: a setting of a function is not one of the workers.
+ * Creates the functions that create and drop partitions on Citus, as on a single server, but of several days if records are
+ * kept for long. They are partitioned by the column `day`, because Citus supports one level of partitions only. The caller
+ * sets the lock timeout: a setting of a function does not apply to workers.
  *
- * Records that are in no partition of days are dropped on each shard by itself: a statement for all of them takes three
- * times as long.
+ * Records outside of day partitions are dropped on each shard separately: a statement for all shards takes three times as
+ * long.
  *
- * The day of a record is that of its worker. A constraint of each partition has the server refuse a later record, so
- * that one whose days are all older than records are kept has no other.
+ * The day of a record is set by its worker. A constraint of each partition refuses later records, so that a partition whose
+ * days are all expired has only expired records.
  */
 export const dayFunctionsSql: string = `
   CREATE FUNCTION plantstore_make_day(first date, count integer) RETURNS void ${definer} AS $function$

@@ -1,43 +1,42 @@
-/** The signature of the function by which batches are deleted, for `to_regprocedure`. */
+/** The signature of the function that deletes batches, for `to_regprocedure`. */
 export const deleteFunction = "plantstore_delete(bigint, bigint[], text[], text[], uuid, text[], boolean)";
 
-// Finds out whether any of these plants is on another server than the one that runs the function. NOT IN asks for the
-// shard of each plant once.
+// Whether any of these plants is on another server than the one that runs the function. NOT IN calculates the shard of each
+// plant once.
 const elsewhere = (ids: string): string => `EXISTS (
         SELECT FROM unnest(${ids}) AS id WHERE get_shard_id_for_distribution_column('plants', id) NOT IN (
           SELECT shardid FROM pg_dist_placement WHERE groupid = (SELECT groupid FROM pg_dist_local_group)))`;
 
-// Finds out whether a trigger of this server may drop records: one for each row, before, INSERT (bits 0 to 2 of
-// `tgtype`).
+// Whether a trigger of this server may drop records: a row-level BEFORE INSERT trigger (bits 0 to 2 of `tgtype`).
 const mayDropRecords = `EXISTS (
         SELECT FROM pg_trigger
         WHERE tgtype & 7 = 7 AND NOT tgisinternal AND strpos(tgrelid::regclass::text, 'deletions_') > 0
       )`;
 
-// A record with a key is in the partition of all days, whose index lets no key be used twice.
+// Records with a key are in the partition without days, whose index prevents using a key twice.
 const todayWithoutKey = ", CASE WHEN NULLIF(key, '') IS NULL THEN (now() AT TIME ZONE 'UTC')::date END";
 
 /**
  * The body of the function, which `migrate` compares with that in the database.
  *
- * The settings of a worker are those of its role and configuration, and checked. Only where the function runs on the
- * coordinator, another client of a pooler may have set them, which is taken back until the commit.
+ * The settings of a worker are those of its role and configuration, and are checked. Only if the function runs on the
+ * coordinator, another client of a pooler may have changed them, so they are reset until the commit.
  *
- * The function is one transaction on one worker. Without a token it only checks that worker. With `skips` it waits
- * for no lock; on Citus, SKIP LOCKED works on one shard at a time. As in the statement for other servers, "not
- * found" waits for standbys. A batch that was sent to the wrong worker is a two-phase commit, in which every worker
- * waits for its standbys, also for plants that it has not found; the warnings of other workers must be passed on.
- * The setting for that is made last, because Citus would otherwise report on each statement, which costs time. So
- * would a CTE, whose rows Citus puts into a file: ids are collected in a loop.
+ * The function is one transaction on one worker. Without a token it only checks that worker. With `skips` it does not wait
+ * for locks; on Citus, SKIP LOCKED works on one shard at a time. As in the statement for other servers, "not found" waits
+ * for standbys. A batch that was sent to the wrong worker is a two-phase commit, in which every worker waits for its
+ * standbys, also for plants that it has not found; the warnings of other workers must be forwarded. The setting for that is
+ * changed last, because Citus would otherwise report each statement, which costs time. Ids are collected in a loop, because
+ * Citus writes the rows of a CTE to a file.
  *
- * Dropped records make the function fail, as in the statement for other servers. Citus counts the records that it sends
- * to the shards, where a trigger may drop some. Counting what is there takes as long as everything else together, so it
- * is done only if there is such a trigger, or if the triggers of another server would have to be known.
+ * Dropped records fail the function, as in the statement for other servers. Citus counts the records that it sends to the
+ * shards, where a trigger may drop some. Counting the stored records takes as long as everything else together, so it is
+ * done only if there is such a trigger, or if the triggers of another server would have to be known.
  *
  * After a change of its nodes, such as a failover, Citus runs the function on the coordinator until all nodes know the
- * change. Its deletions are then committed where the plants are. For plants that it has not found, it writes records
- * there and rolls them back: the commit of a transaction that has written waits for the standbys, even if nothing of
- * it is left. A trigger may keep the records from being written; then the deletion is repeated until a worker runs it.
+ * change. Its deletions are then committed on the workers of the plants. For plants that it has not found, it writes records
+ * there and rolls them back: the commit of a transaction that has written waits for the standbys, even after a rollback to
+ * a savepoint. A trigger may prevent writing the records; then the deletion is retried until a worker runs it.
  */
 export const functionBodyOf = (isByDay: boolean): string => `
   DECLARE

@@ -1,5 +1,5 @@
 import { StoreOpenError } from "../../store-open-error.ts";
-import { gatherSql, isByDaySql } from "../schema/gather.ts";
+import { mergePartitionsSql, isByDaySql } from "../schema/merge-partitions.ts";
 import { searchPathSql, type StoreSchema } from "../schema/store-schema.ts";
 import { readCommitted } from "../server/pinned-settings.ts";
 import type { Session } from "../server/session.ts";
@@ -10,7 +10,7 @@ const schemaDistributed =
   "or run `SELECT citus_schema_undistribute(current_schema)`";
 
 /**
- * Refuses a schema that Citus has on one worker as a whole. Does nothing on a server without Citus.
+ * Refuses a schema that Citus has distributed as a whole to one worker. Does nothing on a server without Citus.
  *
  * @throws StoreOpenError
  */
@@ -28,41 +28,41 @@ export async function isCitus(session: Session): Promise<boolean> {
   return (await session.query("SELECT FROM pg_catalog.pg_extension WHERE extname = 'citus'")).length > 0;
 }
 
-/** What an operator is told of tables that have no function to delete by. */
-export const spreadByHand: string = "its tables were not distributed by `plantstore migrate`: run `plantstore migrate` to complete them";
-const spreadOtherwise = "`plants` must be distributed by `id`, and `deletions` by `plant_id` and colocated with `plants`";
+/** The message for distributed tables without the function that deletes. */
+export const distributedByHand: string = "its tables were not distributed by `plantstore migrate`: run `plantstore migrate` to complete them";
+const distributedDifferently = "`plants` must be distributed by `id`, and `deletions` by `plant_id` and colocated with `plants`";
 
 /**
- * Spreads the tables of a store over the workers, together with their rows, unless they are spread already. Adds what
- * is missing to tables that an operator has spread, and replaces the function of another release. Does nothing on a
- * server without Citus. Deletions wait meanwhile.
+ * Distributes the tables of a store and their rows over the workers, unless they are already distributed. Adds what is
+ * missing to tables that an operator has distributed, and replaces the function of another release. Does nothing on a server
+ * without Citus. Deletions wait meanwhile.
  *
- * @throws StoreOpenError when an operator has spread them in another way
+ * @throws StoreOpenError when an operator has distributed them differently
  */
 export async function distribute(session: Session, schema: StoreSchema): Promise<void> {
   if (!(await isCitus(session))) return;
-  // Of several processes, all but one wait here, and must then see what the first has done.
+  // Of several processes, all but one wait here, and must then see the changes of the first.
   const lockSql = `SELECT version FROM ${schema.versionTable} FOR UPDATE`;
   await session.begin(`${readCommitted}; ${searchPathSql(schema)}; ${lockSql}`);
   for (const sql of await missingSql(session)) await session.run(sql);
   await session.commit();
 }
 
-/** Returns the statements that make the tables fit for deletions on Citus; none if they are fit already. */
+/** Returns the statements that prepare the tables for deletions on Citus; none if they are prepared. */
 async function missingSql(session: Session): Promise<readonly string[]> {
-  const divided = (await session.query(isByDaySql)).length > 0;
-  const functionSql = functionSqlOf(divided);
-  const [[state] = []] = await session.query(stateSql, [functionBodyOf(divided)]);
-  if (state === "otherwise") throw new StoreOpenError(spreadOtherwise);
+  const isPartitioned = (await session.query(isByDaySql)).length > 0;
+  const functionSql = functionSqlOf(isPartitioned);
+  const [[state] = []] = await session.query(stateSql, [functionBodyOf(isPartitioned)]);
+  if (state === "otherwise") throw new StoreOpenError(distributedDifferently);
   if (state === "of another release") return [functionSql];
-  if (state === "by hand") return [sequentialSql, ...keysSql, functionSql, spreadFunctionSql];
-  if (state !== "whole") return [];
-  return [gatherSql, sequentialSql, primaryKeySql, ...keysSql, spreadSql, functionSqlOf(false), spreadFunctionSql];
+  if (state === "by hand") return [sequentialSql, ...keysSql, functionSql, distributeFunctionSql];
+  if (state !== "local") return [];
+  return [mergePartitionsSql, sequentialSql, primaryKeySql, ...keysSql, distributeSql, functionSqlOf(false), distributeFunctionSql];
 }
 
 const stateSql = `
   SELECT CASE
-    WHEN plants.logicalrelid IS NULL THEN 'whole'
+    WHEN plants.logicalrelid IS NULL THEN 'local'
     WHEN plants.partmethod <> 'h' OR prosrc = $1 THEN 'done'
     WHEN prosrc IS NOT NULL THEN 'of another release'
     WHEN deletions.colocationid = plants.colocationid
@@ -76,7 +76,7 @@ const sequentialSql = "SET LOCAL citus.multi_shard_modify_mode = 'sequential';";
 
 const primaryKeySql = "ALTER TABLE deletions DROP CONSTRAINT deletions_pkey, ADD PRIMARY KEY (plant_id, seq);";
 
-// One by one, because Citus passes some statements to the workers with everything else in the same message.
+// One by one, because Citus forwards some statements to the workers together with the rest of the same message.
 const keysSql = [
   "DROP INDEX IF EXISTS deletions_by_plant",
   "DROP INDEX IF EXISTS deletions_by_key",
@@ -84,8 +84,8 @@ const keysSql = [
   "CREATE UNIQUE INDEX deletions_by_key ON deletions (plant_id, idempotency_key) WHERE idempotency_key IS NOT NULL",
 ];
 
-const spreadSql = `
+const distributeSql = `
   SELECT create_distributed_table('plants', 'id');
   SELECT create_distributed_table('deletions', 'plant_id', colocate_with => 'plants');`;
 
-const spreadFunctionSql = `SELECT create_distributed_function('${deleteFunction}', 'one', colocate_with => 'plants')`;
+const distributeFunctionSql = `SELECT create_distributed_function('${deleteFunction}', 'one', colocate_with => 'plants')`;

@@ -1,16 +1,16 @@
-// The most ids that are tried to find one for each worker: enough for a worker with one of thousands of shards. A
-// worker with a single hash of 2^32, such as the shard of one tenant, would take hours to find.
+// The most ids that are tried to find one for each worker: enough for a worker with one of thousands of shards. For a worker
+// with a single hash of 2^32, such as the shard of one tenant, the search would take hours.
 const searchedIdsMax = 100_000;
 
-/** Where each shard of the tables is. */
+/** The placement of the shards of the tables. */
 export class Shards {
   /** The largest hash of each shard, in ascending order. */
   readonly hashMax: readonly number[];
   /** The index of the worker of each shard. */
   readonly worker: readonly number[];
   /**
-   * An id on each worker, whether or not there is such a plant. A worker that has very few of all ids may be left out,
-   * and then is not checked.
+   * An id on each worker, whether or not the plant exists. A worker that has very few of all ids may be missing, and then is
+   * not checked.
    */
   readonly oneOfEach: readonly bigint[];
 
@@ -21,7 +21,7 @@ export class Shards {
   }
 
   /**
-   * Returns the index of the worker that has a plant. For some seconds after a shard was moved it is wrong, which only
+   * Returns the index of the worker that has a plant. It may be wrong for some seconds after a shard was moved, which only
    * costs time.
    */
   workerOf(id: bigint): number {

@@ -4,19 +4,19 @@ import type { Session } from "../server/session.ts";
 import { sqlStateOf } from "../server/sql-state.ts";
 import type { Dropped, Slice } from "./placement.ts";
 
-/** Drops a slice of the records that are older than they are kept. */
+/** Drops a slice of the expired records. */
 type DropRows = (session: Session, schema: StoreSchema, keptMs: number, slice: Slice) => Promise<Dropped>;
 
 const toTime = (us: string): string => `pg_catalog.to_timestamp(${us}::bigint / 1000000.0)`;
 
-// The parameters of all statements: how long records are kept, and from which µs on they are looked for. Before that, the
-// index still has entries of records that are gone, and to read them for each slice would take ever longer.
+// The parameters of all statements: how long records are kept, and the µs from which on they are searched. Before that, the
+// index still has entries of deleted records, and reading them for each slice would take longer and longer.
 const oldSql = `deleted_at < pg_catalog.now() - $1::interval AND deleted_at >= ${toTime("$2")}`;
 
-// In µs, in which a time is a number here.
+// The time as an integer, in µs.
 const usOf = (time: string): string => `pg_catalog.floor(extract(epoch FROM ${time}) * 1000000)::bigint`;
 
-// Processes that drop records at the same time take different ones.
+// Concurrent processes drop different records.
 const dropUnlockedSql = (deletions: string, condition: string, row: "seq" | "ctid"): string => `
   WITH old AS (
     SELECT ${row} AS place, deleted_at FROM ${deletions} WHERE ${condition} AND ${oldSql}
@@ -29,7 +29,7 @@ const dropOfTableSql = ({ deletions }: StoreSchema): string => dropUnlockedSql(d
 // A `ctid` is found without an index, but only PostgreSQL has it, and it is unique only within one table.
 const dropOfPartitionSql = ({ deletions }: StoreSchema): string => dropUnlockedSql(deletions, "by_day IS NULL", "ctid");
 
-// When the next slice begins. Outside of the subquery, the µs are reckoned for a single record.
+// The start of the next slice. Outside of the subquery, the µs are calculated for a single record.
 const nextSql = ({ deletions }: StoreSchema): string => `
   SELECT ${usOf("deleted_at")} FROM (
     SELECT deleted_at FROM ${deletions} WHERE by_day IS NULL AND ${oldSql}
@@ -39,16 +39,16 @@ const dropUntilSql = ({ deletions }: StoreSchema): string => `
   DELETE FROM ${deletions} WHERE by_day IS NULL AND ${oldSql}
   AND deleted_at < coalesce(${toTime("$3")}, 'infinity')`;
 
-/** Drops records of a table that is not divided. */
-export const dropRowsOfTable: DropRows = (session, schema, keptMs, slice) =>
+/** Drops records of a table without partitions. */
+export const dropFromTable: DropRows = (session, schema, keptMs, slice) =>
   dropUnlocked(session, dropOfTableSql(schema), keptMs, slice);
 
 /**
- * Drops a range of time of the records that are not in the partition of a day. Choosing records first, finding them by
- * their place and returning them would take the server 1.7 times as long. Those that are locked for long, as by another
- * process that drops the same, are left to it.
+ * Drops a time range of the records that are not in day partitions. Selecting records first, finding them by ctid and
+ * returning them would take the server 1.7 times as long. Records that stay locked, as by another process that drops the
+ * same ones, are skipped.
  */
-export const dropRowsByRow: DropRows = async (session, schema, keptMs, slice) => {
+export const dropFromPartition: DropRows = async (session, schema, keptMs, slice) => {
   try {
     return await session.transact(inOrder, () => dropUntilNext(session, schema, keptMs, slice));
   } catch (fault) {
@@ -61,7 +61,7 @@ const dropUntilNext: DropRows = async (session, schema, keptMs, slice) => {
   const { max, fromUs = 0 } = slice;
   const kept = `${keptMs} milliseconds`;
   const [[next = null] = []] = await session.query(nextSql(schema), [kept, fromUs, max]);
-  // More than a slice is of a single moment.
+  // More than a slice has the same time.
   if (next === String(fromUs)) return await dropUnlocked(session, dropOfPartitionSql(schema), keptMs, slice);
   const count = await session.change(dropUntilSql(schema), [kept, fromUs, next]);
   return next === null ? { count, isMore: false } : { count, isMore: true, reachedUs: Number(next) };
@@ -75,12 +75,12 @@ async function dropUnlocked(
 ): Promise<Dropped> {
   const [row = []] = await session.query(sql, [`${keptMs} milliseconds`, fromUs, max]);
   const [count = 0, reachedUs = 0] = row.map(Number);
-  // A trigger may keep a whole slice. The next one begins behind it, unless all of it is of a single moment.
+  // A trigger may keep a whole slice. The next one starts after it, unless all of it has the same time.
   return { count, isMore: count > 0 || reachedUs > fromUs, reachedUs };
 }
 
-// By the index of the time: without statistics, as after a restore, the planner would read all old records for each
-// slice. Behind PgBouncer a session has no limits of its own: here it may wait for a row only briefly, and a process that
-// hangs before its commit must not keep its rows.
+// By the index on the time: without statistics, as after a restore, the planner would read all expired records for each
+// slice. Behind PgBouncer a session has no timeouts: these bound the wait for a row, and release the rows of a process that
+// hangs before its commit.
 const inOrder = `${readCommitted}; SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off;
   SET LOCAL lock_timeout = '100ms'; SET LOCAL idle_in_transaction_session_timeout = '5s'`;

@@ -4,33 +4,32 @@ import type { Outcomes, PendingDelete } from "../../delete-queue.ts";
 import { outcomeUnknown, queueFull, storeUnavailable } from "../../../service/index.ts";
 import { attemptTotalMs } from "../server/session.ts";
 
-/** How long a locked plant is waited for, in milliseconds: a transaction that takes longer is probably stuck. */
+/** How long a deletion waits for a locked plant, in milliseconds: a transaction that takes longer is probably stuck. */
 export const lockedForMsMax = 2_000;
 
 /**
- * Milliseconds between two attempts: soon enough for a caller that waits, and seldom enough to cost the server little.
+ * Milliseconds between two attempts: short enough for callers, and long enough to cost the server little.
  */
 const attemptIntervalMs = 50;
 
-/** A deletion whose plant another transaction keeps locked. */
+/** A deletion of a plant that another transaction has locked. */
 export interface LockedDelete extends PendingDelete {
-  /** The token of the batch that may have deleted the plant; without a token, certainly nothing was done. */
+  /** The token of the batch that may have deleted the plant; without a token, nothing was done. */
   readonly token?: string;
 }
 
 /**
- * Returns a deletion that a batch with this token may have done, or may even be doing. Its caller will not be told that
- * nothing was done, whatever rejects it.
+ * Returns a deletion that a batch with this token may have committed, or may still commit. Errors that would mean that
+ * nothing was done are replaced by one with an unknown outcome.
  */
-export function inDoubt(pending: LockedDelete, token: string): LockedDelete {
+export function markInDoubt(pending: LockedDelete, token: string): LockedDelete {
   if (pending.token === token) return pending;
   const { id, call, resolve } = pending;
-  return { id, call, resolve, reject: (reason) => pending.reject(withoutCertainty(reason)), token };
+  return { id, call, resolve, reject: (reason) => pending.reject(withUnknownOutcome(reason)), token };
 }
 
-// These two codes would say that nothing was done. Other reasons are those of the caller, which has gone, and of the
-// database, which keeps the plant.
-function withoutCertainty(reason: unknown): unknown {
+// These two codes mean that nothing was done. Other reasons are a cancelled call, and a database that protects the plant.
+function withUnknownOutcome(reason: unknown): unknown {
   const { code } = ConnectError.from(reason);
   return code === Code.Unavailable || code === Code.ResourceExhausted ? outcomeUnknown(reason) : reason;
 }
@@ -38,11 +37,11 @@ function withoutCertainty(reason: unknown): unknown {
 /** Options of {@link LockedDeletes}. */
 export interface LockedDeletesOptions {
   /**
-   * Deletes the plants that are no longer locked and hands the rest back to {@link LockedDeletes.add}. All deletions
-   * have the same token, and their plants are on the same worker. All is to have ended at `untilMs`, on the clock of
+   * Deletes the plants that are no longer locked and hands the rest back to {@link LockedDeletes.add}. All deletions have
+   * the same token, and their plants are on the same worker. Must settle by `deadlineMs`, on the clock of
    * `performance.now()`.
    */
-  readonly commit: (batch: readonly LockedDelete[], untilMs: number) => Promise<Outcomes>;
+  readonly commit: (batch: readonly LockedDelete[], deadlineMs: number) => Promise<Outcomes>;
   /** Returns the index of the worker that has a plant. */
   readonly workerOf: (id: bigint) => number;
   /** The most deletions in one batch. */
@@ -52,14 +51,14 @@ export interface LockedDeletesOptions {
 }
 
 /**
- * Deletions of plants that other transactions keep locked. They are attempted apart from the queue, again and again, so
- * that no other deletion waits with them. After two seconds their callers get `Unavailable`.
+ * Deletions of plants that other transactions have locked. They are retried separately from the queue, so that they do not
+ * delay other deletions. After two seconds their callers get `Unavailable`.
  */
 export class LockedDeletes {
   readonly #options: LockedDeletesOptions;
   readonly #waiting: LockedDelete[] = [];
-  /** When to give up the lock of each deletion, and when its caller is to be told, on the clock of `performance.now()`. */
-  readonly #limits = new WeakMap<LockedDelete, { readonly lockMs: number; readonly untilMs: number }>();
+  /** The end of the wait for the lock of each deletion, and its deadline, on the clock of `performance.now()`. */
+  readonly #limits = new WeakMap<LockedDelete, { readonly lockMs: number; readonly deadlineMs: number }>();
   #attempting: Promise<void> | undefined;
   #attempted = 0;
 
@@ -67,7 +66,7 @@ export class LockedDeletes {
     this.#options = options;
   }
 
-  /** Whether no deletion waits here. If one does, other plants may be locked, too, and no lock is worth waiting for. */
+  /** Whether no deletion waits here. If one does, other plants may be locked, too, and batches do not wait for locks. */
   get isEmpty(): boolean {
     return this.#attempting === undefined;
   }
@@ -78,19 +77,19 @@ export class LockedDeletes {
   }
 
   /**
-   * Takes a deletion over, whose caller is to be told at `untilMs`, on the clock of `performance.now()`. One that is
-   * handed back gets no more time.
+   * Adds a deletion, which is settled by `deadlineMs`, on the clock of `performance.now()`. One that is handed back keeps its
+   * deadline.
    */
-  add(pending: LockedDelete, untilMs: number): void {
+  add(pending: LockedDelete, deadlineMs: number): void {
     if (this.#waiting.length >= this.#options.waitingMax) return pending.reject(queueFull());
     if (!this.#limits.has(pending)) {
-      this.#limits.set(pending, { lockMs: performance.now() + lockedForMsMax, untilMs });
+      this.#limits.set(pending, { lockMs: performance.now() + lockedForMsMax, deadlineMs });
     }
     this.#waiting.push(pending);
     this.#attempting ??= this.#attemptAll();
   }
 
-  /** Resolves once every caller is answered. */
+  /** Resolves once every deletion is settled. */
   async close(): Promise<void> {
     await this.#attempting;
   }
@@ -105,16 +104,16 @@ export class LockedDeletes {
         while (batch.length > 0) await this.#attempt(batch.splice(0, this.#options.batchMax));
       this.#attempted = 0;
     }
-    // Cleared in the same turn, so that no deletion is added to a loop that has ended.
+    // Cleared in the same turn, so that no deletion is added to a loop that has finished.
     this.#attempting = undefined;
   }
 
-  /** Returns whether a deletion is to be attempted; rejects it otherwise. */
+  /** Returns whether there is time to attempt a deletion; rejects it otherwise. */
   #hasTime(pending: LockedDelete): boolean {
     const { aborted, reason } = pending.call.context.signal;
-    const { lockMs = 0, untilMs = 0 } = this.#limits.get(pending) ?? {};
-    // With less time than an attempt takes, it would be given up in doubt, and those that share its batch with it.
-    const isTimeOver = performance.now() >= Math.min(lockMs, untilMs - attemptTotalMs);
+    const { lockMs = 0, deadlineMs = 0 } = this.#limits.get(pending) ?? {};
+    // With less time than an attempt takes, its batch would be cancelled with an unknown outcome.
+    const isTimeOver = performance.now() >= Math.min(lockMs, deadlineMs - attemptTotalMs);
     if (aborted) pending.reject(reason);
     else if (isTimeOver) pending.reject(storeUnavailable("another transaction holds a lock on the plant"));
     return !aborted && !isTimeOver;
@@ -122,8 +121,8 @@ export class LockedDeletes {
 
   async #attempt(batch: readonly LockedDelete[]): Promise<void> {
     try {
-      const untilMs = Math.min(...batch.map((one) => this.#limits.get(one)?.untilMs ?? 0));
-      const outcomes = await this.#options.commit(batch, untilMs);
+      const deadlineMs = Math.min(...batch.map((one) => this.#limits.get(one)?.deadlineMs ?? 0));
+      const outcomes = await this.#options.commit(batch, deadlineMs);
       batch.forEach(({ resolve }, i) => outcomes[i] !== undefined && resolve(outcomes[i]));
     } catch (reason) {
       for (const pending of batch) pending.reject(reason);

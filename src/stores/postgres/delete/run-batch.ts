@@ -4,26 +4,26 @@ import type { Outcomes, PendingDelete } from "../../delete-queue.ts";
 import { outcomeUnknown, plantProtected, storeUnavailable } from "../../../service/index.ts";
 import { backoffMs } from "../server/backoff.ts";
 import type { Session } from "../server/session.ts";
-import { AnsweredByKey } from "./answered-by-key.ts";
+import { SettledByKey } from "./settled-by-key.ts";
 import { type Attempt, attemptBatch, findRefused } from "./attempt-batch.ts";
-import { type DeleteBatch, toDeleteBatch } from "./delete-batch.ts";
+import { type PreparedBatch, prepareBatch } from "./prepared-batch.ts";
 import { consequences, nextStep, type ServerState, verdictOn } from "./fault-table.ts";
-import { inDoubt, type LockedDelete } from "./locked-deletes.ts";
+import { markInDoubt, type LockedDelete } from "./locked-deletes.ts";
 import type { Placement, PlantFate } from "./placement.ts";
 
 /**
- * How long a batch may take, in milliseconds from when it is first sent: with all repetitions, everything it is divided
- * into, and its plants that are locked. Long enough for a restart or failover of a few seconds.
+ * The timeout of a batch, in milliseconds from when it is first sent: including all retries, all parts into which it is
+ * split, and waits for locked plants. Long enough for a restart or failover of a few seconds.
  */
 export const batchTimeoutMs = 10_000;
 
-/** The error for a batch that was given up. */
-export class BatchGivenUp extends Error {
+/** The error for a batch that failed. */
+export class BatchFailure extends Error {
   /** The error for its callers. */
   readonly reason: Error;
-  /** The last fault. */
+  /** The last error. */
   readonly fault: unknown;
-  /** The state of the server by that fault. */
+  /** The state of the server according to that error. */
   readonly server: ServerState;
 
   constructor(reason: Error, fault: unknown, server: ServerState) {
@@ -37,64 +37,63 @@ export class BatchGivenUp extends Error {
 /** Options of {@link runBatch}. */
 export interface RunBatchOptions {
   /**
-   * Takes a deletion whose plant another transaction keeps locked, or whose idempotency key another deletion of the
-   * batch has. The deletion must not be begun again, or answered, before the batch has ended: if the batch is given up,
-   * all of its callers are told so.
+   * Receives a deletion whose plant another transaction has locked, or whose idempotency key another deletion of the batch
+   * has. The deletion must not be retried or settled before the batch is: if the batch fails, all of its deletions fail.
    */
-  readonly setAside: (pending: LockedDelete) => void;
-  /** Where the plants of the batch are. */
+  readonly defer: (pending: LockedDelete) => void;
+  /** The placement of the plants of the batch. */
   readonly placement: Placement;
-  /** The token of an earlier batch that may have deleted these plants. By default none has. */
+  /** The token of an earlier batch that may have deleted these plants, if any. */
   readonly token?: string | undefined;
-  /** Whether no lock is waited for, even in the first attempt. By default only once a lock was waited for in vain. */
+  /** Whether even the first attempt does not wait for locks. By default, only attempts after a lock timeout do not. */
   readonly skipsLocked?: boolean;
-  /** Whether a fault has come before, so that callers may have given up, and keys may be used. Default false. */
+  /** Whether an error occurred before, so that calls may be cancelled, and keys may be used. Default false. */
   readonly afterFault?: boolean;
-  /** The deletions whose callers were answered by their key already. By default none. */
-  readonly answered?: AnsweredByKey;
+  /** The deletions that are already settled by their key. By default none. */
+  readonly settled?: SettledByKey;
 }
 
-/** Whether deletions have removed their plants. One without an outcome is answered, or set aside. */
+/** Whether deletions have removed their plants. One without an outcome is settled or deferred. */
 type OutcomeOf = Map<PendingDelete, boolean>;
 
 /**
- * Deletes a batch on a session, and repeats it as long as the fault table says that this may help, a caller waits for
- * it, and the session has time. Deletions that are given up meanwhile are rejected, and left out of the next attempt. So
- * are those of plants that the server keeps or others have locked: no caller waits for the plant of another.
+ * Deletes a batch on a session, and retries it as long as that may help according to the fault table, a caller waits for it,
+ * and the session has time. Deletions that are cancelled meanwhile are rejected, and excluded from the next attempt. So are
+ * those of protected and locked plants, so that they do not delay other callers.
  *
- * @throws BatchGivenUp
+ * @throws BatchFailure
  */
 export async function runBatch(
   session: Session,
   pending: readonly PendingDelete[],
   options: RunBatchOptions,
 ): Promise<Outcomes> {
-  const { answered = new AnsweredByKey() } = options;
-  const outcomeOf = await runPart(session, pending, { ...options, answered });
+  const { settled = new SettledByKey() } = options;
+  const outcomeOf = await runPart(session, pending, { ...options, settled });
   return pending.map((one) => outcomeOf.get(one));
 }
 
 interface PartOptions extends RunBatchOptions {
-  readonly answered: AnsweredByKey;
+  readonly settled: SettledByKey;
 }
 
-/** Runs a batch, or a part of one that was divided. */
+/** Runs a batch, or a part of a batch that was split. */
 async function runPart(session: Session, pending: readonly PendingDelete[], options: PartOptions): Promise<OutcomeOf> {
-  const { token = randomUUID(), placement, answered } = options;
+  const { token = randomUUID(), placement, settled } = options;
   let { afterFault = false, skipsLocked = false } = options;
-  // Invariant: true from the first fault that may have followed a commit, to the end.
+  // Invariant: true from the first error that may have followed a commit, to the end.
   let mayBeDone = options.token !== undefined;
-  let allGaveUp: BatchGivenUp | undefined;
-  for (let tries = 0; ; tries++) {
-    const batch = toDeleteBatch(token, pending, afterFault, answered);
+  let allCancelled: BatchFailure | undefined;
+  for (let attempts = 0; ; attempts++) {
+    const batch = prepareBatch(token, pending, afterFault, settled);
     if (batch.firstOf.size === 0) {
-      if (allGaveUp !== undefined) throw allGaveUp;
+      if (allCancelled !== undefined) throw allCancelled;
       return new Map();
     }
-    const mode = { placement, mayBeDone, skipsLocked, looksFirst: afterFault, answered };
+    const mode = { placement, mayBeDone, skipsLocked, checksKeysFirst: afterFault, settled };
     const attempt = await attemptBatch(session, batch, pending, mode);
-    allGaveUp = undefined;
-    if (attempt.kind === "answered") continue;
+    allCancelled = undefined;
+    if (attempt.kind === "settled") continue;
     if (attempt.kind === "done") return outcomesOf(batch, pending, attempt, mayBeDone, options);
     const { verdict, fault } = attempt;
     const { reconnects, server } = consequences[verdict];
@@ -103,16 +102,16 @@ async function runPart(session: Session, pending: readonly PendingDelete[], opti
     afterFault = true;
     skipsLocked ||= step === "skip-locked";
     if (reconnects) session.discard();
-    if (step === "divide") {
-      const inDoubtBy = mayBeDone ? token : undefined;
-      return await divide(session, batch, pending, fault, { ...options, token: inDoubtBy, afterFault, skipsLocked });
+    if (step === "split") {
+      const tokenInDoubt = mayBeDone ? token : undefined;
+      return await splitBatch(session, batch, pending, fault, { ...options, token: tokenInDoubt, afterFault, skipsLocked });
     }
-    if (step !== "end") await sleep(Math.max(0, Math.min(backoffMs(tries), session.leftMs)));
+    if (step !== "fail") await sleep(Math.max(0, Math.min(backoffMs(attempts), session.remainingMs)));
     const reason = reasonOf(fault, mayBeDone);
-    // No test can tell: what is thrown here leaves nobody who asks for what is kept below.
-    if (step === "end" || !session.hasTime) throw new BatchGivenUp(reason, fault, server);
-    // That no caller waits any more says nothing about the server.
-    allGaveUp = new BatchGivenUp(reason, fault, "well");
+    // No test can tell: after this throw, allCancelled is never read.
+    if (step === "fail" || !session.hasTime) throw new BatchFailure(reason, fault, server);
+    // Cancelled calls say nothing about the state of the server.
+    allCancelled = new BatchFailure(reason, fault, "healthy");
   }
 }
 
@@ -121,69 +120,69 @@ function reasonOf(fault: unknown, mayBeDone: boolean): Error {
 }
 
 function outcomesOf(
-  { firstOf, postponed, token }: DeleteBatch,
+  { firstOf, postponed, token }: PreparedBatch,
   pending: readonly PendingDelete[],
-  { fates, there }: Extract<Attempt, { kind: "done" }>,
+  { fates, existing }: Extract<Attempt, { kind: "done" }>,
   mayBeDone: boolean,
-  { setAside, answered }: PartOptions,
+  { defer, settled }: PartOptions,
 ): OutcomeOf {
   const outcomeOf: OutcomeOf = new Map();
   for (const one of pending) {
-    if (answered.has(one)) continue;
+    if (settled.has(one)) continue;
     const first = firstOf.get(one.id);
     const fate = fates.get(one.id);
-    // The key of a postponed deletion is unused, since the other deletion with it has found no plant. If the first
-    // caller for a plant was answered by its key, the plant may be there for the next one.
-    const beginsAnew = postponed.has(one)
-      ? there.has(one.id)
-      : fate === "used" || (first !== undefined && answered.has(first));
-    if (beginsAnew) setAside(one);
-    else if (fate === "locked") setAside(mayBeDone && first === one ? inDoubt(one, token) : one);
+    // The key of a postponed deletion is unused, since the other deletion with it has found no plant. If the first deletion of
+    // a plant was settled by its key, the plant may exist for the next one.
+    const isRetried = postponed.has(one)
+      ? existing.has(one.id)
+      : fate === "used" || (first !== undefined && settled.has(first));
+    if (isRetried) defer(one);
+    else if (fate === "locked") defer(mayBeDone && first === one ? markInDoubt(one, token) : one);
     else if (fate === "kept") one.reject(plantProtected(one.id));
-    // Of several callers for one plant, the first has deleted it.
+    // Of several deletions of one plant, the first has deleted it.
     else outcomeOf.set(one, fate === "deleted" && first === one);
   }
   return outcomeOf;
 }
 
 /**
- * Finds the part of a batch that the server refuses: a plant that must not be deleted does not protect the others.
+ * Splits a batch to find the part that the server refuses, so that a protected plant does not prevent deleting the others.
  *
  * @param options - `token` only if the batch may be done
  */
-async function divide(
+async function splitBatch(
   session: Session,
-  { firstOf }: DeleteBatch,
+  { firstOf }: PreparedBatch,
   pending: readonly PendingDelete[],
   fault: unknown,
   options: PartOptions,
 ): Promise<OutcomeOf> {
-  const { token, answered, setAside } = options;
-  // An earlier attempt can only have recorded the deletion of the first caller for each plant. For the others nothing
-  // was done, and they begin anew.
+  const { token, settled, defer } = options;
+  // An earlier attempt can only have recorded the first deletion of each plant. For the others nothing was done, and they are
+  // retried.
   const mayBeOf = (one: PendingDelete): boolean => token === undefined || firstOf.get(one.id) === one;
   const parts = pending.filter(mayBeOf);
-  for (const one of pending) if (!mayBeOf(one) && !answered.has(one)) setAside(one);
+  for (const one of pending) if (!mayBeOf(one) && !settled.has(one)) defer(one);
   const [only] = parts;
-  if (only !== undefined && parts.length === 1) return await endRefused(session, only, fault, options);
+  if (only !== undefined && parts.length === 1) return await finishRefused(session, only, fault, options);
   const middle = Math.floor(parts.length / 2);
   const outcomeOf: OutcomeOf = new Map();
   for (const half of [parts.slice(0, middle), parts.slice(middle)]) {
-    // Other batches are waiting: there is no time left for this half.
+    // Other batches are waiting, and there is no time for this half.
     if (!session.hasTime) rejectAll(half, reasonOf(fault, token !== undefined));
     else for (const [one, isDeleted] of await runHalf(session, half, options)) outcomeOf.set(one, isDeleted);
   }
   return outcomeOf;
 }
 
-/** Runs a half and answers its callers at once: the end of the other half does not undo what was done for this one. */
+/** Runs a half and settles its deletions immediately, because they do not depend on the other half. */
 async function runHalf(session: Session, half: readonly PendingDelete[], options: PartOptions): Promise<OutcomeOf> {
   try {
     const outcomeOf = await runPart(session, half, options);
     for (const [one, isDeleted] of outcomeOf) one.resolve(isDeleted);
     return outcomeOf;
   } catch (fault) {
-    if (!(fault instanceof BatchGivenUp) || fault.server === "refusing" || fault.server === "away") throw fault;
+    if (!(fault instanceof BatchFailure) || fault.server === "refusing" || fault.server === "unavailable") throw fault;
     rejectAll(half, fault.reason);
     return new Map();
   }
@@ -193,19 +192,19 @@ function rejectAll(half: readonly PendingDelete[], reason: Error): void {
   for (const pending of half) pending.reject(reason);
 }
 
-/** Ends a deletion that the server refuses even alone. An earlier attempt at it may have succeeded. */
-async function endRefused(
+/** Settles or defers a deletion that the server refuses even alone. An earlier attempt may have succeeded. */
+async function finishRefused(
   session: Session,
   only: PendingDelete,
   fault: unknown,
   options: PartOptions,
 ): Promise<OutcomeOf> {
-  const { token, setAside, answered } = options;
+  const { token, defer, settled } = options;
   let fate: PlantFate | undefined = verdictOn(fault) === "skip" ? "locked" : "kept";
   if (fate === "kept" && token !== undefined) fate = await fateOfRefused(session, only, token, options);
-  if (fate === "locked") setAside(token === undefined ? only : inDoubt(only, token));
+  if (fate === "locked") defer(token === undefined ? only : markInDoubt(only, token));
   else if (fate === "kept") only.reject(plantProtected(only.id, fault));
-  else if (!answered.has(only)) return new Map([[only, fate === "deleted"]]);
+  else if (!settled.has(only)) return new Map([[only, fate === "deleted"]]);
   return new Map();
 }
 
@@ -213,17 +212,17 @@ async function fateOfRefused(
   session: Session,
   only: PendingDelete,
   token: string,
-  { placement, answered }: PartOptions,
+  { placement, settled }: PartOptions,
 ): Promise<PlantFate | undefined> {
   try {
-    const batch = toDeleteBatch(token, [only]);
+    const batch = prepareBatch(token, [only]);
     const fate = await findRefused(session, placement, batch);
-    if (fate === undefined) await answered.answer(session, placement, batch.keyed);
+    if (fate === undefined) await settled.settle(session, placement, batch.keyed);
     return fate;
   } catch (fault) {
     const verdict = verdictOn(fault);
     if (verdict === "skip") return "locked";
     session.discard();
-    throw new BatchGivenUp(outcomeUnknown(fault), fault, consequences[verdict].server);
+    throw new BatchFailure(outcomeUnknown(fault), fault, consequences[verdict].server);
   }
 }

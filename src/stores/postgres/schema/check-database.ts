@@ -1,4 +1,4 @@
-import { demandUsableSchema, noSchema, type SchemaVersion } from "../../schema-version.ts";
+import { assertUsableSchema, noSchema, type SchemaVersion } from "../../schema-version.ts";
 import { StoreOpenError } from "../../store-open-error.ts";
 import { readCommitted } from "../server/pinned-settings.ts";
 import type { Session } from "../server/session.ts";
@@ -6,8 +6,8 @@ import { ownSchema } from "./migrations.ts";
 import type { StoreSchema } from "./store-schema.ts";
 
 /**
- * Checks that the database has a schema that this release can use and, to write to it, that it can be written, makes
- * commits durable and accepts any text.
+ * Checks that the database has a schema that this release can use. For writing, also checks its settings, see
+ * {@link checkSettings}.
  *
  * @throws StoreOpenError when not, and an `Error` when it is read-only, which a failover may change
  */
@@ -18,11 +18,10 @@ export async function checkDatabase(
 ): Promise<void> {
   const found = await versionOf(session, schema);
   if (access === "write") await checkSettings(session, schema);
-  demandUsableSchema(found, ownSchema.version);
+  assertUsableSchema(found, ownSchema.version);
 }
 
-// The rights that the statements of deletions, of retries and of retention need. The functions are there if records are
-// divided by day.
+// The privileges for deletions, retries and retention. The functions exist if records are partitioned by day.
 const lackingSql = `
   SELECT pg_catalog.string_agg(needed.kind || ' on ' || needed.relation, ', ') FROM (VALUES
     ('plants', 'SELECT'), ('plants', 'UPDATE'), ('plants', 'DELETE'),
@@ -37,12 +36,12 @@ const lackingSql = `
     AND NOT pg_catalog.has_function_privilege(pg_proc.oid, 'EXECUTE') HAVING pg_catalog.count(*) > 0`;
 
 /**
- * Checks that the user has the rights that deleting needs.
+ * Checks that the user has the privileges for deletions.
  *
  * @throws StoreOpenError naming those that are missing
  */
 export async function checkRights(session: Session, { name }: StoreSchema): Promise<void> {
-  // In a transaction of its own, so that it is about the user of the URL.
+  // In a separate transaction, which resets the role to that of the URL.
   const lacking = await session.transact(readCommitted, () => session.query(lackingSql, [name]));
   if (lacking.length > 0) throw new StoreOpenError(`the user lacks privileges: ${lacking.map(([what]) => what).join(", ")}`);
 }
@@ -56,23 +55,23 @@ const settingsSql = `
      ORDER BY relname LIMIT 1)`;
 
 /**
- * Checks that the database can be written, makes commits durable and accepts any text. What a statement sets for itself
- * is not checked.
+ * Checks that the database is writable, makes commits durable and accepts any text. Settings that statements pin are not
+ * checked.
  *
  * @throws StoreOpenError when not, and an `Error` when it is read-only, which a failover may change
  */
 export async function checkSettings(session: Session, { name }: StoreSchema): Promise<void> {
   const [row] = await session.transact(readCommitted, () => session.query(settingsSql, [name]));
   const [readOnly, encoding, fsync, unlogged] = row ?? [];
-  // Not a StoreOpenError, because it may pass: another server may be taking over.
+  // Not a StoreOpenError, because it may be temporary: another server may be taking over.
   if (readOnly !== "off") throw new Error("the server is read-only");
-  // Another encoding may lack characters of a subject, and would refuse the whole deletion.
+  // Another encoding may lack characters of a subject, and the server would refuse the deletion.
   if (encoding !== "UTF8") throw new StoreOpenError(`the encoding of the database must be UTF8, got ${encoding}`);
   if (fsync === "off") throw new StoreOpenError("fsync is off, so commits would not be durable");
   if (unlogged) throw new StoreOpenError(`the table ${unlogged} is unlogged, so commits would not be durable`);
 }
 
-// From the catalogue: to_regclass answers from a cache that may be older than the lock.
+// From the catalog, because to_regclass reads a cache that may be older than the lock.
 const hasVersionSql = `
   SELECT FROM pg_catalog.pg_class JOIN pg_catalog.pg_namespace ON pg_namespace.oid = relnamespace
   WHERE nspname = $1 AND relname = 'plantstore_schema'`;

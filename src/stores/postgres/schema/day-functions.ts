@@ -1,16 +1,16 @@
-/** Days that are made ahead of today: longer than a dump or an outage of all servers lasts. */
+/** The number of days whose partitions are created in advance: longer than a dump or an outage of all servers. */
 export const daysAhead: number = 3;
 
 /**
- * Bytes of a partition up to which its rows are counted before it is dropped; of a larger one the server's estimate is
- * told.
+ * The largest partition, in bytes, whose rows are counted before it is dropped; for larger ones, the server's estimate is
+ * returned.
  */
 export const countedBytesMax: number = 64 * 2 ** 20;
 
-/** Rows that are not in the partition of a day are dropped in slices of this many: a few milliseconds. */
+/** The most rows outside of day partitions that are dropped together: a few milliseconds. */
 export const sliceMax: number = 1_000;
 
-/** The functions run with the rights of the owner. So they do only what the caller might do by itself: add or delete. */
+/** The functions run with the privileges of the owner, so they check that the caller may insert or delete records itself. */
 export const checkCaller = (right: "INSERT" | "DELETE"): string => `
     IF NOT has_table_privilege(
       CASE current_setting('role') WHEN 'none' THEN session_user ELSE current_setting('role') END, 'deletions', '${right}'
@@ -18,15 +18,15 @@ export const checkCaller = (right: "INSERT" | "DELETE"): string => `
       RAISE 'permission denied for table deletions' USING ERRCODE = '42501';
     END IF;`;
 
-/** One process at a time makes and drops days; the others have nothing to wait for. */
+/** One process at a time creates and drops partitions; the others do not wait for it. */
 export const exclusively: string = "PERFORM FROM plantstore_schema FOR UPDATE SKIP LOCKED";
 
-// Deletions queue behind a lock on the partitioned table, and so wait for this long at most.
+// Deletions queue behind the lock on the partitioned table, so they wait at most this long.
 const definer = `LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET lock_timeout = '50ms'`;
 
 /**
- * Takes the privileges on tables from all but their owner: those by default, too (ALTER DEFAULT PRIVILEGES). For a block
- * that declares `one record`.
+ * Revokes all privileges on tables from everyone but their owner, including default ones (ALTER DEFAULT PRIVILEGES). For a
+ * block that declares `one record`.
  */
 export const closeSql = (tables: string): string => `
     FOR one IN SELECT DISTINCT pg_class.oid::regclass AS name, grantee FROM pg_class CROSS JOIN aclexplode(relacl)
@@ -37,18 +37,19 @@ export const closeSql = (tables: string): string => `
     END LOOP;`;
 
 /**
- * Creates the functions that make and drop partitions of a day (UTC), with the rights of their owner: servers have no
- * rights but on rows. The `search_path` is that of the moment.
+ * Creates the functions that create and drop partitions of a day (UTC), with the privileges of their owner: servers have
+ * privileges on rows only. The `search_path` is the current one.
  *
- * `plantstore_make_days` makes those of the next days. A day that has begun without one, as after a jump of the clock,
- * goes without: its records are in the partition of other days, and dropped row by row. Attaching its partition could
- * refuse a deletion that is on the way there. Attaching one ahead locks no deletion out, only who reads other days.
- * Its bounds are written out, whatever the caller's zone and style: `IST` is the time of India or of Israel. Without a
- * key, a table that a publication of all tables has could not be updated, as the look for a deletion in doubt does.
+ * `plantstore_make_days` creates the partitions of the next days. A day that has begun without a partition, as after a jump
+ * of the clock, stays without: its records are in the default partition, and are dropped row by row. Attaching its partition
+ * could fail a concurrent deletion. Attaching one in advance blocks no deletion, only readers of the default partition. Its
+ * bounds are literals in UTC and ISO, whatever the time zone and style of the caller: `IST` is the time of India or of
+ * Israel. The replica identity is FULL because a table without a key in a publication of all tables could not be updated,
+ * which is necessary to find the record of a deletion in doubt.
  *
- * `plantstore_drop_day` drops the oldest day whose records are all older than they are kept, by the bound of its
- * partition, which the server enforces; when there is none, a slice of the old records of other days. It returns how
- * many records, and NULL when there is nothing left to drop. What was moved to another schema is kept.
+ * `plantstore_drop_day` drops the oldest day whose records are all expired, by the bound of its partition, which the server
+ * enforces; if there is none, a slice of the expired records in the default partition. It returns the number of records,
+ * and NULL when none remain. Partitions that were moved to another schema are kept.
  */
 export const dayFunctionsSql: string = `
   CREATE FUNCTION plantstore_make_day(day date) RETURNS void LANGUAGE plpgsql

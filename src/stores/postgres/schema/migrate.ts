@@ -1,18 +1,18 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { demandUsableSchema, schemaAfter, type SchemaVersion } from "../../schema-version.ts";
+import { assertUsableSchema, schemaAfter, type SchemaVersion } from "../../schema-version.ts";
 import { isCitus } from "../citus/distribute.ts";
 import { readCommitted } from "../server/pinned-settings.ts";
-import { repeatWhileRefused } from "../server/repeat-while-refused.ts";
+import { retryTransientErrors } from "../server/retry-transient-errors.ts";
 import type { Session } from "../server/session.ts";
-import { buildIndex, endTransactionTimeout, type OnWaiting, runBesideServers, runLocking } from "./beside-servers.ts";
+import { buildIndex, disableTransactionTimeout, type OnWaiting, runOnline, runWithLockTimeout } from "./online-migration.ts";
 import { isPostgres } from "./by-day.ts";
 import { checkSettings, versionOf } from "./check-database.ts";
 import type { Migration } from "./migrations.ts";
 import { searchPathSql, type StoreSchema } from "./store-schema.ts";
 import { tablesSql } from "./tables.ts";
 
-// Milliseconds between two tries to become the process that migrates. Waiting in a statement instead would keep a
-// snapshot, and the build of an index would wait for that in turn.
+// Milliseconds between two attempts to become the process that migrates. A statement that waits would hold a snapshot, for
+// which the build of an index would wait in turn.
 const lockIntervalMs = 100;
 
 const allTablesSql = "SELECT FROM pg_catalog.pg_publication WHERE puballtables";
@@ -20,59 +20,59 @@ const allTablesSql = "SELECT FROM pg_catalog.pg_publication WHERE puballtables";
 /** The version of the schema before a migration, and after it. */
 export interface Versions {
   readonly from: number;
-  /** Greater than that of the release if the schema is of a newer one and was left as it is. */
+  /** Greater than the version of the release if a newer schema was left unchanged. */
   readonly to: number;
 }
 
 /**
- * Migrates the database to the newest schema, step by step, and returns the versions before and after. A step that
- * fails leaves the version as it was, and is run again by the next attempt. Of several processes that migrate at once,
- * one does it and the others wait. A newer schema that the release can use is left as it is.
+ * Migrates the database to the newest schema, step by step, and returns the versions before and after. A failed step does
+ * not change the version, and is run again by the next attempt. Of several concurrent processes, one migrates and the others
+ * wait. A newer schema that the release can use is left unchanged.
  *
- * @throws StoreOpenError when the release cannot use the schema, or the database is not fit for a store
+ * @throws StoreOpenError when the release cannot use the schema, or the database is unsuitable for a store
  */
 export async function migrate(sessions: Migrating, onWaiting?: OnWaiting): Promise<Versions> {
   const { session, schema, steps } = sessions;
-  const from = await repeatWhileRefused(session, async () => {
+  const from = await retryTransientErrors(session, async () => {
     await checkSettings(session, schema);
     return await versionOf(session, schema);
   });
-  while (await repeatWhileRefused(session, () => takeNextStep(sessions, onWaiting)));
-  const to = await repeatWhileRefused(session, async () => {
+  while (await retryTransientErrors(session, () => runNextStep(sessions, onWaiting)));
+  const to = await retryTransientErrors(session, async () => {
     await checkSettings(session, schema);
     return await versionOf(session, schema);
   });
-  demandUsableSchema(to, schemaAfter(steps).version);
+  assertUsableSchema(to, schemaAfter(steps).version);
   return { from: from.version, to: to.version };
 }
 
-/** What is migrated. */
+/** The sessions, schema and steps of a migration. */
 export interface Migrating {
-  /** Has no time-outs. */
+  /** Has no timeouts. */
   readonly session: Session;
-  /** A second such session, which keeps the other processes waiting; it is disconnected at the end. */
+  /** A second session without timeouts, which blocks the other processes; disconnected at the end. */
   readonly lock: Session;
   readonly schema: StoreSchema;
   /** The steps from version 1. */
   readonly steps: readonly Migration[];
 }
 
-/** Takes the next step, or lets another process take it, and returns whether there may be more. */
-async function takeNextStep(migrating: Migrating, onWaiting?: OnWaiting): Promise<boolean> {
+/** Runs the next step, or waits for another process, and returns whether there may be more. */
+async function runNextStep(migrating: Migrating, onWaiting?: OnWaiting): Promise<boolean> {
   const { session, lock, schema, steps } = migrating;
   const { version } = await versionOf(session, schema);
   if (version >= schemaAfter(steps).version) return false;
   const step = steps[version - 1];
   try {
     if (step === undefined) await createTables(session, schema);
-    else if (await lockOthersOut(lock, schema, version)) await takeStep(migrating, { version, step, onWaiting });
+    else if (await lockVersion(lock, schema, version)) await runStep(migrating, { version, step, onWaiting });
     else await sleep(lockIntervalMs);
   } catch (fault) {
     session.discard();
-    // Another process has taken the step, or the server has committed it without knowing.
+    // Another process has run the step, or the server has committed it despite the error.
     if ((await versionOf(session, schema)).version === version) throw fault;
   } finally {
-    // Lets the other processes go on.
+    // Unblocks the other processes.
     lock.discard();
   }
   return true;
@@ -80,7 +80,7 @@ async function takeNextStep(migrating: Migrating, onWaiting?: OnWaiting): Promis
 
 /**
  * Creates the tables, before there is anything to lock: of several processes, all but one find them created. Records are
- * divided by day where the server is PostgreSQL itself; Citus divides them when it spreads them.
+ * partitioned by day if the server is PostgreSQL itself; on Citus, when they are distributed.
  */
 async function createTables(session: Session, schema: StoreSchema): Promise<void> {
   const isByDay = (await isPostgres(session)) && !(await isCitus(session));
@@ -88,33 +88,32 @@ async function createTables(session: Session, schema: StoreSchema): Promise<void
 }
 
 /**
- * Locks the row of the version until the end of the transaction. Returns whether that succeeded and the version is this
- * one. It is a row, because distributed engines have few other locks.
+ * Locks the row of the version until the end of the transaction. Returns whether that succeeded and the version is
+ * unchanged. A row lock, because distributed engines support few others.
  */
-async function lockOthersOut(lock: Session, schema: StoreSchema, version: number): Promise<boolean> {
-  // No time-outs, because an index may take long to build. Only under READ COMMITTED, an idle transaction has no
-  // snapshot.
+async function lockVersion(lock: Session, schema: StoreSchema, version: number): Promise<boolean> {
+  // No timeouts, because building an index may take long. An idle transaction holds no snapshot only under READ COMMITTED.
   await lock.begin(`${readCommitted}; ${searchPathSql(schema)}; SET LOCAL idle_in_transaction_session_timeout = 0;
-    ${endTransactionTimeout(true)}`);
+    ${disableTransactionTimeout(true)}`);
   const [row] = await lock.query(`SELECT version FROM ${schema.versionTable} FOR UPDATE SKIP LOCKED`);
   return row?.[0] === String(version);
 }
 
-interface StepToTake {
+interface PendingStep {
   readonly version: number;
   readonly step: Migration;
   readonly onWaiting: OnWaiting | undefined;
 }
 
-/** Takes a step under the lock, beside servers, and changes the version after that. */
-async function takeStep(
+/** Runs a step under the lock while servers are running, and then changes the version. */
+async function runStep(
   { session, lock, schema, steps }: Migrating,
-  { version, step, onWaiting }: StepToTake,
+  { version, step, onWaiting }: PendingStep,
 ): Promise<void> {
   const { table, index } = step;
-  await runBesideServers(session, () => runLocking(session, schema, step.sql), { schema, table }, onWaiting);
+  await runOnline(session, () => runWithLockTimeout(session, schema, step.sql), { schema, table }, onWaiting);
   if (index !== undefined) {
-    await session.run(endTransactionTimeout(false));
+    await session.run(disableTransactionTimeout(false));
     await buildIndex(session, schema, index);
   }
   await lock.run(await setVersion(session, schema, schemaAfter(steps.slice(0, version))));
@@ -122,8 +121,8 @@ async function takeStep(
 }
 
 /**
- * Returns the statements that change the version. Where a publication has all tables, PostgreSQL updates none without a
- * key or an identity.
+ * Returns the statements that change the version. With a publication of all tables, PostgreSQL refuses updates of a table
+ * without a key or replica identity.
  */
 async function setVersion(
   session: Session,

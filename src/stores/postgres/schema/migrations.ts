@@ -1,23 +1,23 @@
 import { type SchemaVersion, schemaAfter, type SchemaStep } from "../../schema-version.ts";
 
-/** One step to a newer schema, taken while servers of the release before delete plants. */
+/** One step to a newer schema, run while servers of the previous release delete plants. */
 export interface Migration extends SchemaStep {
   /**
-   * Run in one transaction, to whose `search_path` its names belong, perhaps several times: what it creates, it creates
-   * `IF NOT EXISTS`. It may lock its table for a moment.
+   * Run in one transaction, in whose `search_path` its names are, possibly several times, so it must use `IF NOT EXISTS`. It
+   * may lock its table for a moment.
    */
   readonly sql: string;
   /** The table that `sql` locks. */
   readonly table: string;
   /**
-   * An index of a table that may be large. It is built after `sql` and before the version changes, beside servers that
-   * keep deleting, and so outside of a transaction
+   * An index of a table that may be large. It is built after `sql` and before the version changes, concurrently with
+   * deletions and therefore outside of a transaction
    * (postgresql.org/docs/current/sql-createindex.html#SQL-CREATEINDEX-CONCURRENTLY).
    */
   readonly index?: {
     readonly table: string;
     readonly name: string;
-    /** @param table - the table, qualified */
+    /** @param table - the qualified name of the table */
     readonly create: (table: string) => string;
   };
 }

@@ -2,16 +2,16 @@ import { escapeIdentifier } from "pg";
 import { StoreOpenError } from "../../store-open-error.ts";
 import { readCommitted } from "../server/pinned-settings.ts";
 import type { Row, Session } from "../server/session.ts";
-import { checkAskedSettings, setSql } from "./check-asked-settings.ts";
+import { checkRequestedSettings, setSql } from "./check-requested-settings.ts";
 
 /**
- * The schema of a store. Statements name it, so that no `search_path` decides whose plants they delete. All names in
- * them but operators are qualified, also those of `pg_catalog`, before which a `search_path` may put another schema.
+ * The schema of a store. Statements name it, so that they do not depend on the `search_path`. All names in them except
+ * operators are qualified, also those of `pg_catalog`, before which a `search_path` may put another schema.
  */
 export interface StoreSchema {
-  /** Its name, for a parameter. */
+  /** Its name, as the value of a parameter. */
   readonly name: string;
-  /** Its name as an identifier of SQL, for the functions in it. */
+  /** Its name as an SQL identifier, to qualify functions. */
   readonly quoted: string;
   /** The table of plants, qualified. */
   readonly plants: string;
@@ -21,7 +21,7 @@ export interface StoreSchema {
   readonly versionTable: string;
 }
 
-/** Returns a schema by its name. */
+/** Returns the schema with a name. */
 export function storeSchema(name: string): StoreSchema {
   const quoted = escapeIdentifier(name);
   const tableOf = (table: string): string => `${quoted}.${table}`;
@@ -37,14 +37,14 @@ export function storeSchema(name: string): StoreSchema {
 const versionTable = "plantstore_schema";
 
 /**
- * Finds the schema of the store: the first of the `search_path` that has one, or else the first, where `migrate` makes
- * one. The `search_path` is that of the database URL, or what the connection began with, as set for the role or the
- * database. A `SET`, which may be another client's of a pooler, does not count.
+ * Finds the schema of the store: the first one in the `search_path` with a store, or else the first one, where `migrate`
+ * creates a store. The `search_path` is that of the database URL, or the initial one of the connection, as set for the role
+ * or the database. A later `SET` is ignored, because another client of a pooler may have run it.
  *
  * @throws StoreOpenError when a setting of the URL did not reach the server, or there is no such schema
  */
 export async function findSchema(session: Session): Promise<StoreSchema> {
-  await checkAskedSettings(session);
+  await checkRequestedSettings(session);
   return await session.transact(readCommitted, async () => {
     await session.query(setSql, ["search_path", session.settings.get("search_path") ?? null]);
     const [found] = await session.query(findSchemaSql, [versionTable]);
@@ -57,7 +57,7 @@ export async function findSchema(session: Session): Promise<StoreSchema> {
   });
 }
 
-// Without the schema of temporary tables, which belong to the connection.
+// Without the schema of temporary tables, which are part of the connection.
 const findSchemaSql = `
   SELECT path.name FROM pg_catalog.unnest(pg_catalog.current_schemas(false)) WITH ORDINALITY AS path (name, place)
   LEFT JOIN (
@@ -66,12 +66,12 @@ const findSchemaSql = `
   WHERE path.name NOT LIKE 'pg|_temp|_%' ESCAPE '|'
   ORDER BY nspname IS NULL, place LIMIT 1`;
 
-/** Returns the statement that has unqualified names in a transaction mean what is in a schema, as in migrations. */
+/** Returns the statement that resolves unqualified names in a transaction in a schema, as for migrations. */
 export function searchPathSql({ quoted }: StoreSchema): string {
   return `SET LOCAL search_path = ${quoted}, pg_temp`;
 }
 
-/** Runs a query whose unqualified names are those of a schema. */
+/** Runs a query with unqualified names in a schema. */
 export async function queryIn(
   session: Session,
   schema: StoreSchema,

@@ -12,15 +12,15 @@ const recordColumns = `
 const numberedBy = "seq bigint GENERATED ALWAYS AS IDENTITY";
 
 /**
- * Creates the indexes of a table of deletion records. Retries look for the ids of one batch, and imports for deleted ids;
- * the time is that of `deletions` and retention.
+ * Creates the indexes of a table of deletion records: by plant for retries and imports, by time for `deletions` and
+ * retention.
  */
 const recordIndexesSql = (table: string): string => `
   CREATE INDEX ${table}_by_plant ON ${table} (plant_id);
   CREATE INDEX ${table}_by_time ON ${table} (deleted_at);`;
 
-// Of two processes that use the same key at the same time, the index lets one commit. It has no entries for deletions
-// without a key, which pay nothing for it.
+// If two processes use the same key at the same time, the index allows only one to commit. Deletions without a key have no
+// entries in it, and so no cost.
 const keyIndexSql = (table: string): string =>
   `CREATE UNIQUE INDEX deletions_by_key ON ${table} (idempotency_key) WHERE idempotency_key IS NOT NULL;`;
 
@@ -29,8 +29,8 @@ const oneTableSql = `
   ${recordIndexesSql("deletions")}
   ${keyIndexSql("deletions")}`;
 
-// A day that is dropped as a whole costs a thousandth of deleting its rows. Records with an idempotency key are in one
-// partition, deletions_by_row, whose index keeps a key from being used twice, whatever the day.
+// Dropping a partition costs a thousandth of deleting its rows. Records with an idempotency key are in one partition,
+// deletions_by_row, whose index prevents using a key twice, also on different days.
 const partitionsSql = `
   CREATE TABLE deletions_by_row (
     seq bigint CONSTRAINT deletions_pkey PRIMARY KEY, ${recordColumns}, by_day boolean);
@@ -51,13 +51,11 @@ const partitionsSql = `
   SELECT plantstore_make_day((now() AT TIME ZONE 'UTC')::date);`;
 
 /**
- * Returns the statements that create the tables of schema version 1, in the schema to which the `search_path` of their
- * transaction leads.
+ * Returns the statements that create the tables of schema version 1, in the first schema of the `search_path`.
  *
- * Without partitions they are plain tables and b-trees, which other databases that speak the protocol of PostgreSQL
- * accept too.
+ * Without partitions they are plain tables and b-trees, which other databases with the protocol of PostgreSQL accept too.
  *
- * @param isByDay - whether deletion records are divided by day, as on PostgreSQL itself
+ * @param isByDay - whether deletion records are partitioned by day, as on PostgreSQL itself
  */
 export const tablesSql = (isByDay: boolean): string => `
   CREATE TABLE plantstore_schema (version integer NOT NULL, oldest_server integer NOT NULL);

@@ -1,6 +1,6 @@
 import { connect as connectSocket } from "node:net";
 import { Client, type ClientConfig } from "pg";
-import { droppedSetting, readSettings } from "./asked-settings.ts";
+import { droppedSetting, parseSettings } from "./requested-settings.ts";
 import { beginSql, readCommitted } from "./pinned-settings.ts";
 import type { Host } from "./server-url.ts";
 import { sqlStateOf } from "./sql-state.ts";
@@ -13,151 +13,149 @@ declare module "pg" {
   }
 }
 
-/** The time-outs of a session, in milliseconds; 0 means none. */
+/** The timeouts of a session, in milliseconds; 0 means none. */
 export interface SessionTimeouts {
-  /** For waiting for a row or table lock. The server ends the statement. */
+  /** For waiting for a row or table lock. The server cancels the statement. */
   readonly lockTimeoutMs: number;
-  /** For running one statement. The server ends it. */
+  /** For running one statement. The server cancels it. */
   readonly statementTimeoutMs: number;
   /**
-   * For waiting for the response when even the server's own time-outs do not end the statement. The connection is
-   * dropped.
+   * For waiting for the response if the timeouts of the server do not cancel the statement. The connection is closed.
    */
-  readonly answerTimeoutMs: number;
+  readonly responseTimeoutMs: number;
 }
 
 /** The parts of a notice of the server that matter here. */
 export interface Notice {
-  /** The routine of the server that sent it. */
+  /** The function of the server that sent it. */
   readonly routine?: string | undefined;
   /** Its SQLSTATE; `01000` for most warnings. */
   readonly code?: string | undefined;
-  /** Its text, in the language of the server. Citus appends the detail and the hint of a worker's notice. */
+  /** Its text, in the language of the server. Citus appends the detail and hint of a worker's notice. */
   readonly message?: string | undefined;
 }
 
 /** Options of {@link connectTo}. */
 export interface ConnectOptions {
   readonly timeouts: SessionTimeouts | undefined;
-  /** Whether plans are kept for as long as the connection. */
-  readonly keepsPlans: boolean;
-  /** Whether a read-only host is refused: only one of several hosts is the primary. */
+  /** Whether query plans are cached for the lifetime of the connection. */
+  readonly cachesPlans: boolean;
+  /** Whether a read-only host is refused, because only one of several hosts is the primary. */
   readonly mustBeWritable: boolean;
-  /** When to give up, on the clock of `performance.now()`, whatever the time-out of the host. */
-  readonly untilMs: number;
-  /** Called when a connection is lost, or could not be established. */
+  /** The deadline, on the clock of `performance.now()`, in addition to the timeout of the host. */
+  readonly deadlineMs: number;
+  /** Called when a connection is lost or cannot be established. */
   readonly onLost: (client: Client) => void;
   readonly onNotice: (notice: Notice) => void;
 }
 
 /**
- * How long closing a connection, or ending its statement, may take, in milliseconds: a server that is up does it within a
- * few, and one that has vanished never does. The next attempt waits for the end of a statement.
+ * How long closing a connection or cancelling its statement may take, in milliseconds: a running server needs a few, and
+ * an unreachable one never responds. The next attempt waits until the statement is cancelled.
  */
-export const endTimeoutMs = 500;
+export const closeTimeoutMs = 500;
 
-/** Connects to a host, trying one way after another. Rejects with the error of the last way that was tried. */
+/** Connects to a host, trying its ways in order. Rejects with the error of the last way that was tried. */
 export async function connectTo({ ways, connectTimeoutMs }: Host, options: ConnectOptions): Promise<Client> {
   let fault: unknown;
   // PgBouncer refuses unknown start-up parameters; behind it the settings of the server apply.
   const waysWithSettings = ways.map((way) => ({ ...way, ...settingsOf(options, way.options) }));
-  const limitMs = (): number => Math.max(1, Math.min(connectTimeoutMs, options.untilMs - performance.now()));
+  const limitMs = (): number => Math.max(1, Math.min(connectTimeoutMs, options.deadlineMs - performance.now()));
   for (const way of [...waysWithSettings, ...ways]) {
     const client = new Client({ ...way, connectionTimeoutMillis: limitMs() });
-    // Without a listener the loss of an idle connection would end the process.
+    // Without a listener, the loss of an idle connection would terminate the process.
     client.on("error", () => options.onLost(client));
     client.on("notice", options.onNotice);
     try {
       await client.connect();
-      if (options.mustBeWritable) await demandWritable(client, limitMs());
+      if (options.mustBeWritable) await assertWritable(client, limitMs());
       return client;
     } catch (reason) {
       fault = isTimeout(reason) ? new Error(`${way.host} did not respond in time`, { cause: reason }) : reason;
-      // Closes what was opened, since the caller does not get it.
+      // The caller does not get this connection.
       void disconnect(client);
-      if (!mayAnotherWayDo(reason)) break;
+      if (!canTryNextWay(reason)) break;
     }
   }
-  const [asked] = readSettings(ways[0]?.options ?? "").keys();
-  if (asked !== undefined && sqlStateOf(fault) === parametersRefused) throw droppedSetting(asked);
+  const [requested] = parseSettings(ways[0]?.options ?? "").keys();
+  if (requested !== undefined && sqlStateOf(fault) === parametersRefused) throw droppedSetting(requested);
   throw fault;
 }
 
 /**
- * Closes a connection properly, or at once if a statement is running. Resolves when it is closed, whether or not the
+ * Closes a connection gracefully, or immediately if a statement is running. Resolves when it is closed, whether or not the
  * server still responds.
  */
 export async function disconnect(client: Client): Promise<void> {
-  setTimeout(() => client.connection.stream.destroy(), endTimeoutMs).unref();
+  setTimeout(() => client.connection.stream.destroy(), closeTimeoutMs).unref();
   // An error of a connection that is broken anyway does not matter.
   await client.end().catch(() => undefined);
 }
 
-// The warning that a commit is not on its standbys must arrive, whatever the role or the URL sets. Citus passes a
-// worker's warning on, in some transactions as a debug message, and always so if another worker is behind it. Other
-// servers ignore the second setting; the debug messages that the first brings are ignored here.
+// The warning that a commit is not on the standbys must arrive, whatever the role or the URL sets. Citus forwards the
+// warning of a worker, in some transactions as a debug message, and always if it comes from another worker. Other servers
+// ignore the second setting; the debug messages that the first one causes are ignored here.
 const showWarnings = "-c client_min_messages=debug1 -c citus.worker_min_messages=debug1";
 
-// CancelRequest (postgresql.org/docs/current/protocol-message-formats.html): its length, its code, and the two numbers
-// that name the connection, of which the second is a secret.
+// CancelRequest (postgresql.org/docs/current/protocol-message-formats.html): its length, its code, and the process id and
+// secret key of the connection.
 const cancelBytes = 16;
 const cancelCode = 80_877_102;
 
 /**
- * Has the server end the statement that it is running for a connection. Otherwise the statement goes on after the
- * connection is closed, and may keep its backend forever: no time-out ends a wait for synchronous standbys.
+ * Asks the server to cancel the statement that it runs for a connection. Otherwise the statement continues after the
+ * connection is closed, and may occupy its backend forever: no timeout covers a wait for synchronous standbys.
  *
- * Resolves once the server has taken the request, or does not respond, to whether it has. Until then the connection
- * must stay open: when it closes, PgBouncer forgets what is running for it.
+ * Resolves to whether the server accepted the request, which is false when it does not respond in time. Until then the
+ * connection must stay open: when it closes, PgBouncer forgets which statement belongs to it.
  */
 export async function cancelStatement({ host, port, processID, secretKey }: Client): Promise<boolean> {
   const request = Buffer.alloc(cancelBytes);
   [cancelBytes, cancelCode, processID, secretKey].forEach((number, i) => request.writeInt32BE(number ?? 0, 4 * i));
   const socket = host.startsWith("/") ? connectSocket(`${host}/.s.PGSQL.${port}`) : connectSocket(port, host);
-  const { promise: isTaken, resolve } = Promise.withResolvers<boolean>();
-  // Errors are ignored: a server that is gone runs nothing. One that is there sends nothing but the end, which is
-  // noticed only if the socket is read. The socket is not ended here, because a pooler may take that for a client that
-  // has gone.
+  const { promise: isAccepted, resolve } = Promise.withResolvers<boolean>();
+  // Errors are ignored: a stopped server runs no statement. A running one only closes the connection, which is noticed
+  // only if the socket is read. The socket is not half-closed here, because a pooler may take that for a client that has
+  // disconnected.
   socket
     .on("error", () => undefined)
     .once("close", () => resolve(socket.readableEnded))
-    .setTimeout(endTimeoutMs, () => socket.destroy())
+    .setTimeout(closeTimeoutMs, () => socket.destroy())
     .resume()
     .write(request);
-  return await isTaken;
+  return await isAccepted;
 }
 
 /**
- * Cuts a statement short that takes too long. If the server still responds, the statement ends with an answer, which
- * says what has become of it; otherwise the connection is closed. Resolves as {@link cancelStatement} does.
+ * Cancels a statement that takes too long. If the server still responds, its response to the statement has the outcome;
+ * otherwise the connection is closed. Resolves as {@link cancelStatement} does.
  */
-export async function cutShort(client: Client): Promise<boolean> {
-  setTimeout(() => client.connection.stream.destroy(), endTimeoutMs).unref();
+export async function abortStatement(client: Client): Promise<boolean> {
+  setTimeout(() => client.connection.stream.destroy(), closeTimeoutMs).unref();
   return await cancelStatement(client);
 }
 
-// A plan that is made while a table is empty reads the whole table, and compares each of its rows with each of others;
-// it would go on to when there are millions. Where it may not, the planner thinks that a plan which has to is worth
-// being compiled.
-const lastingPlans = "-c enable_seqscan=off -c enable_nestloop=off -c jit=off";
+// A plan that is cached while a table is empty uses sequential scans and nested loops, and is still used when the table has
+// millions of rows. JIT is off because disabled plan types get huge cost estimates, for which the server would compile.
+const cachedPlanOptions = "-c enable_seqscan=off -c enable_nestloop=off -c jit=off";
 
-/** Returns the `options` that a session asks for itself, after those of the URL, which they override. */
-export function ownOptions({ timeouts, keepsPlans }: Pick<ConnectOptions, "timeouts" | "keepsPlans">): string {
-  // As options, because node-postgres cannot send a time-out of 0, which overrides that of the role.
+/** Returns the `options` that every session sets, after those of the URL, which they override. */
+export function sessionOptions({ timeouts, cachesPlans }: Pick<ConnectOptions, "timeouts" | "cachesPlans">): string {
+  // As options, because node-postgres cannot send a timeout of 0, which overrides that of the role.
   const limits =
     timeouts && `-c lock_timeout=${timeouts.lockTimeoutMs} -c statement_timeout=${timeouts.statementTimeoutMs}`;
-  return [showWarnings, limits, keepsPlans ? lastingPlans : undefined].filter((part) => part !== undefined).join(" ");
+  return [showWarnings, limits, cachesPlans ? cachedPlanOptions : undefined].filter((part) => part !== undefined).join(" ");
 }
 
 function settingsOf(connectOptions: ConnectOptions, options?: string): ClientConfig {
-  return { options: [options, ownOptions(connectOptions)].filter((part) => part !== undefined).join(" ") };
+  return { options: [options, sessionOptions(connectOptions)].filter((part) => part !== undefined).join(" ") };
 }
 
 // Only one of several hosts is the primary; the others are its standbys, or former primaries.
-async function demandWritable(client: Client, limitMs: number): Promise<void> {
-  // In a transaction, which has what the connection began with.
+async function assertWritable(client: Client, limitMs: number): Promise<void> {
+  // In a transaction, which starts with the initial settings of the connection.
   const text = `${beginSql(readCommitted)}; SHOW transaction_read_only; ROLLBACK`;
-  // A host that hangs here must not keep the others from being tried.
+  // If this host hangs, the others must still be tried.
   const timeout = { query_timeout: limitMs };
   const results = [await client.query({ text, ...timeout })].flat();
   const isWritable = results.some(({ rows }) => rows[0]?.transaction_read_only === "off");
@@ -167,13 +165,13 @@ async function demandWritable(client: Client, limitMs: number): Promise<void> {
 // The SQLSTATE with which PgBouncer refuses start-up parameters that it does not know.
 const parametersRefused = "08P01";
 
-// What node-postgres says of a connection and of a query that take too long.
+// The messages of node-postgres when a connection or a query times out.
 function isTimeout(fault: unknown): boolean {
   return fault instanceof Error && (fault.message === "timeout expired" || fault.message === "Query read timeout");
 }
 
 // Ways differ in TLS and in start-up parameters. A server that is down, or rejects the password, fails on all of them.
-function mayAnotherWayDo(fault: unknown): boolean {
+function canTryNextWay(fault: unknown): boolean {
   const sqlState = sqlStateOf(fault);
   // 28000: pg_hba.conf has no entry for this kind of connection.
   if (sqlState !== undefined) return sqlState === "28000" || sqlState === parametersRefused;

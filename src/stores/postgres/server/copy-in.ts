@@ -1,6 +1,6 @@
 import type { Connection, Submittable } from "pg";
 
-// What node-postgres has for the protocol of COPY, and its types lack.
+// Methods for the COPY protocol that the types of node-postgres lack.
 declare module "pg" {
   interface Connection {
     sendCopyFromChunk(bytes: Buffer): void;
@@ -9,13 +9,13 @@ declare module "pg" {
 }
 
 /**
- * A `COPY … FROM STDIN` of bytes that are all there (postgresql.org/docs/current/protocol-flow.html#PROTOCOL-COPY), in
- * the form in which node-postgres runs it.
+ * A `COPY … FROM STDIN` of a buffer (postgresql.org/docs/current/protocol-flow.html#PROTOCOL-COPY), as a query of
+ * node-postgres.
  */
 export class CopyIn implements Submittable {
   readonly #text: string;
   readonly #bytes: Buffer;
-  readonly #ended = Promise.withResolvers<number>();
+  readonly #done = Promise.withResolvers<number>();
   #rows = 0;
 
   constructor(text: string, bytes: Buffer) {
@@ -23,9 +23,9 @@ export class CopyIn implements Submittable {
     this.#bytes = bytes;
   }
 
-  /** Resolves to how many rows the server has taken; a trigger may have dropped others. */
-  get ended(): Promise<number> {
-    return this.#ended.promise;
+  /** Resolves to the number of rows that the server stored; a trigger may have dropped others. */
+  get done(): Promise<number> {
+    return this.#done.promise;
   }
 
   submit(connection: Connection): void {
@@ -42,11 +42,11 @@ export class CopyIn implements Submittable {
   }
 
   handleReadyForQuery(): void {
-    this.#ended.resolve(this.#rows);
+    this.#done.resolve(this.#rows);
   }
 
   /** Called before the server is ready for another query, or when the connection is lost. */
   handleError(fault: unknown): void {
-    this.#ended.reject(fault);
+    this.#done.reject(fault);
   }
 }

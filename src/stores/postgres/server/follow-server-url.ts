@@ -4,10 +4,9 @@ import { readServerUrl, type Server } from "./server-url.ts";
 
 /**
  * Returns the server of a URL whose user and password may change while it is used. While a file that the URL names is
- * missing, the server stays as it was last read.
+ * missing, the last server is used.
  *
- * @param currentUrl - returns the URL as it is now, one that {@link demandSameDatabase} has let through; called for each
- * connection
+ * @param currentUrl - returns the current URL, which {@link assertSameDatabase} has accepted; called for each connection
  * @throws StoreOpenError when the URL cannot be used
  */
 export function followServerUrl(url: string, currentUrl: () => string): Server {
@@ -27,18 +26,18 @@ export function followServerUrl(url: string, currentUrl: () => string): Server {
 }
 
 /**
- * Checks that a renewed URL differs in user and password alone from one that can be used: the beginning of a
- * half-written URL may be the URL of another database.
+ * Checks that a new URL differs from a usable one only in user and password: the beginning of a half-written URL may be
+ * the URL of another database.
  *
- * @throws StoreOpenError when it differs in anything else
+ * @throws StoreOpenError when anything else differs
  */
-export function demandSameDatabase(url: string, renewed: string): void {
+export function assertSameDatabase(url: string, renewed: string): void {
   if (targetOf(renewed) !== targetOf(url)) throw new StoreOpenError("the new URL must differ only in user and password");
 }
 
-/** Returns everything in a URL except user and password, as a text to compare. */
+/** Returns everything in a URL except user and password, as a string to compare. */
 function targetOf(url: string): string {
   const { user, password: _, dbname, ...others } = Object.fromEntries(parseUrl(url));
-  // A database that is not named has the name of the user.
+  // The default database has the name of the user.
   return JSON.stringify({ ...others, dbname: dbname || user });
 }

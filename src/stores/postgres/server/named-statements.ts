@@ -1,35 +1,35 @@
 import { createHash } from "node:crypto";
 import { sqlStateOf } from "./sql-state.ts";
 
-/** A statement that a connection to the server may keep under a name. */
+/** A statement that may be prepared under a name on a connection. */
 export interface NamedStatement {
   readonly name: string;
   readonly text: string;
 }
 
 /**
- * Names a statement by its text. A pooler may lead to a connection on which others have prepared statements, of another
- * release or another program, and under their name this one must never be run for it.
+ * Names a statement by a hash of its text. Behind a pooler, another release or program may have prepared statements on the
+ * same connection, and theirs must never be run instead of this one.
  */
 export function nameStatement(text: string): NamedStatement {
-  return { name: `${namesBegin}${createHash("sha256").update(text).digest("base64url")}`, text };
+  return { name: `${namePrefix}${createHash("sha256").update(text).digest("base64url")}`, text };
 }
 
-/** How the names of statements and cursors begin, for an operator who looks at `pg_prepared_statements`. */
-export const namesBegin = "plantstore_";
+/** The prefix of the names of statements and cursors, for operators who query `pg_prepared_statements`. */
+export const namePrefix = "plantstore_";
 
 /**
- * Whether statements are kept by the connections of a store: then each is parsed and planned once, which is more than
- * half of what a single deletion costs the server.
+ * Whether the connections of a store keep prepared statements: then each is parsed and planned once, which is more than
+ * half of the server's work for a single deletion.
  *
- * PgBouncer does not know of names before its release 1.21, or with `max_prepared_statements = 0`, and sends each
- * transaction to whichever connection is free. From the first refusal on, no statement of the store is named.
+ * PgBouncer does not support them before its release 1.21, or with `max_prepared_statements = 0`, and sends each
+ * transaction to any free connection. After the first error, no statement of the store is prepared any more.
  */
 export class NamedStatements {
   readonly #onRefused: (problem: string) => void;
   #areKept = true;
 
-  /** @param onRefused - called once, with what the server says of a name. Must not throw */
+  /** @param onRefused - called once, with the error message of the server. Must not throw */
   constructor(onRefused: (problem: string) => void) {
     this.#onRefused = onRefused;
   }
@@ -39,8 +39,7 @@ export class NamedStatements {
   }
 
   /**
-   * Returns whether a statement failed because of its name. Then nothing of it was run, and from now on no statement is
-   * named.
+   * Returns whether a statement failed because of its name. Then it was not run, and no statement is named any more.
    */
   isRefused(fault: unknown): boolean {
     if (!(fault instanceof Error) || !isRefusal(fault)) return false;
@@ -50,8 +49,8 @@ export class NamedStatements {
   }
 }
 
-// 26000: there is no statement of this name; 42P05: there is one already. Where the server says where it was, a trigger
-// has raised it. RevalidateCachedQuery says that a table has changed so much that the result would have other types.
+// 26000: the prepared statement does not exist; 42P05: it already exists. An error with a context (`where`) was raised by a
+// trigger. RevalidateCachedQuery: a table has changed, so that the result would have other types.
 function isRefusal(fault: Error): boolean {
   if ("where" in fault && fault.where !== undefined) return false;
   const state = sqlStateOf(fault);

@@ -1,30 +1,30 @@
 import { readFileSync } from "node:fs";
 import type { ConnectionOptions } from "node:tls";
 import { StoreOpenError } from "../../store-open-error.ts";
-import { readSettings } from "./asked-settings.ts";
+import { parseSettings } from "./requested-settings.ts";
 import { parseUrl } from "./parse-url.ts";
 
-/** The server that a URL names: one host, or several of which one is the primary. */
+/** The server of a URL: one host, or several of which one is the primary. */
 export interface Server {
   /** Hosts, ports and database, without user and password, for operators. */
   readonly name: string;
-  /** The hosts, which are read again for each connection. */
+  /** The hosts; read for each connection. */
   readonly hosts: readonly Host[];
-  /** Whether a host that is read-only is passed over. */
+  /** Whether read-only hosts are skipped. */
   readonly mustBeWritable: boolean;
-  /** The settings that its `options` ask the server for, by name. */
+  /** The settings in `options`, by name. */
   readonly settings: ReadonlyMap<string, string>;
 }
 
 /** One host of a server. */
 export interface Host {
-  /** The ways to connect, in the order in which they are tried (`sslmode` of libpq). */
+  /** The ways to connect, in the order of attempts (`sslmode` of libpq). */
   readonly ways: readonly Way[];
-  /** How long connecting may take, in milliseconds, for each way. */
+  /** The timeout for each way, in milliseconds. */
   readonly connectTimeoutMs: number;
 }
 
-/** A way to connect, as pg's client takes it. Declared here, because programs need not have the types of pg. */
+/** A way to connect, as options of pg's client. Declared here, because programs may not have the types of pg. */
 export interface Way {
   readonly host: string;
   readonly port: number;
@@ -45,15 +45,15 @@ type Parameters = ReadonlyMap<string, string>;
 // libpq's default port.
 const portDefault = "5432";
 
-// In seconds. A server that is up answers within a hundredth; a network that drops packets never does.
+// In seconds. A running server responds within 10 ms; a network that drops packets never does.
 const connectTimeoutSDefault = 5;
 
-// In seconds. A host that takes longer is of no use to callers that wait. So 0, which is no limit in libpq, is refused:
-// a host that takes connections and says nothing would keep the others from being tried.
+// In seconds. A slower host is useless to callers. So 0, which is no limit in libpq, is refused: a host that accepts
+// connections but never responds would block the attempts with other hosts.
 const connectTimeoutSMax = 60;
 
-// Milliseconds of silence before TCP checks whether the server is still there. Imports and exports have no other
-// timeout, and by default systems check after two hours.
+// Milliseconds of inactivity before TCP checks the server. Imports and exports have no other timeout, and the default of
+// operating systems is two hours.
 const keepAliveMs = 10_000;
 
 const supported: ReadonlySet<string> = new Set([
@@ -75,13 +75,13 @@ const supported: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Reads `postgres://user:password@host:port/database?parameters` as libpq does. docs/explanation/storage.md lists the parameters;
- * one that is not supported is refused, since it might be there for safety.
+ * Parses `postgres://user:password@host:port/database?parameters` as libpq does. docs/explanation/storage.md lists the
+ * parameters; an unsupported one is refused, since it may be there for security.
  *
- * Several hosts are separated by commas; the writable one is used. `target_session_attrs` may say the same, as
- * `read-write` or `primary`, or that `any` will do.
+ * Several hosts are separated by commas; the writable one is used, as with `target_session_attrs` `read-write` or
+ * `primary`, unless that is `any`.
  *
- * @throws StoreOpenError naming the part that is wrong, and never the password
+ * @throws StoreOpenError that names the invalid part, and never contains the password
  */
 export function readServerUrl(text: string): Server {
   const parameters = parseUrl(text);
@@ -95,7 +95,7 @@ export function readServerUrl(text: string): Server {
   return {
     name: `${names.join()}/${parameters.get("dbname")}`,
     mustBeWritable: target === undefined ? hosts.length > 1 : target !== "any",
-    settings: readSettings(shared.options ?? ""),
+    settings: parseSettings(shared.options ?? ""),
     hosts: hosts.map(({ host, port }) => ({
       ways: waysTo(host, parameters).map((ssl) => ({ ...shared, host, port, ssl })),
       connectTimeoutMs,
@@ -103,7 +103,7 @@ export function readServerUrl(text: string): Server {
   };
 }
 
-/** Returns the hosts with their ports. A single port is that of all hosts. */
+/** Returns the hosts with their ports. A single port applies to all hosts. */
 function hostsOf(parameters: Parameters): readonly Pick<Way, "host" | "port">[] {
   const names = (parameters.get("host") ?? "").split(",");
   const ports = (parameters.get("port") ?? "").split(",");
@@ -120,13 +120,13 @@ function readPort(text: string | undefined): number {
   throw new StoreOpenError("a port in the database URL must be between 1 and 65535");
 }
 
-/** Returns what the ways to all hosts have in common. */
+/** Returns the options that all hosts share. */
 function sharedBy(parameters: Parameters): Omit<Way, "host" | "port" | "ssl"> {
   const [user, password, database, options] = ["user", "password", "dbname", "options"].map((name) =>
     parameters.get(name),
   );
   return {
-    // Missing parts come from the environment, as with libpq: PGUSER, PGPASSWORD, PGDATABASE.
+    // Defaults are from the environment, as with libpq: PGUSER, PGPASSWORD, PGDATABASE.
     ...(database && { database }),
     ...(user && { user }),
     ...(password && { password }),
@@ -134,7 +134,7 @@ function sharedBy(parameters: Parameters): Omit<Way, "host" | "port" | "ssl"> {
     application_name: parameters.get("application_name") ?? "plantstore",
     keepAlive: true,
     keepAliveInitialDelayMillis: keepAliveMs,
-    // `require` is refused: the client would silently go on without channel binding.
+    // `require` is refused: the client would silently continue without channel binding.
     enableChannelBinding: readWord(parameters, "channel_binding", ["disable", "prefer"]) === "prefer",
   };
 }
@@ -149,12 +149,12 @@ function readConnectTimeoutS(parameters: Parameters): number {
 function readWord(parameters: Parameters, name: string, words: readonly string[]): string | undefined {
   const word = parameters.get(name);
   if (word === undefined || words.includes(word)) return word;
-  // Made only here: the first thing of Intl takes 15 ms.
+  // Created only here, because the first use of Intl takes 15 ms.
   const oneOf = new Intl.ListFormat("en-GB", { type: "disjunction" });
   throw new StoreOpenError(`${name} in the database URL must be ${words.length > 2 ? "one of " : ""}${oneOf.format(words)}`);
 }
 
-// A Unix socket needs no TLS, and the server does not offer it there.
+// Servers do not offer TLS on Unix sockets.
 function waysTo(host: string, parameters: Parameters): readonly Tls[] {
   return host.startsWith("/") ? [false] : tlsOf(parameters, host);
 }
@@ -166,7 +166,7 @@ function tlsOf(parameters: Parameters, host: string): readonly Tls[] {
   const key = readPem(parameters.get("sslkey"));
   const files = { ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) };
   const unverified = { ...files, rejectUnauthorized: false };
-  const ofTheAuthority = { ...files, rejectUnauthorized: true, checkServerIdentity: () => undefined };
+  const withAuthority = { ...files, rejectUnauthorized: true, checkServerIdentity: () => undefined };
   const mode = parameters.get("sslmode") ?? (parameters.get("ssl") === "true" ? "require" : "prefer");
   switch (mode) {
     case "disable":
@@ -175,9 +175,9 @@ function tlsOf(parameters: Parameters, host: string): readonly Tls[] {
       return [unverified, false];
     case "require":
       // As in libpq: if there is a root certificate, the signature is checked.
-      return [ca ? ofTheAuthority : unverified];
+      return [ca ? withAuthority : unverified];
     case "verify-ca":
-      return [ofTheAuthority];
+      return [withAuthority];
     case "verify-full":
       // Explicit, because the client gives TLS no host name, and TLS would then expect "localhost" in the certificate.
       return [
@@ -189,16 +189,16 @@ function tlsOf(parameters: Parameters, host: string): readonly Tls[] {
 }
 
 function readPem(path: string | undefined): string | undefined {
-  // "system" is libpq's name for the authorities of the system, which are the default here.
+  // "system" is libpq's name for the certificate authorities of the system, which are the default here.
   if (path === undefined || path === "system") return undefined;
   try {
     return readFileSync(path, "utf8");
   } catch (fault) {
-    throw new StoreOpenError(`cannot read ${path}, which the database URL names`, { cause: fault });
+    throw new StoreOpenError(`cannot read ${path}, which is named in the database URL`, { cause: fault });
   }
 }
 
-// Loaded on demand, like every use of TLS: settings are read before it is known whether they use any.
+// Loaded on demand, like every use of TLS: settings are parsed even if they do not use it.
 function tls(): typeof import("node:tls") {
   return process.getBuiltinModule("node:tls");
 }

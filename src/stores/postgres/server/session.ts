@@ -1,12 +1,12 @@
 import type { Client, QueryArrayResult } from "pg";
-import { readSettings } from "./asked-settings.ts";
+import { parseSettings } from "./requested-settings.ts";
 import {
   cancelStatement,
-  endTimeoutMs,
-  ownOptions,
+  closeTimeoutMs,
+  sessionOptions,
   type ConnectOptions,
   connectTo,
-  cutShort,
+  abortStatement,
   disconnect,
   type Notice,
   type SessionTimeouts,
@@ -18,53 +18,53 @@ import type { Server } from "./server-url.ts";
 import { sqlStateOf } from "./sql-state.ts";
 
 /**
- * The shortest time in which it is worth to attempt something, in milliseconds: several times as long as a statement
- * waits for a lock. One that has to be cut short may leave its outcome unknown.
+ * The shortest time for an attempt, in milliseconds: several times as long as a statement waits for a lock. An attempt that
+ * is cancelled may have an unknown outcome.
  */
 const attemptMsMin = 500;
 
-/** The time that such an attempt needs with its end, in milliseconds. */
-export const attemptTotalMs: number = attemptMsMin + endTimeoutMs;
+/** The time for such an attempt including its cancellation, in milliseconds. */
+export const attemptTotalMs: number = attemptMsMin + closeTimeoutMs;
 
-// What an operator is told of a statement that was given up without an answer.
-const silent = "the server does not respond, not even to a cancel request";
-const goesOn = "the server accepted a cancel request, but the statement is still running; its disk or a standby may not respond";
+// The errors for a statement without a response.
+const unresponsive = "the server does not respond, not even to a cancel request";
+const stillRunning = "the server accepted a cancel request, but the statement is still running; its disk or a standby may not respond";
 
-/** The error of a statement that may not have come to what its answer says. */
-export class InDoubt extends Error {}
+/** The error of a statement whose success is not certain. */
+export class InDoubtError extends Error {}
 
-/** The other servers to which a server may hand statements on, as the coordinator of Citus does. */
+/** The servers to which a server may forward statements, as the coordinator of Citus does. */
 export interface Workers {
-  /** Returns why a commit may not be on the standbys of a worker, by a notice; `undefined` for any other notice. */
+  /** Returns why a commit may not be on the standbys of a worker; `undefined` for an unrelated notice. */
   doubtOf(notice: Notice): string | undefined;
   /**
-   * Takes note that a process of the server may still wait for a worker, although its statement was given up; `null`
-   * for one that the server has not named.
+   * Records that a process of the server may still wait for a worker, although its statement was cancelled; `null` for an
+   * unknown process id.
    */
-  mayWait(processId: number | null): void;
-  /** Called with each new connection, to end such waits. Must not reject. */
-  endWaits(session: Session): Promise<void>;
+  addPossibleWait(processId: number | null): void;
+  /** Called with each new connection, to cancel such waits. Must not reject. */
+  cancelWaits(session: Session): Promise<void>;
 }
 
 /** A row: its columns in the order of the statement, as text. */
 export type Row = readonly (string | null)[];
 
 /**
- * A single connection to the server, made when it is needed, which runs one statement at a time.
+ * A single connection to the server, opened on demand, which runs one statement at a time.
  *
- * A statement takes one round trip, with its text or by its name.
+ * A statement takes one round trip, whether it is sent as text or by name.
  */
 export class Session {
   /**
-   * When everything on this session is to have ended, on the clock of `performance.now()`: a statement that runs too
-   * long is cut short before. By default there is no end. For the one that uses the session.
+   * The deadline of all work on this session, on the clock of `performance.now()`: a statement that runs too long is
+   * cancelled before. By default there is none. Set by the user of the session.
    */
-  untilMs: number = Number.POSITIVE_INFINITY;
+  deadlineMs: number = Number.POSITIVE_INFINITY;
   readonly #server: Server;
   readonly #workers: Workers | undefined;
   readonly #names: NamedStatements | undefined;
-  readonly #answerTimeoutMs: number;
-  readonly #connectOptions: Omit<ConnectOptions, "mustBeWritable" | "untilMs">;
+  readonly #responseTimeoutMs: number;
+  readonly #connectOptions: Omit<ConnectOptions, "mustBeWritable" | "deadlineMs">;
   /** The index of the host to try first, modulo the number of hosts. */
   #host = 0;
   #client: Client | undefined;
@@ -73,52 +73,52 @@ export class Session {
   #isInTransaction = false;
   #isRunning = false;
   #isClosed = false;
-  /** Ends the wait for the connection that is being established. */
-  #endWait: (() => void) | undefined;
+  /** Rejects the attempt to connect that is in progress. */
+  #abortConnecting: (() => void) | undefined;
 
-  /** @param names - whether statements that have a name are kept under it. By default none is */
+  /** @param names - whether named statements are prepared. By default none is */
   constructor(server: Server, timeouts?: SessionTimeouts, workers?: Workers, names?: NamedStatements) {
     this.#server = server;
     this.#workers = workers;
     this.#names = names;
-    this.#answerTimeoutMs = timeouts?.answerTimeoutMs || Number.POSITIVE_INFINITY;
+    this.#responseTimeoutMs = timeouts?.responseTimeoutMs || Number.POSITIVE_INFINITY;
     this.#connectOptions = {
       timeouts,
-      keepsPlans: names !== undefined,
+      cachesPlans: names !== undefined,
       onLost: (client) => this.#forget(client),
       onNotice: (notice) => this.#read(notice),
     };
   }
 
-  /** Whether there is time for an attempt, and to end it if it takes too long. */
+  /** Whether there is time for an attempt and its cancellation. */
   get hasTime(): boolean {
-    return this.leftMs >= attemptMsMin;
+    return this.remainingMs >= attemptMsMin;
   }
 
-  /** The process of the server that is connected. */
+  /** The process id of the server for this connection. */
   get processId(): number | undefined {
     return this.#client?.processID ?? undefined;
   }
 
-  /** The settings that the URL of the server asks for, by name. */
+  /** The settings in the URL of the server, by name. */
   get settings(): ReadonlyMap<string, string> {
     return this.#server.settings;
   }
 
-  /** Those of them that the session does not override. */
-  get askedSettings(): ReadonlyMap<string, string> {
-    const own = readSettings(ownOptions(this.#connectOptions));
+  /** The {@link settings} that the session does not override. */
+  get requestedSettings(): ReadonlyMap<string, string> {
+    const own = parseSettings(sessionOptions(this.#connectOptions));
     return new Map([...this.settings].filter(([name]) => !own.has(name)));
   }
 
-  /** How long a statement that is sent now may run, in milliseconds: the rest of the time is for ending it. */
-  get leftMs(): number {
-    return this.untilMs - performance.now() - endTimeoutMs;
+  /** The time for a statement that is sent now, in milliseconds, without the time for its cancellation. */
+  get remainingMs(): number {
+    return this.deadlineMs - performance.now() - closeTimeoutMs;
   }
 
   /**
-   * Prepares an attempt: connects if there is no connection. Rejects with the error of the last host that was tried, or
-   * if that has left too little time.
+   * Prepares an attempt: connects if there is no connection. Rejects with the error of the last host that was tried, or when
+   * too little time remains.
    */
   async connect(): Promise<void> {
     if (this.#client !== undefined) return;
@@ -128,24 +128,24 @@ export class Session {
 
   async #connect(): Promise<void> {
     await this.#connectToAny();
-    await this.#workers?.endWaits(this);
+    await this.#workers?.cancelWaits(this);
   }
 
   async #connectToAny(): Promise<void> {
     if (this.#isInTransaction) throw new Error("the connection was lost during a transaction");
-    // Read in this order, and once: they may change from one connection to the next.
+    // Read once, because they may change between connections.
     const { hosts, mustBeWritable } = this.#server;
-    const options = { ...this.#connectOptions, mustBeWritable, untilMs: this.untilMs };
+    const options = { ...this.#connectOptions, mustBeWritable, deadlineMs: this.deadlineMs };
     let fault: unknown = closed();
     for (let tried = 0; tried < hosts.length && !this.#isClosed; tried++) {
-      // Without time for it, a host would be blamed that was not asked.
-      if (tried > 0 && this.leftMs <= 0) break;
+      // Without time for it, the error would name a host that was not tried.
+      if (tried > 0 && this.remainingMs <= 0) break;
       const host = hosts[this.#host % hosts.length];
       try {
-        if (host !== undefined) return await this.#takeOf(connectTo(host, options));
+        if (host !== undefined) return await this.#adoptFrom(connectTo(host, options));
       } catch (reason) {
         fault = reason;
-        // The next attempt starts with the next host, too: this one may be slow to fail.
+        // The next attempt starts with the next host, because this one may fail slowly.
         this.#host++;
       }
     }
@@ -153,8 +153,8 @@ export class Session {
   }
 
   /**
-   * Runs a statement. {@link verdictOn} judges what it rejects with. One that the server may have refused for the sake of
-   * what another client of a pooler has set is run again in a transaction of its own.
+   * Runs a statement. {@link verdictOn} classifies its errors. A statement that the server may have refused because of a
+   * setting of another client of a pooler is run again in a separate transaction.
    */
   async query(statement: string | NamedStatement, values: readonly unknown[] = []): Promise<readonly Row[]> {
     try {
@@ -189,7 +189,7 @@ export class Session {
     }
   }
 
-  /** Runs a statement that changes rows, and returns how many, which the server tells without returning them. */
+  /** Runs a statement that changes rows, and returns their number. */
   async change(text: string, values: readonly unknown[]): Promise<number> {
     return (await this.#query({ text }, values)).rowCount ?? 0;
   }
@@ -205,30 +205,30 @@ export class Session {
       rowMode: "array",
       types: { getTypeParser: () => String },
     });
-    return await this.#endOf(client, running);
+    return await this.#waitFor(client, running);
   }
 
-  /** Runs a `COPY … FROM STDIN` of these bytes, and returns the number of rows that the server has taken. */
+  /** Runs a `COPY … FROM STDIN` of these bytes, and returns the number of rows that the server stored. */
   async copy(text: string, bytes: Buffer): Promise<number> {
     const client = await this.#connected();
-    return await this.#endOf(client, client.query(new CopyIn(text, bytes)).ended);
+    return await this.#waitFor(client, client.query(new CopyIn(text, bytes)).done);
   }
 
   /** Runs statements without parameters and results. */
   async run(script: string): Promise<void> {
     const client = await this.#connected();
-    await this.#endOf(client, client.query(script));
+    await this.#waitFor(client, client.query(script));
   }
 
   /**
-   * Begins a transaction as {@link beginSql} does. Until {@link commit}, everything runs on this connection and fails if
-   * it is lost, because the rest of a transaction must not run without its beginning. A fault disconnects.
+   * Begins a transaction as {@link beginSql} does. Until {@link commit}, everything runs on this connection and fails if it
+   * is lost, because the rest of a transaction must not run without its beginning. An error disconnects.
    */
   async begin(characteristics: string): Promise<void> {
     try {
       await this.run(beginSql(characteristics));
     } catch (fault) {
-      // What was begun would still be open.
+      // The transaction may be open.
       this.#disconnect();
       throw fault;
     }
@@ -236,8 +236,8 @@ export class Session {
   }
 
   /**
-   * Runs statements without parameters and results in a transaction that {@link begin} would begin, in one message: the
-   * server commits even if this process hangs. A fault rolls it back, and disconnects.
+   * Runs statements without parameters and results in a transaction like that of {@link begin}, in one message: the server
+   * commits even if this process hangs. An error rolls back, and disconnects.
    */
   async runInTransaction(characteristics: string, script: string): Promise<void> {
     try {
@@ -248,7 +248,7 @@ export class Session {
     }
   }
 
-  /** Does work in a transaction that {@link begin} begins, and commits it. A fault rolls it back, and disconnects. */
+  /** Runs `work` in a transaction of {@link begin}, and commits it. An error rolls back, and disconnects. */
   async transact<Result>(characteristics: string, work: () => Promise<Result>): Promise<Result> {
     await this.begin(characteristics);
     try {
@@ -261,7 +261,7 @@ export class Session {
     }
   }
 
-  /** Commits. After a fault, call {@link discard} instead, which rolls back. */
+  /** Commits. After an error, call {@link discard} instead, which rolls back. */
   async commit(): Promise<void> {
     await this.run("COMMIT");
     this.#isInTransaction = false;
@@ -276,50 +276,50 @@ export class Session {
   async #connected(): Promise<Client> {
     if (this.#client === undefined) await this.#connect();
     if (this.#client === undefined) throw new Error("the connection was lost");
-    if (this.leftMs <= 0) throw new Error("the deadline has passed");
+    if (this.remainingMs <= 0) throw new Error("the deadline has passed");
     return this.#client;
   }
 
   /** Waits for the statement that has just been sent. */
-  async #endOf<Result>(client: Client, running: Promise<Result>): Promise<Result> {
+  async #waitFor<Result>(client: Client, running: Promise<Result>): Promise<Result> {
     this.#doubt = undefined;
     this.#isRunning = true;
-    const limitMs = Math.min(this.#answerTimeoutMs, this.leftMs);
-    const cut: { isTaken?: Promise<boolean> } = {};
-    const cutNow = (): void => void (cut.isTaken = cutShort(client));
-    const timer = Number.isFinite(limitMs) ? setTimeout(cutNow, limitMs) : undefined;
+    const limitMs = Math.min(this.#responseTimeoutMs, this.remainingMs);
+    const cancellation: { isAccepted?: Promise<boolean> } = {};
+    const cancel = (): void => void (cancellation.isAccepted = abortStatement(client));
+    const timer = Number.isFinite(limitMs) ? setTimeout(cancel, limitMs) : undefined;
     try {
       const result = await running;
       if (this.#doubt === undefined) return result;
     } catch (fault) {
-      // `close` has ended it.
+      // The server responded, or `close` has cancelled it.
       if (sqlStateOf(fault) !== undefined || this.#isClosed) throw fault;
-      // Its end is not known, so it may still be running, and would go on in vain.
-      const isTaken = await (cut.isTaken ?? cancelStatement(client));
-      if (cut.isTaken === undefined) this.#workers?.mayWait(client.processID);
-      throw cut.isTaken === undefined ? fault : new Error(isTaken ? goesOn : silent, { cause: fault });
+      // There was no response, so the statement may still be running.
+      const isAccepted = await (cancellation.isAccepted ?? cancelStatement(client));
+      if (cancellation.isAccepted === undefined) this.#workers?.addPossibleWait(client.processID);
+      throw cancellation.isAccepted === undefined ? fault : new Error(isAccepted ? stillRunning : unresponsive, { cause: fault });
     } finally {
       clearTimeout(timer);
       this.#isRunning = false;
-      if (cut.isTaken !== undefined) {
-        // Whatever the server answers, a worker may still wait for its standby.
-        this.#workers?.mayWait(client.processID);
-        this.#letGoOf(client, cut.isTaken);
+      if (cancellation.isAccepted !== undefined) {
+        // Whatever the server responded, a worker may still wait for its standby.
+        this.#workers?.addPossibleWait(client.processID);
+        this.#release(client, cancellation.isAccepted);
       }
     }
-    throw new InDoubt(this.#doubt);
+    throw new InDoubtError(this.#doubt);
   }
 
-  /** Gives up a connection: the request to end its statement could end the next one, if it comes late. */
-  #letGoOf(client: Client, isTaken: Promise<boolean>): void {
+  /** Releases a connection: a late cancel request could cancel its next statement. */
+  #release(client: Client, isAccepted: Promise<boolean>): void {
     this.#forget(client);
-    // No test can tell: it would be cut off a moment later, without a word to the server.
-    void isTaken.then(() => disconnect(client));
+    // No test can tell: the socket would be destroyed a moment later, without a message to the server.
+    void isAccepted.then(() => disconnect(client));
   }
 
   /**
-   * Closes the connection, at once if a statement is running. The next statement opens another, to the next host if
-   * there are several: a primary that was replaced may not know it, and wait in vain for standbys that follow another.
+   * Closes the connection, immediately if a statement is running. The next statement opens another one, to the next host if
+   * there are several: a replaced primary may not know it, and wait forever for standbys that follow another primary.
    */
   discard(): void {
     this.#host++;
@@ -333,10 +333,10 @@ export class Session {
     if (client !== undefined) void disconnect(client);
   }
 
-  /** Closes the session for good, and has the server end the statement that it is running for it. */
+  /** Closes the session permanently, and asks the server to cancel its running statement. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    this.#endWait?.();
+    this.#abortConnecting?.();
     const client = this.#client;
     if (client === undefined) return;
     if (this.#isRunning) await cancelStatement(client);
@@ -350,15 +350,15 @@ export class Session {
     this.#doubt = this.#workers?.doubtOf(notice) ?? this.#doubt;
   }
 
-  #takeOf(connecting: Promise<Client>): Promise<void> {
+  #adoptFrom(connecting: Promise<Client>): Promise<void> {
     return new Promise((resolve, reject) => {
-      this.#endWait = () => reject(closed());
-      connecting.then((client) => this.#take(client)).then(resolve, reject);
+      this.#abortConnecting = () => reject(closed());
+      connecting.then((client) => this.#adopt(client)).then(resolve, reject);
     });
   }
 
-  #take(client: Client): void {
-    // A connection that is established after the close would keep the process alive.
+  #adopt(client: Client): void {
+    // A connection that is established after `close` would keep the process alive.
     if (this.#isClosed) void disconnect(client);
     else this.#client = client;
   }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { WaitingLimit } from "../../src/stores/waiting-limit.ts";
+import { QueueLimit } from "../../src/stores/queue-limit.ts";
 
 /** A store as a queue sees it, in milliseconds. */
 interface ModelStore {
@@ -50,7 +50,7 @@ class ModelQueue {
   readonly refusedMs: number[] = [];
   readonly latenciesMs: number[] = [];
   readonly #store: ModelStore;
-  readonly #limit = new WaitingLimit(waitingMax);
+  readonly #limit = new QueueLimit(waitingMax);
   readonly #waiting: number[] = [];
   #inFlight: Batch[] = [];
   #pausesLeft: number;
@@ -90,13 +90,13 @@ class ModelQueue {
       durationMs: untilMs - sentMs,
       isLast: this.#inFlight.length === 1 && this.#waiting.length === 0,
     };
-    this.#limit.committed(ended, nowMs);
+    this.#limit.recordCommit(ended, nowMs);
     for (const cameMs of this.#waiting.splice(this.#limit.kept)) this.#refuse(cameMs, nowMs);
     for (const cameMs of came) if (this.#counts(cameMs)) this.latenciesMs.push(nowMs - cameMs);
   }
 
   #refuse(cameMs: number, nowMs: number): void {
-    this.#limit.refused(nowMs);
+    this.#limit.recordRefusal(nowMs);
     if (this.#counts(cameMs)) this.refusedMs.push(nowMs - cameMs);
   }
 
@@ -204,13 +204,13 @@ describe("a store that is offered three times what it can do", () => {
   const lone = { size: 1, durationMs: 1.5, isLast: false };
 
   test("doubles its room after pauses until batches are large enough to judge by", () => {
-    const limit = new WaitingLimit(waitingMax);
+    const limit = new QueueLimit(waitingMax);
     const commit = (batch: { readonly size: number; readonly durationMs: number }, nowMs: number): number => {
-      limit.refused(nowMs);
-      limit.committed({ ...batch, isLast: false }, nowMs);
+      limit.recordRefusal(nowMs);
+      limit.recordCommit({ ...batch, isLast: false }, nowMs);
       return limit.current;
     };
-    limit.committed(lone, 0);
+    limit.recordCommit(lone, 0);
     for (let s = 1; s < 4; s += 1) commit({ size: 200, durationMs: 100 }, s * 1_000);
     for (let s = 4; s < 8; s += 1) commit({ size: 12, durationMs: 1_000 }, s * 1_000);
     expect(limit.current).toBe(1);
@@ -219,10 +219,10 @@ describe("a store that is offered three times what it can do", () => {
   });
 
   test("is overloaded for a second after the last refusal, and again only once it has been late for another", () => {
-    const limit = new WaitingLimit(waitingMax);
+    const limit = new QueueLimit(waitingMax);
     const late = { size: 200, durationMs: 100, isLast: false };
     const commit = (batch: typeof late, nowMs: number): number => {
-      limit.committed(batch, nowMs);
+      limit.recordCommit(batch, nowMs);
       return limit.current;
     };
     // At two deletions a millisecond, 50 in the time that a batch may take, and 500 in a quarter of a second.
@@ -295,27 +295,27 @@ describe("a store that keeps up refuses nothing", () => {
     { name: "quick ones", between: lone },
     { name: "a pause, and nothing waiting", between: { ...lone, durationMs: 100, isLast: true } },
   ])("two late batches, an hour apart with $name between", ({ between }) => {
-    const limit = new WaitingLimit(waitingMax);
-    for (let s = 0; s < 8; s += 1) limit.committed(lone, s * 1_000);
-    limit.committed(late, 8_000);
-    limit.committed(between, 9_000);
-    limit.committed(late, 3_600_000);
+    const limit = new QueueLimit(waitingMax);
+    for (let s = 0; s < 8; s += 1) limit.recordCommit(lone, s * 1_000);
+    limit.recordCommit(late, 8_000);
+    limit.recordCommit(between, 9_000);
+    limit.recordCommit(late, 3_600_000);
     expect(limit.current).toBe(waitingMax);
   });
 });
 
 test("deletions that wait already are kept when a late batch leaves less room for others", () => {
-  const limit = new WaitingLimit(waitingMax);
-  limit.committed({ size: 1, durationMs: 1, isLast: false }, 0);
+  const limit = new QueueLimit(waitingMax);
+  limit.recordCommit({ size: 1, durationMs: 1, isLast: false }, 0);
   const late = { size: 200, durationMs: 100, isLast: false };
-  for (let nowMs = 0; nowMs < 900; nowMs += 100) limit.committed(late, nowMs);
+  for (let nowMs = 0; nowMs < 900; nowMs += 100) limit.recordCommit(late, nowMs);
   expect({ kept: limit.kept, current: limit.current }).toEqual({ kept: waitingMax, current: 500 });
 });
 
 test("a small batch that is late, too, is no sign that the store keeps up", () => {
-  const limit = new WaitingLimit(waitingMax);
+  const limit = new QueueLimit(waitingMax);
   const commit = (size: number, durationMs: number, nowMs: number): void =>
-    limit.committed({ size, durationMs, isLast: false }, nowMs);
+    limit.recordCommit({ size, durationMs, isLast: false }, nowMs);
   commit(1, 2, 10_000);
   for (let times = 0; times < 3; times++) commit(batchMax, 10, 10_000);
   commit(100, 1_000, 11_000);

@@ -1,59 +1,60 @@
 import { type NamedStatement, nameStatement } from "../server/named-statements.ts";
-import { nothingToPin, ownRole, pinned, pinnedByRow } from "../server/pinned-settings.ts";
+import { alreadyPinned, ownRole, pinned, pinnedByRow } from "../server/pinned-settings.ts";
 import type { Row } from "../server/session.ts";
-import { makeDays } from "../schema/by-day.ts";
+import { createDayPartitions } from "../schema/by-day.ts";
 import type { StoreSchema } from "../schema/store-schema.ts";
-import { type DeleteBatch, keysOf, toArray } from "./delete-batch.ts";
-import { dropRowsByRow, dropRowsOfTable } from "./drop-rows.ts";
+import { keysOf, toArrayLiteral } from "./array-literals.ts";
+import type { PreparedBatch } from "./prepared-batch.ts";
+import { dropFromPartition, dropFromTable } from "./drop-rows.ts";
 import type { Placement, PlantFate } from "./placement.ts";
 import { probeWrite } from "./probe-write.ts";
 
-/** What the statements depend on. */
+/** The properties of the database that the statements depend on. */
 interface Layout {
-  /** Whether records are divided by day. */
+  /** Whether records are partitioned by day. */
   readonly isByDay: boolean;
-  /** Whether connections begin with nothing that has to be pinned. */
-  readonly beginsAsUsual: boolean;
+  /** Whether connections start with settings that need not be pinned. */
+  readonly hasDefaultSettings: boolean;
 }
 
 /** The statements of a batch. */
 interface Statements {
   readonly deleteAll: NamedStatement;
   /**
-   * The same for a single plant. Without the joins it takes the server a quarter less time. Where connections begin as
-   * usual and something is to be pinned all the same, it leaves the plant alone.
+   * The same for a single plant. Without the joins it takes the server a quarter less time. With `hasDefaultSettings`, it
+   * skips the plant if a setting has to be pinned nevertheless.
    */
   readonly deleteOne: NamedStatement;
   /**
-   * The same without waiting for the locks of others. A plant that another transaction has deleted since the statement
-   * began counts as locked, and is not there at the next attempt.
+   * The same without waiting for locks of other transactions. A plant that another transaction has deleted since the
+   * statement began counts as locked, and is missing at the next attempt.
    */
   readonly deleteUnlocked: string;
 }
 
 /**
- * Writes the statements for records with these columns; each column is an array parallel to the ids.
+ * Builds the statements for records with these columns; each column is an array parallel to the ids.
  *
  * A plain `= ANY` locks rows in the order of one index scan, so overlapping batches of several processes do not
  * deadlock; with a join in the DELETE the planner could choose another order.
  *
- * Of several arrays, `unnest` is always that of `pg_catalog`, and has no qualified name.
+ * `unnest` with several arrays is always that of `pg_catalog`, and cannot be qualified.
  *
- * A plant whose idempotency key has a record already is left alone, since it may have been restored: the look for keys
- * that follows answers its caller. Only a key that another process uses at the same moment fails the statement.
+ * A plant whose idempotency key already has a record is skipped, since it may have been restored: the following lookup of
+ * keys settles its deletion. Only a key that another process uses at the same time fails the statement.
  *
  * A trigger may silently drop a record. Then the cast fails, and with it the statement: no plant is deleted without its
- * record. The SQLSTATE, 22P02, has the batch divided until the plant is found, and the message tells the operator.
+ * record. Because of the SQLSTATE, 22P02, the batch is split until the plant is found; the message is for the operator.
  *
  * @param unused - the ids whose keys are not used
- * @param isByDay - whether records are divided by day, for which those without a key are marked
- * @param beginsAsUsual - whether connections begin with nothing that has to be pinned
+ * @param isByDay - whether records are partitioned by day, for which those without a key are marked
+ * @param hasDefaultSettings - whether connections start with settings that need not be pinned
  */
-function writeStatements(
+function buildStatements(
   { plants, deletions }: StoreSchema,
   columns: readonly string[],
   arrays: readonly string[],
-  { unused = "$1::bigint[]", isByDay, beginsAsUsual }: Layout & { readonly unused?: string },
+  { unused = "$1::bigint[]", isByDay, hasDefaultSettings }: Layout & { readonly unused?: string },
 ): Statements {
   const names = columns.join(", ");
   const firsts = arrays.map((array) => `(${array})[1]`);
@@ -61,7 +62,7 @@ function writeStatements(
   const isKey = (i: number): boolean => columns[i] === keyColumn;
   const valuesOf = (values: readonly string[]): string =>
     values.map((value, i) => (isKey(i) ? `NULLIF(${value}, '')` : value)).join(", ");
-  // A record with a key is in the partition of all days, whose index lets no key be used twice.
+  // Records with a key are in the partition without days, whose index prevents using a key twice.
   const markOf = (values: readonly string[]): string => {
     const key = values.find((_, i) => isKey(i));
     if (!isByDay) return "";
@@ -80,7 +81,7 @@ function writeStatements(
       SELECT coalesce(plant_id, ('a trigger drops the record of plant ' || id)::bigint)
       FROM deleted LEFT JOIN recorded ON plant_id = id`),
     deleteOne: nameStatement(`
-      WITH deleted AS (${deleteSql(`id = (${unused})[1]`, beginsAsUsual ? nothingToPin : pinnedByRow)}),
+      WITH deleted AS (${deleteSql(`id = (${unused})[1]`, hasDefaultSettings ? alreadyPinned : pinnedByRow)}),
       recorded AS (
         INSERT INTO ${deletions} (plant_id, batch, ${names}${mark})
         SELECT id, $4::pg_catalog.uuid, ${valuesOf(firsts)}${markOf(firsts)} FROM deleted
@@ -110,17 +111,17 @@ interface BatchStatements {
   readonly withKeys: Statements;
 }
 
-function writeBatchStatements(schema: StoreSchema, layout: Layout): BatchStatements {
+function buildBatchStatements(schema: StoreSchema, layout: Layout): BatchStatements {
   const { isByDay } = layout;
   const used = `SELECT ${keyColumn} FROM ${schema.deletions} WHERE ${keysSql(isByDay, "$5")}`;
-  // A deletion without a key has an empty one here, which no record has.
+  // A deletion without a key has an empty one here, which is in no record.
   const unused = `ARRAY(SELECT id FROM unnest($1::bigint[], ${textArray("$5")}) AS call (id, key)
     WHERE key <> ALL(ARRAY(${used})))`;
   const columns = ["subject", "request_id"];
   const arrays = ["$2", "$3"].map(textArray);
   return {
-    withoutKeys: writeStatements(schema, columns, arrays, layout),
-    withKeys: writeStatements(schema, [...columns, keyColumn], [...arrays, textArray("$5")], { ...layout, unused }),
+    withoutKeys: buildStatements(schema, columns, arrays, layout),
+    withKeys: buildStatements(schema, [...columns, keyColumn], [...arrays, textArray("$5")], { ...layout, unused }),
   };
 }
 
@@ -128,23 +129,23 @@ function textArray(parameter: string): string {
   return `${parameter}::pg_catalog.text[]`;
 }
 
-/** Returns the condition for records with the keys of a parameter. By day, no other partition has any. */
+/** Returns the condition for records with the keys of a parameter; day partitions have none. */
 function keysSql(isByDay: boolean, parameter: string): string {
   return `${keyColumn} = ANY(${textArray(parameter)})${isByDay ? " AND by_day IS NULL" : ""}`;
 }
 
 // Adds a row without an id if the server has synchronous standbys.
-const stillThereSql = ({ plants }: StoreSchema): string => `
+const existingPlantsSql = ({ plants }: StoreSchema): string => `
   SELECT id FROM ${plants} WHERE id = ANY($1::bigint[]) AND ${ownRole}
   UNION ALL SELECT NULL WHERE pg_catalog.current_setting('synchronous_standby_names', true) <> ''`;
 
-// A message that nobody reads, because a transaction that writes nothing waits for no standby.
+// An unused message, because a transaction that writes nothing does not wait for standbys.
 const waitForStandbysSql = `SELECT pg_catalog.pg_logical_emit_message(true, 'plantstore', '') WHERE ${pinned}`;
 
 /**
- * The look for records by their idempotency keys. An UPDATE that changes nothing instead of a SELECT: its commit waits
- * for the disk and for synchronous standbys, so what it finds is durable. A record without `seq` was not written: it is
- * being dropped, or a trigger has suppressed the update.
+ * The lookup of records by their idempotency keys. An UPDATE that changes nothing instead of a SELECT: its commit waits for
+ * the disk and for synchronous standbys, so the records are durable. A record without `seq` was not updated: it is being
+ * dropped, or a trigger has suppressed the update.
  */
 export const findKeysSql = ({ deletions }: StoreSchema, condition: string, pins: string): string => `
   WITH looked AS (UPDATE ${deletions} SET batch = batch WHERE ${condition} AND ${pins} RETURNING seq)
@@ -156,25 +157,25 @@ const probeRecordSql = ({ deletions }: StoreSchema, columns: string, values: str
   VALUES (0, '', '', '00000000-0000-0000-0000-000000000000'${values})`;
 
 /**
- * Returns the placement of tables that are on one server, with its standbys.
+ * Returns the placement of tables on a single server with its standbys.
  *
- * @param beginsAsUsual - whether connections begin with nothing that has to be pinned
+ * @param hasDefaultSettings - whether connections start with settings that need not be pinned
  */
-export function oneServer(schema: StoreSchema, beginsAsUsual: boolean = false): Placement {
-  return placeOnOneServer(schema, { isByDay: false, beginsAsUsual });
+export function singleServer(schema: StoreSchema, hasDefaultSettings: boolean = false): Placement {
+  return createPlacement(schema, { isByDay: false, hasDefaultSettings });
 }
 
-/** Returns the same with records that are divided by day. */
-export function oneServerByDay(schema: StoreSchema, beginsAsUsual: boolean = false): Placement {
+/** Returns the same with records that are partitioned by day. */
+export function singleServerByDay(schema: StoreSchema, hasDefaultSettings: boolean = false): Placement {
   const dropDaySql = `SELECT ${schema.quoted}.plantstore_drop_day($1::interval) WHERE ${pinned}`;
   return {
-    ...placeOnOneServer(schema, { isByDay: true, beginsAsUsual }),
-    // At full load dropping then takes a thirteenth of the time of one core, and some 1.4 times as many records are
-    // dropped as deletions add. Without rests these would lose a quarter to a half of their rate, and a fifth if each
-    // rest were eight times a slice.
-    dropRest: 12,
+    ...createPlacement(schema, { isByDay: true, hasDefaultSettings }),
+    // At full load dropping then takes a thirteenth of the time of one core, and drops some 1.4 times as many records as
+    // deletions add. Without pauses the rate of deletions would be a quarter to a half lower, and with a factor of eight a
+    // fifth lower.
+    dropPause: 12,
     days: {
-      make: (session) => makeDays(session, schema),
+      make: (session) => createDayPartitions(session, schema),
       dropOld: async (session, keptMs) => {
         const [[count = null] = []] = await session.query(dropDaySql, [`${keptMs} milliseconds`]);
         return { count: Number(count), isMore: count !== null };
@@ -183,24 +184,24 @@ export function oneServerByDay(schema: StoreSchema, beginsAsUsual: boolean = fal
   };
 }
 
-function placeOnOneServer(schema: StoreSchema, layout: Layout): Placement {
+function createPlacement(schema: StoreSchema, layout: Layout): Placement {
   const { isByDay } = layout;
-  const statements = writeBatchStatements(schema, layout);
-  const statementsOf = ({ keyed }: DeleteBatch): Statements =>
+  const statements = buildBatchStatements(schema, layout);
+  const statementsOf = ({ keyed }: PreparedBatch): Statements =>
     keyed.length === 0 ? statements.withoutKeys : statements.withKeys;
-  const lookForKeysSql = findKeysSql(schema, keysSql(isByDay, "$1"), pinned);
+  const findKeyRecordsSql = findKeysSql(schema, keysSql(isByDay, "$1"), pinned);
   const probeSql = isByDay ? probeRecordSql(schema, ", by_day", ", true") : probeRecordSql(schema, "", "");
   const findPlants: Placement["findPlants"] = async (session, ids) => {
-    const rows = await session.query(stillThereSql(schema), [toArray(ids)]);
-    const there = rows.filter(([id]) => id !== null);
-    if (rows.length > there.length) await session.query(waitForStandbysSql);
-    return toIds(there);
+    const rows = await session.query(existingPlantsSql(schema), [toArrayLiteral(ids)]);
+    const existing = rows.filter(([id]) => id !== null);
+    if (rows.length > existing.length) await session.query(waitForStandbysSql);
+    return toIds(existing);
   };
-  const dropOldRecords = isByDay ? dropRowsByRow : dropRowsOfTable;
+  const dropOldRecords = isByDay ? dropFromPartition : dropFromTable;
   return {
     schema,
-    isSpread: false,
-    // While one batch waits for the disk of the server, the next is on its way.
+    isDistributed: false,
+    // While one batch waits for the disk of the server, the next one is sent.
     inFlightMax: 2,
     workerOf: () => -1,
     toRecordedCall: (call) => call,
@@ -213,11 +214,11 @@ function placeOnOneServer(schema: StoreSchema, layout: Layout): Placement {
       return new Map(rows.map(([id, fate]) => [toId(id), toFate(fate)]));
     },
     findPlants,
-    lookUp: (session, toSql, values) => session.query(toSql(pinned), values),
+    runLookup: (session, toSql, values) => session.query(toSql(pinned), values),
     waitForStandbys: async (session, missing) => void (await findPlants(session, missing)),
-    findKeyRecords: (session, keyed) => session.query(lookForKeysSql, [keysOf(keyed)]),
-    // Without days, records of all deletions are dropped row by row: with rests, they could come faster than they go.
-    dropRest: 0,
+    findKeyRecords: (session, keyed) => session.query(findKeyRecordsSql, [keysOf(keyed)]),
+    // Without partitions all records are dropped row by row: with pauses, this could be slower than deletions add them.
+    dropPause: 0,
     days: undefined,
     dropOldRecords: (session, keptMs, slice) => dropOldRecords(session, schema, keptMs, slice),
     // The settings of the server are checked with its schema.

@@ -6,53 +6,53 @@ import type { Migration } from "./migrations.ts";
 import { searchPathSql, type StoreSchema } from "./store-schema.ts";
 
 /**
- * Milliseconds that a step waits for the lock on a table that servers use. Deletions queue behind it, and wait no longer
- * than this for a lock themselves: at worst they are repeated.
+ * Milliseconds that a step waits for the lock on a table that servers use. Deletions queue behind it, and wait no longer for
+ * a lock themselves: at worst they are retried.
  */
 export const tableLockMs = 100;
 
-// Milliseconds between two tries to lock a table, during which deletions go on.
-const tableIntervalMs = 1_000;
+// Milliseconds between two attempts to lock a table, during which deletions continue.
+const lockRetryIntervalMs = 1_000;
 
-// How many tries pass before the operator is told again: some five seconds.
-const triesPerLine = 5;
+// The number of attempts between two reports to the operator: about five seconds.
+const attemptsPerReport = 5;
 
-/** Called with what a migration is waiting for. Must not throw. */
+/** Called with what a migration waits for. Must not throw. */
 export type OnWaiting = (what: string) => void;
 
 /**
- * Runs a step that locks a table as soon as nobody else uses the table; deletions do not wait meanwhile.
+ * Runs a step that locks a table, as soon as no other transaction uses the table; deletions continue meanwhile.
  *
- * @param step - a transaction that waits for {@link tableLockMs}, such as {@link runLocking}
+ * @param step - a transaction that waits for locks for {@link tableLockMs}, such as {@link runWithLockTimeout}
  */
-export async function runBesideServers(
+export async function runOnline(
   session: Session,
   step: () => Promise<void>,
   { schema, table }: { readonly schema: StoreSchema; readonly table: string },
   onWaiting?: OnWaiting,
 ): Promise<void> {
-  for (let tries = 0; !(await getsLocks(step)); tries++) {
-    if (tries % triesPerLine === 0) onWaiting?.(await findUser(session, schema, table));
-    await sleep(tableIntervalMs);
+  for (let attempts = 0; !(await acquiresLocks(step)); attempts++) {
+    if (attempts % attemptsPerReport === 0) onWaiting?.(await describeLockHolder(session, schema, table));
+    await sleep(lockRetryIntervalMs);
   }
 }
 
 /**
- * Returns the statement by which a transaction, or else the session, may take as long as it needs: a query, because SET
- * fails in releases before PostgreSQL 17, which do not have this time-out.
+ * Returns the statement that disables `transaction_timeout` for the transaction, or else the session: a query, because SET
+ * fails before PostgreSQL 17, which introduced this timeout.
  */
-export const endTransactionTimeout = (isLocal: boolean): string =>
+export const disableTransactionTimeout = (isLocal: boolean): string =>
   `SELECT pg_catalog.set_config(name, '0', ${isLocal}) FROM pg_catalog.pg_settings WHERE name = 'transaction_timeout'`;
 
-/** Runs statements in one transaction, which waits for locks no longer than {@link tableLockMs}. */
-export async function runLocking(session: Session, schema: StoreSchema, sql: string): Promise<void> {
+/** Runs statements in one transaction, which waits for locks for {@link tableLockMs}. */
+export async function runWithLockTimeout(session: Session, schema: StoreSchema, sql: string): Promise<void> {
   const begin = `${readCommitted}; ${searchPathSql(schema)}; SET LOCAL lock_timeout = ${tableLockMs};
-    ${endTransactionTimeout(true)}`;
+    ${disableTransactionTimeout(true)}`;
   await session.runInTransaction(begin, sql);
 }
 
-/** Runs a step, and returns whether it got the locks. */
-async function getsLocks(step: () => Promise<void>): Promise<boolean> {
+/** Runs a step, and returns whether it acquired its locks. */
+async function acquiresLocks(step: () => Promise<void>): Promise<boolean> {
   try {
     await step();
     return true;
@@ -63,7 +63,7 @@ async function getsLocks(step: () => Promise<void>): Promise<boolean> {
 }
 
 /** Describes the oldest transaction that uses a table. */
-async function findUser(session: Session, { quoted }: StoreSchema, table: string): Promise<string> {
+async function describeLockHolder(session: Session, { quoted }: StoreSchema, table: string): Promise<string> {
   const [found] = await session.query(
     `SELECT pid, application_name, pg_catalog.floor(extract(epoch FROM pg_catalog.now() - xact_start))
      FROM pg_catalog.pg_locks JOIN pg_catalog.pg_stat_activity USING (pid)
@@ -77,9 +77,9 @@ async function findUser(session: Session, { quoted }: StoreSchema, table: string
 }
 
 /**
- * Builds an index, unless it exists. An index that an interrupted attempt has left is invalid, and is built anew. None
- * is built concurrently in a transaction, so no settings are pinned: the commit of the version that follows makes it
- * durable, and the server refuses it to another role and in read-only transactions.
+ * Builds an index, unless it exists. An index of an interrupted attempt is invalid, and is rebuilt. An index cannot be built
+ * concurrently in a transaction, so no settings are pinned: the following commit of the version makes it durable, and the
+ * server refuses to build it for another role and in read-only transactions.
  */
 export async function buildIndex(
   session: Session,

@@ -15,7 +15,7 @@ import { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { backUp } from "../../../src/stores/sqlite/backup.ts";
-import { ChangesInPlace } from "../../../src/stores/sqlite/changes-in-place.ts";
+import { ExternalChanges } from "../../../src/stores/sqlite/external-changes.ts";
 import { openDatabase } from "../../../src/stores/sqlite/database.ts";
 import { type DeleteBatch, prepareDeleteBatch } from "../../../src/stores/sqlite/delete-batch.ts";
 import { FileIdentity, onlyWhileSameFile } from "../../../src/stores/sqlite/file-identity.ts";
@@ -48,7 +48,7 @@ const changes: readonly { name: string; change: (file: string, other: string) =>
     problem: cut,
   },
   {
-    name: "another log is copied over its log",
+    name: "another log is backfilled over its log",
     change: (file, other) => {
       using db = new DatabaseSync(other);
       db.exec("PRAGMA journal_mode = WAL; CREATE TABLE other AS SELECT randomblob(1000000)");
@@ -57,12 +57,12 @@ const changes: readonly { name: string; change: (file: string, other: string) =>
     problem: cut,
   },
   {
-    name: "a copy of before is copied over the file",
+    name: "a copy of before is backfilled over the file",
     change: (file, other) => copyFileSync(other, file),
     problem: written,
   },
   {
-    name: "a smaller store is copied over the file",
+    name: "a smaller store is backfilled over the file",
     change: (file, other) => {
       openDatabase({ file: `${other}.small`, plantsWhenCreated: { first: 1n, last: 3n } }).close();
       copyFileSync(`${other}.small`, file);
@@ -113,7 +113,7 @@ describe("a store whose file is changed in place", () => {
     identity.close();
   });
 
-  test.each(["its log is truncated to nothing", "a copy of before is copied over the file"])(
+  test.each(["its log is truncated to nothing", "a copy of before is backfilled over the file"])(
     "notices that $0 just before a commit",
     (name) => {
       using folder = createTempFolder();
@@ -263,7 +263,7 @@ describe("the watch of a file", () => {
   test("goes on where SQLite has written between its stat and the index", () => {
     using folder = createTempFolder();
     using watched = watch(folder);
-    const look = new ChangesInPlace(watched.file, () => statSync(watched.file));
+    const look = new ExternalChanges(watched.file, () => statSync(watched.file));
     const bytesOfLog = (): number => statSync(`${watched.file}-wal`).size;
     const [file, log] = [statSync(watched.file), bytesOfLog()];
     watched.other.exec("CREATE TABLE other AS SELECT randomblob(100000)");

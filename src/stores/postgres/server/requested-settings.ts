@@ -1,11 +1,10 @@
 import { StoreOpenError } from "../../store-open-error.ts";
 
 /**
- * Reads the settings out of the `options` of a database URL, `-c name=value` or `--name=value`, by name. The last one
- * counts, as for the server (postgresql.org/docs/current/libpq-connect.html#LIBPQ-CONNECT-OPTIONS). Other switches are
- * left to the server.
+ * Parses the settings in the `options` of a database URL, `-c name=value` or `--name=value`, by name. The last one counts,
+ * as for the server (postgresql.org/docs/current/libpq-connect.html#LIBPQ-CONNECT-OPTIONS). Other switches are ignored.
  */
-export function readSettings(options: string): ReadonlyMap<string, string> {
+export function parseSettings(options: string): ReadonlyMap<string, string> {
   const settings = new Map<string, string>();
   const words = splitWords(options).values();
   for (const word of words) {
@@ -16,13 +15,13 @@ export function readSettings(options: string): ReadonlyMap<string, string> {
   return settings;
 }
 
-// Spaces separate words, unless a backslash comes before, which quotes any character.
+// Spaces separate words. A backslash escapes any character.
 function splitWords(options: string): readonly string[] {
   const words = options.match(/(?:\\.|[^\s\\])+/gs) ?? [];
   return words.map((word) => word.replaceAll(/\\(.)/gs, "$1"));
 }
 
-/** Returns the error for a setting that a pooler keeps from the server. */
+/** Returns the error for a setting that a pooler did not pass to the server. */
 export function droppedSetting(name: string): StoreOpenError {
   return new StoreOpenError(
     `options in the database URL set ${name}, which did not reach the server, probably because of a connection pooler: ` +

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { gatherSql } from "../../../src/stores/postgres/schema/gather.ts";
+import { mergePartitionsSql } from "../../../src/stores/postgres/schema/merge-partitions.ts";
 import { openPostgresStore } from "../../../src/stores/postgres/store.ts";
 import { recordsOf } from "../../support/plants/days.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
@@ -23,8 +23,8 @@ describe("making one table of records by day, as Citus needs it", () => {
       `GRANT SELECT ON deletions TO PUBLIC; CREATE FUNCTION nothing() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
        CREATE TRIGGER told AFTER INSERT ON deletions FOR EACH ROW EXECUTE FUNCTION nothing()`,
     );
-    await runSql(url, gatherSql);
-    await runSql(url, gatherSql);
+    await runSql(url, mergePartitionsSql);
+    await runSql(url, mergePartitionsSql);
     const insert = "INSERT INTO deletions (plant_id, subject, request_id, batch) VALUES (3, '', '', gen_random_uuid())";
     await runSql(url, insert);
     expect(await recordsOf(url)).toEqual({ deletions: 3 });
@@ -43,7 +43,7 @@ describe("making one table of records by day, as Citus needs it", () => {
     const url = await server.createPlants();
     const insert = "INSERT INTO deletions (plant_id, subject, request_id, batch) VALUES (3, '', '', gen_random_uuid())";
     const deleting = await openClient(url, `BEGIN; ${insert}`);
-    const gathering = runSql(url, gatherSql);
+    const gathering = runSql(url, mergePartitionsSql);
     const waiting = "SELECT FROM pg_locks WHERE relation = 'deletions'::regclass AND NOT granted";
     await expect.poll(() => runSql(url, waiting)).not.toEqual([]);
     await deleting.query(`${insert}; COMMIT`);

@@ -1,16 +1,16 @@
 import { expect, test } from "vitest";
-import { Alertness } from "../../../src/stores/sqlite/alertness.ts";
+import { SpinWait } from "../../../src/stores/sqlite/spin-wait.ts";
 
 /** Asks questions, each so many ms after the answer to the one before: lone deletions, except for one of several. */
-function awakeAfter(afterMs: readonly number[], several?: number, awakeMsMax = 0.15): number[] {
-  const alertness = new Alertness(awakeMsMax);
+function awakeAfter(afterMs: readonly number[], several?: number, spinMsMax = 0.15): number[] {
+  const spinWait = new SpinWait(spinMsMax);
   let nowMs = 0;
   return afterMs.map((ms, index) => {
     nowMs += ms;
-    alertness.asked(index !== several, nowMs);
+    spinWait.requested(index !== several, nowMs);
     nowMs += 1;
-    alertness.answered(nowMs);
-    return alertness.awakeMs;
+    spinWait.replied(nowMs);
+    return spinWait.spinMs;
   });
 }
 

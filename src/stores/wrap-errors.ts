@@ -2,20 +2,20 @@ import { StoreOpenError } from "./store-open-error.ts";
 import type { PlantDatabase, PlantImport } from "./plant-database.ts";
 
 /**
- * Wraps a database so that every fault becomes a {@link StoreOpenError} that names the file or server.
+ * Wraps a database so that every error becomes a {@link StoreOpenError} that names the file or server.
  *
  * @param name - the file or server
- * @param wordsOf - describes a fault of the driver, as a clause
+ * @param describe - describes an error of the driver, as a clause
  */
-export function withNamedFaults(
+export function wrapErrors(
   name: string,
-  wordsOf: (fault: unknown) => string,
+  describe: (fault: unknown) => string,
   database: PlantDatabase,
 ): PlantDatabase {
   const fail = (fault: unknown): never => {
     throw fault instanceof StoreOpenError
       ? fault
-      : new StoreOpenError(`cannot use ${name}: ${wordsOf(fault)}`, { cause: fault });
+      : new StoreOpenError(`cannot use ${name}: ${describe(fault)}`, { cause: fault });
   };
   return {
     startImport: (options) =>
@@ -27,15 +27,15 @@ export function withNamedFaults(
         }),
         fail,
       ),
-    exportPlants: () => failingWith(fail, database.exportPlants()),
-    listDeletions: (filter) => failingWith(fail, database.listDeletions(filter)),
+    exportPlants: () => rethrowing(fail, database.exportPlants()),
+    listDeletions: (filter) => rethrowing(fail, database.listDeletions(filter)),
     [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),
   };
 }
 
-async function* failingWith<Item>(fail: (fault: unknown) => never, items: AsyncIterable<Item>): AsyncGenerator<Item> {
+async function* rethrowing<Item>(fail: (fault: unknown) => never, items: AsyncIterable<Item>): AsyncGenerator<Item> {
   try {
-    // Errors of the code that reads the items do not pass through here: it ends them instead.
+    // Errors of the consumer do not pass through here: they close the iterator instead.
     yield* items;
   } catch (fault) {
     fail(fault);

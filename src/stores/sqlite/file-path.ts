@@ -3,28 +3,28 @@ import { dirname } from "node:path";
 import { StoreOpenError } from "../store-open-error.ts";
 
 /**
- * Checks that the file of a store can be at an absolute path, whether or not it exists. For all of these problems SQLite
- * only says "unable to open database file".
+ * Checks that an absolute path can be the file of a store, whether or not it exists. For all of these problems SQLite only
+ * reports "unable to open database file".
  *
- * @throws StoreOpenError that says what is wrong with the path, without its name
+ * @throws StoreOpenError with the problem, without the path
  */
-export function demandPlace(path: string): void {
-  const problem = placeProblemOf(path);
+export function assertUsablePath(path: string): void {
+  const problem = pathProblemOf(path);
   if (problem !== undefined) throw new StoreOpenError(problem);
 }
 
 /**
- * Checks that there is a file at an absolute path. Only a command that was asked for a new store creates one: otherwise
- * a mistyped path would be served as a store without plants.
+ * Checks that a file exists at an absolute path. Stores are created only on request: otherwise a mistyped path would be
+ * served as a store without plants.
  *
- * @throws StoreOpenError that says how to create it
+ * @throws StoreOpenError with the command that creates it
  */
-export function demandFile(path: string): void {
+export function assertFileExists(path: string): void {
   if (existsSync(path)) return;
   throw new StoreOpenError(`file not found in ${dirname(path)}: run \`plantstore migrate\` to create it`);
 }
 
-function placeProblemOf(path: string): string | undefined {
+function pathProblemOf(path: string): string | undefined {
   const folder = dirname(path);
   const folderStat = statSync(folder, { throwIfNoEntry: false });
   if (folderStat === undefined) return `the folder ${folder} does not exist`;
@@ -37,7 +37,7 @@ function placeProblemOf(path: string): string | undefined {
   return deniedTo(path) ? "the file is not writable" : undefined;
 }
 
-// The target may be on a volume that is not mounted yet; a store that is created there would be another one.
+// The target may be on a volume that is not mounted yet, and must not be created elsewhere.
 function linkProblemOf(path: string): string | undefined {
   const isLink = lstatSync(path, { throwIfNoEntry: false }) !== undefined;
   return isLink ? `the path is a symbolic link to ${readlinkSync(path)}, which does not exist` : undefined;

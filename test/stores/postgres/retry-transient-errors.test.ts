@@ -1,19 +1,19 @@
 import { expect, test, vi } from "vitest";
-import { repeatForMs, repeatWhileRefused } from "../../../src/stores/postgres/server/repeat-while-refused.ts";
+import { retryForMs, retryTransientErrors } from "../../../src/stores/postgres/server/retry-transient-errors.ts";
 import { readServerUrl } from "../../../src/stores/postgres/server/server-url.ts";
 import { Session } from "../../../src/stores/postgres/server/session.ts";
 
 test("work that is refused again and again is given up when its time is over, counted from the first fault", async () => {
   const session = new Session(readServerUrl("postgres://127.0.0.1:1/plants"));
-  let nowMs = repeatForMs;
+  let nowMs = retryForMs;
   using _ = vi.spyOn(performance, "now").mockImplementation(() => nowMs);
   let tries = 0;
   const work = (): Promise<never> => {
-    if (tries > 0) nowMs += repeatForMs / 2;
+    if (tries > 0) nowMs += retryForMs / 2;
     // Otherwise a fault could leave it repeating.
     const code = ++tries < 5 ? "40001" : "XX000";
     return Promise.reject(Object.assign(new Error("refused"), { code, severity: "ERROR" }));
   };
-  await expect(repeatWhileRefused(session, work)).rejects.toThrow("refused");
+  await expect(retryTransientErrors(session, work)).rejects.toThrow("refused");
   expect(tries).toBe(3);
 });

@@ -5,7 +5,7 @@ import { DatabaseSync } from "node:sqlite";
 import { Worker } from "node:worker_threads";
 import { describe, expect, test, vi } from "vitest";
 import { openDatabase } from "../../../src/stores/sqlite/database.ts";
-import { repairLeftLog } from "../../../src/stores/sqlite/left-log.ts";
+import { repairLeftoverLog } from "../../../src/stores/sqlite/leftover-log.ts";
 import { openSqliteStore } from "../../../src/stores/sqlite/store.ts";
 import { lockTimeoutMsDefault } from "../../../src/stores/sqlite/transaction.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
@@ -48,7 +48,7 @@ describe("a log that an earlier process has left", () => {
     const file = folder.file("plants.db");
     leaveLog(file, 9 * 2 ** 20);
     const log = readFileSync(`${file}-wal`);
-    repairLeftLog(file);
+    repairLeftoverLog(file);
     expect(readFileSync(`${file}-wal`).equals(log)).toBe(true);
     expect(folder.open()).toEqual([]);
     expect(plantsIn(file)).toEqual([1n, 2n]);
@@ -117,7 +117,7 @@ describe("a log that an earlier process has left", () => {
     using other = isOpen ? new DatabaseSync(file) : undefined;
     other?.prepare("SELECT count(*) FROM plants").get();
     let checked = 0;
-    repairLeftLog(file, { onCheck: () => checked++ });
+    repairLeftoverLog(file, { onCheck: () => checked++ });
     expect(checked).toBe(checks);
   });
 
@@ -126,7 +126,7 @@ describe("a log that an earlier process has left", () => {
     const file = folder.file("plants.db");
     openDatabase({ file, migrates: true }).close();
     writeFileSync(`${file}-wal`, "");
-    repairLeftLog(file, { onCheck: () => expect.unreachable() });
+    repairLeftoverLog(file, { onCheck: () => expect.unreachable() });
   });
 
   test("is not copied into another file, and its readers are told what to do", async () => {
@@ -173,7 +173,7 @@ describe("a log that an earlier process has left", () => {
       expect(() => other.exec("BEGIN IMMEDIATE")).toThrow("database is locked");
       return other.prepare("SELECT 'ok' AS quick_check");
     });
-    repairLeftLog(file);
+    repairLeftoverLog(file);
     expect(prepare).toHaveBeenCalled();
   });
 });

@@ -3,11 +3,11 @@ import { DatabaseSync } from "node:sqlite";
 import { StoreOpenError } from "../store-open-error.ts";
 import { runInTransaction, untilUnlocked } from "./transaction.ts";
 
-// As much as a log usually holds, in bytes: a server beside an opening waits a few milliseconds for it.
+// The usual size of a log, in bytes: another server waits a few milliseconds for such a part.
 const partBytes = 4 * 2 ** 20;
 
-/** What an opening does about a log that was left. */
-export interface LeftLogOptions {
+/** Options of {@link repairLeftoverLog}. */
+export interface LeftoverLogOptions {
   /** How long to wait for other connections, in milliseconds. */
   readonly lockTimeoutMs?: number | undefined;
   /** Called before the file is checked, which reads all of it. */
@@ -15,59 +15,58 @@ export interface LeftLogOptions {
 }
 
 /**
- * Makes durable what earlier processes have left in the write-ahead log of a file, and checks that both belong together;
- * before that, nothing may be answered from the file. The cache of the system, from which SQLite reads the log, may hold
- * commits that the disk does not: their process was killed before it synced them, or the sync failed. After a failed sync
- * the system takes the pages for written, and no other sync brings them to the disk. So everything is written again, as
- * it is.
+ * Makes durable what earlier processes have left in the write-ahead log of a file, and checks that the log belongs to the
+ * file; before that, the file must not be read. The page cache of the system, from which SQLite reads the log, may contain
+ * commits that are not on disk: their process was killed before it synced them, or the sync failed. After a failed sync the
+ * system marks the pages as written, and another sync does not write them. So the whole log is written again, unchanged.
  *
- * The file is checked only if no other process has it open: SQLite copies into it any log of its name, even of a file
- * that was there before.
+ * The file is checked only if no other process has it open: SQLite copies any log with the right name into it, even one of
+ * an earlier file.
  *
- * @throws when that fails; then the file and its log are left as they were found
+ * @throws when that fails; then the file and its log are unchanged
  */
-export function repairLeftLog(file: string, { lockTimeoutMs, onCheck }: LeftLogOptions = {}): void {
+export function repairLeftoverLog(file: string, { lockTimeoutMs, onCheck }: LeftoverLogOptions = {}): void {
   const log = openLog(file);
   if (log === undefined) return;
   try {
     const index = `${realpathSync(file)}-shm`;
-    const usedMs = timeOf(index);
-    // The last connection that closes copies the log into the file and deletes it, unless it can only read. A copy of
-    // commits that a power loss takes out of the log would damage the file.
+    const initialMs = timeOf(index);
+    // The last connection that closes copies the log into the file and deletes it, unless it is read-only. A copy of commits
+    // that a power loss then removes from the log would damage the file.
     using reader = new DatabaseSync(file, { readOnly: true });
     untilUnlocked(() => reader.exec("PRAGMA user_version"), lockTimeoutMs);
-    // The first connection of all empties the index (https://sqlite.org/src: unixLockSharedMemory).
-    const isFirst = timeOf(index) !== usedMs;
+    // The first connection truncates the index (https://sqlite.org/src: unixLockSharedMemory).
+    const isFirst = timeOf(index) !== initialMs;
     using writer = new DatabaseSync(file);
-    writeAgain(log, writer, lockTimeoutMs);
+    rewriteLog(log, writer, lockTimeoutMs);
     if (!isFirst || fstatSync(log).size === 0) return;
     onCheck?.();
-    // Nobody else may write before the result.
+    // No other process must write before the result.
     runInTransaction(writer, () => checkFile(reader), lockTimeoutMs);
   } finally {
     closeSync(log);
   }
 }
 
-/** Returns when a file was last written, in milliseconds; `undefined` if there is none. */
+/** Returns when a file was last written, in milliseconds; `undefined` if it does not exist. */
 function timeOf(path: string): number | undefined {
   return statSync(path, { throwIfNoEntry: false })?.mtimeMs;
 }
 
-function writeAgain(log: number, writer: DatabaseSync, lockTimeoutMs?: number): void {
+function rewriteLog(log: number, writer: DatabaseSync, lockTimeoutMs?: number): void {
   const part = new Uint8Array(partBytes);
   const writePart = (at: number): number => writeSync(log, part, 0, readSync(log, part, 0, partBytes, at), at);
   let at = 0;
   let count: number;
   do {
-    // Nobody else may write meanwhile.
+    // No other process must write meanwhile.
     count = runInTransaction(writer, () => writePart(at), lockTimeoutMs);
     fsyncSync(log);
     at += count;
   } while (count > 0);
 }
 
-/** Reads all of the file, with its log. Throws when that finds a page, a row or an index that does not fit. */
+/** Reads the whole file with its log. Throws when a page, a row or an index is inconsistent. */
 function checkFile(reader: DatabaseSync): void {
   const found = String(reader.prepare("PRAGMA quick_check(1)").get()?.["quick_check"]);
   if (found === "ok") return;

@@ -1,0 +1,35 @@
+import { elapsedMsSince, type OnUpkeep } from "../../upkeep.ts";
+
+/** Reports once when a worker of Citus is unavailable and once when it has recovered. Readiness does not depend on it. */
+export class UnavailableWorkers {
+  readonly #onUpkeep: OnUpkeep | undefined;
+  /** When each worker was found to be unavailable, on the clock of `performance.now()`. */
+  readonly #sinceMs = new Map<number, number>();
+  /** When each worker has last committed a batch, on the same clock. */
+  readonly #committedAtMs = new Map<number, number>();
+
+  constructor(onUpkeep: OnUpkeep | undefined) {
+    this.#onUpkeep = onUpkeep;
+  }
+
+  /**
+   * Records that a batch for the worker failed while the store is otherwise healthy. The worker is not the cause if it has
+   * committed another batch since this one began.
+   *
+   * @param begunMs - when the batch began, on the clock of `performance.now()`
+   */
+  recordFailure(worker: number, problem: string, begunMs: number): void {
+    if (this.#sinceMs.has(worker) || (this.#committedAtMs.get(worker) ?? Number.NEGATIVE_INFINITY) >= begunMs) return;
+    this.#sinceMs.set(worker, performance.now());
+    this.#onUpkeep?.({ kind: "worker-unavailable", lastedMs: elapsedMsSince(begunMs), problem });
+  }
+
+  /** Records that a batch for the worker was committed. */
+  recordSuccess(worker: number): void {
+    this.#committedAtMs.set(worker, performance.now());
+    const sinceMs = this.#sinceMs.get(worker);
+    if (sinceMs === undefined) return;
+    this.#sinceMs.delete(worker);
+    this.#onUpkeep?.({ kind: "worker-recovered", lastedMs: elapsedMsSince(sinceMs) });
+  }
+}

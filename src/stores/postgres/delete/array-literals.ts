@@ -1,0 +1,30 @@
+import type { PendingDelete } from "../../delete-queue.ts";
+import { toStorableText } from "../../storable-text.ts";
+
+/**
+ * Returns the idempotency keys of deletions as a parameter of the type `text[]`, with an empty string for those without a
+ * key, which is not a valid one. NULL would be the text "NULL" in a session with `array_nulls = off`.
+ */
+export function keysOf(pending: readonly PendingDelete[]): string {
+  return toArrayLiteral(pending.map(({ call }) => quoted(call.idempotencyKey ?? "")));
+}
+
+/** Returns an array literal; strings must be {@link quoted}. */
+export function toArrayLiteral(elements: readonly (string | bigint)[] | BigInt64Array): string {
+  return `{${elements.join()}}`;
+}
+
+/** Returns the ids in an array literal, as strings; none for NULL. */
+export function parseIdArray(array: string | null | undefined): readonly string[] {
+  return array === null || array === undefined || array === "{}" ? [] : array.slice(1, -1).split(",");
+}
+
+/** Quotes a string as an element of an array literal (postgresql.org/docs/current/arrays.html#ARRAYS-IO). */
+export function quoted(text: string): string {
+  const storable = toStorableText(text);
+  // Checking first is several times cheaper than a replacement that finds nothing.
+  return `"${special.test(storable) ? storable.replaceAll(everySpecial, "\\$&") : storable}"`;
+}
+
+const special = /["\\]/;
+const everySpecial = /["\\]/g;

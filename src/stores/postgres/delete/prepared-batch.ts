@@ -1,0 +1,66 @@
+import type { PendingDelete } from "../../delete-queue.ts";
+import { keysOf, quoted, toArrayLiteral } from "./array-literals.ts";
+
+/** The deletions of a batch as parameters of a statement, and the token that identifies their records. */
+export interface PreparedBatch {
+  readonly token: string;
+  /**
+   * The first deletion of each plant, which is in the statement; later ones in the same batch find the plant deleted.
+   */
+  readonly firstOf: ReadonlyMap<bigint, PendingDelete>;
+  /** The deletions with an idempotency key, in the statement or not. */
+  readonly keyed: readonly PendingDelete[];
+  /** The deletions that are not in the statement because it has another one with their key. */
+  readonly postponed: ReadonlySet<PendingDelete>;
+  /** The ids in the statement, as an array literal. */
+  readonly ids: string;
+  /** The parameters of the statement: ids, subjects, request ids, the token and, if there are any, keys. */
+  readonly values: readonly string[];
+}
+
+/**
+ * Prepares a batch for the next attempt. The token stays the same for all attempts.
+ *
+ * After an error, deletions that were cancelled meanwhile are rejected and excluded. Before the first error, signals are not
+ * read, because reading creates them, and the queue has just checked the deletions that had to wait.
+ *
+ * @param settled - the deletions that were settled by their key, which are excluded
+ */
+export function prepareBatch(
+  token: string,
+  pending: readonly PendingDelete[],
+  afterFault = false,
+  settled?: ReadonlySet<PendingDelete>,
+): PreparedBatch {
+  const firstOf = new Map<bigint, PendingDelete>();
+  const keyed: PendingDelete[] = [];
+  const postponed = new Set<PendingDelete>();
+  const keys = new Set<string>();
+  const subjects: string[] = [];
+  const requestIds: string[] = [];
+  for (const one of pending) {
+    const { id, call, reject } = one;
+    const key = call.idempotencyKey;
+    if (afterFault && call.context.signal.aborted) {
+      reject(call.context.signal.reason);
+      continue;
+    }
+    if (key !== undefined) {
+      if (settled?.has(one) === true) continue;
+      keyed.push(one);
+    }
+    if (firstOf.has(id)) continue;
+    if (key !== undefined && keys.has(key)) {
+      postponed.add(one);
+      continue;
+    }
+    if (key !== undefined) keys.add(key);
+    firstOf.set(id, one);
+    subjects.push(quoted(call.subject));
+    requestIds.push(quoted(call.requestId));
+  }
+  const ids = toArrayLiteral([...firstOf.keys()]);
+  const values = [ids, toArrayLiteral(subjects), toArrayLiteral(requestIds), token];
+  if (keyed.length > 0) values.push(keysOf([...firstOf.values()]));
+  return { token, firstOf, keyed, postponed, ids, values };
+}

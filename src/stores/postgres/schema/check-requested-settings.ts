@@ -1,0 +1,46 @@
+import { droppedSetting } from "../server/requested-settings.ts";
+import { readCommitted } from "../server/pinned-settings.ts";
+import type { Session } from "../server/session.ts";
+import { sqlStateOf } from "../server/sql-state.ts";
+
+/**
+ * Checks that the settings in `options` of the database URL are in effect. Settings that the session overrides are ignored.
+ *
+ * @throws StoreOpenError naming the first one that did not reach the server
+ */
+export async function checkRequestedSettings(session: Session): Promise<void> {
+  const requested = session.requestedSettings;
+  if (requested.size === 0) return;
+  await session.transact(readCommitted, async () => {
+    for (const [name, value] of requested) if (!(await isInEffect(session, name, value))) throw droppedSetting(name);
+  });
+}
+
+/** Changes a setting for a transaction. NULL resets it to its value at the start of the connection. */
+export const setSql = "SELECT pg_catalog.set_config($1, $2, true)";
+const currentSql = "SELECT pg_catalog.current_setting($1, true)";
+const sourceSql = "SELECT source FROM pg_catalog.pg_settings WHERE pg_catalog.lower(name) = $1";
+
+// SQLSTATEs for a setting that the server does not know, or does not accept from this user at this time.
+const refused = /^(?:22|42|55)/;
+
+/**
+ * Returns whether a setting has this value: now, as a pooler may set it, or at the start of the connection, as for the role.
+ * A setting that can only be set at the start, such as `log_connections`, must have been set by the client; its value is
+ * not compared, because the server may format it differently and no guarantee depends on it.
+ */
+async function isInEffect(session: Session, name: string, value: string): Promise<boolean> {
+  try {
+    await session.run("SAVEPOINT requested");
+    const [now] = await session.query(currentSql, [name]);
+    const [initial] = await session.query(setSql, [name, null]);
+    // The server normalizes values: 1000 becomes 1s.
+    const [normalized] = await session.query(setSql, [name, value]);
+    return normalized?.[0] === now?.[0] || normalized?.[0] === initial?.[0];
+  } catch (fault) {
+    if (!refused.test(sqlStateOf(fault) ?? "")) throw fault;
+  }
+  await session.run("ROLLBACK TO SAVEPOINT requested");
+  const [found] = await session.query(sourceSql, [name]);
+  return found?.[0] === "client";
+}

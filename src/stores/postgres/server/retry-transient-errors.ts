@@ -1,0 +1,38 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { backoffMs } from "./backoff.ts";
+import type { Session } from "./session.ts";
+import { sqlStateOf } from "./sql-state.ts";
+
+/** How long the work of an operator's command is retried, in milliseconds from its first error. */
+export const retryForMs = 10_000;
+
+// serialization_failure and deadlock_detected: the transaction was rolled back because of concurrent ones.
+const rolledBack: ReadonlySet<string | undefined> = new Set(["40001", "40P01"]);
+
+/**
+ * Runs the work of an operator's command, and retries it if the server rolls it back because of concurrent transactions,
+ * or does not know whether it has committed, for ten seconds from the first error. Distributed engines may do so at any
+ * statement, including the COMMIT.
+ *
+ * @param work - must leave no transaction open, and must be idempotent
+ */
+export async function retryTransientErrors<Result>(session: Session, work: () => Promise<Result>): Promise<Result> {
+  let endMs: number | undefined;
+  for (let attempts = 0; ; attempts++) {
+    try {
+      return await work();
+    } catch (fault) {
+      // Rolls back.
+      session.discard();
+      endMs ??= performance.now() + retryForMs;
+      const isTransient = rolledBack.has(sqlStateOf(fault)) || isOutcomeUnknown(fault);
+      if (!isTransient || performance.now() >= endMs) throw fault;
+    }
+    await sleep(backoffMs(attempts));
+  }
+}
+
+/** Returns whether the server reports that it does not know whether a statement was committed. */
+export function isOutcomeUnknown(fault: unknown): boolean {
+  return sqlStateOf(fault) === "40003";
+}

@@ -1,0 +1,157 @@
+/** The most deletions in a small batch, which takes about as long as a single deletion: the time of a commit. */
+const smallBatchMax = 8;
+
+/** The number of small batches whose times are kept. The fastest counts, so that a pause in one of them has no effect. */
+const commitTimesKept = 8;
+
+/** A batch of at most this duration, in milliseconds, is never late: with the wait before it, callers wait 50 ms. */
+const batchMsMin = 25;
+
+/** The longest duration of a batch, in commits: then the commit is less than a tenth of the batch. */
+const commitsPerBatch = 12;
+
+/** Milliseconds per deletion above which a store is slow. A faster one empties a full queue in one or two seconds. */
+const slowDeletionMs = 0.1;
+
+/** How long all batches must have been late, in milliseconds, to be overload rather than a pause or a failover. */
+const overloadedAfterMs = 1_000;
+
+/**
+ * The number of larger batches whose rates are kept. The fastest counts, so that a pause is not mistaken for a slow store.
+ * Few, so that a store that has become slow is noticed soon.
+ */
+const ratesKept = 4;
+
+/** The least number of rates that a batch is compared with: more than the two that one pause can lower. */
+const ratesKnownMin = 3;
+
+/**
+ * The longest wait of a deletion until overload is certain, in milliseconds: long enough for a burst or a few slow
+ * commits.
+ */
+const burstMs = 250;
+
+/**
+ * Overload ends when no deletion was refused for this long, in milliseconds, or the store is idle. A late batch lowers the
+ * limit for the same time.
+ */
+const recoveryMs = 1_000;
+
+/** A batch that is durable. */
+interface Committed {
+  readonly size: number;
+  readonly durationMs: number;
+  /** Whether the store is idle after it: no deletion waits, and no other batch is being committed. */
+  readonly isLast: boolean;
+}
+
+/**
+ * Decides how many deletions may wait for a batch.
+ *
+ * The limit is what fits into memory, unless the store cannot keep up: then it is what the store deletes in the longest
+ * duration of a batch. A longer queue would delay all callers and gain nothing, since larger batches would be longer, not
+ * faster. A queue is judged by its delay, and only if that lasts, as in CoDel (RFC 8289).
+ *
+ * It takes a second to detect overload, in which thousands of deletions would be queued only to be refused at its end. So
+ * as soon as a batch is late although the store is no slower than before, which means load rather than a pause, the limit
+ * is what the store deletes in a quarter of a second. Deletions that are already queued stay.
+ *
+ * A store that is idle between bursts keeps up, however long each burst takes.
+ */
+export class QueueLimit {
+  /** The most deletions that may wait; further ones are refused. Only {@link recordCommit} changes it. */
+  current: number;
+  /** How many of the queued deletions may stay. Only {@link recordCommit} changes it. */
+  kept: number;
+  readonly #max: number;
+  readonly #commitsMs: number[] = [];
+  readonly #ratesPerMs: number[] = [];
+  #lateSinceMs: number | undefined;
+  #lateAtMs = -Infinity;
+  #isOverloaded = false;
+  #refusedAtMs = 0;
+
+  /** @param max - the limit while the store keeps up */
+  constructor(max: number) {
+    this.#max = this.current = this.kept = max;
+  }
+
+  /** Records that a deletion was refused. */
+  recordRefusal(nowMs: number): void {
+    this.#refusedAtMs = nowMs;
+  }
+
+  /** Records that a batch is durable. Its duration includes retries. */
+  recordCommit(batch: Committed, nowMs: number): void {
+    if (nowMs - this.#refusedAtMs > recoveryMs) this.#isOverloaded = false;
+    if (batch.size <= smallBatchMax) this.#recordSmallBatch(batch.durationMs);
+    else this.#recordLargeBatch(batch, nowMs);
+    if (batch.isLast) this.#reset();
+    const burst = this.#capacityIn(Math.max(burstMs, this.#batchMsMax));
+    if (this.#isOverloaded) {
+      this.kept = burst;
+      this.current = this.#capacityIn(this.#batchMsMax);
+    } else {
+      this.kept = this.#max;
+      this.current = nowMs - this.#lateAtMs > recoveryMs ? this.#max : burst;
+    }
+  }
+
+  #reset(): void {
+    this.#isOverloaded = false;
+    this.#lateAtMs = -Infinity;
+    this.#lateSinceMs = undefined;
+  }
+
+  /** Returns how many plants the store deletes in a time, at the rate of the fastest of its last batches. */
+  #capacityIn(ms: number): number {
+    return Math.min(this.#max, Math.ceil(this.#fastestPerMs * ms));
+  }
+
+  #recordLargeBatch(batch: Committed, nowMs: number): void {
+    remember(this.#ratesPerMs, batch.size / batch.durationMs, ratesKept);
+    if (!this.#isOverloaded) this.#checkOverload(batch, nowMs);
+  }
+
+  #recordSmallBatch(durationMs: number): void {
+    remember(this.#commitsMs, durationMs, commitTimesKept);
+    if (durationMs > this.#batchMsMax) return;
+    this.#lateSinceMs = undefined;
+    // After pauses under overload the limit may allow only small batches, which do not show the rate of the store. So the
+    // limit doubles until a batch is large enough.
+    const isRateUnknown = this.#isOverloaded && this.current <= 2 * smallBatchMax;
+    if (isRateUnknown) remember(this.#ratesPerMs, 2 * this.#fastestPerMs, ratesKept);
+  }
+
+  get #batchMsMax(): number {
+    return Math.max(batchMsMin, commitsPerBatch * Math.min(...this.#commitsMs));
+  }
+
+  get #fastestPerMs(): number {
+    return Math.max(0, ...this.#ratesPerMs);
+  }
+
+  #checkOverload(batch: Committed, nowMs: number): void {
+    const isLate = this.#isLate(batch);
+    if (isLate && this.#hasUsualRate(batch)) this.#lateAtMs = nowMs;
+    this.#lateSinceMs = isLate ? (this.#lateSinceMs ?? nowMs) : undefined;
+    if (this.#lateSinceMs === undefined || nowMs - this.#lateSinceMs < overloadedAfterMs) return;
+    this.#isOverloaded = true;
+    this.#refusedAtMs = nowMs;
+    this.#lateSinceMs = undefined;
+  }
+
+  // Half of the fastest rate is enough, because rates vary.
+  #hasUsualRate({ size, durationMs }: Committed): boolean {
+    return this.#ratesPerMs.length >= ratesKnownMin && 2 * size >= this.#fastestPerMs * durationMs;
+  }
+
+  #isLate({ size, durationMs }: Committed): boolean {
+    return durationMs > this.#batchMsMax && durationMs > size * slowDeletionMs;
+  }
+}
+
+function remember(values: number[], value: number, kept: number): void {
+  values.push(value);
+  if (values.length > kept) values.shift();
+}
