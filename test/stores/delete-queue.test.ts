@@ -53,7 +53,7 @@ function idsFrom(first: number, count: number): bigint[] {
 }
 
 describe("a queue of deletions", () => {
-  test("tells of each batch when it is sent and once its outcome is known, and of what waits meanwhile", async () => {
+  test("reports each batch when it is sent and once its outcome is known, and the deletions that wait meanwhile", async () => {
     const batches: unknown[] = [];
     const onBatch: OnBatch = (calls) => {
       batches.push(calls.length);
@@ -72,13 +72,13 @@ describe("a queue of deletions", () => {
     expect(batches).toEqual([1, undefined, 2, fault]);
   });
 
-  test("sends a lone deletion at once", () => {
+  test("sends a single deletion immediately", () => {
     const { queue, sentIds } = openQueue();
     void queue.delete(1n, deleteCall());
     expect(sentIds()).toEqual([[1n]]);
   });
 
-  test("makes the next batch of what arrived while the last one was committed, in order", async () => {
+  test("forms the next batch from the deletions that arrived while the last one was committed, in order", async () => {
     const { queue, endBatch, sentIds } = openQueue();
     const first = queue.delete(1n, deleteCall());
     const others = [5n, 3n, 4n].map((id) => queue.delete(id, deleteCall()));
@@ -89,7 +89,7 @@ describe("a queue of deletions", () => {
     await expect(Promise.all(others)).resolves.toEqual([true, false, true]);
   });
 
-  test("makes no batch longer than it may be", async () => {
+  test("never exceeds the maximum batch size", async () => {
     const { queue, endBatch, sentIds } = openQueue({ batchMax: 2 });
     const deletions = [1n, 2n, 3n, 4n].map((id) => queue.delete(id, deleteCall()));
     endBatch(0, [1]);
@@ -99,13 +99,13 @@ describe("a queue of deletions", () => {
     expect(sentIds()).toEqual([[1n], [2n, 3n], [4n]]);
   });
 
-  test("has as many batches in flight as it may", () => {
+  test("commits up to the maximum number of batches concurrently", () => {
     const { queue, sentIds } = openQueue({ inFlightMax: 2 });
     for (const id of [1n, 2n, 3n]) void queue.delete(id, deleteCall());
     expect(sentIds()).toEqual([[1n], [2n]]);
   });
 
-  test("refuses what would wait beyond its limit, and says when to come back", async () => {
+  test("refuses deletions beyond its limit, with the time to retry after", async () => {
     const { queue, sentIds } = openQueue({ waitingMax: 1 });
     void queue.delete(1n, deleteCall());
     void queue.delete(2n, deleteCall());
@@ -115,7 +115,7 @@ describe("a queue of deletions", () => {
     expect(sentIds()).toEqual([[1n]]);
   });
 
-  test("refuses what came last, and what comes then, once its batches have been late for a second, until it is idle", async () => {
+  test("refuses the newest deletions and new ones once its batches have been late for a second, until it is idle", async () => {
     const { queue, ask, pass, endAfter, sentIds } = openTimedQueue();
     const lone = ask([1n]);
     const first = ask(idsFrom(10, 20));
@@ -159,7 +159,7 @@ describe("a queue of deletions", () => {
   });
 
   test.each(["s".repeat(1_025), "a\0b", "a\uD83Cb"])(
-    "refuses a key of the subject %j, which the record could not tell from another",
+    "refuses an idempotency key of the subject %j, whose record would match another subject",
     async (subject) => {
       const { queue, sentIds } = openQueue();
       const refused = await refusalOf(queue.delete(1n, deleteCall({ subject, idempotencyKey: "key" })));
@@ -169,7 +169,7 @@ describe("a queue of deletions", () => {
     },
   );
 
-  test("never sends a call that is given up while it waits, and tells it why when its turn comes", async () => {
+  test("rejects a call that is cancelled while queued with its abort reason, and never sends it", async () => {
     const { queue, endBatch, sentIds } = openQueue();
     const first = queue.delete(1n, deleteCall());
     const controller = new AbortController();
@@ -184,7 +184,7 @@ describe("a queue of deletions", () => {
     await expect(last).resolves.toBe(true);
   });
 
-  test("never sends a call that was given up before it had to wait", async () => {
+  test("never sends a call that was cancelled before it was queued", async () => {
     const { queue, endBatch, sentIds } = openQueue();
     void queue.delete(1n, deleteCall());
     const givenUp = queue.delete(2n, deleteCall({ signal: AbortSignal.abort(new Error("gone")) }));
@@ -193,7 +193,7 @@ describe("a queue of deletions", () => {
     expect(sentIds()).toEqual([[1n]]);
   });
 
-  test("sends a call that need not wait without a look at its signal, which would have to be created", async () => {
+  test("does not read the signal of a call that is not queued, which would create the signal", async () => {
     const { queue, endBatch } = openQueue();
     const context = {
       get signal(): AbortSignal {
@@ -205,7 +205,7 @@ describe("a queue of deletions", () => {
     await expect(sent).resolves.toBe(true);
   });
 
-  test("tells the truth to a call that is given up after it was sent", async () => {
+  test("resolves a call that is cancelled after it was sent with its outcome", async () => {
     const { queue, endBatch } = openQueue();
     const controller = new AbortController();
     const sent = queue.delete(1n, deleteCall({ signal: controller.signal }));
@@ -214,7 +214,7 @@ describe("a queue of deletions", () => {
     await expect(sent).resolves.toBe(true);
   });
 
-  test("tells every call of a failed batch why, and goes on", async () => {
+  test("rejects every call of a failed batch with the reason, and continues", async () => {
     const { queue, endBatch, failBatch } = openQueue();
     const first = queue.delete(1n, deleteCall());
     const second = queue.delete(2n, deleteCall());
@@ -224,7 +224,7 @@ describe("a queue of deletions", () => {
     await expect(second).resolves.toBe(true);
   });
 
-  test("tells the callers of a large batch in order, lets others have their turn in between, and closes after the last", async () => {
+  test("settles a large batch in order, yields to the event loop in between, and closes after the last deletion", async () => {
     const { queue, endBatch } = openQueue({ batchMax: 200, waitingMax: 200 });
     const answeredIds: bigint[] = [];
     const remove = (id: bigint) => queue.delete(id, deleteCall()).then((deleted) => deleted && answeredIds.push(id));
@@ -249,7 +249,7 @@ describe("a queue of deletions", () => {
     expect(answeredIds).toEqual([0n, ...ids]);
   });
 
-  test("closes after a large batch whose callers are still told when a later one is done", async () => {
+  test("closes after a large batch that is still being settled when a later one is done", async () => {
     const { queue, endBatch } = openQueue({ batchMax: 200, waitingMax: 200, inFlightMax: 2 });
     const remove = (id: bigint): Promise<boolean> => queue.delete(id, deleteCall());
     const [first, second] = [remove(0n), remove(1n)];
@@ -267,7 +267,7 @@ describe("a queue of deletions", () => {
     expect(await answeredWhenClosed).toBe(200);
   });
 
-  test("closes once everything it took has its outcome", async () => {
+  test("closes once every accepted deletion has its outcome", async () => {
     const { queue, endBatch } = openQueue();
     const events: string[] = [];
     const deletions = [1n, 2n].map((id) =>
@@ -285,16 +285,16 @@ describe("a queue of deletions", () => {
 
 type Step =
   | { readonly kind: "delete"; readonly count: number }
-  | { readonly kind: "give-up" | "end" | "fail"; readonly which: number };
+  | { readonly kind: "cancel" | "end" | "fail"; readonly which: number };
 
 const step = oneof(
   { arbitrary: constant<Step>({ kind: "delete", count: 1 }), weight: 4 },
   record({ kind: constant("delete" as const), count: integer({ min: 1, max: 200 }) }),
-  record({ kind: constantFrom("give-up" as const, "end" as const, "fail" as const), which: nat(50) }),
+  record({ kind: constantFrom("cancel" as const, "end" as const, "fail" as const), which: nat(50) }),
 );
 
-describe("whatever happens to a queue of deletions", () => {
-  test("each is sent once, in order and in time, or not at all, and is told once", async () => {
+describe("a queue of deletions under random steps", () => {
+  test("sends each deletion at most once, in order and in time, and settles it once", async () => {
     await assert(
       asyncProperty(
         array(step, { maxLength: 60 }),
@@ -338,7 +338,7 @@ describe("whatever happens to a queue of deletions", () => {
                   (reason: Error) => reason.message,
                 ),
               });
-            } else if (kind === "give-up")
+            } else if (kind === "cancel")
               calls[which % Math.max(1, calls.length)]?.controller.abort(new Error("given up"));
             else await endOne(which, kind === "fail");
           }

@@ -47,7 +47,7 @@ const places: readonly {
 ];
 
 describe.each(places)("plants in $name", ({ locate, locateNone }) => {
-  test("are migrated, imported, deleted, listed and exported by where they are", async () => {
+  test("are migrated, imported, deleted, listed and exported by their location", async () => {
     const location = await locate();
     for (const open of [openPlantStore, openPlantDatabase, checkPlantStore])
       await expect(open(location)).rejects.toThrow(/: run `plantstore migrate` to create it$/);
@@ -74,7 +74,7 @@ describe.each(places)("plants in $name", ({ locate, locateNone }) => {
     await expect(checkPlantStore(await locateNone())).rejects.toThrow(StoreOpenError);
   });
 
-  test("have records of deletions for an hour at least", async () => {
+  test("refuse to keep deletion records for less than an hour", async () => {
     const location = await locate();
     await migratePlants(location);
     await expect(openPlantStore(location, { deletionsKeptMs: 3_599_999 })).rejects.toThrow(/must be at least 3600000/);
@@ -82,7 +82,7 @@ describe.each(places)("plants in $name", ({ locate, locateNone }) => {
   });
 });
 
-test("plants in a PostgreSQL database are found by their URL as it is now", async () => {
+test("a PostgreSQL store connects with the current URL", async () => {
   const url = await server.createSchema();
   await migratePlants({ kind: "postgres", url });
   const former = url.replace("user=tester", "user=former");

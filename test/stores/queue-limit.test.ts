@@ -144,7 +144,7 @@ function inBursts(size: number, everyMs: number): (nowMs: number) => number {
   return (nowMs) => (nowMs % everyMs === 0 ? (size * 1_000) / stepMs : 0);
 }
 
-describe("a store that is offered three times what it can do", () => {
+describe("a store under three times the load that it can handle", () => {
   const slow = { commitMs: 1.5, deletionMs: 0.5, inFlightMax: 1 };
 
   test.each([
@@ -153,7 +153,7 @@ describe("a store that is offered three times what it can do", () => {
     { name: "commits of 5 ms", store: { ...slow, commitMs: 5 } },
     { name: "commits of 20 ms", store: { ...slow, commitMs: 20 } },
     { name: "5,000 deletions a second", store: { ...slow, deletionMs: 0.2 } },
-  ])("deletes nine tenths of that, each in three times as long as below it at most: $name", ({ store }) => {
+  ])("deletes at nine tenths of its rate, each deletion in at most three times its normal latency: $name", ({ store }) => {
     const canDoPerS = (store.inFlightMax * 1_000) / store.deletionMs;
     const below = offer(store, () => 0.9 * canDoPerS);
     const above = offer(store, () => 3 * canDoPerS);
@@ -165,8 +165,8 @@ describe("a store that is offered three times what it can do", () => {
   test.each([
     { name: "one batch at a time", store: slow, firstPerS: 1_700 },
     { name: "two batches at a time", store: { commitMs: 1.5, deletionMs: 1, inFlightMax: 2 }, firstPerS: 1_700 },
-    { name: "from hardly any load", store: slow, firstPerS: 300 },
-  ])("tells at once whom it refuses, in the first two seconds too: $name", ({ store, firstPerS }) => {
+    { name: "after a low load", store: slow, firstPerS: 300 },
+  ])("refuses deletions immediately rather than after queueing, also in the first two seconds: $name", ({ store, firstPerS }) => {
     const onset = { fromMs: changesAtMs, toMs: changesAtMs + 2_000 };
     const seen = offer(store, (nowMs) => (nowMs < changesAtMs ? firstPerS : 6_000), onset);
     expect(seen.refusedP99Ms).toBeLessThan(1);
@@ -174,13 +174,13 @@ describe("a store that is offered three times what it can do", () => {
   });
 
   test.each([
-    { name: "it becomes slower still", store: { ...slow, later: { deletionMs: 2 } }, firstPerS: 6_000 },
-    { name: "its last lone batch had a pause", store: { ...slow, pauseMs: 300 }, firstPerS: 100 },
-  ])("makes nobody wait for long: $name", ({ store, firstPerS }) => {
+    { name: "the store becomes even slower", store: { ...slow, later: { deletionMs: 2 } }, firstPerS: 6_000 },
+    { name: "the last small batch had a pause", store: { ...slow, pauseMs: 300 }, firstPerS: 100 },
+  ])("keeps waits short: $name", ({ store, firstPerS }) => {
     expect(offer(store, (nowMs) => (nowMs < changesAtMs + 50 ? firstPerS : 6_000)).p99Ms).toBeLessThan(100);
   });
 
-  test("deletes nine tenths of that again after a pause of three seconds", () => {
+  test("deletes at nine tenths of its rate again after a pause of three seconds", () => {
     expect(offer({ ...slow, pauseMs: 3_000 }, () => 6_000).deletedPerS / 2_000).toBeGreaterThan(0.9);
   });
 
@@ -188,22 +188,22 @@ describe("a store that is offered three times what it can do", () => {
   const slower = { ...slow, deletionMs: 2 };
 
   test.each([
-    { name: "a load below what it can do, and many at once", store: slow, later: many },
-    { name: "silence, and many at once", store: slow, later: inBursts(600, countedFromMs) },
+    { name: "a load below its rate with bursts", store: slow, later: many },
+    { name: "no load, then bursts", store: slow, later: inBursts(600, countedFromMs) },
     { name: "bursts, one batch at a time", store: slower, later: inBursts(60, 300) },
     {
       name: "bursts, two batches at a time",
       store: { ...slower, deletionMs: 4, inFlightMax: 2 },
       later: inBursts(60, 300),
     },
-  ])("refuses nothing again, soon after that has ended: $name", ({ store, later }) => {
+  ])("stops refusing soon after the overload ends: $name", ({ store, later }) => {
     const endedMs = countedFromMs - 2_000;
     expect(offer(store, (nowMs) => (nowMs < endedMs ? 6_000 : later(nowMs)))).toMatchObject({ refusedPerS: 0 });
   });
 
   const lone = { size: 1, durationMs: 1.5, isLast: false };
 
-  test("doubles its room after pauses until batches are large enough to judge by", () => {
+  test("doubles its limit after pauses until batches are large enough to measure its rate", () => {
     const limit = new QueueLimit(waitingMax);
     const commit = (batch: { readonly size: number; readonly durationMs: number }, nowMs: number): number => {
       limit.recordRefusal(nowMs);
@@ -218,7 +218,7 @@ describe("a store that is offered three times what it can do", () => {
     expect(rooms).toEqual([1, 2, 3, 5, 10, 20, 20, 20]);
   });
 
-  test("is overloaded for a second after the last refusal, and again only once it has been late for another", () => {
+  test("is overloaded for a second after the last refusal, and again only after being late for another second", () => {
     const limit = new QueueLimit(waitingMax);
     const late = { size: 200, durationMs: 100, isLast: false };
     const commit = (batch: typeof late, nowMs: number): number => {
@@ -238,7 +238,7 @@ describe("a store that is offered three times what it can do", () => {
   });
 });
 
-describe("a store that keeps up refuses nothing", () => {
+describe("a store that keeps up refuses no deletion", () => {
   const quick = { commitMs: 1.5, deletionMs: 0.015, inFlightMax: 1 };
 
   test.each([
@@ -246,12 +246,12 @@ describe("a store that keeps up refuses nothing", () => {
     { name: "batches of more than 25 ms", store: { ...quick, deletionMs: 0.06 }, perS: 15_800 },
     { name: "slow commits", store: { ...quick, commitMs: 40 }, perS: 5_000 },
     {
-      name: "small commits, and almost more than it can do",
+      name: "small commits near its maximum rate",
       store: { ...quick, commitMs: 0.1, deletionMs: 0.11 },
       perS: 8_900,
     },
-    { name: "commits that take 40 ms from one moment on", store: { ...quick, later: { commitMs: 40 } }, perS: 5_000 },
-    { name: "commits that take 200 ms from one moment on", store: { ...quick, later: { commitMs: 200 } }, perS: 5_000 },
+    { name: "commits that suddenly take 40 ms", store: { ...quick, later: { commitMs: 40 } }, perS: 5_000 },
+    { name: "commits that suddenly take 200 ms", store: { ...quick, later: { commitMs: 200 } }, perS: 5_000 },
     { name: "a pause of three seconds", store: { ...quick, commitMs: 4, pauseMs: 3_000 }, perS: 5_000 },
   ])("$name", ({ store, perS }) => {
     expect(offer(store, () => perS)).toMatchObject({ refusedPerS: 0 });
@@ -263,7 +263,7 @@ describe("a store that keeps up refuses nothing", () => {
     { name: "a pause of three seconds", store: { ...quick, commitMs: 4, pauseMs: 3_000 }, perS: 5_000 },
     { name: "a pause of two batches", store: { ...quick, commitMs: 4, pauseMs: 3_000, inFlightMax: 2 }, perS: 5_000 },
     { name: "a pause of 200 ms of a slow store", store: { ...quick, deletionMs: 0.2, pauseMs: 200 }, perS: 4_000 },
-  ])("not even at first: $name", ({ store, perS }) => {
+  ])("from the start: $name", ({ store, perS }) => {
     expect(offer(store, () => perS, always)).toMatchObject({ refusedPerS: 0 });
   });
 
@@ -274,15 +274,15 @@ describe("a store that keeps up refuses nothing", () => {
     { name: "each two seconds", store: slow, perSAt: inBursts(600, 2_000) },
     { name: "two batches at a time", store: { ...slow, deletionMs: 1, inFlightMax: 2 }, perSAt: inBursts(600, 1_000) },
     {
-      name: "from a store that becomes quick",
+      name: "from a store that becomes fast",
       store: { ...quick, deletionMs: 1.5, later: { deletionMs: 0.015 } },
       perSAt: inBursts(300, 500),
     },
-  ])("hundreds at once, again and again: $name", ({ store, perSAt }) => {
+  ])("with repeated bursts of hundreds: $name", ({ store, perSAt }) => {
     expect(offer(store, perSAt, always)).toMatchObject({ refusedPerS: 0 });
   });
 
-  test("a thousand at once, though it takes a quarter of a second for them", () => {
+  test("with a burst of a thousand that takes a quarter of a second", () => {
     const store = { commitMs: 1.5, deletionMs: 0.25, inFlightMax: 1 };
     const offeredPerS = (nowMs: number): number => (nowMs === changesAtMs ? 2_000_000 : 2_000);
     expect(offer(store, offeredPerS, always)).toMatchObject({ refusedPerS: 0 });
@@ -292,9 +292,9 @@ describe("a store that keeps up refuses nothing", () => {
   const late = { size: 200, durationMs: 100, isLast: false };
 
   test.each([
-    { name: "quick ones", between: lone },
-    { name: "a pause, and nothing waiting", between: { ...lone, durationMs: 100, isLast: true } },
-  ])("two late batches, an hour apart with $name between", ({ between }) => {
+    { name: "fast batches", between: lone },
+    { name: "a pause and an idle queue", between: { ...lone, durationMs: 100, isLast: true } },
+  ])("with two late batches an hour apart and $name in between", ({ between }) => {
     const limit = new QueueLimit(waitingMax);
     for (let s = 0; s < 8; s += 1) limit.recordCommit(lone, s * 1_000);
     limit.recordCommit(late, 8_000);
@@ -304,7 +304,7 @@ describe("a store that keeps up refuses nothing", () => {
   });
 });
 
-test("deletions that wait already are kept when a late batch leaves less room for others", () => {
+test("a late batch lowers the limit for new deletions but keeps those already queued", () => {
   const limit = new QueueLimit(waitingMax);
   limit.recordCommit({ size: 1, durationMs: 1, isLast: false }, 0);
   const late = { size: 200, durationMs: 100, isLast: false };
@@ -312,7 +312,7 @@ test("deletions that wait already are kept when a late batch leaves less room fo
   expect({ kept: limit.kept, current: limit.current }).toEqual({ kept: waitingMax, current: 500 });
 });
 
-test("a small batch that is late, too, is no sign that the store keeps up", () => {
+test("a small late batch does not end the overload", () => {
   const limit = new QueueLimit(waitingMax);
   const commit = (size: number, durationMs: number, nowMs: number): void =>
     limit.recordCommit({ size, durationMs, isLast: false }, nowMs);

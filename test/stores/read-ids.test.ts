@@ -18,53 +18,53 @@ async function* chunksOf(bytes: Uint8Array, size: number): AsyncGenerator<Uint8A
 describe("reading ids", () => {
   test.each([
     { name: "one id per line", text: "1\n-2\n0\n", want: [1n, -2n, 0n] },
-    { name: "a last line without an end", text: "1\n2", want: [1n, 2n] },
+    { name: "a last line without a line feed", text: "1\n2", want: [1n, 2n] },
     { name: "CRLF", text: "1\r\n2\r\n", want: [1n, 2n] },
     { name: "empty lines", text: "\n1\n\r\n\n2\n\n", want: [1n, 2n] },
-    { name: "nothing", text: "", want: [] },
+    { name: "an empty file", text: "", want: [] },
     {
-      name: "both edges of int64",
+      name: "the limits of int64",
       text: "-9223372036854775808\n9223372036854775807\n",
       want: [-(2n ** 63n), 2n ** 63n - 1n],
     },
-  ])("takes $name", async ({ text, want }) => {
+  ])("accepts $name", async ({ text, want }) => {
     await expect(read(text)).resolves.toEqual(want);
   });
 
   test.each([
-    { name: "a word", text: "1\n2\nrose\n", says: 'line 3 is not a plant id: "rose"' },
-    { name: "a letter behind digits", text: "12a\n", says: 'line 1 is not a plant id: "12a"' },
-    { name: "a sign behind digits", text: "12/\n", says: 'line 1 is not a plant id: "12/"' },
-    { name: "a leading zero", text: "01\n", says: 'line 1 is not a plant id: "01"' },
-    { name: "minus zero", text: "-0\n", says: 'line 1 is not a plant id: "-0"' },
-    { name: "a plus sign", text: "+1\n", says: 'line 1 is not a plant id: "+1"' },
-    { name: "a space before the id", text: " 1\n", says: 'line 1 is not a plant id: " 1"' },
-    { name: "a minus sign alone", text: "-\n", says: 'line 1 is not a plant id: "-"' },
-    { name: "a leading zero of a negative", text: "-01\n", says: 'line 1 is not a plant id: "-01"' },
-    { name: "two minus signs", text: "--1\n", says: 'line 1 is not a plant id: "--1"' },
-    { name: "two ids in a line", text: "1,2\n", says: 'line 1 is not a plant id: "1,2"' },
-    { name: "a fraction", text: "1.0\n", says: 'line 1 is not a plant id: "1.0"' },
-    { name: "more than int64 holds", text: "9223372036854775808\n", says: /^line 1 .*"9223372036854775808"$/ },
-    { name: "less than int64 holds", text: "-9223372036854775809\n", says: /^line 1 .*"-9223372036854775809"$/ },
-    { name: "digits of another script", text: "٧\n", says: /^line 1 is not/ },
+    { name: "a word", text: "1\n2\nrose\n", message: 'line 3 is not a plant id: "rose"' },
+    { name: "a letter after digits", text: "12a\n", message: 'line 1 is not a plant id: "12a"' },
+    { name: "a sign after digits", text: "12/\n", message: 'line 1 is not a plant id: "12/"' },
+    { name: "a leading zero", text: "01\n", message: 'line 1 is not a plant id: "01"' },
+    { name: "minus zero", text: "-0\n", message: 'line 1 is not a plant id: "-0"' },
+    { name: "a plus sign", text: "+1\n", message: 'line 1 is not a plant id: "+1"' },
+    { name: "a space before the id", text: " 1\n", message: 'line 1 is not a plant id: " 1"' },
+    { name: "a minus sign alone", text: "-\n", message: 'line 1 is not a plant id: "-"' },
+    { name: "a leading zero of a negative", text: "-01\n", message: 'line 1 is not a plant id: "-01"' },
+    { name: "two minus signs", text: "--1\n", message: 'line 1 is not a plant id: "--1"' },
+    { name: "two ids on one line", text: "1,2\n", message: 'line 1 is not a plant id: "1,2"' },
+    { name: "a fraction", text: "1.0\n", message: 'line 1 is not a plant id: "1.0"' },
+    { name: "an id above int64", text: "9223372036854775808\n", message: /^line 1 .*"9223372036854775808"$/ },
+    { name: "an id below int64", text: "-9223372036854775809\n", message: /^line 1 .*"-9223372036854775809"$/ },
+    { name: "digits of another script", text: "٧\n", message: /^line 1 is not/ },
     {
       name: "a byte order mark",
       text: "\uFEFF1\n",
-      says: /^line 1 starts with a byte order mark; save the file as UTF-8 without one$/,
+      message: /^line 1 starts with a byte order mark; save the file as UTF-8 without one$/,
     },
-    { name: "64 digits", text: `${"7".repeat(64)}\n`, says: /^line 1 is not a plant id: "7{64}"$/ },
-    { name: "an endless line", text: `1\n${"7".repeat(100_000)}`, says: /^line 2 is not a plant id: "7{64}…"$/ },
-  ])("refuses $name and says where it is", async ({ text, says }) => {
+    { name: "64 digits", text: `${"7".repeat(64)}\n`, message: /^line 1 is not a plant id: "7{64}"$/ },
+    { name: "a very long line", text: `1\n${"7".repeat(100_000)}`, message: /^line 2 is not a plant id: "7{64}…"$/ },
+  ])("refuses $name with the line number", async ({ text, message }) => {
     await expect(read(text)).rejects.toThrow(InvalidLineError);
-    await expect(read(text)).rejects.toThrow(says);
-    await expect(read(text, 1)).rejects.toThrow(says);
+    await expect(read(text)).rejects.toThrow(message);
+    await expect(read(text, 1)).rejects.toThrow(message);
   });
 
-  test("yields no batch without an id", async () => {
+  test("yields no empty batch", async () => {
     await expect(readIds(chunksOf(Buffer.from("\n\r\n"), 1), batchMax).next()).resolves.toMatchObject({ done: true });
   });
 
-  test("does not wait for the end of a line that has none", async () => {
+  test("refuses a very long line before its end arrives", async () => {
     let chunks = 0;
     async function* endless(): AsyncGenerator<Uint8Array> {
       // An end after all, for a reader that would go on.
@@ -77,7 +77,7 @@ describe("reading ids", () => {
     expect(chunks).toBe(2);
   });
 
-  test("yields nothing of the batch that the bad line is in", async () => {
+  test("yields no ids of the batch with the invalid line", async () => {
     const text = `${"5\n".repeat(10_000)}${"6\n".repeat(10)}x\n`;
     const seen: bigint[] = [];
     const reading = (async () => {
@@ -87,7 +87,7 @@ describe("reading ids", () => {
     expect(seen).toEqual(Array<bigint>(10_000).fill(5n));
   });
 
-  test("reads what was written, wherever the text is cut", async () => {
+  test("reads all ids however the text is chunked", async () => {
     await assert(
       asyncProperty(array(anyId), integer({ min: 1, max: 30 }), async (ids, size) => {
         expect(await read(ids.map((id) => `${id}\n`).join(""), size)).toEqual(ids);
@@ -95,7 +95,7 @@ describe("reading ids", () => {
     );
   });
 
-  test("refuses the first line that BigInt would not write", async () => {
+  test("refuses the first line that is not the canonical text of a BigInt", async () => {
     const line = oneof(
       anyId.map(String),
       stringMatching(/^-?[0-9]{1,20}$/),

@@ -1,18 +1,18 @@
 import { describe, expect, test } from "vitest";
 import { noSchema, schemaAfter, schemaProblem } from "../../src/stores/schema-version.ts";
 
-describe("the schema after a list of steps", () => {
+describe("schemaAfter", () => {
   test.each([
-    { name: "none", steps: [], schema: { version: 1, oldestServer: 1 } },
-    { name: "one that expands", steps: [{}], schema: { version: 2, oldestServer: 1 } },
-    { name: "one that breaks", steps: [{ breaking: true as const }], schema: { version: 2, oldestServer: 2 } },
-    { name: "two that expand", steps: [{}, {}], schema: { version: 3, oldestServer: 2 } },
+    { name: "no step", steps: [], schema: { version: 1, oldestServer: 1 } },
+    { name: "a compatible step", steps: [{}], schema: { version: 2, oldestServer: 1 } },
+    { name: "a breaking step", steps: [{ breaking: true as const }], schema: { version: 2, oldestServer: 2 } },
+    { name: "two compatible steps", steps: [{}, {}], schema: { version: 3, oldestServer: 2 } },
     {
-      name: "one that expands after one that breaks",
+      name: "a compatible step after a breaking one",
       steps: [{ breaking: true as const }, {}],
       schema: { version: 3, oldestServer: 2 },
     },
-  ])("can be used by the releases that it records: $name", ({ steps, schema }) => {
+  ])("returns the version and the oldest supported release: $name", ({ steps, schema }) => {
     expect(schemaAfter(steps)).toEqual(schema);
   });
 });
@@ -20,8 +20,8 @@ describe("the schema after a list of steps", () => {
 describe("a release of schema version 2", () => {
   test.each([
     { name: "its own schema", schema: { version: 2, oldestServer: 1 } },
-    { name: "its own schema, which breaks with the release before", schema: { version: 2, oldestServer: 2 } },
-    { name: "the next schema, which expands its own", schema: { version: 3, oldestServer: 2 } },
+    { name: "its own schema after a breaking step", schema: { version: 2, oldestServer: 2 } },
+    { name: "the next schema after a compatible step", schema: { version: 3, oldestServer: 2 } },
   ])("uses $name", ({ schema }) => {
     expect(schemaProblem(schema, 2)).toBeUndefined();
   });

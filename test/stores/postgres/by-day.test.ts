@@ -52,8 +52,8 @@ async function boundsOf(url: string): Promise<unknown[]> {
   return rows.map(({ bounds }) => bounds);
 }
 
-describe("records by day", () => {
-  test("are in the partition of their day, and those with a key in that of all days", async () => {
+describe("deletion records partitioned by day", () => {
+  test("are in the partition of their day, and those with a key in the partition without days", async () => {
     const url = await server.createPlants([1n, 2n, 3n, 4n, 5n]);
     const store = await openPostgresStore({ url });
     await expect(store.delete(1n, deleteCall())).resolves.toBe(true);
@@ -72,7 +72,7 @@ describe("records by day", () => {
     expect(new Set(listed)).toEqual(new Set(["1", "2", "3", "4", "5"]));
   });
 
-  test("let a key be used once over all days, and answer it as the first time", async () => {
+  test("allow a key once over all days, and repeat its first outcome", async () => {
     const url = await server.createPlants([1n, 2n]);
     const store = await openPostgresStore({ url });
     await expect(store.delete(1n, deleteCall({ idempotencyKey: "a" }))).resolves.toBe(true);
@@ -89,7 +89,7 @@ describe("records by day", () => {
     await expect(runSql(url, again)).rejects.toThrow(/deletions_by_key/);
   });
 
-  test("leave as a day, which is dropped whole once its last record is old enough", async () => {
+  test("are dropped with their partition once the last record of the day is expired", async () => {
     const url = await server.createPlants();
     const days = [await addDay(url, -3, 40), await addDay(url, -2, 30), await addDay(url, -1, 20)];
     const lastedMs = expect.any(Number);
@@ -101,7 +101,7 @@ describe("records by day", () => {
     expect(await recordsOf(url)).toEqual({ [String(days[2])]: 20 });
   });
 
-  test("with a key leave slice by slice, and the key is then free, while those in the same places of days stay", async () => {
+  test("with a key are dropped slice by slice, which releases the key, without touching records of days with the same ctid", async () => {
     const url = await server.createPlants([1n, 2n]);
     const day = await addDay(url, -1, 30_000);
     await runSql(
@@ -122,7 +122,7 @@ describe("records by day", () => {
     expect(await recordsOf(url)).toEqual({ [day]: 30_000, deletions_by_row: 1 });
   });
 
-  test("do not leave while somebody reads them, who holds up no deletion", async () => {
+  test("are not dropped while a transaction reads them, which does not block deletions", async () => {
     const url = await server.createPlants([1n, 2n]);
     const old = await addDay(url, -100, 5);
     const dump = await openClient(url, "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT FROM deletions");
@@ -140,7 +140,7 @@ describe("records by day", () => {
     await store.close();
   });
 
-  test("are told not to leave if somebody reads them for long, and those by row leave all the same", async () => {
+  test("are reported as not dropped during a long read, while those by row are dropped nevertheless", async () => {
     const url = await server.createPlants();
     await addDay(url, -100, 5);
     await runSql(
@@ -157,7 +157,7 @@ describe("records by day", () => {
     await dump.end();
   });
 
-  test("have their days made by many processes at once, each day once", async () => {
+  test("have each day partition created once by concurrent processes", async () => {
     const url = await server.createPlants();
     const sessions = Array.from({ length: 8 }, () => new Session(readServerUrl(url)));
     await Promise.all(sessions.map((session) => createDayPartitions(session, schemaOf(session))));
@@ -166,7 +166,7 @@ describe("records by day", () => {
     expect(await partitionsOf(url)).toEqual([...days, "deletions_by_row", "deletions_other_days"]);
   });
 
-  test("of a day without a partition are kept among other days, and leave from there", async () => {
+  test("of a day without a partition are in the default partition, and dropped from there", async () => {
     const url = await server.createPlants([1n, 2n]);
     await runSql(url, `DROP TABLE ${await dayFromNow(url, 0)}`);
     const store = await openPostgresStore({ url });
@@ -181,7 +181,7 @@ describe("records by day", () => {
     expect(await recordsOf(url)).toEqual({ deletions_other_days: 1 });
   });
 
-  test("are found after a lost reply, and dropped one by one, although a publication has all tables", async () => {
+  test("are found after a lost reply, and dropped row by row, with a publication of all tables", async () => {
     const url = await server.createPlants([1n, 2n]);
     await runSql(url, "CREATE PUBLICATION everything FOR ALL TABLES");
     try {
@@ -203,7 +203,7 @@ describe("records by day", () => {
     }
   });
 
-  test("are kept if their day was moved to another schema, and leave as the next day all the same", async () => {
+  test("are kept if their partition was moved to another schema, while the next day is dropped", async () => {
     const url = await server.createPlants();
     const [moved, next] = [await addDay(url, -101, 2), await addDay(url, -100, 5)];
     await runSql(url, `CREATE SCHEMA archive; ALTER TABLE ${moved} SET SCHEMA archive`);
@@ -212,7 +212,7 @@ describe("records by day", () => {
     expect(await recordsOf(url)).toEqual({ [`archive.${moved}`]: 2 });
   });
 
-  test("of a day that another process drops meanwhile are left to it", async () => {
+  test("of a day that another process is dropping are skipped", async () => {
     const url = await server.createPlants();
     const old = await addDay(url, -100, 5);
     const session = new Session(readServerUrl(url));
@@ -225,7 +225,7 @@ describe("records by day", () => {
     await session.close();
   });
 
-  test("are written although no day can be made, as on a full disk", async () => {
+  test("are written although no partition can be created, as on a full disk", async () => {
     const url = await server.createPlants([1n]);
     await runSql(
       url,
@@ -250,7 +250,7 @@ describe("records by day", () => {
     }
   });
 
-  test("leave after their schema was renamed, once migrate has followed; until then no server starts", async () => {
+  test("are dropped from a renamed schema after migrate; before that no server starts", async () => {
     const before = await server.createPlants();
     await addDay(before, -100, 5);
     const [schema] = await runSql(before, "SELECT current_schema() AS name");
@@ -267,7 +267,7 @@ describe("records by day", () => {
     await store.close();
   });
 
-  test("need no rights but on rows, and nobody without them drops or makes a day", async () => {
+  test("require only privileges on rows, without which no user drops or creates partitions", async () => {
     const url = await server.createPlants([1n]);
     const [row] = await runSql(url, "SELECT current_schema() AS name");
     await runSql(
@@ -299,7 +299,7 @@ describe("records by day", () => {
     );
   });
 
-  test("are in partitions that nobody may read by privileges that tables have by default", async () => {
+  test("are in partitions that default privileges do not make readable", async () => {
     const url = await server.createSchema();
     await runSql(url, "CREATE ROLE reader; ALTER DEFAULT PRIVILEGES GRANT SELECT ON TABLES TO reader, PUBLIC");
     try {
@@ -312,7 +312,7 @@ describe("records by day", () => {
     expect(await runSql(url, readable)).toEqual([{ relname: "deletions" }]);
   });
 
-  test("are divided by days of UTC, whatever the zone and the style of dates", async () => {
+  test("are partitioned by days in UTC, whatever the time zone and date style", async () => {
     const [url, url2] = [await server.createSchema(), await server.createSchema()];
     await migratePostgres(url);
     // The server writes IST for the zone, and reads it as that of Israel.
@@ -321,7 +321,7 @@ describe("records by day", () => {
     expect(await boundsOf(url2)).toEqual(await boundsOf(url));
   });
 
-  test("are not divided on an engine without partitions, where everything goes on by row", async () => {
+  test("are in one table on an engine without partitions, and dropped row by row", async () => {
     const url = await createUndividedStore(server, 3);
     const reports: Upkeep[] = [];
     const store = await openPostgresStore({ url, onUpkeep: (upkeep) => void reports.push(upkeep) });

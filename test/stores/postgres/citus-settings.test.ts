@@ -53,7 +53,7 @@ const asked: readonly Asked[] = [
     want: "deleted",
   },
   {
-    name: "dropping old records",
+    name: "dropping expired records",
     ask: (session, placement) => placement.dropOldRecords(session, 3_600_000, { max: 10 }),
     want: { count: 2, isMore: false },
   },
@@ -104,7 +104,7 @@ test.each(asked)("$name is in doubt after a cancelled wait, with client_min_mess
 
 // It writes nothing, and its commit acknowledges nothing.
 const looksForPlants: Asked = {
-  name: "a look for plants",
+  name: "a lookup of plants",
   ask: (session, placement) => placement.findPlants(session, [7n, 9n]),
   want: [7n],
 };

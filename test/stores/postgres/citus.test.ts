@@ -58,7 +58,7 @@ async function connectStore(url: string): Promise<Client> {
   return client;
 }
 
-test("a statement that ends waits, and takes too long, delays one connection: all processes are forgotten", async () => {
+test("a statement to cancel waits that times out delays only one connection, because all processes are forgotten", async () => {
   const url = await createSchemaWith("SELECT pg_sleep(600)::text");
   const citus = new Spread();
   const stuck = await connectStore(url);
@@ -73,7 +73,7 @@ test("a statement that ends waits, and takes too long, delays one connection: al
   await Promise.all([first.close(), second.close(), stuck.end()]);
 });
 
-test("the waits of a hundred processes are ended; before those, of no other", async () => {
+test("the waits of the last hundred processes are cancelled, and no others", async () => {
   const url = await createSchemaWith("INSERT INTO asked VALUES ($1) RETURNING command");
   const citus = new Spread();
   const [forgotten, oldest] = [await connectStore(url), await connectStore(url)];
@@ -87,7 +87,7 @@ test("the waits of a hundred processes are ended; before those, of no other", as
   await Promise.all([session.close(), forgotten.end(), oldest.end()]);
 });
 
-test("waits are ended by the view and the function of PostgreSQL, whatever the search_path of a worker has", async () => {
+test("waits are cancelled with the view and the function of pg_catalog, whatever the search_path of a worker", async () => {
   const url = await createSchemaWith("INSERT INTO asked VALUES ($1) RETURNING command");
   const citus = new Spread();
   const waiting = await connectStore(url);
@@ -107,20 +107,20 @@ test("waits are ended by the view and the function of PostgreSQL, whatever the s
 });
 
 test.each([
-  { name: "takes too long", responseTimeoutMs: 200, says: { code: "57014" } },
+  { name: "times out", responseTimeoutMs: 200, says: { code: "57014" } },
   {
-    name: "takes too long on a server that is silent",
+    name: "times out on a server that does not respond",
     responseTimeoutMs: 200,
     lose: (proxy: CuttingProxy) => proxy.freeze(),
     says: { message: expect.stringMatching(/^the server does not respond/) },
   },
   {
-    name: "is lost with its connection",
+    name: "loses its connection",
     responseTimeoutMs: 60_000,
     lose: ({ sockets }: CuttingProxy) => sockets.forEach((socket) => socket.destroy()),
     says: {},
   },
-])("the process of a statement that $name may wait for a worker, once", async ({ responseTimeoutMs, lose, says }) => {
+])("the process of a statement that $name is recorded once as possibly waiting for a worker", async ({ responseTimeoutMs, lose, says }) => {
   const url = await server.createSchema();
   await using proxy = await startCuttingProxy(server.socketFolder);
   const citus = new Spread();
@@ -137,7 +137,7 @@ test.each([
   await session.close();
 });
 
-test("which plants are there is asked in one statement: the function that deletes has waited for the standbys", async () => {
+test("existing plants are looked up with one statement, because the function that deletes has waited for the standbys", async () => {
   const url = await server.createPlants([1n]);
   const session = new Session(readServerUrl(url));
   const asked = vi.spyOn(session, "queryInTransaction");

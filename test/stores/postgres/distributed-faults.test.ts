@@ -198,8 +198,8 @@ const restoredMax = 1_000;
 
 const ids = Array.from({ length: 40 }, (_, i) => BigInt(i));
 
-describe("through a server that lacks, refuses and forgets what distributed engines do", () => {
-  test("many migrate at once, each step once", async () => {
+describe("with a server that has the limits and errors of distributed engines", () => {
+  test("concurrent migrations run each step once", async () => {
     const url = await server.createSchema();
     await throughFaults(() =>
       Promise.all(Array.from({ length: 4 }, () => migratePostgres(through(url), undefined, laterSteps))),
@@ -208,7 +208,7 @@ describe("through a server that lacks, refuses and forgets what distributed engi
     expect(await runSql(url, "SELECT version FROM plantstore_schema")).toEqual([{ version: latestVersion }]);
   });
 
-  test("a migration goes on after whichever of its statements was refused", async () => {
+  test("a migration continues after any of its statements was refused", async () => {
     const url = await server.createPlants();
     let refused = true;
     for (let statement = 0; refused; statement++) {
@@ -223,7 +223,7 @@ describe("through a server that lacks, refuses and forgets what distributed engi
     }
   });
 
-  test("plants are imported, counted once each, and left out where there is a record", async () => {
+  test("plants are imported, counted once each, and skipped if they have a deletion record", async () => {
     const url = await server.createPlants();
     await runSql(
       url,
@@ -246,7 +246,7 @@ describe("through a server that lacks, refuses and forgets what distributed engi
     expect((await collect(database.exportPlants())).flat()).toEqual(ids);
   });
 
-  test("what is checked before an import is looked at again", async () => {
+  test("the check before an import is retried", async () => {
     const url = await server.createPlants();
     /** Refuses every statement until one was. */
     const refuseFirst = async <Result>(work: () => Promise<Result>): Promise<Result> => {
@@ -262,7 +262,7 @@ describe("through a server that lacks, refuses and forgets what distributed engi
     await expect(running.add([1n])).resolves.toEqual({ added: 1, present: 0, deleted: 0 });
   });
 
-  test("plants are restored at most once, or an operator is told that nobody knows", async () => {
+  test("plants are restored at most once, or the operator gets an unknown outcome", async () => {
     const url = await server.createPlants();
     const outcomes = await throughFaults(async () => {
       await using database = await openPostgresDatabase(through(url));
@@ -282,7 +282,7 @@ describe("through a server that lacks, refuses and forgets what distributed engi
     expect(outcomes).not.toContain(false);
   });
 
-  test("a store finds out by a write that its server is well again", async () => {
+  test("a store detects with a write that its server has recovered", async () => {
     const url = await server.createPlants([1n]);
     await runSql(url, "CREATE ROLE writer LOGIN SUPERUSER; ALTER ROLE writer SET default_transaction_read_only = on");
     const store = await openPostgresStore({ url: through(url).replace("user=tester", "user=writer") });
@@ -294,7 +294,7 @@ describe("through a server that lacks, refuses and forgets what distributed engi
     expect(refusals("0A000")).toBe(0);
   });
 
-  test("of all deletions of a plant, with or without a key, one is told that it deleted it", async () => {
+  test("exactly one of all deletions of a plant, with or without a key, reports that it deleted the plant", async () => {
     const url = await server.createPlants(ids);
     const store = await openPostgresStore({ url: through(url) });
     const outcomes = await throughFaults(async () => {

@@ -19,51 +19,51 @@ const onCitus = `SQL statement "WITH dropped AS (DELETE FROM plants WHERE id = A
 PL/pgSQL function plants_1.plantstore_delete(bigint,bigint[]) line 18 at SQL statement
 while executing command on db-1:5432`;
 
-describe("the verdict on a fault", () => {
-  test.each(faultTable)("of SQLSTATE $sqlState is $verdict: $why", ({ sqlState, verdict }) => {
+describe("verdictOn", () => {
+  test.each(faultTable)("returns $verdict for SQLSTATE $sqlState: $why", ({ sqlState, verdict }) => {
     expect(verdictOn(refusal(sqlState.padEnd(5, "0")))).toBe(verdict);
   });
 
   test.each([
-    { name: "a code beats its class", fault: refusal("53300"), verdict: "reconnect" },
+    { name: "prefers the row of a code to that of its class", fault: refusal("53300"), verdict: "reconnect" },
     {
-      name: "an idempotency key that is used at the same time keeps no plant",
+      name: "retries after a conflict on the index of idempotency keys",
       fault: Object.assign(refusal("23505"), { constraint: "deletions_by_key" }),
       verdict: "retry",
     },
     ...["deletions_by_keyword", "old_deletions_by_key"].map((constraint) => ({
-      name: `a key of somebody else's index does: ${constraint}`,
+      name: `splits a batch after a conflict on another index: ${constraint}`,
       fault: Object.assign(refusal("23505"), { constraint }),
       verdict: "split",
     })),
-    { name: "a right that a trigger lacks keeps a plant", fault: within(trigger), verdict: "split" },
-    { name: "so does a SQLSTATE of its own", fault: within(trigger, "PLANT"), verdict: "split" },
+    { name: "splits a batch when a trigger lacks a privilege", fault: within(trigger), verdict: "split" },
+    { name: "splits a batch when a trigger raises an unknown SQLSTATE", fault: within(trigger, "PLANT"), verdict: "split" },
     {
-      name: "what concurrent transactions undo in a trigger keeps none",
+      name: "retries after a serialization failure in a trigger",
       fault: within(trigger, "40001"),
       verdict: "retry",
     },
     {
-      name: "a right that a trigger lacks on Citus does, too",
+      name: "splits a batch when a trigger on Citus lacks a privilege",
       fault: within(`${trigger}\n${onCitus}`),
       verdict: "split",
     },
-    { name: "a right that our function on Citus lacks keeps them all", fault: within(onCitus), verdict: "fail" },
-    { name: "so does one to call it", fault: within("while executing command on db-1:5432"), verdict: "fail" },
-    { name: "a code without a row has its class's verdict", fault: refusal("08P01"), verdict: "unknown" },
-    { name: "what has no row may have been committed", fault: refusal("XX000"), verdict: "unknown" },
+    { name: "fails when our function on Citus lacks a privilege", fault: within(onCitus), verdict: "fail" },
+    { name: "fails when the privilege to call our function on Citus is missing", fault: within("while executing command on db-1:5432"), verdict: "fail" },
+    { name: "uses the row of the class for a code without a row", fault: refusal("08P01"), verdict: "unknown" },
+    { name: "returns unknown for a code in a class of internal errors", fault: refusal("XX000"), verdict: "unknown" },
     {
-      name: "the network's codes are no SQLSTATEs",
+      name: "returns unknown for an error code of the network",
       fault: Object.assign(new Error("reset"), { code: "ECONNRESET" }),
       verdict: "unknown",
     },
-    { name: "a fault without a code may come after the commit", fault: new Error("timeout"), verdict: "unknown" },
-    { name: "what is no error may, too", fault: "gone", verdict: "unknown" },
+    { name: "returns unknown for an error without a code", fault: new Error("timeout"), verdict: "unknown" },
+    { name: "returns unknown for a value that is not an error", fault: "gone", verdict: "unknown" },
   ])("$name", ({ fault, verdict }) => {
     expect(verdictOn(fault)).toBe(verdict);
   });
 
-  test("names each SQLSTATE once", () => {
+  test("has each SQLSTATE only once", () => {
     expect(new Set(faultTable.map(({ sqlState }) => sqlState)).size).toBe(faultTable.length);
   });
 });

@@ -77,21 +77,21 @@ function batchOf(...calls: readonly (readonly [id: bigint, call: DeleteCall])[])
   return { run, answers };
 }
 
-describe("a deletion whose key was used", () => {
+describe("a deletion with a used key", () => {
   // All of these are there, as after an import that restores them.
   test.each([
-    { name: "is answered as the first time", arrange: "SELECT", asked: 1n, subject: "tester", answers: deleted },
+    { name: "gets the first outcome", arrange: "SELECT", asked: 1n, subject: "tester", answers: deleted },
     { name: "for another plant is refused", arrange: "SELECT", asked: 2n, subject: "tester", answers: taken },
     { name: "by another subject is refused", arrange: "SELECT", asked: 1n, subject: "bob", answers: taken },
     {
-      name: "is answered as the first time although a table refers to the plant now",
+      name: "gets the first outcome although a table now references the plant",
       arrange: "CREATE TABLE beds (plant bigint REFERENCES plants); INSERT INTO beds VALUES (1)",
       asked: 1n,
       subject: "tester",
       answers: deleted,
     },
     {
-      name: "is answered as the first time although a trigger refuses to delete the plant now",
+      name: "gets the first outcome although a trigger now refuses to delete the plant",
       arrange: `CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'no'; END $$;
                 CREATE TRIGGER keep BEFORE DELETE ON plants FOR EACH ROW WHEN (OLD.id = 1) EXECUTE FUNCTION keep()`,
       asked: 1n,
@@ -99,7 +99,7 @@ describe("a deletion whose key was used", () => {
       answers: deleted,
     },
     {
-      name: "is answered as the first time although a trigger keeps the plant now",
+      name: "gets the first outcome although a trigger now keeps the plant",
       arrange: `CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$;
                 CREATE TRIGGER keep BEFORE DELETE ON plants FOR EACH ROW WHEN (OLD.id = 1) EXECUTE FUNCTION keep()`,
       asked: 1n,
@@ -120,7 +120,7 @@ describe("a deletion whose key was used", () => {
     expect(opened.store.problem).toBeUndefined();
   });
 
-  test("does not keep the next caller from deleting the plant", async () => {
+  test("does not prevent the next caller from deleting the plant", async () => {
     await using opened = await openPlants(2);
     await runSql(opened.url, recordSql(9, "used"));
     // The first two are batches of their own.
@@ -163,7 +163,7 @@ describe("a deletion whose key was used", () => {
     expect(await column(opened.url, plantsSql)).toEqual(["1"]);
   });
 
-  test("is refused as unavailable while its record cannot be written", async () => {
+  test("is refused as unavailable while its record cannot be updated", async () => {
     await using opened = await openPlants(1);
     await runSql(
       opened.url,
@@ -176,7 +176,7 @@ describe("a deletion whose key was used", () => {
     expect(opened.store.problem).toBeUndefined();
   });
 
-  test("is answered after a fault, and a caller that gives up meanwhile has its plant kept", async () => {
+  test("is settled after an error, and the plant of a call cancelled meanwhile is not deleted", async () => {
     await using opened = await openPlants(1);
     await runSql(opened.url, recordSql(9, "used"));
     await failTries(opened.url, "DELETE ON plants", ["40001"]);
@@ -196,7 +196,7 @@ describe("a deletion whose key was used", () => {
   });
 
   // Their plants are there again, and their callers are told before the rest is divided, or finds a lock.
-  test("is answered once, and left out when the rest of its batch is divided", async () => {
+  test("is settled once, and excluded when the rest of its batch is split", async () => {
     await using opened = await openPlants(2);
     await failTries(opened.url, "DELETE ON plants", ["40001", "P0001"]);
     await runSql(
@@ -213,7 +213,7 @@ describe("a deletion whose key was used", () => {
     expect(await column(opened.url, plantsSql)).toEqual(["2"]);
   });
 
-  test("is answered once, even if its record is dropped before the rest of its batch is run again", async () => {
+  test("is settled once, even if its record is dropped before the rest of its batch is retried", async () => {
     await using opened = await openPlants(2);
     await failTries(opened.url, "DELETE ON plants", ["40001"]);
     await runSql(
@@ -238,7 +238,7 @@ describe("a deletion whose key was used", () => {
     expect(await column(opened.url, plantsSql)).toEqual(["2"]);
   });
 
-  test("is answered once, and not set aside with another caller whose plant is locked", async () => {
+  test("is settled once, and not deferred with another deletion of its locked plant", async () => {
     await using opened = await openPlants(1);
     await runSql(opened.url, recordSql(1, "used"));
     await failTries(opened.url, "DELETE ON plants", ["40001"]);
@@ -255,7 +255,7 @@ describe("a deletion whose key was used", () => {
     { locks: "are waited for", skipsLocked: false, defer: [], plants: [] },
     { locks: "are left alone", skipsLocked: true, defer: [1n], plants: ["1"] },
   ])(
-    "begins anew if its record is dropped meanwhile, where locks $locks",
+    "is retried if its record is dropped meanwhile, where locks $locks",
     async ({ skipsLocked, defer, plants }) => {
       await using opened = await openPlants(2);
       await runSql(
@@ -284,20 +284,20 @@ describe("a deletion whose key was used", () => {
   });
 });
 
-describe("of two deletions in one batch that have the same key", () => {
+describe("two deletions with the same key in one batch", () => {
   test.each([
-    { name: "both have deleted the plant", ids: [1n, 1n], defer: [], answers: [deleted, deleted] },
-    { name: "both have found no plant", ids: [9n, 9n], defer: [], answers: [missing, missing] },
-    { name: "both have found no plant, each another", ids: [9n, 8n], defer: [], answers: [missing, missing] },
-    { name: "the second is refused for another plant", ids: [1n, 2n], defer: [], answers: [deleted, taken] },
+    { name: "both report that they deleted the same plant", ids: [1n, 1n], defer: [], answers: [deleted, deleted] },
+    { name: "both report the same plant as missing", ids: [9n, 9n], defer: [], answers: [missing, missing] },
+    { name: "both report different plants as missing", ids: [9n, 8n], defer: [], answers: [missing, missing] },
+    { name: "refuse the second for another plant", ids: [1n, 2n], defer: [], answers: [deleted, taken] },
     {
-      name: "the second is for later when the first has found no plant",
+      name: "defer the second when the first has found no plant",
       ids: [9n, 1n],
       defer: [1n],
       answers: [missing],
     },
     {
-      name: "the second is for later when the record of the first is gone",
+      name: "defer the second when the record of the first is gone",
       ids: [1n, 2n],
       defer: [2n],
       answers: [deleted],
@@ -320,7 +320,7 @@ describe("of two deletions in one batch that have the same key", () => {
   });
 });
 
-test("hundreds of deletions with one key for missing plants are answered in their batch", async () => {
+test("hundreds of deletions with one key for missing plants are settled in their batch", async () => {
   await using opened = await openPlants(3);
   const absent = Array.from({ length: 300 }, (_, i) => BigInt(1_000 + i));
   const answers = await Promise.allSettled(absent.map((id) => opened.store.delete(id, keyed("shared"))));
@@ -328,15 +328,15 @@ test("hundreds of deletions with one key for missing plants are answered in thei
   await expect(opened.store.delete(1n, keyed("shared"))).resolves.toBe(true);
 });
 
-describe("a deletion whose key is used by another process at the same moment", () => {
+describe("a deletion whose key another process uses at the same time", () => {
   test.each([
-    { name: "and is committed, for the same plant", statement: "1", end: "COMMIT", answers: deleted },
-    { name: "and is committed, for another plant", statement: "2", end: "COMMIT", answers: taken },
-    { name: "and is rolled back", statement: "1", end: "ROLLBACK", answers: deleted },
-    { name: "and is rolled back, for another plant", statement: "2", end: "ROLLBACK", answers: deleted },
+    { name: "gets the outcome of a committed deletion of the same plant", statement: "1", end: "COMMIT", answers: deleted },
+    { name: "is refused after a committed deletion of another plant", statement: "2", end: "COMMIT", answers: taken },
+    { name: "deletes the plant after a rollback for the same plant", statement: "1", end: "ROLLBACK", answers: deleted },
+    { name: "deletes the plant after a rollback for another plant", statement: "2", end: "ROLLBACK", answers: deleted },
     // The first statement is that of the other process.
     {
-      name: "and is committed, before an attempt in doubt and one that is refused",
+      name: "gets the outcome of a committed deletion before an attempt in doubt and a refused one",
       statement: "1",
       end: "COMMIT",
       answers: deleted,
@@ -363,7 +363,7 @@ describe("a deletion whose key is used by another process at the same moment", (
     expect(await column(opened.url, "SELECT count(*) FROM deletions")).toEqual(["1"]);
   });
 
-  test("is answered by that use after it has waited for the locked plant", async () => {
+  test("gets the outcome of that deletion after waiting for the locked plant", async () => {
     await using opened = await openPlants(2);
     const other = await openClient(opened.url, `BEGIN; DELETE FROM plants WHERE id = 1; ${recordSql(1, "key")}`);
     // On a machine that has stalled for long, a caller is told to come back: nothing was done.
@@ -378,7 +378,7 @@ describe("a deletion whose key is used by another process at the same moment", (
     await other.end();
   });
 
-  test("and committed between the lookups of its plant and of its key, is answered by that use", async () => {
+  test("gets the outcome of a deletion that is committed between the lookups of its plant and its key", async () => {
     await using opened = await openPlants(1);
     let looks = 0;
     await using proxy = await startPostgresProxy(server.socketFolder, (client, upstream) => {
@@ -399,7 +399,7 @@ describe("a deletion whose key is used by another process at the same moment", (
     await session.close();
   });
 
-  test("is one deletion, however many stores are asked", async () => {
+  test("is one deletion when sent to several stores", async () => {
     await using opened = await openPlants(200);
     const stores = await Promise.all([1, 2, 3].map(() => openPostgresStore({ url: opened.url })));
     stores.push(opened.store);
@@ -430,10 +430,10 @@ describe("a deletion whose key is used by another process at the same moment", (
   });
 });
 
-describe("a batch with keys whose answer is lost", () => {
+describe("a batch with keys whose response is lost", () => {
   test.each([
     { name: "nothing else fails", event: "UPDATE ON deletions", sqlStates: [] },
-    { name: "the looks fail, too", event: "UPDATE ON deletions", sqlStates: ["40001", "XX000", "53100", "57P03"] },
+    { name: "the lookups fail, too", event: "UPDATE ON deletions", sqlStates: ["40001", "XX000", "53100", "57P03"] },
   ] as const)("tells each caller the truth: $name", async ({ event, sqlStates }) => {
     await using opened = await openPlants(6);
     await runSql(opened.url, `${recordSql(9, "old")}; ${recordSql(5, "restored")}`);
@@ -461,7 +461,7 @@ describe("a batch with keys whose answer is lost", () => {
     expect(await column(opened.url, keysSql)).toEqual(["1 a", "2 -", "3 d", "5 restored", "9 old"]);
   });
 
-  test("does not run again for a caller that its key has answered, even if the rest is refused", async () => {
+  test("does not retry a deletion that was settled by its key, even if the rest is refused", async () => {
     await using opened = await openPlants(1);
     await runSql(opened.url, recordSql(9, "old"));
     await using proxy = await startCuttingProxy(server.socketFolder);
@@ -475,7 +475,7 @@ describe("a batch with keys whose answer is lost", () => {
     expect(await countTries(opened.url)).toBe(2);
   });
 
-  test("does not give the deletion of a caller that has given up to another caller", async () => {
+  test("does not assign the deletion of a cancelled call to another caller", async () => {
     await using opened = await openPlants(3);
     await using proxy = await startCuttingProxy(server.socketFolder);
     const session = new Session(readServerUrl(opened.url.replace(server.socketFolder, proxy.socketFolder)));

@@ -43,8 +43,8 @@ function openLocked(
   return { locked, attempts, limitsMs };
 }
 
-describe("deletions of plants that are locked", () => {
-  test("are attempted together, in batches that are no longer than they may be, each with its own outcome", async () => {
+describe("deletions of locked plants", () => {
+  test("are attempted in batches up to the maximum size, each with its own outcome", async () => {
     const waiting: number[] = [];
     const commit = (batch: readonly LockedDelete[]): Outcomes => {
       waiting.push(locked.waiting);
@@ -63,7 +63,7 @@ describe("deletions of plants that are locked", () => {
     expect(locked).toMatchObject({ isEmpty: true, waiting: 0 });
   });
 
-  test("are attempted apart from those that another batch may have done", async () => {
+  test("are attempted separately from those of a batch in doubt", async () => {
     const { locked, attempts } = openLocked((batch) => batch.map(() => true));
     const deletions = [1n, 2n, 3n, 4n].map((id) => lockedDelete(id));
     const tokens = [undefined, "a", "b", "a"];
@@ -74,7 +74,7 @@ describe("deletions of plants that are locked", () => {
     expect(attempts).toEqual([[1n], [2n, 4n], [3n]]);
   });
 
-  test("are refused where too many wait, and told when to come back", async () => {
+  test("are refused when too many wait, with the time to retry after", async () => {
     const { locked, attempts } = openLocked((batch) => batch.map(() => true), { waitingMax: 1 });
     const [first, second] = [lockedDelete(1n), lockedDelete(2n)];
     locked.add(first.pending, never);
@@ -84,7 +84,7 @@ describe("deletions of plants that are locked", () => {
     expect(attempts).toEqual([[1n]]);
   });
 
-  test("are given up after two seconds, however often they come back", async () => {
+  test("fail after two seconds, however often they are handed back", async () => {
     const { locked, attempts } = openLocked((batch) => {
       batch.forEach((one) => locked.add(one, never));
       return batch.map(() => undefined);
@@ -103,7 +103,7 @@ describe("deletions of plants that are locked", () => {
     await locked.close();
   });
 
-  test("are given up when their callers are to be told, and their attempts end by then", async () => {
+  test("fail at their deadline, which bounds their attempts, too", async () => {
     const { locked, attempts, limitsMs } = openLocked((batch) => batch.map(() => true));
     const [late, short, first, second] = [lockedDelete(1n), lockedDelete(4n), lockedDelete(2n), lockedDelete(3n)];
     const deadlineMs = performance.now() + 60_000;
@@ -119,7 +119,7 @@ describe("deletions of plants that are locked", () => {
     expect(limitsMs).toEqual([deadlineMs]);
   });
 
-  test("are not attempted for a caller that has gone away, which learns why", async () => {
+  test("are rejected with the abort reason when the call is cancelled", async () => {
     const { locked, attempts } = openLocked((batch) => batch.map(() => true));
     const gone = lockedDelete(1n, AbortSignal.abort(new ConnectError("too late", Code.DeadlineExceeded)));
     const here = lockedDelete(2n);
@@ -129,7 +129,7 @@ describe("deletions of plants that are locked", () => {
     expect(attempts).toEqual([[2n]]);
   });
 
-  test("are told what their attempt fails with, and the next ones are attempted", async () => {
+  test("are rejected with the error of their attempt, and the next ones are attempted", async () => {
     const { locked } = openLocked(([first]) => {
       if (first?.id === 1n) throw storeUnavailable("gone");
       return [true];
@@ -153,13 +153,13 @@ describe("a deletion in doubt", () => {
     { reason: outcomeUnknown("lost"), says: unknown },
     { reason: plantProtected(1n), says: "the database does not allow deleting plant 1" },
     { reason: new ConnectError("too late", Code.DeadlineExceeded), says: "too late" },
-  ])("is not told that nothing was done: $reason.message", async ({ reason, says }) => {
+  ])("is never rejected with an error that nothing was done: $reason.message", async ({ reason, says }) => {
     const { pending, outcome } = lockedDelete(1n);
     markInDoubt(pending, "token").reject(reason);
     await expect(outcome).rejects.toMatchObject({ rawMessage: says });
   });
 
-  test("is told its outcome, and stays the same when it comes back", async () => {
+  test("resolves with its outcome, and is unchanged when it is handed back", async () => {
     const { pending, outcome } = lockedDelete(1n);
     const doubted = markInDoubt(pending, "token");
     expect(markInDoubt(doubted, "token")).toBe(doubted);

@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => server[Symbol.asyncDispose]());
 
-describe("making one table of records by day, as Citus needs it", () => {
+describe("merging the partitions of records into one table for Citus", () => {
   test("keeps all records, triggers and privileges", async () => {
     const url = await server.createPlants([1n, 2n]);
     const store = await openPostgresStore({ url });
@@ -39,7 +39,7 @@ describe("making one table of records by day, as Citus needs it", () => {
     expect(found).toEqual({ relkind: "r", granted: true, numbers: "3", triggers: "told", rest: "1" });
   });
 
-  test("waits for a deletion and does not use its number again", async () => {
+  test("waits for a deletion and does not reuse its number", async () => {
     const url = await server.createPlants();
     const insert = "INSERT INTO deletions (plant_id, subject, request_id, batch) VALUES (3, '', '', gen_random_uuid())";
     const deleting = await openClient(url, `BEGIN; ${insert}`);

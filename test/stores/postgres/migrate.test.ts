@@ -59,14 +59,14 @@ const recordSql = `INSERT INTO deletions (plant_id, subject, request_id, batch)
   VALUES (1, 'ann', 'r', '00000000-0000-0000-0000-000000000000')`;
 
 describe("migrating a PostgreSQL database", () => {
-  test.each([0, 1])("leads from version %d to the newest although a publication has all tables", async (version) => {
+  test.each([0, 1])("migrates from version %d to the newest with a publication of all tables", async (version) => {
     const url = await createSchemaOfVersion(server, version);
     await runSql(url, "CREATE PUBLICATION everything FOR ALL TABLES");
     onTestFinished(() => runSql(url, "DROP PUBLICATION everything").then(() => undefined));
     await expect(migrateLater(url)).resolves.toEqual({ from: version, to: latestVersion });
   });
 
-  test("migrates a schema where it is, behind another schema", async () => {
+  test("migrates a schema that is not the first in the search_path", async () => {
     const [url, empty] = [await createSchemaOfVersion(server, 1), await server.createSchema()];
     const first = readServerUrl(empty).settings.get("search_path");
     await migrateLater(url.replace("search_path%3D", `search_path%3D${first}%2C`));
@@ -86,7 +86,7 @@ describe("migrating a PostgreSQL database", () => {
     await (await openPostgresStore({ url })).close();
   });
 
-  test.each([0, 1, 2, 3])("takes the steps that are left from version %d", async (version) => {
+  test.each([0, 1, 2, 3])("runs the remaining steps from version %d", async (version) => {
     const url = await createSchemaOfVersion(server, version);
     if (version > 0) await runSql(url, "INSERT INTO plants VALUES (7)");
     await expect(migrateLater(url)).resolves.toEqual({ from: version, to: latestVersion });
@@ -96,13 +96,13 @@ describe("migrating a PostgreSQL database", () => {
     expect(await runSql(url, "SELECT id FROM plants")).toEqual(version > 0 ? [{ id: "7" }] : []);
   });
 
-  test.each([0, 1])("from version %d is done once when many do it at the same time", async (version) => {
+  test.each([0, 1])("runs each step from version %d once in concurrent processes", async (version) => {
     const url = await createSchemaOfVersion(server, version);
     await Promise.all(Array.from({ length: 5 }, () => migrateLater(withStrictIsolation(url))));
     expect(await runSql(url, "SELECT version FROM plantstore_schema")).toEqual([{ version: latestVersion }]);
   });
 
-  test("builds an index beside deletions, anew after it was interrupted", async () => {
+  test("builds an index during deletions, and rebuilds it after an interruption", async () => {
     const url = await createSchemaOfVersion(server, 2);
     const valid = "SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass('deletions_by_receipt')";
     const reader = new Session(readServerUrl(url));
@@ -121,7 +121,7 @@ describe("migrating a PostgreSQL database", () => {
     expect(await runSql(url, valid)).toEqual([{ indisvalid: true }]);
   });
 
-  test("builds no index again that an interrupted attempt has built", async () => {
+  test("does not rebuild an index that an interrupted attempt has built", async () => {
     const url = await createSchemaOfVersion(server, latestVersion);
     await runSql(url, "UPDATE plantstore_schema SET version = 2");
     const built = "SELECT to_regclass('deletions_by_receipt')::oid AS oid";
@@ -130,7 +130,7 @@ describe("migrating a PostgreSQL database", () => {
     expect(await runSql(url, built)).toEqual(before);
   });
 
-  test.each([1, 2])("from %d lets servers delete while a reader keeps it waiting, and says who", async (version) => {
+  test.each([1, 2])("from version %d allows deletions while it waits for a reader, and reports the reader", async (version) => {
     const url = await createSchemaOfVersion(server, version);
     await runSql(url, recordSql);
     // It began earlier, and uses another table.
@@ -166,7 +166,7 @@ describe("migrating a PostgreSQL database", () => {
     expect(performance.now() - toldAtMs).toBeGreaterThan(900);
   });
 
-  test("tells the operator that a transaction keeps it waiting although no process of the server runs it", async () => {
+  test("reports a transaction without a server process that it waits for", async () => {
     const url = await createSchemaOfVersion(server, 2);
     await runSql(url, "BEGIN; SELECT FROM deletions; PREPARE TRANSACTION 'forgotten'");
     // This one uses nothing, since it waits, too.
@@ -184,7 +184,7 @@ describe("migrating a PostgreSQL database", () => {
     expect(reports).toEqual(["a transaction that uses the table deletions"]);
   });
 
-  test("takes no step that is not of the version found once the others are locked out", async () => {
+  test("runs no step when the version changes before it gets the lock", async () => {
     const url = await createSchemaOfVersion(server, latestVersion - 1);
     await using proxy = await startPostgresProxy(server.socketFolder, (client, upstream) => {
       client.on("data", (data: Buffer) => {
@@ -199,7 +199,7 @@ describe("migrating a PostgreSQL database", () => {
     expect(await runSql(url, "SELECT version FROM plantstore_schema")).toEqual([{ version: 99 }]);
   });
 
-  test("waits longer than the time-outs that a role has for deletions", async () => {
+  test("ignores the timeouts that a role has for deletions", async () => {
     const url = await createSchemaOfVersion(server, 2);
     await runSql(
       url,
@@ -217,7 +217,7 @@ describe("migrating a PostgreSQL database", () => {
     await expect(running).resolves.toEqual({ from: 2, to: latestVersion });
   });
 
-  test("says what its user may not do, and does not wait for it", async () => {
+  test("reports missing privileges, and does not wait for them", async () => {
     const url = await createSchemaOfVersion(server, 2);
     const [row] = await runSql(url, "SELECT current_schema() AS schema");
     const schema = String(row?.["schema"]);
@@ -230,7 +230,7 @@ describe("migrating a PostgreSQL database", () => {
     await expect(refused).rejects.toThrow(/: must be owner of table deletions$/);
   });
 
-  test("creates no table unless it creates all", async () => {
+  test("creates all tables or none", async () => {
     const url = await server.createSchema();
     await runSql(url, "CREATE VIEW deletions AS SELECT 1");
     const before = await schemaOf(url);
@@ -238,7 +238,7 @@ describe("migrating a PostgreSQL database", () => {
     expect(await schemaOf(url)).toEqual(before);
   });
 
-  test("takes a step again whose version could not be written", async () => {
+  test("repeats a step whose version could not be written", async () => {
     const url = await createSchemaOfVersion(server, 2);
     await runSql(
       url,
@@ -262,14 +262,14 @@ describe("migrating a PostgreSQL database", () => {
       version: newest + 2,
       says: /: its schema has version 3, which requires a release of schema version 2 or newer, .*: use a newer release$/,
     },
-  ])("is for the operator to do: no command but migrate works on $name", async ({ version, says }) => {
+  ])("is required by all other commands on $name", async ({ version, says }) => {
     const url = await createSchemaOfVersion(server, version);
     await expect(openPostgresStore({ url })).rejects.toThrow(says);
     await expect(openPostgresDatabase(url)).rejects.toThrow(says);
     await expect(checkPostgresDatabase(url)).rejects.toThrow(says);
   });
 
-  test("lets this release go on where the next one has expanded its schema, and leaves that as it is", async () => {
+  test("does not change a compatible schema of the next release, which this release can use", async () => {
     const url = await server.createPlants([7n, 8n]);
     const running = await openPostgresStore({ url });
     await expect(migrateLater(url, undefined, laterSteps.slice(0, 1))).resolves.toEqual({
@@ -291,7 +291,7 @@ describe("migrating a PostgreSQL database", () => {
     await expect(importing.add(BigInt64Array.of(7n, 9n))).resolves.toEqual({ added: 1, deleted: 1, present: 0 });
   });
 
-  test("records a step that servers of the release before cannot follow, and they refuse the result", async () => {
+  test("records a breaking step, after which servers of the previous release refuse the schema", async () => {
     const url = await server.createPlants();
     await migrateLater(
       url,
@@ -305,7 +305,7 @@ describe("migrating a PostgreSQL database", () => {
     await expect(migratePostgres(url)).rejects.toThrow(says);
   });
 
-  test("takes a schema whose version is lost for none, and changes nothing in it", async () => {
+  test("treats a schema without a version as empty, and changes nothing in it", async () => {
     const url = await createSchemaOfVersion(server, newest);
     await runSql(url, "DELETE FROM plantstore_schema; INSERT INTO plants VALUES (7)");
     await expect(openPostgresDatabase(url)).rejects.toThrow(/: it does not contain a plant store yet: /);
@@ -313,13 +313,13 @@ describe("migrating a PostgreSQL database", () => {
     expect(await runSql(url, "SELECT id FROM plants")).toEqual([{ id: "7" }]);
   });
 
-  test("refuses a schema two versions ahead and leaves it as it is", async () => {
+  test("refuses a schema two versions ahead without changing it", async () => {
     const url = await createSchemaOfVersion(server, newest + 2);
     await expect(migratePostgres(url)).rejects.toThrow(/: use a newer release$/);
     expect(await runSql(url, "SELECT * FROM plantstore_schema")).toEqual([{ version: 3, oldest_server: 2 }]);
   });
 
-  test("refuses a database whose encoding lacks characters, and creates nothing in it", async () => {
+  test("refuses a database whose encoding is not UTF8, and creates nothing in it", async () => {
     const utf8 = await server.createSchema();
     await runSql(utf8, "CREATE DATABASE western ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0");
     const url = utf8.replace("/postgres?", "/western?").replace(/&options=.*/, "");
@@ -337,7 +337,7 @@ describe("migrating a PostgreSQL database", () => {
       host: "localhost",
       says: /^cannot use localhost:1\/plants: (connect ECONNREFUSED \S+; )?connect ECONNREFUSED 127\.0\.0\.1:1$/,
     },
-  ])("names a server that is not there, and not its password: $host", async ({ host, says }) => {
+  ])("names an unreachable server without its password: $host", async ({ host, says }) => {
     const refused = migratePostgres(`postgres://ann:secret@${host}:1/plants`);
     await expect(refused).rejects.toThrow(StoreOpenError);
     await expect(refused).rejects.toThrow(says);
@@ -345,7 +345,7 @@ describe("migrating a PostgreSQL database", () => {
   });
 });
 
-describe("a database whose commits would not be durable is refused", () => {
+describe("a database whose commits would not be durable is refused when", () => {
   test.each(["plants", "deletions_by_row", "deletions_other_days"])("the table %s is unlogged", async (table) => {
     const url = await createSchemaOfVersion(server, newest);
     await runSql(url, `ALTER TABLE ${table} SET UNLOGGED`);

@@ -36,7 +36,7 @@ async function openWith(plants: readonly bigint[], change = "") {
 }
 
 describe("the statements of deletions", () => {
-  test("are sent once on each connection, and by their name from then on", async () => {
+  test("are sent as text once per connection, and then by name", async () => {
     const url = await server.createPlants(ids);
     let said = "";
     await using proxy = await startPostgresProxy(server.socketFolder, (client, upstream) => {
@@ -49,7 +49,7 @@ describe("the statements of deletions", () => {
     await store.close();
   });
 
-  test("are sent with their text where the server has forgotten them, which is told once", async () => {
+  test("are sent as text after the server has lost them, which is reported once", async () => {
     await using opened = await openWith(ids, atFirst("EXECUTE 'DEALLOCATE ALL';"));
     for (const id of ids) await expect(opened.deleteOne(id)).resolves.toBe(true);
     const problem = expect.stringMatching(/^prepared statement "plantstore_.*" does not exist$/);
@@ -57,7 +57,7 @@ describe("the statements of deletions", () => {
     expect(await runSql(opened.url, "SELECT count(*) FROM deletions")).toEqual([{ count: String(ids.length) }]);
   });
 
-  test("are never mixed up with one that another client of a pooler has left under their name", async () => {
+  test("are never confused with statements that another client of a pooler has prepared under their name", async () => {
     const url = await server.createPlants(ids);
     await runSql(
       url,
@@ -89,7 +89,7 @@ describe("the statements of deletions", () => {
     expect(await runSql(url, "SELECT count(*) FROM plants")).toEqual([{ count: String(ids.length - 2) }]);
   });
 
-  test("are sent with their text once a table has changed what they return", async () => {
+  test("are sent as text after a table change has changed their result", async () => {
     await using opened = await openWith(ids);
     // Two connections at a time, which are both refused the name.
     const deleteTwo = (id: bigint): Promise<boolean[]> => Promise.all([id, id + 1n].map(opened.deleteOne));
@@ -99,13 +99,13 @@ describe("the statements of deletions", () => {
     expect(opened.refusals()).toMatchObject([{ problem: "cached plan must not change result type" }]);
   });
 
-  test.each(["26000", "42P05"])("keep their names where a trigger raises %s, which keeps its plant", async (state) => {
+  test.each(["26000", "42P05"])("keep their names when a trigger raises %s to protect a plant", async (state) => {
     await using opened = await openWith(ids, atFirst(`RAISE 'no' USING ERRCODE = '${state}';`));
     expect((await refusalOf(opened.deleteOne(1n))).code).toBe(Code.FailedPrecondition);
     expect(opened.refusals()).toEqual([]);
   });
 
-  test("find a plant by the index though they were planned while there was none", async () => {
+  test("find a plant by index although they were planned on an empty table", async () => {
     const url = await server.createPlants(ids);
     await runSql(url, "DELETE FROM plants");
     await runSql(url, "VACUUM ANALYZE plants");

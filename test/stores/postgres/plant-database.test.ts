@@ -35,7 +35,7 @@ describe("importing into PostgreSQL", () => {
   test.each([
     { ids: [1n, 2n, 3n], present: 1 },
     { ids: [1n, 3n], present: 0 },
-  ])("does not bring back a plant whose deletion is under way when the import of $ids comes to it", async (row) => {
+  ])("does not restore a plant that is being deleted during the import of $ids", async (row) => {
     const { ids, present } = row;
     const url = await server.createPlants([1n, 2n]);
     const deleting = await openClient(url, "BEGIN; DELETE FROM plants WHERE id = 1");
@@ -54,7 +54,7 @@ describe("importing into PostgreSQL", () => {
     expect(await runSql(url, "SELECT id FROM plants ORDER BY id")).toEqual([{ id: "2" }, { id: "3" }]);
   });
 
-  test("copies each batch as a whole, until one has something that is there or was deleted", async () => {
+  test("copies whole batches until one has an existing or deleted plant", async () => {
     const url = await server.createPlants([2n]);
     await runSql(url, recordSql.replaceAll("1", "7"));
     let said = "";
@@ -82,7 +82,7 @@ describe("importing into PostgreSQL", () => {
     expect(await runSql(url, "SELECT count(*) FROM plants")).toEqual([{ count: "8" }]);
   });
 
-  test("counts no plant for added that a trigger drops silently", async () => {
+  test("does not count a plant that a trigger silently drops", async () => {
     const url = await server.createPlants();
     await runSql(
       url,
@@ -95,7 +95,7 @@ describe("importing into PostgreSQL", () => {
     expect(await runSql(url, "SELECT id FROM plants ORDER BY id")).toEqual([{ id: "1" }, { id: "3" }]);
   });
 
-  test("stores a batch as a whole or not at all, and goes on with the next one", async () => {
+  test("stores a batch completely or not at all, and continues with the next one", async () => {
     const url = await server.createPlants();
     await runSql(url, "ALTER TABLE plants ADD CONSTRAINT lucky CHECK (id <> 13)");
     await using database = await openPostgresDatabase(url);
@@ -106,7 +106,7 @@ describe("importing into PostgreSQL", () => {
     expect(await runSql(url, "SELECT id FROM plants ORDER BY id")).toEqual([{ id: "12" }, { id: "14" }]);
   });
 
-  test("says so when its connection is cut with a batch on its way, stores nothing of it, and is run again", async () => {
+  test("fails when its connection is cut during a batch, stores nothing of it, and can be run again", async () => {
     const url = await server.createPlants();
     await using database = await openPostgresDatabase(url);
     await using running = await database.startImport();
@@ -140,7 +140,7 @@ describe("importing into PostgreSQL", () => {
     await expect(running.add([1n])).rejects.toMatchObject({ message, cause: expect.any(Error) });
   });
 
-  test("counts for its own no plant that another has added while its COMMIT was refused", async () => {
+  test("does not count a plant that another import has added while its COMMIT was refused", async () => {
     const url = await server.createPlants();
     await runSql(
       url,
@@ -168,7 +168,7 @@ describe("importing into PostgreSQL", () => {
     await other;
   });
 
-  test("does not even try to add what was deleted before, which triggers and constraints would see", async () => {
+  test("does not insert deleted plants, which triggers and constraints would notice", async () => {
     const url = await server.createPlants();
     await runSql(url, `ALTER TABLE plants ADD CONSTRAINT lucky CHECK (id <> 1); ${recordSql}`);
     await using database = await openPostgresDatabase(url);
@@ -176,7 +176,7 @@ describe("importing into PostgreSQL", () => {
     await expect(running.add([1n, 2n])).resolves.toEqual({ added: 1, present: 0, deleted: 1 });
   });
 
-  test("adds plants in the order of their ids, so that two imports do not deadlock", async () => {
+  test("inserts plants in the order of their ids, so that two imports do not deadlock", async () => {
     const url = await server.createPlants();
     await runSql(
       url,
@@ -193,7 +193,7 @@ describe("importing into PostgreSQL", () => {
     expect(ids).toEqual(["-1", "2", "3", "10"]);
   });
 
-  test("does not pass for restored what its synchronous standbys do not have", async () => {
+  test("does not report plants as restored that its synchronous standbys lack", async () => {
     const url = await server.createPlants();
     await withoutStandby(url, async () => {
       await expect
@@ -207,7 +207,7 @@ describe("importing into PostgreSQL", () => {
     });
   });
 
-  test("says what the user may not do, and needs no table but those of the store", async () => {
+  test("reports missing privileges, and needs no other tables", async () => {
     const url = await server.createPlants();
     await runSql(url, "CREATE ROLE gardener LOGIN; REVOKE TEMPORARY ON DATABASE postgres FROM PUBLIC");
     const { searchParams } = new URL(url);
@@ -224,7 +224,7 @@ describe("importing into PostgreSQL", () => {
     await runSql(url, "GRANT TEMPORARY ON DATABASE postgres TO PUBLIC");
   });
 
-  test("takes the same ids from two imports beside each other, and adds each once", async () => {
+  test("adds each id once in two concurrent imports of the same ids", async () => {
     const url = await server.createPlants();
     await using database = await openPostgresDatabase(url);
     const ids = Array.from({ length: 4_000 }, (_, i) => BigInt(i));
@@ -237,7 +237,7 @@ describe("importing into PostgreSQL", () => {
     expect(await runSql(url, "SELECT count(*) FROM plants")).toEqual([{ count: "4000" }]);
   });
 
-  test("names the server and what is wrong when it goes away", async () => {
+  test("names the server and the problem when it becomes unavailable", async () => {
     const url = await server.createPlants();
     await using database = await openPostgresDatabase(url);
     await runSql(url, "DROP TABLE plants");
@@ -249,7 +249,7 @@ describe("importing into PostgreSQL", () => {
   });
 });
 
-test("an operator's view of PostgreSQL leaves no connection behind, also where its reader stops", async () => {
+test("reading a PostgreSQL database leaves no connection open, also when the reader stops early", async () => {
   const url = `${await server.createSchema()}&application_name=operator`;
   await migratePostgres(url);
   {
@@ -269,7 +269,7 @@ test("an operator's view of PostgreSQL leaves no connection behind, also where i
   await expect.poll(() => runSql(url, sessions)).toEqual([]);
 });
 
-test("a database is checked once the connection for that is closed", async () => {
+test("the check of a database resolves after its connection is closed", async () => {
   const url = await server.createPlants();
   let connections = 0;
   await using proxy = await startPostgresProxy(server.socketFolder, (client, upstream) => {
@@ -286,12 +286,12 @@ test("a database is checked once the connection for that is closed", async () =>
   expect(left).toBe(0);
 });
 
-test("a database without a plant store in it is not opened", async () => {
+test("a database without a plant store is refused", async () => {
   const url = await server.createSchema();
   await expect(openPostgresDatabase(url)).rejects.toThrow(/: it does not contain a plant store yet: /);
 });
 
-test("a replica is read, and nothing is imported into it", async () => {
+test("a replica can be exported, but not imported into", async () => {
   const url = await server.createPlants();
   await runSql(
     url,
@@ -307,7 +307,7 @@ test("a replica is read, and nothing is imported into it", async () => {
   await expect(checkPostgresDatabase(replica)).rejects.toThrow(/: the server is read-only$/);
 });
 
-test("a user without the rights that deleting needs is found before a server starts", async () => {
+test("the check of a database fails for a user without the privileges for deletions", async () => {
   const url = await server.createPlants();
   const [row] = await runSql(url, "SELECT current_schema() AS name");
   await runSql(

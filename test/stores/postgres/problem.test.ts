@@ -12,23 +12,23 @@ const addresses = new AggregateError([new Error("connect ECONNREFUSED ::1:1"), n
 
 test.each([
   { name: "a lost connection", fault: new Error("lost"), text: "lost", mayBeBrief: true },
-  { name: "a server that starts", fault: refusal("57P03"), text: "refused", mayBeBrief: true },
+  { name: "a starting server", fault: refusal("57P03"), text: "refused", mayBeBrief: true },
   {
-    name: "a lock",
+    name: "a lock timeout",
     fault: refusal("55P03"),
     text: "another transaction holds a lock on a table or its rows: refused",
     mayBeBrief: true,
   },
   {
-    name: "a cut",
+    name: "a cancelled statement",
     fault: refusal("57014"),
     text: "a statement was cancelled: refused",
     mayBeBrief: true,
   },
-  { name: "a missing right", fault: refusal("42501"), text: "refused", mayBeBrief: false },
+  { name: "a missing privilege", fault: refusal("42501"), text: "refused", mayBeBrief: false },
   { name: "an older schema", fault: new StoreOpenError("run it"), text: "run it", mayBeBrief: false },
-  { name: "no address", fault: addresses, text: "connect ECONNREFUSED ::1:1; connect ETIMEDOUT", mayBeBrief: true },
-  { name: "anything else", fault: "odd", text: "odd", mayBeBrief: true },
-])("the problem of $name is described, passes, and may be brief: $mayBeBrief", ({ fault, text, mayBeBrief }) => {
+  { name: "a host that is unreachable on all addresses", fault: addresses, text: "connect ECONNREFUSED ::1:1; connect ETIMEDOUT", mayBeBrief: true },
+  { name: "a value that is not an error", fault: "odd", text: "odd", mayBeBrief: true },
+])("the problem for $name is temporary, and mayBeBrief is $mayBeBrief", ({ fault, text, mayBeBrief }) => {
   expect(problemOf(fault)).toEqual({ text, mayBeBrief, isTemporary: true });
 });

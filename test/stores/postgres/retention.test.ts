@@ -23,7 +23,7 @@ beforeAll(async () => {
 });
 afterAll(() => server[Symbol.asyncDispose]());
 
-describe("the deletion record in PostgreSQL", () => {
+describe("the retention of deletion records in PostgreSQL", () => {
   /** A database with this many records, one a minute, the youngest half a minute old. */
   async function createRecords(count: number): Promise<string> {
     const url = await server.createPlants();
@@ -35,7 +35,7 @@ describe("the deletion record in PostgreSQL", () => {
     return url;
   }
 
-  test("loses what is older than it is kept, and nothing else", async () => {
+  test("drops only expired records", async () => {
     const url = await createRecords(45_000);
     const reports: Upkeep[] = [];
     const onUpkeep = (upkeep: Upkeep): void => void reports.push(upkeep);
@@ -48,8 +48,8 @@ describe("the deletion record in PostgreSQL", () => {
 
   test.each([
     { name: "one table", placement: singleServer, mayBeMore: true },
-    { name: "divided by day", placement: singleServerByDay, mayBeMore: false },
-  ])("is shortened from its old end, past what others keep locked, if it is $name", async (row) => {
+    { name: "partitions by day", placement: singleServerByDay, mayBeMore: false },
+  ])("drops the oldest records first and skips locked ones, with records in $name", async (row) => {
     const { mayBeMore } = row;
     const url = await createRecords(1_500);
     const other = await openClient(url, "BEGIN; SELECT FROM deletions WHERE plant_id > 1490 FOR UPDATE");
@@ -67,7 +67,7 @@ describe("the deletion record in PostgreSQL", () => {
     await session.close();
   });
 
-  test("is shortened past what a trigger keeps of a single second", async () => {
+  test("continues past records of a single second that a trigger keeps", async () => {
     const url = await createRecords(100);
     await runSql(
       url,
@@ -85,7 +85,7 @@ describe("the deletion record in PostgreSQL", () => {
     // The first slice ends where the moment begins.
     { moment: "2026-01-02T03:04:05Z", slices: [0, 80, 80, 80, 10] },
     { moment: "1970-01-01T00:00:00Z", slices: [80, 80, 80, 10] },
-  ])("is shortened slice by slice where it is of a single moment, $moment", async ({ moment, slices }) => {
+  ])("drops records with the same time slice by slice, $moment", async ({ moment, slices }) => {
     const url = await createRecords(250);
     await runSql(url, `UPDATE deletions SET deleted_at = '${moment}' WHERE plant_id > 50`);
     const session = new Session(readServerUrl(url));
@@ -100,7 +100,7 @@ describe("the deletion record in PostgreSQL", () => {
     expect(counts).toEqual(slices);
   });
 
-  test("is shortened by processes at the same time, each by records of its own", async () => {
+  test("drops different records in concurrent processes", async () => {
     const url = await createRecords(45_000);
     const dropAll = async (): Promise<number> => {
       const session = new Session(readServerUrl(url));
@@ -119,7 +119,7 @@ describe("the deletion record in PostgreSQL", () => {
     expect(await countRecords(url)).toBe(60);
   });
 
-  test("is shortened by another process when one hangs before its commit", async () => {
+  test("continues in another process when one hangs before its commit", async () => {
     const url = await createRecords(100);
     await using proxy = await startHangingProxy(server.socketFolder);
     const hanging = new Session(readServerUrl(url.replace(server.socketFolder, proxy.socketFolder)));
@@ -134,7 +134,7 @@ describe("the deletion record in PostgreSQL", () => {
     await Promise.all([session.close(), hanging.close()]);
   });
 
-  test("is shortened without reading the rest of it for each slice, which the server knows nothing about", async () => {
+  test("does not read the remaining records for each slice, also without statistics", async () => {
     const url = await createRecords(45_000);
     const reports: Upkeep[] = [];
     const onUpkeep = (upkeep: Upkeep): void => void reports.push(upkeep);
@@ -149,7 +149,7 @@ describe("the deletion record in PostgreSQL", () => {
     await expect.poll(() => runSql(url, readSql)).toEqual([{ seq_tup_read: "0", twice: true, once: true }]);
   });
 
-  test("is shortened past whatever a trigger keeps, without a second look at each", async () => {
+  test("continues past records that a trigger keeps, and attempts each only once", async () => {
     const url = await createRecords(45_000);
     await runSql(
       url,
@@ -165,13 +165,13 @@ describe("the deletion record in PostgreSQL", () => {
     expect(await runSql(url, "SELECT last_value FROM looks")).toEqual([{ last_value: "20010" }]);
   });
 
-  test("is listed from its old end, in whatever order it was written", async () => {
+  test("lists the oldest records first, whatever the order of writing", async () => {
     await using database = await openPostgresDatabase(await createRecords(3));
     const listed = await collect(database.listDeletions());
     expect(listed.flat().map(({ plantId }) => plantId)).toEqual([3n, 2n, 1n]);
   });
 
-  test("is listed from the very moment of a record on", async () => {
+  test("lists records from exactly the given time", async () => {
     const url = await createRecords(1);
     await runSql(url, "UPDATE deletions SET deleted_at = '2026-01-02T03:04:05.678Z'");
     await using database = await openPostgresDatabase(url);
@@ -179,7 +179,7 @@ describe("the deletion record in PostgreSQL", () => {
     expect(listed.flat()).toHaveLength(1);
   });
 
-  test("is not shortened any more once its keeper has stopped, which has the server end what is under way", async () => {
+  test("stops dropping, and cancels the running statement", async () => {
     const url = await createRecords(1);
     await using locked = await shortenLocked(url, url);
     await locked.retention.stop();
@@ -188,7 +188,7 @@ describe("the deletion record in PostgreSQL", () => {
     expect(locked.reports).toEqual([]);
   });
 
-  test("does not keep its keeper from stopping when the server has vanished without a word", async () => {
+  test("stops although the server does not respond", async () => {
     const url = await createRecords(1);
     await using proxy = await startCuttingProxy(server.socketFolder);
     await using locked = await shortenLocked(url, url.replace(server.socketFolder, proxy.socketFolder));
@@ -196,7 +196,7 @@ describe("the deletion record in PostgreSQL", () => {
     await locked.retention.stop();
   });
 
-  test("is told to be shorter before its keeper has stopped, although the server has vanished meanwhile", async () => {
+  test("reports the dropped records before it has stopped, although the server does not respond any more", async () => {
     const url = await createRecords(30_000);
     const locking = await openClient(url, "SELECT pg_advisory_lock(1)");
     await runSql(
@@ -225,9 +225,9 @@ describe("the deletion record in PostgreSQL", () => {
   });
 
   test.each([
-    { name: "rests after a slice beside deletions, and is stopped at once then", hasDeleted: true, left: 25_000 },
-    { name: "does not rest where nothing is deleted", hasDeleted: false, left: 60 },
-  ])("is shortened by a keeper that $name", async ({ hasDeleted, left }) => {
+    { name: "pauses after a slice during deletions, and stops immediately in the pause", hasDeleted: true, left: 25_000 },
+    { name: "does not pause without deletions", hasDeleted: false, left: 60 },
+  ])("$name", async ({ hasDeleted, left }) => {
     const url = await createRecords(45_000);
     const asked = Promise.withResolvers<void>();
     const reports: Upkeep[] = [];
@@ -261,7 +261,7 @@ describe("the deletion record in PostgreSQL", () => {
     expect(reports).toMatchObject([{ kind: "records-dropped", count: 45_000 - left }]);
   });
 
-  test("is shortened by its store with rests when that deletes meanwhile", async () => {
+  test("pauses in a store that deletes meanwhile", async () => {
     const url = await createRecords(20_200);
     await runSql(
       url,
@@ -293,7 +293,7 @@ describe("the deletion record in PostgreSQL", () => {
     expect(apart?.["ms"]).toBeGreaterThanOrEqual((1 + singleServerByDay(storeSchema("public")).dropPause) * heldMs - 2);
   });
 
-  test("is not shortened any more once its store is closed", async () => {
+  test("stops when its store is closed", async () => {
     const url = await createRecords(200_000);
     // Each slice takes a second.
     await runSql(
@@ -310,7 +310,7 @@ describe("the deletion record in PostgreSQL", () => {
     expect(await countRecords(url)).toBeGreaterThan(100_000);
   });
 
-  test("keeps no connection in between, and nobody from anything when it cannot be shortened", async () => {
+  test("keeps no connection between runs, and affects nothing else after an error", async () => {
     const url = await createRecords(1);
     const sessions = "SELECT FROM pg_stat_activity WHERE application_name = 'keeper'";
     await runSql(url, "ALTER TABLE deletions RENAME TO gone");
@@ -327,7 +327,7 @@ describe("the deletion record in PostgreSQL", () => {
     await retention.stop();
   });
 
-  test("is shortened again and again", async () => {
+  test("repeats at its interval", async () => {
     const url = await createRecords(1);
     const reports: Upkeep[] = [];
     const session = new Session(readServerUrl(url));
@@ -351,7 +351,7 @@ describe("the deletion record in PostgreSQL", () => {
     expect(cleared.mock.calls.some(([one]) => one === timer)).toBe(true);
   });
 
-  test("tells what was dropped before it could not be shortened any more", async () => {
+  test("reports the records that were dropped before an error", async () => {
     const url = await createRecords(45_000);
     await runSql(
       url,

@@ -3,7 +3,7 @@ import { retryForMs, retryTransientErrors } from "../../../src/stores/postgres/s
 import { readServerUrl } from "../../../src/stores/postgres/server/server-url.ts";
 import { Session } from "../../../src/stores/postgres/server/session.ts";
 
-test("work that is refused again and again is given up when its time is over, counted from the first fault", async () => {
+test("work that keeps failing is not retried after its time limit, measured from the first error", async () => {
   const session = new Session(readServerUrl("postgres://127.0.0.1:1/plants"));
   let nowMs = retryForMs;
   using _ = vi.spyOn(performance, "now").mockImplementation(() => nowMs);

@@ -35,13 +35,13 @@ function createPlants(count: number): Promise<string> {
   return server.createPlants(Array.from({ length: count }, (_, i) => BigInt(i + 1)));
 }
 
-describe("a batch that is committed and whose answer is lost", () => {
+describe("a committed batch whose response is lost", () => {
   test.each([
     { name: "nothing else fails", sqlStates: [] },
-    { name: "the look does nothing, because of others at the same rows", sqlStates: ["40001", "55P03"] },
-    { name: "the look meets a server that lacks something and one that stops", sqlStates: ["53100", "57P03"] },
-    { name: "the look may have been committed, too", sqlStates: ["XX000", "40001"] },
-  ])("has its callers told what it has done, and not what other batches did: $name", async ({ sqlStates }) => {
+    { name: "the lookup is rolled back because of concurrent transactions", sqlStates: ["40001", "55P03"] },
+    { name: "the lookup meets a server without resources and a stopping one", sqlStates: ["53100", "57P03"] },
+    { name: "the lookup may have been committed, too", sqlStates: ["XX000", "40001"] },
+  ])("settles its deletions by its own records, not those of other batches: $name", async ({ sqlStates }) => {
     const url = await createPlants(4);
     await using proxy = await startCuttingProxy(server.socketFolder);
     const session = new Session(readServerUrl(url.replace(server.socketFolder, proxy.socketFolder)));
@@ -69,8 +69,8 @@ describe("a batch that is committed and whose answer is lost", () => {
   });
 });
 
-describe("a batch that is committed, whose answer is lost, and which is refused when it is run again", () => {
-  test("has its callers told what it has done, one by one", async () => {
+describe("a committed batch whose response is lost, and which is refused when it is retried", () => {
+  test("settles its deletions by its records, one by one", async () => {
     const url = await createPlants(3);
     await using proxy = await startCuttingProxy(server.socketFolder);
     // The first statement passes; refused are the second, its first half, and plant 1 by itself.
@@ -92,7 +92,7 @@ describe("a batch that is committed, whose answer is lost, and which is refused 
     ]);
   });
 
-  test("has nobody told that a plant was not there, if a trigger keeps its record from being looked at", async () => {
+  test("reports no plant as missing if a trigger prevents the lookup of its record", async () => {
     const url = await createPlants(2);
     await using proxy = await startCuttingProxy(server.socketFolder);
     await runSql(
@@ -110,12 +110,12 @@ describe("a batch that is committed, whose answer is lost, and which is refused 
   });
 });
 
-describe("a deletion that may be done, and is refused when it is run again", () => {
+describe("a deletion in doubt that is refused when it is retried", () => {
   test.each([
     { sqlState: "P0001", taken: callersOf(1n), server: "healthy" },
     // Of two, as soon as it fails for the first.
     { sqlState: "XX000", taken: callersOf(1n, 2n), server: "unavailable" },
-  ])("is in doubt where the look at its record fails with $sqlState", async ({ sqlState, taken, ...givenUp }) => {
+  ])("stays in doubt if the lookup of its record fails with $sqlState", async ({ sqlState, taken, ...givenUp }) => {
     const url = await createPlants(2);
     await failTries(url, "DELETE ON plants", ["P0001", "P0001"]);
     await failAlways(url, "UPDATE ON deletions", sqlState);
@@ -131,12 +131,12 @@ describe("a deletion that may be done, and is refused when it is run again", () 
   test.each([
     { name: "its plant", arrange: "SELECT", lock: "SELECT FROM plants FOR UPDATE", sqlStates: ["P0001"] },
     {
-      name: "a row that would go with its plant",
+      name: "a row that depends on its plant",
       arrange: "CREATE TABLE beds (plant bigint REFERENCES plants ON DELETE CASCADE); INSERT INTO beds VALUES (1)",
       lock: "SELECT FROM beds FOR UPDATE",
       sqlStates: [],
     },
-  ])("is set aside, in doubt, where $name is locked", async ({ arrange, lock, sqlStates }) => {
+  ])("is deferred in doubt if $name is locked", async ({ arrange, lock, sqlStates }) => {
     const url = await createPlants(1);
     await runSql(url, arrange);
     await failTries(url, "DELETE ON plants", sqlStates);
@@ -154,7 +154,7 @@ describe("a deletion that may be done, and is refused when it is run again", () 
     await other.end();
   });
 
-  test("has its caller told what the attempt that was lost comes to, though that is still running", async () => {
+  test("gets the outcome of the lost attempt, although that is still running", async () => {
     const url = await createPlants(1);
     // The first statement is that of the lost attempt.
     await failTries(url, "DELETE ON plants", ["", "P0001"]);
@@ -172,7 +172,7 @@ describe("a deletion that may be done, and is refused when it is run again", () 
     await session.close();
   });
 
-  test("has deleted the plant if its record says so, though the plant is there again", async () => {
+  test("reports the plant as deleted if it is recorded, although the plant exists again", async () => {
     const url = await createPlants(1);
     await failTries(url, "DELETE ON plants", ["P0001"]);
     const token = randomUUID();
@@ -187,7 +187,7 @@ describe("a deletion that may be done, and is refused when it is run again", () 
     expect(await plantsOf(url)).toEqual(["1"]);
   });
 
-  test("is looked for neither by its key nor on standbys once its plant is found there", async () => {
+  test("causes no lookup by key or on standbys once its plant is found", async () => {
     const url = await createPlants(1);
     await runSql(
       url,
@@ -223,7 +223,7 @@ describe("a batch that has deleted a plant", () => {
     return url.replace("user=tester", "user=stripped");
   }
 
-  test("asks nothing more in an attempt that skips locked plants, since its commit has waited for the standbys", async () => {
+  test("runs no further statement in an attempt that skips locked plants, since its commit has waited for the standbys", async () => {
     const session = new Session(readServerUrl(await createLastPlant()));
     const options = { defer: failToSetAside, skipsLocked: true };
     await expect(runBatchWith(session, callersOf(1n, 9n), options)).resolves.toEqual([true, false]);
@@ -231,9 +231,9 @@ describe("a batch that has deleted a plant", () => {
   });
 
   test.each([
-    { name: "a plant that is not there", taken: callersOf(1n, 9n) },
+    { name: "a missing plant", taken: callersOf(1n, 9n) },
     { name: "the key of another caller", taken: ["a", "b"].map((key) => callerWith(1n, key)) },
-  ])("is in doubt where the look for $name fails", async ({ taken }) => {
+  ])("is in doubt if the lookup of $name fails", async ({ taken }) => {
     const url = await createLastPlant();
     const session = new Session(readServerUrl(url));
     await expect(runBatch(session, taken)).rejects.toMatchObject({

@@ -42,17 +42,17 @@ function createPlants(count: number): Promise<string> {
   return server.createPlants(Array.from({ length: count }, (_, i) => BigInt(i + 1)));
 }
 
-describe("a batch with plants that another transaction keeps locked", () => {
+describe("a batch with plants that another transaction has locked", () => {
   test.each([
-    { name: "is done but for these", arrange: "SELECT", lock: "SELECT FROM plants WHERE id IN (2, 5) FOR UPDATE" },
+    { name: "deletes the other plants", arrange: "SELECT", lock: "SELECT FROM plants WHERE id IN (2, 5) FOR UPDATE" },
     {
-      name: "is done but for those whose rows in another table are locked",
+      name: "deletes the plants without locked rows in another table",
       arrange: `CREATE TABLE beds (plant bigint REFERENCES plants ON DELETE CASCADE);
                 INSERT INTO beds SELECT generate_series(1, 6)`,
       lock: "SELECT FROM beds WHERE plant IN (2, 5) FOR UPDATE",
     },
     {
-      name: "is done but for these in its parts, none of which waits again",
+      name: "deletes the other plants in its parts, none of which waits again",
       arrange: "SELECT",
       lock: "SELECT FROM plants WHERE id IN (2, 5) FOR UPDATE",
       sqlStates: ["", "P0001"],
@@ -78,9 +78,9 @@ describe("a batch with plants that another transaction keeps locked", () => {
   });
 
   test.each([
-    { name: "by its own record", recordedBy: "this batch", isDeleted: true },
-    { name: "and not by that of another", recordedBy: "another", isDeleted: false },
-  ])("that may be done knows afterwards what it has deleted, $name", async ({ recordedBy, isDeleted }) => {
+    { name: "by its own records", recordedBy: "this batch", isDeleted: true },
+    { name: "and not by those of another", recordedBy: "another", isDeleted: false },
+  ])("in doubt determines afterwards what it has deleted, $name", async ({ recordedBy, isDeleted }) => {
     const url = await createPlants(3);
     await runSql(url, "DELETE FROM plants WHERE id = 3");
     const token = randomUUID();
@@ -105,7 +105,7 @@ describe("a batch with plants that another transaction keeps locked", () => {
     await session.close();
   });
 
-  test("waits for a whole table that is locked, and takes no plant for locked", async () => {
+  test("waits for a locked table, and does not treat plants as locked", async () => {
     const url = await createPlants(2);
     const other = await openClient(url, "BEGIN; LOCK TABLE plants IN SHARE MODE");
     const session = new Session(readServerUrl(url), lockTimeouts);
@@ -120,7 +120,7 @@ describe("a batch with plants that another transaction keeps locked", () => {
   });
 });
 
-test("a batch that is the victim of a deadlock is repeated", async () => {
+test("a batch that is the victim of a deadlock is retried", async () => {
   const url = await createPlants(3);
   const first = new Client(configOf(url));
   const other = new Client(configOf(url));
@@ -156,8 +156,8 @@ test("a batch that is the victim of a deadlock is repeated", async () => {
 
 test.each([
   { name: "", token: undefined, refusal: away },
-  { name: ", and is in doubt", token: randomUUID(), refusal: unknown },
-])("a divided batch$name begins no other part once its time is over", async ({ token, refusal }) => {
+  { name: " in doubt", token: randomUUID(), refusal: unknown },
+])("a split batch$name starts no other part after its deadline", async ({ token, refusal }) => {
   const url = await createPlants(8);
   await runSql(url, "CREATE TABLE beds (plant bigint REFERENCES plants (id))");
   await runSql(url, "INSERT INTO beds VALUES (2), (7)");
@@ -182,7 +182,7 @@ test.each([
   expect(await runSql(url, "SELECT count(*) FROM plants")).toEqual([{ count: "7" }]);
 });
 
-test("a divided batch leaves callers that give up out of its other parts", async () => {
+test("a split batch excludes cancelled calls from its other parts", async () => {
   const url = await createPlants(4);
   await runSql(url, "CREATE TABLE beds (plant bigint REFERENCES plants (id)); INSERT INTO beds VALUES (1)");
   const session = new Session(readServerUrl(url));

@@ -45,7 +45,7 @@ describe("a batch that fails", () => {
     { sqlStates: ["XX000"], connection: "a new connection" },
     { sqlStates: ["08006", "57P01"], connection: "a new connection" },
     { sqlStates: ["40003"], connection: "a new connection" },
-  ])("with $sqlStates is run again until it is done, on $connection", async ({ sqlStates, connection }) => {
+  ])("with $sqlStates is retried until it succeeds, on $connection", async ({ sqlStates, connection }) => {
     const url = await createPlants(3);
     await failTries(url, "DELETE ON plants", sqlStates);
     const session = new Session(readServerUrl(url));
@@ -64,7 +64,7 @@ describe("a batch that fails", () => {
     { sqlStates: ["57014", "42P01"], answers: away, server: "refusing" },
     { sqlStates: ["XX000", "42P01"], answers: unknown, server: "refusing" },
     { sqlStates: ["XX000", "40001", "53100", "42P01"], answers: unknown, server: "refusing" },
-  ])("with $sqlStates is given up: $answers", async ({ sqlStates, ...givenUp }) => {
+  ])("with $sqlStates is not retried: $answers", async ({ sqlStates, ...givenUp }) => {
     const url = await createPlants(2);
     await failTries(url, "DELETE ON plants", sqlStates);
     const session = new Session(readServerUrl(url));
@@ -82,7 +82,7 @@ describe("a batch that fails", () => {
     { sqlState: "53100", answers: away, server: "unavailable" },
     { sqlState: "57P03", answers: away, server: "unavailable" },
     { sqlState: "XX000", answers: unknown, server: "unavailable" },
-  ])("with $sqlState for as long as there is time is given up: $answers", async ({ sqlState, ...givenUp }) => {
+  ])("with $sqlState until its deadline fails: $answers", async ({ sqlState, ...givenUp }) => {
     const url = await createPlants(2);
     await failTries(url, "DELETE ON plants", Array<string>(1_000).fill(sqlState));
     const session = new Session(readServerUrl(url));
@@ -98,9 +98,9 @@ describe("a batch that fails", () => {
   });
 
   test.each([
-    { name: "the server is not there", arrange: () => server.stop("fast"), user: "tester" },
-    { name: "the server does not let the user in", arrange: () => Promise.resolve(), user: "nobody" },
-  ])("because $name has done nothing", async ({ arrange, user }) => {
+    { name: "the server is unreachable", arrange: () => server.stop("fast"), user: "tester" },
+    { name: "the server refuses the user", arrange: () => Promise.resolve(), user: "nobody" },
+  ])("because $name is reported as not done", async ({ arrange, user }) => {
     const url = await createPlants(1);
     await arrange();
     const session = new Session(readServerUrl(url.replace("user=tester", `user=${user}`)));
@@ -120,7 +120,7 @@ describe("a batch that fails", () => {
     { sqlStates: ["P0001"], ended: [true, true], tries: 3 },
     { sqlStates: ["42P01"], ended: "refusing", tries: 1 },
   ])(
-    "with $sqlStates in an attempt that skips locked plants ends as any other: $ended",
+    "with $sqlStates in an attempt that skips locked plants fails like any other: $ended",
     async ({ sqlStates, ended, tries }) => {
       const url = await createPlants(2);
       await failTries(url, "DELETE ON plants", sqlStates);
@@ -135,7 +135,7 @@ describe("a batch that fails", () => {
     },
   );
 
-  test("has done nothing if the lookup of its keys fails, which comes first after a fault", async () => {
+  test("is reported as not done if the lookup of its keys fails, which comes first after an error", async () => {
     const url = await createPlants(1);
     await failTries(url, "UPDATE ON deletions", ["XX000", "42P01"]);
     const session = new Session(readServerUrl(url));
@@ -148,7 +148,7 @@ describe("a batch that fails", () => {
     expect(await plantsOf(url)).toEqual(["1"]);
   });
 
-  test("is not tried again once all its callers have given up", async () => {
+  test("is not retried once all its calls are cancelled", async () => {
     const url = await createPlants(1);
     await failTries(url, "DELETE ON plants", ["40001"]);
     const session = new Session(readServerUrl(url));
@@ -163,7 +163,7 @@ describe("a batch that fails", () => {
     expect(await countTries(url)).toBe(1);
   });
 
-  test("is repeated with pauses that grow", async () => {
+  test("is retried with growing pauses", async () => {
     const url = await createPlants(1);
     await failTries(url, "DELETE ON plants", Array<string>(1_000).fill("40001"));
     const session = new Session(readServerUrl(url));
@@ -179,7 +179,7 @@ describe("a batch that fails", () => {
     { tries: 0, pauseMsMax: 5 },
     { tries: 3, pauseMsMax: 40 },
     { tries: 100, pauseMsMax: 1_000 },
-  ])("pauses at random, for up to $pauseMsMax ms after $tries other tries", ({ tries, pauseMsMax }) => {
+  ])("pauses randomly for up to $pauseMsMax ms after $attempts other attempts", ({ tries, pauseMsMax }) => {
     const pauses = Array.from({ length: 100 }, () => backoffMs(tries));
     expect(Math.max(...pauses)).toBeLessThan(pauseMsMax);
     expect(Math.max(...pauses)).toBeGreaterThan(pauseMsMax / 2);
@@ -187,7 +187,7 @@ describe("a batch that fails", () => {
   });
 });
 
-describe("a batch of which the server refuses something", () => {
+describe("a batch that the server partly refuses", () => {
   // The first statement is the whole batch, the next one its first half.
   test.each([
     {
@@ -212,7 +212,7 @@ describe("a batch of which the server refuses something", () => {
       tries: 5,
     },
   ])(
-    "is $result in its parts, and each caller told the truth: $sqlStates",
+    "is $result in its parts, with the outcome of each deletion: $sqlStates",
     async ({ sqlStates, result, answers, tries }) => {
       const url = await createPlants(4);
       await failTries(url, "DELETE ON plants", sqlStates);
@@ -232,7 +232,7 @@ describe("a batch of which the server refuses something", () => {
   );
 });
 
-test("a batch deletes a plant for the first of the callers that name it, and records no other", async () => {
+test("a batch records the first of several deletions of one plant", async () => {
   const url = await createPlants(3);
   const session = new Session(readServerUrl(url));
   const taken = [1n, 2n, 1n, 1n].map((id, i) => ({
@@ -251,7 +251,7 @@ test("a batch deletes a plant for the first of the callers that name it, and rec
 
 // A look is a write, which may fail although the deletion is done.
 test.each(["RETURN NULL", "RAISE 'no'", "RAISE 'no' USING ERRCODE = '55P03'"])(
-  "a batch that was answered looks at no record, and for no key: %s",
+  "a batch whose response arrived looks up no records and keys: %s",
   async (statement) => {
     const url = await createPlants(2);
     await runSql(
@@ -267,7 +267,7 @@ test.each(["RETURN NULL", "RAISE 'no'", "RAISE 'no' USING ERRCODE = '55P03'"])(
   },
 );
 
-test("a batch tells nobody that a plant is missing which a trigger keeps, although its first caller has gone", async () => {
+test("a batch does not report a plant as missing that a trigger keeps, although its first call is cancelled", async () => {
   const url = await createPlants(1);
   await runSql(
     url,
@@ -283,7 +283,7 @@ test("a batch tells nobody that a plant is missing which a trigger keeps, althou
   expect(answers).toEqual(["the database does not allow deleting plant 1"]);
 });
 
-test("a batch says without a write that a plant is not there, where there are no standbys", async () => {
+test("a batch reports a missing plant without a write if there are no standbys", async () => {
   const url = await createPlants(1);
   await runSql(
     url,
@@ -298,10 +298,10 @@ test("a batch says without a write that a plant is not there, where there are no
 
 // It may be gone only here, by a deletion that they do not have.
 test.each([
-  { name: "locks are waited for", options: {} },
-  { name: "locks are left alone", options: { skipsLocked: true } },
-  { name: "it may be done, and is refused when it is run again", options: { token: randomUUID() }, refusal: "P0001" },
-])("a batch says that a plant is not there once its standbys know it, where $name", async ({ options, refusal }) => {
+  { name: "it waits for locks", options: {} },
+  { name: "it skips locked plants", options: { skipsLocked: true } },
+  { name: "it is in doubt, and refused when it is retried", options: { token: randomUUID() }, refusal: "P0001" },
+])("a batch reports a missing plant only after its standbys have the deletion, where $name", async ({ options, refusal }) => {
   const url = await createPlants(1);
   if (refusal !== undefined) await failTries(url, "DELETE ON plants", [refusal]);
   const session = new Session(readServerUrl(url));
@@ -309,17 +309,17 @@ test.each([
   await withoutStandby(url, async () => {
     await expect.poll(() => session.query("SHOW synchronous_standby_names")).toEqual([["nobody"]]);
     outcomes = runBatchWith(session, callersOf(9n), { defer: failToSetAside, ...options });
-    const isTold = outcomes.then(() => true);
+    const isSettled = outcomes.then(() => true);
     const waits = expect
       .poll(() => runSql(url, "SELECT FROM pg_stat_activity WHERE wait_event = 'SyncRep'"))
       .toHaveLength(1);
-    expect(await Promise.race([isTold, waits.then(() => false)])).toBe(false);
+    expect(await Promise.race([isSettled, waits.then(() => false)])).toBe(false);
   });
   await expect(outcomes).resolves.toEqual([false]);
   await session.close();
 });
 
-test("a batch leaves callers that give up out of its next tries, and tells them why", async () => {
+test("a batch excludes cancelled calls from its next attempts, and rejects them with the reason", async () => {
   const url = await createPlants(3);
   await server.stop("fast");
   const session = new Session(readServerUrl(url));
@@ -343,17 +343,17 @@ test("a batch leaves callers that give up out of its next tries, and tells them 
 });
 
 test.each([
-  { name: "was told by its key", isTold: true, signal: new AbortController().signal },
-  { name: "is gone", isTold: false, signal: AbortSignal.abort() },
-])("a part of a batch of which every caller $name asks nothing of the server", async ({ isTold, signal }) => {
+  { name: "was settled by its key", isSettled: true, signal: new AbortController().signal },
+  { name: "is cancelled", isSettled: false, signal: AbortSignal.abort() },
+])("a part of a batch in which every deletion $name sends no statement", async ({ isSettled, signal }) => {
   const one = callerWith(1n, "key");
   const pending = [{ ...one, call: { ...one.call, context: { ...one.call.context, signal } } }];
   const nowhere = new Session(readServerUrl("postgres://nobody@127.0.0.1:1/nothing"));
-  const options = { defer: failToSetAside, afterFault: true, settled: new SettledByKey(isTold ? pending : []) };
+  const options = { defer: failToSetAside, afterFault: true, settled: new SettledByKey(isSettled ? pending : []) };
   await expect(runBatchWith(nowhere, pending, options)).resolves.toEqual([undefined]);
 });
 
-test("a batch that meets no fault reads no signal, which would create it", async () => {
+test("a batch without errors reads no signal, which would create it", async () => {
   const url = await createPlants(1);
   const session = new Session(readServerUrl(url));
   const context = {

@@ -5,7 +5,7 @@ import { StoreOpenError } from "../../../src/stores/store-open-error.ts";
 import { readServerUrl } from "../../../src/stores/postgres/server/server-url.ts";
 import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
 
-describe("reading the URL of a server", () => {
+describe("readServerUrl", () => {
   test.each([
     {
       url: "postgres://ann:s%40cret@db.example:6543/plants",
@@ -35,7 +35,7 @@ describe("reading the URL of a server", () => {
     // A server that has vanished is noticed without waiting for the system's two hours.
     { url: "postgres://db/p", name: "db:5432/p", way: { keepAlive: true, keepAliveInitialDelayMillis: 10_000 } },
     { url: "postgres://ann:secret@db/p", name: "db:5432/p", way: { enableChannelBinding: false } },
-  ])("takes $url", ({ url, name, way }) => {
+  ])("accepts $url", ({ url, name, way }) => {
     const server = readServerUrl(url);
     expect(server.name).toBe(name);
     expect(server.hosts[0]?.ways[0]).toMatchObject(way);
@@ -44,63 +44,63 @@ describe("reading the URL of a server", () => {
   test.each([
     ...["mysql://db/p", "a postgres://db/p"].map((url) => ({
       url,
-      says: "the database URL must be postgres://user:password@host:port/database",
+      message: "the database URL must be postgres://user:password@host:port/database",
     })),
-    { url: "db/p", says: "the database URL must be postgres://user:password@host:port/database" },
+    { url: "db/p", message: "the database URL must be postgres://user:password@host:port/database" },
     {
       url: "postgres://ann:secret@db@b/p",
-      says: "the database URL must be postgres://user:password@host:port/database",
+      message: "the database URL must be postgres://user:password@host:port/database",
     },
     {
       url: "postgres://ann:sec/ret@db/p",
-      says: "the database URL must be postgres://user:password@host:port/database",
+      message: "the database URL must be postgres://user:password@host:port/database",
     },
     {
       url: "postgres://ann:1/secret@db",
-      says: "the database URL must be postgres://user:password@host:port/database",
+      message: "the database URL must be postgres://user:password@host:port/database",
     },
     ...["db:99999/p", "db:65536/p", "db:0/p", "db:1e3/p", "db:abc/p", "db/p?port=abc", "a,b/p?port=1,x"].map(
       (rest) => ({
         url: `postgres://ann:secret@${rest}`,
-        says: "a port in the database URL must be between 1 and 65535",
+        message: "a port in the database URL must be between 1 and 65535",
       }),
     ),
     ...["a:1,b:2,c/p?port=1,2", "a,b/p?port=1,2,3", "a/p?port=1,2"].map((rest) => ({
       url: `postgres://ann:secret@${rest}`,
-      says: "the database URL must have one port, or one for each host",
+      message: "the database URL must have one port, or one for each host",
     })),
     ...["[::1]x", "x[::1]", "[::1]x:1"].map((host) => ({
       url: `postgres://ann:secret@${host}/p`,
-      says: "the database URL must be postgres://user:password@host:port/database",
+      message: "the database URL must be postgres://user:password@host:port/database",
     })),
     ...["0", "61", "5s", "-1", "1.5", ""].map((seconds) => ({
       url: `postgres://ann:secret@db/p?connect_timeout=${seconds}`,
-      says: "connect_timeout in the database URL must be an integer between 1 and 60, in seconds",
+      message: "connect_timeout in the database URL must be an integer between 1 and 60, in seconds",
     })),
     {
       url: "postgres://ann:secret@db/p?channel_binding=require",
-      says: "channel_binding in the database URL must be disable or prefer",
+      message: "channel_binding in the database URL must be disable or prefer",
     },
     ...["sslmode", "=1"].map((parameter) => ({
       url: `postgres://ann:secret@db/p?${parameter}`,
-      says: "each parameter in the database URL must be name=value",
+      message: "each parameter in the database URL must be name=value",
     })),
-    { url: "postgres://ann:secret%zz@db/p", says: "the database URL has an invalid percent escape" },
-    { url: "postgres://ann:secret@db/p?sslmod=require", says: "unsupported parameters in the database URL: sslmod" },
-    { url: "postgres://ann:secret@db/p?sslmod=require&x=1", says: "unsupported parameters in the database URL: sslmod, x" },
+    { url: "postgres://ann:secret%zz@db/p", message: "the database URL has an invalid percent escape" },
+    { url: "postgres://ann:secret@db/p?sslmod=require", message: "unsupported parameters in the database URL: sslmod" },
+    { url: "postgres://ann:secret@db/p?sslmod=require&x=1", message: "unsupported parameters in the database URL: sslmod, x" },
     {
       url: "postgres://ann:secret@a,b/p?target_session_attrs=standby",
-      says: "target_session_attrs in the database URL must be one of any, read-write or primary",
+      message: "target_session_attrs in the database URL must be one of any, read-write or primary",
     },
-    { url: "postgres://ann:secret@db/p?sslmode=yes", says: 'sslmode in the database URL must be one of disable, prefer, require, verify-ca or verify-full, got "yes"' },
-    { url: "postgres://ann:secret@db/p?sslmode=allow", says: 'sslmode in the database URL must be one of disable, prefer, require, verify-ca or verify-full, got "allow"' },
+    { url: "postgres://ann:secret@db/p?sslmode=yes", message: 'sslmode in the database URL must be one of disable, prefer, require, verify-ca or verify-full, got "yes"' },
+    { url: "postgres://ann:secret@db/p?sslmode=allow", message: 'sslmode in the database URL must be one of disable, prefer, require, verify-ca or verify-full, got "allow"' },
     {
       url: "postgres://ann:secret@db/p?sslmode=verify-ca&sslrootcert=/nowhere/ca.pem",
-      says: "cannot read /nowhere/ca.pem, which the database URL names",
+      message: "cannot read /nowhere/ca.pem, which the database URL names",
     },
-  ])("refuses $url, and says nothing of the password", ({ url, says }) => {
+  ])("refuses $url without showing the password", ({ url, message }) => {
     expect(() => readServerUrl(url)).toThrow(StoreOpenError);
-    expect(() => readServerUrl(url)).toThrow(new StoreOpenError(says));
+    expect(() => readServerUrl(url)).toThrow(new StoreOpenError(message));
   });
 
   test.each([
@@ -118,7 +118,7 @@ describe("reading the URL of a server", () => {
       ports: [5432, 5432],
       name: "/run/a:5432,/run/b:5432/p",
     },
-  ])("takes several hosts in $url, of which one can be written", ({ url, hosts, ports, name }) => {
+  ])("accepts several hosts in $url, and requires a writable one", ({ url, hosts, ports, name }) => {
     const server = readServerUrl(url);
     expect(server).toMatchObject({ name, mustBeWritable: true });
     expect(server.hosts.map(({ ways }) => ways[0])).toMatchObject(hosts.map((host, i) => ({ host, port: ports[i] })));
@@ -130,7 +130,7 @@ describe("reading the URL of a server", () => {
     { url: "postgres://a,b/p", mustBeWritable: true },
     { url: "postgres://a,b/p?target_session_attrs=any", mustBeWritable: false },
     { url: "postgres://a/p?target_session_attrs=read-write", mustBeWritable: true },
-  ])("demands of the hosts of $url what it says", ({ url, mustBeWritable }) => {
+  ])("requires writable hosts in $url: $mustBeWritable", ({ url, mustBeWritable }) => {
     expect(readServerUrl(url).mustBeWritable).toBe(mustBeWritable);
   });
 
@@ -150,16 +150,16 @@ describe("reading the URL of a server", () => {
     { mode: "require", ways: ["any certificate"] },
     { mode: "verify-ca", ways: ["a certificate of the authority"] },
     { mode: "verify-full", ways: ["the host's certificate"] },
-  ])("connects as libpq does with sslmode=$mode", ({ mode, ways }) => {
+  ])("connects like libpq with sslmode=$mode", ({ mode, ways }) => {
     const url = mode === undefined ? "postgres://db/p" : `postgres://db/p?sslmode=${mode}`;
     expect(waysOf(url).map(({ ssl }) => tlsWords(ssl))).toEqual(ways);
   });
 
-  test("takes ssl=true for sslmode=require, as in URLs for Java", () => {
+  test("treats ssl=true as sslmode=require, as in URLs for Java", () => {
     expect(waysOf("postgres://db/p?ssl=true").map(({ ssl }) => tlsWords(ssl))).toEqual(["any certificate"]);
   });
 
-  test("asks for the authority's signature when require is given one", () => {
+  test("verifies the certificate authority with require if there is a root certificate", () => {
     using folder = createTempFolder();
     writeFileSync(folder.file("ca.pem"), "pem");
     const url = `postgres://db/p?sslmode=require&sslrootcert=${folder.file("ca.pem")}`;
@@ -168,28 +168,28 @@ describe("reading the URL of a server", () => {
     expect(way?.ssl).toMatchObject({ ca: "pem" });
   });
 
-  test("takes sslrootcert=system for the authorities of the system, and reads no file of that name", () => {
+  test("uses the certificate authorities of the system with sslrootcert=system, without reading a file", () => {
     const [way] = waysOf("postgres://db/p?sslmode=verify-full&sslrootcert=system");
     expect(way?.ssl).not.toHaveProperty("ca");
   });
 
   test.each([
-    { name: "a file cannot be read", rest: "?sslrootcert=/nowhere/ca.pem", cause: { code: "ENOENT" } },
-    { name: "an escape is bad", rest: "%zz", cause: { name: "URIError" } },
-  ])("says why $name to whoever looks for the cause", ({ rest, cause }) => {
+    { name: "a file that cannot be read", rest: "?sslrootcert=/nowhere/ca.pem", cause: { code: "ENOENT" } },
+    { name: "an invalid percent escape", rest: "%zz", cause: { name: "URIError" } },
+  ])("has the reason for $name as the cause", ({ rest, cause }) => {
     expect(() => readServerUrl(`postgres://db/p${rest}`)).toThrow(
       expect.objectContaining({ cause: expect.objectContaining(cause) }),
     );
   });
 
-  test("shows the server the certificate that it is given, and its key", () => {
+  test("sends the client certificate and uses its key", () => {
     using folder = createTempFolder();
     for (const name of ["sslcert", "sslkey"]) writeFileSync(folder.file(name), name);
     const [way] = waysOf(`postgres://db/p?sslcert=${folder.file("sslcert")}&sslkey=${folder.file("sslkey")}`);
     expect(way?.ssl).toMatchObject({ cert: "sslcert", key: "sslkey" });
   });
 
-  test("speaks cleartext over a Unix socket, where a server offers nothing else", () => {
+  test("does not use TLS on a Unix socket", () => {
     const ways = waysOf("postgres:///p?host=/run/pg&sslmode=require");
     expect(ways.map(({ ssl }) => tlsWords(ssl))).toEqual(["cleartext"]);
   });
@@ -230,7 +230,7 @@ function documentedParameters(): readonly string[] {
   return [...table.split("\n").flatMap((row) => row.split("|")[1]?.match(/\w+/g) ?? []), "ssl"];
 }
 
-test("lists no parameter in docs/explanation/storage.md that libpq does not have", () => {
+test("docs/explanation/storage.md lists only parameters of libpq", () => {
   expect(documentedParameters()).toHaveLength(15);
   expect(parametersOfLibpq.match(/\w+/g)).toEqual(expect.arrayContaining([...documentedParameters()]));
 });

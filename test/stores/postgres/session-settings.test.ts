@@ -68,7 +68,7 @@ const recordSql = (id: number, key: string): string =>
 
 /** Everything that is acknowledged once its commit is durable. */
 const acknowledged: readonly { name: string; work: (session: Session) => Promise<unknown> }[] = [
-  { name: "a lone deletion", work: (session) => runOn(session, [pendingOf(1n)]) },
+  { name: "a single deletion", work: (session) => runOn(session, [pendingOf(1n)]) },
   { name: "a batch of deletions", work: (session) => runOn(session, [pendingOf(1n), pendingOf(2n)]) },
   { name: "deletions with a key", work: (session) => runOn(session, [pendingOf(1n, "a"), pendingOf(2n)]) },
   {
@@ -76,13 +76,13 @@ const acknowledged: readonly { name: string; work: (session: Session) => Promise
     work: (session) => runOn(session, [pendingOf(1n)], { skipsLocked: true }),
   },
   {
-    name: "a deletion by a key that was used",
+    name: "a deletion with a used key",
     work: (session) => runOn(session, [pendingOf(8n, "used")], { afterFault: true }),
   },
-  { name: "a deletion that was done before", work: (session) => runOn(session, [pendingOf(9n)], { token }) },
-  { name: "a plant that is not there", work: (session) => runOn(session, [pendingOf(7n)]) },
+  { name: "a deletion in doubt that was done", work: (session) => runOn(session, [pendingOf(9n)], { token }) },
+  { name: "a deletion of a missing plant", work: (session) => runOn(session, [pendingOf(7n)]) },
   { name: "an import", work: (session) => startImport(session, schemaOf(session), {}).add([5n]) },
-  { name: "an import of what is there", work: (session) => startImport(session, schemaOf(session), {}).add([1n, 6n]) },
+  { name: "an import of existing plants", work: (session) => startImport(session, schemaOf(session), {}).add([1n, 6n]) },
   { name: "a check by a write", work: (session) => singleServer(schemaOf(session)).checkWrite(session) },
 ];
 
@@ -97,7 +97,7 @@ const waitingSql = (session: Session): string =>
   `SELECT FROM pg_stat_activity WHERE pid = ${session.processId} AND wait_event = 'SyncRep'`;
 
 describe.each(["off", "local", "remote_write", "on"])("with synchronous_commit = %s", (value) => {
-  test.each(acknowledged)("$name is acknowledged once its synchronous standby has it", async ({ work }) => {
+  test.each(acknowledged)("$name is acknowledged only after its synchronous standby has it", async ({ work }) => {
     const url = await createRecorded();
     const session = new Session(readServerUrl(url));
     await session.run(`SET synchronous_commit = ${value}`);
@@ -122,9 +122,9 @@ const upkeep: readonly {
   readonly work: (session: Session, schema: StoreSchema) => Promise<unknown>;
 }[] = [
   { name: "a step of migrate", work: (session, schema) => runWithLockTimeout(session, schema, "CREATE TABLE step (id int)") },
-  { name: "making partitions of days", work: createDayPartitions },
+  { name: "creating partitions of days", work: createDayPartitions },
   {
-    name: "functions that follow a renamed schema",
+    name: "updating the functions of a renamed schema",
     before: "ALTER FUNCTION plantstore_make_days SET search_path = elsewhere, pg_temp",
     work: updateRenamedSchema,
   },
@@ -133,11 +133,11 @@ const upkeep: readonly {
     work: async (session, schema) => await singleServerByDay(schema).days?.dropOld(session, 86_400_000),
   },
   {
-    name: "dropping records of other days",
+    name: "dropping records of the default partition",
     work: (session, schema) => singleServerByDay(schema).dropOldRecords(session, 1, { max: 10 }),
   },
   {
-    name: "dropping records of a table that is not divided",
+    name: "dropping records of a table without partitions",
     work: (session, schema) => singleServer(schema).dropOldRecords(session, 1, { max: 10 }),
   },
 ];
@@ -149,9 +149,9 @@ async function createNeglected(before = ""): Promise<string> {
   return url;
 }
 
-describe("what another client of a pooler has set", () => {
+describe("settings of another client of a pooler", () => {
   test.each(upkeep)(
-    "lets the commit of $name wait for its synchronous standby all the same",
+    "do not prevent $name from waiting for its synchronous standby",
     async ({ before, work }) => {
       const url = await createNeglected(before);
       const session = new Session(readServerUrl(url));
@@ -167,7 +167,7 @@ describe("what another client of a pooler has set", () => {
     },
   );
 
-  test.each(upkeep)("does not keep $name from being done", async ({ before, work }) => {
+  test.each(upkeep)("do not prevent $name", async ({ before, work }) => {
     const url = await createNeglected(before);
     const role = `other_${randomUUID().replaceAll("-", "")}`;
     await runSql(url, `CREATE ROLE ${role}`);
@@ -178,7 +178,7 @@ describe("what another client of a pooler has set", () => {
   });
 });
 
-test("migrate is done once its synchronous standby has the new schema, with synchronous_commit = off", async () => {
+test("migrate waits for its synchronous standby, with synchronous_commit = off", async () => {
   const url = await server.createSchema();
   const role = "migrates_softly";
   await runSql(url, `CREATE ROLE ${role} LOGIN SUPERUSER; ALTER ROLE ${role} SET synchronous_commit = off`);
@@ -191,7 +191,7 @@ test("migrate is done once its synchronous standby has the new schema, with sync
   await expect(migrating.running).resolves.toMatchObject({ from: 0 });
 });
 
-describe("at the moment of its commit", () => {
+describe("at its commit", () => {
   test.each([
     { configured: "on", set: "off", want: "on" },
     { configured: "off", set: "off", want: "on" },
@@ -238,7 +238,7 @@ test.each([
   { configured: "role = tester", set: "SET ROLE none" },
   { configured: "synchronous_commit = remote_apply", set: "SET synchronous_commit = on" },
 ])(
-  "a store notices that new connections begin with $configured, and not what another client has set",
+  "a store detects that new connections start with $configured, and ignores the settings of another client",
   async ({ configured, set }) => {
     const url = await server.createPlants();
     const role = `usual_${randomUUID().replaceAll("-", "")}`;
@@ -261,7 +261,7 @@ test.each([
   },
 );
 
-test("two calls with one key for a plant that was left alone at first are one deletion", async () => {
+test("two calls with one key for a plant that was skipped at first are one deletion", async () => {
   const session = new Session(readServerUrl(await server.createPlants([1n])));
   await session.run("SET synchronous_commit = off");
   const answer = Promise.withResolvers<boolean>();
@@ -271,7 +271,7 @@ test("two calls with one key for a plant that was left alone at first are one de
   await session.close();
 });
 
-test("a deletion that was left alone finds the record of its key, which another process has used meanwhile", async () => {
+test("a skipped deletion finds the record of its key, which another process has used meanwhile", async () => {
   const url = await server.createPlants([8n]);
   const session = new Session(readServerUrl(url));
   // So that it is left alone at first.
@@ -320,7 +320,7 @@ describe("with session_replication_role = replica", () => {
       sql: `CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'kept'; END $$;
         CREATE TRIGGER keep BEFORE DELETE ON plants FOR EACH ROW EXECUTE FUNCTION keep()`,
     },
-  ])("$name keeps a plant all the same", async ({ sql }) => {
+  ])("$name protects a plant nevertheless", async ({ sql }) => {
     const url = await server.createPlants([1n, 2n]);
     await runSql(url, sql);
     const session = new Session(readServerUrl(url));
@@ -336,7 +336,7 @@ describe("with session_replication_role = replica", () => {
   });
 });
 
-describe("what has the server refuse a statement", () => {
+describe("a setting because of which the server refuses a statement", () => {
   /** The URL of plants that row security hides from no one but the role in it, except for plant 9. */
   async function createGuarded(): Promise<string> {
     const url = await server.createPlants([1n, 2n, 9n]);
@@ -356,7 +356,7 @@ describe("what has the server refuse a statement", () => {
     { name: "row_security", sql: () => "SET row_security = off" },
     { name: "default_transaction_read_only", sql: () => "SET default_transaction_read_only = on" },
     { name: "role", sql: (role: string) => `SET ROLE ${role}_other` },
-  ])("does not reach a deletion: $name that another client has set", async ({ sql }) => {
+  ])("does not affect a deletion: $name of another client", async ({ sql }) => {
     const url = await createGuarded();
     const role = new URL(url).searchParams.get("user") ?? "";
     const session = new Session(readServerUrl(url));
@@ -372,7 +372,7 @@ describe("what has the server refuse a statement", () => {
     expect(await runSql(url.replace(role, "tester"), "SELECT id FROM plants")).toEqual([{ id: "9" }]);
   });
 
-  describe("is checked where the server does not refuse it: a role of other rights that another client has set", () => {
+  describe("is checked if the server does not refuse it: the role of another client", () => {
     /** A URL of plants, of which row security shows plant 9 to another role alone, and the others to that of the URL. */
     async function createHidden(): Promise<{ readonly url: string; readonly role: string }> {
       const url = await server.createPlants([1n, 2n, 3n, 4n, 9n]);
@@ -391,13 +391,13 @@ describe("what has the server refuse a statement", () => {
     }
 
     test.each([
-      { name: "a lone deletion", ids: [1n], want: [true] },
+      { name: "a single deletion", ids: [1n], want: [true] },
       { name: "a batch", ids: [1n, 2n, 9n], want: [true, true, false] },
-      { name: "a lone deletion of a hidden plant", ids: [9n], want: [false] },
-      { name: "a lone deletion with a key", ids: [3n], key: "key", want: [true] },
+      { name: "a single deletion of a hidden plant", ids: [9n], want: [false] },
+      { name: "a single deletion with a key", ids: [3n], key: "key", want: [true] },
       { name: "deletions that skip locked plants", ids: [1n, 9n], options: { skipsLocked: true }, want: [true, false] },
-      { name: "a deletion that was done before", ids: [8n], options: { token }, want: [true] },
-    ])("$name is done by the role of the URL", async ({ ids, key, options, want }) => {
+      { name: "a deletion in doubt that was done", ids: [8n], options: { token }, want: [true] },
+    ])("$name runs with the role of the URL", async ({ ids, key, options, want }) => {
       const { url, role } = await createHidden();
       await runSql(url.replace(role, "tester"), recordSql(8, "NULL"));
       const session = new Session(readServerUrl(url));
@@ -412,12 +412,12 @@ describe("what has the server refuse a statement", () => {
     // What has been run before may have reset the role, but behind a pooler on another connection.
     test.each<{ name: string; look: (session: Session) => Promise<unknown>; want: unknown }>([
       {
-        name: "which plants are there",
+        name: "existing plants",
         look: (session) => singleServer(schemaOf(session)).findPlants(session, [1n, 9n]),
         want: [1n],
       },
       {
-        name: "what became of a plant that the server refuses to delete",
+        name: "the fate of a plant that the server refuses to delete",
         look: (session) => findRefused(session, singleServer(schemaOf(session)), prepareBatch(token, [pendingOf(1n)])),
         want: "kept",
       },
@@ -429,7 +429,7 @@ describe("what has the server refuse a statement", () => {
       await session.close();
     });
 
-    test("a role that is configured is kept, and none instead of it is refused", async () => {
+    test("a configured role is kept, and a missing one is refused", async () => {
       const { url, role } = await createHidden();
       await runSql(url.replace(role, "tester"), `ALTER ROLE ${role} SET role = ${role}_other`);
       const session = new Session(readServerUrl(url));
@@ -441,7 +441,7 @@ describe("what has the server refuse a statement", () => {
     });
   });
 
-  test("is reported where the user may not change it: triggers that are off for the role", async () => {
+  test("is reported if the user cannot change it: disabled triggers of the role", async () => {
     const url = await server.createPlants([1n]);
     const [row] = await runSql(url, "SELECT current_schema() AS name");
     const role = `replica_${String(row?.["name"])}`;
@@ -453,8 +453,8 @@ describe("what has the server refuse a statement", () => {
     );
     const ofRole = url.replace("user=tester", `user=${role}`);
     await expect(openPostgresStore({ url: ofRole })).rejects.toThrow(
-      `permission denied to set parameter "session_replication_role", without which triggers and foreign keys would ` +
-        `not protect plants: run ALTER ROLE … RESET session_replication_role`,
+      `permission denied to set parameter "session_replication_role"; with its current value, triggers and foreign keys ` +
+        `do not protect plants: run ALTER ROLE … RESET session_replication_role`,
     );
     const session = new Session(readServerUrl(ofRole));
     const deleting = runOn(session, [pendingOf(1n)], { hasDefaultSettings: false });
@@ -465,7 +465,7 @@ describe("what has the server refuse a statement", () => {
     expect(await runSql(url, "SELECT id FROM plants")).toEqual([{ id: "1" }]);
   });
 
-  test("is kept where it is configured: a role whose transactions are read-only deletes nothing", async () => {
+  test("is kept if it is configured: a role with read-only transactions deletes nothing", async () => {
     const url = await server.createPlants([1n]);
     await runSql(url, "CREATE ROLE reads LOGIN SUPERUSER; ALTER ROLE reads SET default_transaction_read_only = on");
     const session = new Session(readServerUrl(url.replace("user=tester", "user=reads")));
@@ -476,7 +476,7 @@ describe("what has the server refuse a statement", () => {
   });
 });
 
-test("time-outs that are too short set a deletion aside like that of a locked plant, which stays", async () => {
+test("timeouts that are too short defer a deletion like that of a locked plant", async () => {
   const url = await server.createPlants([1n]);
   await runSql(
     url,
@@ -492,7 +492,7 @@ test("time-outs that are too short set a deletion aside like that of a locked pl
   expect(await runSql(url, "SELECT id FROM plants")).toEqual([{ id: "1" }]);
 });
 
-describe("a database and a role with other settings of how SQL is read and written", () => {
+describe("a database and a role with other settings for parsing and formatting", () => {
   /** The URL of a database of its own, for a role, both of which have settings. */
   async function createOdd(): Promise<string> {
     const base = await server.createSchema();
@@ -534,7 +534,7 @@ describe("a database and a role with other settings of how SQL is read and writt
 
   describePlantDatabase(async () => ({ store: await openEmpty(), database: await openPostgresDatabase(url) }));
 
-  test("have their deletion records divided by day", async () => {
+  test("have deletion records partitioned by day", async () => {
     const days = "SELECT count(*)::integer AS count FROM pg_inherits WHERE inhparent = 'deletions_by_day'::regclass";
     // Today, the three days ahead, and that of other days.
     expect(await runSql(url, days)).toEqual([{ count: 5 }]);

@@ -74,11 +74,11 @@ describe("a session", () => {
     { mode: "disable", encrypted: "f" },
     { mode: "prefer", encrypted: "t" },
     { mode: "require", encrypted: "t" },
-  ])("is encrypted or not as sslmode=$mode says", async ({ mode, encrypted }) => {
+  ])("is encrypted according to sslmode=$mode: $encrypted", async ({ mode, encrypted }) => {
     await expect(isEncrypted(`sslmode=${mode}`)).resolves.toBe(encrypted);
   });
 
-  test("falls back to cleartext with sslmode=prefer only, where the server has no TLS", async () => {
+  test("falls back to cleartext only with sslmode=prefer if the server has no TLS", async () => {
     await using plain = await startCleartextProxy();
     const connectTo = (mode: string): Promise<unknown> => {
       const url = `postgres://tester@127.0.0.1:${plain.port}/postgres?sslmode=${mode}`;
@@ -89,7 +89,7 @@ describe("a session", () => {
     await expect(connectTo("require")).rejects.toThrow("The server does not support SSL connections");
   });
 
-  test("falls back to cleartext with sslmode=prefer where what the server calls TLS is none", async () => {
+  test("falls back to cleartext with sslmode=prefer if the TLS handshake fails", async () => {
     await using broken = await startBrokenTlsProxy();
     const session = new Session(readServerUrl(`postgres://tester@127.0.0.1:${broken.port}/postgres`));
     await expect(session.query("SELECT 1")).resolves.toEqual([["1"]]);
@@ -99,7 +99,7 @@ describe("a session", () => {
   test.each([
     { what: "verify-full with its authority", parameters: "sslmode=verify-full&sslrootcert=ca.pem", host: "127.0.0.1" },
     { what: "verify-ca by another name", parameters: "sslmode=verify-ca&sslrootcert=ca.pem", host: "127.1" },
-  ])("is made with $what", async ({ parameters, host }) => {
+  ])("connects with $what", async ({ parameters, host }) => {
     await expect(isEncrypted(parameters.replace("ca.pem", folder.file("ca.pem")), host)).resolves.toBe("t");
   });
 
@@ -116,19 +116,19 @@ describe("a session", () => {
       host: "localhost",
     },
     { what: "verify-full without an authority", parameters: "sslmode=verify-full", host: "127.0.0.1" },
-  ])("is refused with $what", async ({ parameters, host }) => {
+  ])("refuses to connect with $what", async ({ parameters, host }) => {
     const withFiles = parameters.replace(/sslrootcert=(.*)/, (_, name) => `sslrootcert=${folder.file(String(name))}`);
     await expect(isEncrypted(withFiles, host)).rejects.toThrow(/certificate/i);
   });
 
-  test("tells the server how long things may take", async () => {
+  test("sets the timeouts on the server", async () => {
     const session = new Session(readServerUrl(await server.createSchema()), timeouts);
     const rows = await session.query("SELECT current_setting('lock_timeout'), current_setting('statement_timeout')");
     expect(rows).toEqual([["123ms", "4567ms"]]);
     await session.close();
   });
 
-  test("does without that where a pooler in front of the server refuses it", async () => {
+  test("connects without timeouts if a pooler refuses them", async () => {
     await using pooler = await startPoolerLike();
     const session = new Session(
       readServerUrl(`postgres://tester@127.0.0.1:${pooler.port}/postgres?sslmode=disable`),
@@ -154,7 +154,7 @@ describe("a session", () => {
         await lost;
       },
     },
-  ])("leaves no connection behind when it is $name", async ({ name, letGo }) => {
+  ])("leaves no connection open when it is $name", async ({ name, letGo }) => {
     const url = await server.createSchema();
     const application = name.replaceAll(" ", "-");
     await letGo(new Session(readServerUrl(`${url}&application_name=${application}`)));
@@ -164,7 +164,7 @@ describe("a session", () => {
     await expect.poll(() => runSql(url, running).then(() => runSql(url, left))).toEqual([]);
   });
 
-  test("tries no host any more once it is closed, also while one of them keeps it waiting", async () => {
+  test("tries no further host once it is closed, also while it waits for one", async () => {
     const { promise: asked, resolve: onAsked } = Promise.withResolvers<Socket>();
     let times = 0;
     const mute = createServer((socket) => {
@@ -187,7 +187,7 @@ describe("a session", () => {
     mute.close();
   });
 
-  test("tries a host that resets its connection in no other way", async () => {
+  test("does not retry another way after a host resets the connection", async () => {
     let connections = 0;
     await using way = await listenOnPort(createServer((socket) => (connections++, socket.resetAndDestroy())));
     const session = new Session(readServerUrl(`postgres://tester@127.0.0.1:${way.port}/postgres?sslmode=disable`));
@@ -195,7 +195,7 @@ describe("a session", () => {
     expect(connections).toBe(1);
   });
 
-  test("is closed when its connection is, and not before", async () => {
+  test("resolves close after its connection is closed", async () => {
     const reports: string[] = [];
     await using way = await listenOnPort(
       createServer((client) => {
@@ -215,7 +215,7 @@ describe("a session", () => {
     expect(reports).toEqual(["asked to end", "closed"]);
   });
 
-  test("does nothing of a transaction whose beginning was lost", async () => {
+  test("runs no statement of a transaction whose connection was lost", async () => {
     const url = await server.createSchema();
     await runSql(url, "CREATE TABLE t (x int)");
     const session = new Session(readServerUrl(url));
@@ -232,7 +232,7 @@ describe("a session", () => {
     expect(await runSql(url, "SELECT x FROM t")).toEqual([{ x: 3 }]);
   });
 
-  test("connects again after a transaction that is committed", async () => {
+  test("reconnects after a committed transaction", async () => {
     const url = await server.createSchema();
     const session = new Session(readServerUrl(url));
     await session.begin(readCommitted);
@@ -243,7 +243,7 @@ describe("a session", () => {
     await session.close();
   });
 
-  test("asks a server that refuses the password once, whatever other ways there are", async () => {
+  test("does not retry other ways after a server refuses the password", async () => {
     let asked = 0;
     await using refusing = await forward(() => {
       asked++;
@@ -254,7 +254,7 @@ describe("a session", () => {
     expect(asked).toBe(1);
   });
 
-  test("ends a statement that takes too long, and connects again", async () => {
+  test("cancels a statement that times out, and reconnects", async () => {
     const url = await server.createSchema();
     const session = new Session(readServerUrl(`${url}&application_name=silent`), {
       lockTimeoutMs: 0,
@@ -273,7 +273,7 @@ describe("a session", () => {
 
   // What has become of a statement is said by its own answer, if there is one.
   test.each([
-    { name: "the server ends it", sql: "SELECT pg_sleep(60)", says: { code: "57014" } },
+    { name: "the server cancels it", sql: "SELECT pg_sleep(60)", says: { code: "57014" } },
     {
       name: "its synchronous standby does not confirm it",
       sql: "SELECT pg_logical_emit_message(true, 'waits', '')",
@@ -281,7 +281,7 @@ describe("a session", () => {
       isAlone: true,
     },
     {
-      name: "the server does not end it",
+      name: "the server does not cancel it",
       // PostgreSQL signals the process and its group, so one request may arrive as two.
       sql: `DO $$ DECLARE until timestamptz := clock_timestamp() + interval '3 seconds'; BEGIN
               WHILE clock_timestamp() < until LOOP
@@ -289,8 +289,8 @@ describe("a session", () => {
               END LOOP; END $$`,
       says: { message: goesOnMessage },
     },
-    { name: "the network is silent", sql: "SELECT pg_sleep(60)", says: { message: silentMessage }, isSilent: true },
-  ])("says by its deadline what has become of a statement: $name", async ({ sql, says, isAlone, isSilent }) => {
+    { name: "the network drops packets", sql: "SELECT pg_sleep(60)", says: { message: silentMessage }, dropsPackets: true },
+  ])("reports the outcome of a statement by its deadline: $name", async ({ sql, says, isAlone, dropsPackets }) => {
     const url = await server.createSchema();
     await using proxy = await startCuttingProxy(server.socketFolder, port);
     const session = new Session(readServerUrl(url.replace(server.socketFolder, proxy.socketFolder)), timeouts);
@@ -303,7 +303,7 @@ describe("a session", () => {
         () => ({}),
         (fault: unknown) => fault,
       );
-      if (isSilent === true) proxy.freeze();
+      if (dropsPackets === true) proxy.freeze();
       const said = await outcome;
       // It waits for the statement, and then for its end. A busy machine makes neither longer.
       const [forStatement = NaN, forEnd = NaN] = waits.mock.calls.map(([, ms]) => ms);
@@ -320,7 +320,7 @@ describe("a session", () => {
     await session.close();
   });
 
-  test("is closed although the network is silent", async () => {
+  test("closes although the network drops packets", async () => {
     const url = await server.createSchema();
     await using proxy = await startCuttingProxy(server.socketFolder, port);
     const session = new Session(readServerUrl(url.replace(server.socketFolder, proxy.socketFolder)), timeouts);
@@ -329,7 +329,7 @@ describe("a session", () => {
     await within(session.close(), "the end of the connection");
   });
 
-  test.each(["SELECT 1", "SELECT 1 / 0"])("stops the timer of a statement with its answer: %s", async (sql) => {
+  test.each(["SELECT 1", "SELECT 1 / 0"])("stops the timer of a statement when its response arrives: %s", async (sql) => {
     const limitMs = 54_321;
     const session = new Session(readServerUrl(await server.createSchema()), { ...timeouts, responseTimeoutMs: limitMs });
     await session.connect();
@@ -343,10 +343,10 @@ describe("a session", () => {
   });
 
   test.each([
-    { what: "anything", says: [] },
+    { what: "to the connection", says: [] },
     // AuthenticationOk and ReadyForQuery.
-    { what: "a question", says: ["R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I"] },
-  ])("says by its deadline that a host does not answer $what, however long its URL would wait", async ({ says }) => {
+    { what: "to a query", says: ["R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I"] },
+  ])("fails by its deadline if a host does not respond $what, whatever connect_timeout", async ({ says }) => {
     const left = [...says];
     await using mute = await forward(() => ({ answer: Buffer.from(left.shift() ?? ""), isOver: false }));
     // For the second one there is no time left, so it is not blamed.
@@ -358,7 +358,7 @@ describe("a session", () => {
     await session.close();
   });
 
-  test("sends nothing once its time is over, and begins nothing that it could not end", async () => {
+  test("sends no statement after its deadline or with too little time to cancel it", async () => {
     const url = await server.createPlants([1n]);
     const session = new Session(readServerUrl(url), timeouts);
     session.deadlineMs = performance.now() + 900;
@@ -369,7 +369,7 @@ describe("a session", () => {
     expect(await runSql(url, "SELECT id FROM plants")).toEqual([{ id: "1" }]);
   });
 
-  test("begins nothing where its time was over while it connected", async () => {
+  test("starts no attempt if its time is over after connecting", async () => {
     let session: Session | undefined;
     await using slow = await forward((first) => {
       if (session !== undefined) session.deadlineMs = 0;
@@ -380,7 +380,7 @@ describe("a session", () => {
     await session.close();
   });
 
-  test("asks for the end of nothing that has ended, which would be that of the next statement", async () => {
+  test("sends no cancel request for a finished statement, which could cancel the next one", async () => {
     let connections = 0;
     await using way = await forward((first) => {
       connections++;
@@ -396,7 +396,7 @@ describe("a session", () => {
     expect(connections).toBe(2);
   });
 
-  test("gives up a server that does not answer where nobody takes its request to end the statement", async () => {
+  test("fails when the server neither responds nor accepts the cancel request", async () => {
     const way = await forward((first) => first);
     const session = new Session(readServerUrl(`postgres://tester@127.0.0.1:${way.port}/postgres?sslmode=disable`), {
       lockTimeoutMs: 0,
@@ -411,7 +411,7 @@ describe("a session", () => {
     await closed;
   });
 
-  test("gives up a server that does not answer where its request to end the statement is never answered", async () => {
+  test("fails when the server does not respond and never closes the cancel connection", async () => {
     const url = await server.createSchema();
     await using silent = await forward((first) =>
       first.readInt32BE(4) === cancelCode ? { answer: Buffer.alloc(0), isOver: false } : first,
@@ -425,7 +425,7 @@ describe("a session", () => {
     await runSql(url, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'unheard'");
   });
 
-  test("asks once for the end of what is running when it is closed, also where that is never answered", async () => {
+  test("sends one cancel request when it is closed, also without a response", async () => {
     const url = await server.createSchema();
     let asked = 0;
     await using silent = await forward((first) => {
@@ -446,7 +446,7 @@ describe("a session", () => {
     await runSql(url, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'asked-once'");
   });
 
-  test("has what it gives up ended before its connection is closed, on which a pooler depends", async () => {
+  test("cancels a timed-out statement before closing its connection, as a pooler requires", async () => {
     const url = await server.createSchema();
     await using pooler = await startForgetfulPooler();
     const session = new Session(
@@ -460,7 +460,7 @@ describe("a session", () => {
     await session.close();
   });
 
-  test("keeps a connection until its request to end the statement is taken, which could end another's", async () => {
+  test("keeps a connection open until its cancel request is accepted, which could cancel another statement", async () => {
     const ended: string[] = [];
     const asked = Promise.withResolvers<void>();
     await using way = await listenOnPort(
@@ -495,7 +495,7 @@ describe("a session", () => {
     await session.close();
   });
 
-  test("has what is running ended when it is closed, before its connection is, on which a pooler depends", async () => {
+  test("cancels the running statement before closing its connection, as a pooler requires", async () => {
     const url = await server.createSchema();
     await using pooler = await startForgetfulPooler();
     const session = new Session(
@@ -521,7 +521,7 @@ describe("a session", () => {
     { notice: ["WARNUNG", "01000", "ALTER DATABASE p REFRESH COLLATION VERSION", "DefaultCitusNoticeReceiver"] },
     { notice: ["WARNUNG", "01000", "m", "exec_stmt_raise"] },
     { notice: ["WARNUNG", "57P01", "m", "exec_stmt_raise"] },
-  ])("takes a statement for done unless its server warns that it may not be durable: $notice", async (row) => {
+  ])("treats a statement as done unless the server warns that it may not be durable: $notice", async (row) => {
     const [severity, sqlState, message, routine] = row.notice;
     const fields = `S${severity}\0VWARNING\0C${sqlState}\0M${message}\0R${routine}\0\0`;
     await using warning = await startWarningProxy(messageOf("N", fields));
@@ -541,7 +541,7 @@ describe("a session", () => {
         await session.commit();
       },
     },
-  ])("takes no $name for committed that its synchronous standbys do not have", async ({ commit }) => {
+  ])("does not report a $name as committed that its synchronous standbys lack", async ({ commit }) => {
     const url = await server.createSchema();
     const session = new Session(readServerUrl(`${url}&application_name=alone`), timeouts);
     await withoutStandby(url, async () => {
@@ -707,8 +707,8 @@ async function forward(
   };
 }
 
-describe("of several hosts", () => {
-  test("a fault in a transaction leads to the next host once, and not past it", async () => {
+describe("with several hosts", () => {
+  test("an error in a transaction switches to the next host only once", async () => {
     await using proxy = await startPostgresProxy(
       server.socketFolder,
       (client, upstream) => void client.pipe(upstream).pipe(client),
@@ -764,13 +764,13 @@ describe("of several hosts", () => {
     await session.close();
   });
 
-  test("the first that answers is used where any will do", async () => {
+  test("the first host that responds is used with target_session_attrs=any", async () => {
     const session = sessionOf(["nobody", "standby", "primary"], "&target_session_attrs=any");
     await expect(session.query("SELECT current_user")).resolves.toEqual([["reader"]]);
     await session.close();
   });
 
-  test("the other one is used after a statement in vain: a primary that was replaced may not know it", async () => {
+  test("the other host is used after a failed statement, because a replaced primary may not know it", async () => {
     await runSql(url, "CREATE ROLE second LOGIN SUPERUSER");
     mkdirSync(folder.file("second"));
     const second = await forward(asUser("second"), socketOf(folder.file("second")));
@@ -798,7 +798,7 @@ describe("of several hosts", () => {
   });
 });
 
-test("a URL is read for each connection as it is then", async () => {
+test("the URL is read again for each connection", async () => {
   const url = await server.createSchema();
   await runSql(url, "CREATE ROLE rotated LOGIN SUPERUSER");
   let current = url;
@@ -810,7 +810,7 @@ test("a URL is read for each connection as it is then", async () => {
   await session.close();
 });
 
-test("a certificate that a URL names may be missing for a moment: the last one stays", () => {
+test("the last certificate is used while the file in the URL is missing", () => {
   const authority = folder.file("replaced.pem");
   const url = `postgres://old:word@a/p?sslmode=verify-full&sslrootcert=${authority}`;
   writeFileSync(authority, "first");
@@ -845,22 +845,22 @@ test.each([
     first: "postgres://a/p?user=old&password=one",
     text: "postgres://a/p?user=new&password=two",
   },
-  { name: "a password of no database", first: "postgres://old:word@a", text: "postgres://old:new@a" },
+  { name: "a password without a database", first: "postgres://old:word@a", text: "postgres://old:new@a" },
   {
-    name: "a user, where a parameter names the database",
+    name: "a user with the database as a parameter",
     first: "postgres://old@a?dbname=p",
     text: "postgres://new@a?dbname=p",
   },
   {
-    name: "a parameter for the user whose database it is",
+    name: "a user as a parameter whose name is the database",
     first: "postgres://a?user=o",
     text: "postgres://a?user=n",
     refused: true,
   },
-  { name: "a user whose database it is", first: "postgres://old:word@a", text: "postgres://new:word@a", refused: true },
-  { name: "half of it", text: "postgres://half:wri", refused: true },
-  { name: "no URL of PostgreSQL", text: "https://a/", refused: true },
-])("of a URL, only user and password may change: $name", ({ first, text, refused }) => {
+  { name: "a user whose name is the database", first: "postgres://old:word@a", text: "postgres://new:word@a", refused: true },
+  { name: "half of the URL", text: "postgres://half:wri", refused: true },
+  { name: "a URL that is not of PostgreSQL", text: "https://a/", refused: true },
+])("only user and password of a URL may change: $name", ({ first, text, refused }) => {
   const url = first ?? "postgres://old:word@a:1,b:2/plants_staging?options=-cx%3D1&sslmode=disable";
   const renew = (): void => assertSameDatabase(url, text);
   if (refused === true) expect(renew).toThrow(StoreOpenError);

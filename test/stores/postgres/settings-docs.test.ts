@@ -39,12 +39,12 @@ const demanded = [
   "TimeZone",
 ];
 
-describe("the table of the settings of a session in docs/explanation/storage.md", () => {
-  test("has every setting that a promise could depend on", () => {
+describe("the table of session settings in docs/explanation/storage.md", () => {
+  test("lists every setting that a guarantee could depend on", () => {
     expect(documented).toEqual(expect.arrayContaining(demanded));
   });
 
-  test("has every setting that the source pins or resets", () => {
+  test("lists every setting that the source pins or resets", () => {
     const folder = join(projectFolder, "src/stores/postgres");
     const source = sourceFiles(folder)
       .map((name) => readFileSync(join(folder, name), "utf8"))
@@ -65,13 +65,13 @@ describe("the table of the settings of a session in docs/explanation/storage.md"
     }
   });
 
-  test("has everything that the tests leave on the connections of a pooler", () => {
+  test("lists everything that the tests change on the connections of a pooler", () => {
     const held = rows.filter(({ heldBy }) => heldBy.includes(neighbors)).flatMap(({ names }) => names);
     expect(new Set(leftOnConnections.flatMap(({ settings }) => settings))).toEqual(new Set(held));
     expect(links.get(neighbors)).toContain("leftOnConnections");
   });
 
-  test.each(leftOnConnections)("what is left as $name sets $settings", ({ settings, sql }) => {
+  test.each(leftOnConnections)("the change $name sets $settings", ({ settings, sql }) => {
     for (const name of settings) expect(sql).toMatch(new RegExp(wordsOf(name), "i"));
   });
 });

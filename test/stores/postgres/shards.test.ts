@@ -10,14 +10,14 @@ afterAll(() => server[Symbol.asyncDispose]());
 
 const hashMax = 2 ** 31 - 1;
 
-test("the hash by which a distributed table chooses a shard is that of the server", async () => {
+test("hashOf returns the hash that the server uses for distributed tables", async () => {
   const ids = [0n, 1n, -1n, 42n, 2n ** 31n, 2n ** 32n, -(2n ** 32n), 2n ** 53n + 1n, 2n ** 63n - 1n, -(2n ** 63n)];
   const url = await server.createSchema();
   const rows = await runSql(url, `SELECT hashint8(id) AS hash FROM unnest('{${ids.join()}}'::bigint[]) AS id`);
   expect(ids.map(hashOf)).toEqual(rows.map(({ hash }) => hash));
 });
 
-test("a plant is on the worker of the shard whose range has its hash", () => {
+test("workerOf returns the worker of the shard whose range contains the hash", () => {
   const hashes = [0n, 1n, 2n, 3n].map((id) => ({ id, hash: hashOf(id) })).toSorted((a, b) => a.hash - b.hash);
   const shards = new Shards(
     hashes.map(({ hash }) => hash),
@@ -26,7 +26,7 @@ test("a plant is on the worker of the shard whose range has its hash", () => {
   expect(hashes.map(({ id }) => shards.workerOf(id))).toEqual([0, 1, 0, 2]);
 });
 
-test("each worker is checked by the first plant of its shards", () => {
+test("oneOfEach contains the first plant of each worker", () => {
   const shards = new Shards([-(2 ** 30), 0, 2 ** 30, hashMax], [0, 1, 2, 0]);
   const workers = shards.oneOfEach.map((id) => shards.workerOf(id));
   expect(workers.toSorted((a, b) => a - b)).toEqual([0, 1, 2]);
@@ -34,7 +34,7 @@ test("each worker is checked by the first plant of its shards", () => {
   expect(last).toBeLessThan(20n);
 });
 
-test("a worker with a single hash is not searched for by the hour", () => {
+test("the search for a plant of a worker with a single hash is bounded", () => {
   const hash = hashOf(2n ** 31n);
   const shards = new Shards([hash - 1, hash, hashMax], [0, 1, 0]);
   expect(shards.oneOfEach).toEqual([0n]);

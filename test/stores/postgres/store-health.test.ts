@@ -43,8 +43,8 @@ function keeping(statement: string): string {
           CREATE TRIGGER keep BEFORE DELETE ON plants FOR EACH ROW EXECUTE FUNCTION keep()`;
 }
 
-describe("a PostgreSQL store whose server is away, or refuses", () => {
-  test("is well although a batch is given up, if another one has succeeded meanwhile", async () => {
+describe("a PostgreSQL store whose server is unavailable or refuses", () => {
+  test("stays healthy when a batch fails but another one has succeeded meanwhile", async () => {
     await using opened = await openWith([1n, 2n]);
     // It may be done, is refused when it is run again, and cannot be looked up once the gate is open.
     await failTries(opened.url, "DELETE ON plants", ["XX000", "P0001"], 1n);
@@ -67,7 +67,7 @@ describe("a PostgreSQL store whose server is away, or refuses", () => {
     expect(opened.store.problem).toBeUndefined();
   });
 
-  test("is not well where the server refuses a batch, although another one has succeeded meanwhile", async () => {
+  test("is unhealthy when the server refuses a batch, although another one has succeeded meanwhile", async () => {
     const url = await createPlantsFor(server, "gardener", [1n, 5n]);
     await runSql(
       url,
@@ -96,7 +96,7 @@ describe("a PostgreSQL store whose server is away, or refuses", () => {
     await store.close();
   });
 
-  test("waits for a server that is read-only, whether it is open already or opened now", async () => {
+  test("waits for a read-only server, when opened and while open", async () => {
     await using opened = await openWith([1n]);
     await runSql(opened.url, "CREATE ROLE writer LOGIN SUPERUSER");
     const url = opened.url.replace("user=tester", "user=writer");
@@ -116,30 +116,30 @@ describe("a PostgreSQL store whose server is away, or refuses", () => {
   });
 
   test.each([
-    { name: "nothing is wrong", sqlState: undefined, isWell: true },
-    { name: "a trigger refuses a record", sqlState: "P0001", isWell: true },
-    { name: "the disk is full", sqlState: "53100", isWell: false },
-    { name: "a table cannot be written", sqlState: "25006", isWell: false },
-    { name: "it is read-only", options: "%20-cdefault_transaction_read_only%3Don", fails: "25006", isWell: false },
+    { name: "nothing is wrong", sqlState: undefined, isHealthy: true },
+    { name: "a trigger refuses a record", sqlState: "P0001", isHealthy: true },
+    { name: "the disk is full", sqlState: "53100", isHealthy: false },
+    { name: "a table is not writable", sqlState: "25006", isHealthy: false },
+    { name: "it is read-only", options: "%20-cdefault_transaction_read_only%3Don", fails: "25006", isHealthy: false },
   ])(
-    "finds out whether it could delete where $name, and leaves nothing of it",
-    async ({ sqlState, options = "", fails = sqlState, isWell }) => {
+    "checks whether it can delete when $name, without a trace",
+    async ({ sqlState, options = "", fails = sqlState, isHealthy }) => {
       const url = await server.createPlants([0n]);
       if (sqlState !== undefined) await failAlways(url, "INSERT ON deletions", sqlState);
       const session = new Session(readServerUrl(`${url}${options}`));
       const checked = singleServer(schemaOf(session)).checkWrite(session);
-      if (isWell) await checked;
+      if (isHealthy) await checked;
       else await expect(checked).rejects.toMatchObject({ code: fails });
       // What was begun in vain is over.
-      expect(session.processId === undefined).toBe(!isWell || sqlState !== undefined);
+      expect(session.processId === undefined).toBe(!isHealthy || sqlState !== undefined);
       // One that was refused is of no use.
-      if (isWell) await expect(session.query("SELECT id FROM plants")).resolves.toEqual([["0"]]);
+      if (isHealthy) await expect(session.query("SELECT id FROM plants")).resolves.toEqual([["0"]]);
       await session.close();
       expect(await runSql(url, "SELECT FROM deletions")).toEqual([]);
     },
   );
 
-  test("waits for no other look, nor does a deletion wait for one", async () => {
+  test("does not block health checks and deletions with each other", async () => {
     const url = await server.createPlants([0n]);
     const open = (): Session => new Session(readServerUrl(`${url}&application_name=looks`));
     const [first, second, third] = [open(), open(), open()];
@@ -158,7 +158,7 @@ describe("a PostgreSQL store whose server is away, or refuses", () => {
     for (const session of [first, second, third]) await session.close();
   });
 
-  test("looks at a new server once the old one can no longer be written", async () => {
+  test("checks a new server once the old one is no longer writable", async () => {
     const url = await server.createPlants([1n]);
     await runSql(url, "CREATE ROLE demoted LOGIN SUPERUSER; ALTER ROLE demoted SET default_transaction_read_only = on");
     let connections = 0;
@@ -175,7 +175,7 @@ describe("a PostgreSQL store whose server is away, or refuses", () => {
     await store.close();
   });
 
-  test("is not well where a batch is given up, and another one has only missed", async () => {
+  test("is unhealthy when a batch fails and another one has only found missing plants", async () => {
     await using opened = await openWith([1n]);
     // The batch of plant 1 has met its first fault, and is given up once the gate is open.
     await runSql(

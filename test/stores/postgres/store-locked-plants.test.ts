@@ -28,8 +28,8 @@ async function openWith(plants: readonly bigint[]) {
   return { url, store, plants: () => plantsOf(url), [Symbol.asyncDispose]: () => store.close() };
 }
 
-describe("a PostgreSQL store with plants that others keep locked", () => {
-  test("lets nobody wait for a plant that another transaction keeps locked", async () => {
+describe("a PostgreSQL store with locked plants", () => {
+  test("does not delay other deletions while a plant is locked", async () => {
     await using opened = await openWith([1n, 2n, 3n, 4n, 5n]);
     const other = await openClient(opened.url, "BEGIN; SELECT FROM plants WHERE id IN (1, 2) FOR UPDATE");
     const order: string[] = [];
@@ -61,7 +61,7 @@ describe("a PostgreSQL store with plants that others keep locked", () => {
     await other.end();
   });
 
-  test("waits for the lock of a plant once, and for none while there are plants that are locked", async () => {
+  test("waits for the lock of a plant once, and for none while plants are known to be locked", async () => {
     await using opened = await openWith([1n, 2n, 3n]);
     const other = await openClient(opened.url, "BEGIN; SELECT FROM plants WHERE id IN (1, 2) FOR UPDATE");
     const timedOut = (): number => server.log.filter((line) => line.includes("lock timeout")).length;
@@ -75,7 +75,7 @@ describe("a PostgreSQL store with plants that others keep locked", () => {
     await other.end();
   });
 
-  test("leaves a plant alone that was locked, if its batch is given up, whose callers are told so", async () => {
+  test("does not delete a locked plant after its batch has failed", async () => {
     await using opened = await openWith([1n, 2n, 3n, 4n]);
     const other = await openClient(opened.url, "BEGIN; SELECT FROM plants WHERE id = 1 FOR UPDATE");
     // The batch is divided, and its second half fails for a while, then for good.
@@ -95,7 +95,7 @@ describe("a PostgreSQL store with plants that others keep locked", () => {
     await other.end();
   });
 
-  test("leaves a caller in doubt whose plant is locked, if the other part of its batch is refused", async () => {
+  test("reports an unknown outcome for a locked plant if the other part of its batch is refused", async () => {
     await using opened = await openWith([1n, 2n]);
     // Two batches of one, and one of two that is divided: its first half is lost, waits for the lock in vain, and skips
     // it; the second one is refused.
@@ -126,7 +126,7 @@ describe("a PostgreSQL store with plants that others keep locked", () => {
     await other.end();
   });
 
-  test("uses few connections, however many deletions it has done, and tells of each batch", async () => {
+  test("uses few connections for many deletions, and reports each batch", async () => {
     const batches: unknown[] = [];
     await using opened = await openWith(Array.from({ length: 20 }, (_, i) => BigInt(i)));
     const onBatch = (calls: readonly unknown[]) => {
@@ -145,7 +145,7 @@ describe("a PostgreSQL store with plants that others keep locked", () => {
     await store.close();
   });
 
-  test("tells a caller for a locked plant the truth when it is closed", async () => {
+  test("settles the deletion of a locked plant when it is closed", async () => {
     await using opened = await openWith([1n]);
     const other = await openClient(opened.url, "BEGIN; SELECT FROM plants FOR UPDATE");
     const codes: unknown[] = [];
@@ -184,7 +184,7 @@ describe("a PostgreSQL store with plants that others keep locked", () => {
     return { answer: await answer, left, problem };
   }
 
-  test("is closed once it has deleted what became free meanwhile, and its connections are closed", async () => {
+  test("deletes plants that are unlocked meanwhile before it closes, and closes its connections", async () => {
     // Once it says so, no look at the server makes another connection.
     const ended = { answer: true, left: 0, problem: "the store is closed" };
     // On a machine that has stalled, the plant was free too late, or a connection was cut off: then once more.
@@ -197,7 +197,7 @@ describe("a PostgreSQL store with plants that others keep locked", () => {
     { lacking: "DELETE on plants", sql: "REVOKE DELETE ON plants FROM clerk" },
     { lacking: "UPDATE on deletions", sql: "REVOKE UPDATE ON deletions FROM clerk" },
     { lacking: "INSERT on deletions", sql: "REVOKE INSERT ON deletions FROM clerk" },
-  ])("is not opened by a user who lacks $lacking, and says so if it is open", async ({ lacking, sql }) => {
+  ])("fails to open for a user without $lacking, and reports the problem while open", async ({ lacking, sql }) => {
     await using opened = await openWith([1n]);
     const schema = /plants_\d+/.exec(opened.url)?.[0];
     await runSql(

@@ -54,7 +54,7 @@ async function createBehindDecoys(): Promise<{ readonly url: string; readonly th
   return { url, through: withSearchPath(url, `decoy,pg_catalog,${nameOf(url)}`) };
 }
 
-describe("where the search_path has other tables and functions first", () => {
+describe("with other tables and functions first in the search_path", () => {
   describePlantStore(async (ids) => {
     const { url, through } = await createBehindDecoys();
     await runSql(url, `INSERT INTO plants SELECT unnest('{${ids.join()}}'::bigint[])`);
@@ -74,7 +74,7 @@ describe("where the search_path has other tables and functions first", () => {
     };
   });
 
-  test("migrate makes the same tables and indexes as elsewhere", async () => {
+  test("migrate creates the same tables and indexes as usual", async () => {
     const [url, other] = [await server.createSchema(), await server.createSchema()];
     await migratePostgres(withSearchPath(url, `${nameOf(url)},decoy,pg_catalog`));
     await migratePostgres(other);
@@ -115,7 +115,7 @@ async function find(url: string, sql = ""): Promise<string> {
 }
 
 describe("the schema of a store", () => {
-  test("is the first of the search_path that has a store, or else the first that is there", async () => {
+  test("is the first in the search_path with a store, or else the first that exists", async () => {
     const [empty, store, other] = [
       await server.createSchema(),
       await server.createPlants(),
@@ -128,7 +128,7 @@ describe("the schema of a store", () => {
     await expect(find(withSearchPath(empty, "nowhere"))).rejects.toThrow(/^search_path contains no schema/);
   });
 
-  test("does not depend on what another client of a pooler has set or created on the connection", async () => {
+  test("does not depend on settings and tables of another client of a pooler", async () => {
     const [url, other] = [await server.createPlants(), await server.createPlants()];
     const role = `found_${nameOf(url)}`;
     await runSql(url, `CREATE ROLE ${role} LOGIN SUPERUSER; ALTER ROLE ${role} SET search_path = ${nameOf(url)}`);
@@ -137,7 +137,7 @@ describe("the schema of a store", () => {
     await expect(find(byRole, "CREATE TEMP TABLE plantstore_schema (version integer)")).resolves.toBe(nameOf(url));
   });
 
-  test("stays what it was when the server was started, whatever the role's search_path becomes", async () => {
+  test("does not change while a server runs, whatever search_path the role gets", async () => {
     const [url, other] = [await server.createPlants([1n]), await server.createPlants([1n])];
     const role = `moved_${nameOf(url)}`;
     await runSql(url, `CREATE ROLE ${role} LOGIN SUPERUSER; ALTER ROLE ${role} SET search_path = ${nameOf(url)}`);
@@ -156,7 +156,7 @@ describe("the schema of a store", () => {
   });
 });
 
-describe("settings that options in the database URL ask for", () => {
+describe("settings in the options of the database URL", () => {
   /** A pooler that drops the `options` of its clients, which become spaces, or replaces them by others. */
   const startDropping = (replace = (options: string): string => " ".repeat(options.length)) =>
     startPostgresProxy(server.socketFolder, (client, upstream) => {
@@ -169,7 +169,7 @@ describe("settings that options in the database URL ask for", () => {
     });
 
   test.each(["check", "deletions", "export", "import", "migrate", "serve"])(
-    "are read back by %s, which refuses to start if one did not reach the server",
+    "are checked by %s, which refuses to start if one did not reach the server",
     async (command) => {
       const url = await server.createPlants([1n]);
       await using pooler = await startDropping();
@@ -196,7 +196,7 @@ describe("settings that options in the database URL ask for", () => {
     // Each session sets this itself, after those of the URL.
     { options: "-c client_min_messages=error", name: undefined },
     { options: "-e", name: undefined },
-  ])("are told apart where a pooler drops them: $options", async ({ options, name }) => {
+  ])("are detected if a pooler drops them: $options", async ({ options, name }) => {
     await using pooler = await startDropping();
     const [url] = (await server.createPlants()).replace(server.socketFolder, pooler.socketFolder).split("&options=");
     const session = new Session(readServerUrl(`${url}&options=${encodeURIComponent(options)}`));
@@ -212,7 +212,7 @@ describe("settings that options in the database URL ask for", () => {
     { command: "export", isRefused: true },
     { command: "import", isRefused: true },
     { command: "migrate", isRefused: false },
-  ])("are read back by $command unless it sets its own: $isRefused", async ({ command, isRefused }) => {
+  ])("are checked by $command unless it overrides them: $isRefused", async ({ command, isRefused }) => {
     const [base = ""] = (await server.createSchema()).split("&options=");
     const name = `own_${command}`;
     await runSql(base, `CREATE DATABASE ${name}`);
@@ -225,7 +225,7 @@ describe("settings that options in the database URL ask for", () => {
     expect([exitCode, err.join("\n").includes(refusal)]).toEqual(isRefused ? [1, true] : [0, false]);
   });
 
-  test("are told apart where a pooler begins its connections with other values", async () => {
+  test("are detected if a pooler starts its connections with other values", async () => {
     await using pooler = await startDropping((options) => options.replace("work_mem=5MB", "work_mem=9MB"));
     const [url] = (await server.createPlants()).replace(server.socketFolder, pooler.socketFolder).split("&options=");
     const session = new Session(readServerUrl(`${url}&options=-cwork_mem%3D5MB`));
@@ -233,7 +233,7 @@ describe("settings that options in the database URL ask for", () => {
     await session.close();
   });
 
-  test("are read back while a store is served, which is not ready once a pooler drops them", async () => {
+  test("are checked while a store is open, which is unhealthy once a pooler drops them", async () => {
     let drops = false;
     await using pooler = await startDropping((options) => (drops ? " ".repeat(options.length) : options));
     const url = (await server.createPlants([1n])).replace(server.socketFolder, pooler.socketFolder);
@@ -251,14 +251,14 @@ describe("settings that options in the database URL ask for", () => {
     "-c log_connections=true",
     "-c plants.color=green",
     String.raw`-c search_path="$user",\ public`,
-  ])("are accepted as the server has them: %s", async (options) => {
+  ])("are accepted with the normalized value of the server: %s", async (options) => {
     const [url] = (await server.createPlants()).split("&options=");
     const session = new Session(readServerUrl(`${url}&options=${encodeURIComponent(options)}`));
     await expect(findSchema(session)).resolves.toMatchObject({ name: "public" });
     await session.close();
   });
 
-  test("are accepted where a pooler sets them on the connection", async () => {
+  test("are accepted if a pooler sets them on the connection", async () => {
     await using pooler = await startDropping();
     const [url] = (await server.createPlants()).replace(server.socketFolder, pooler.socketFolder).split("&options=");
     const session = new Session(readServerUrl(`${url}&options=-cIntervalStyle%3Dsql_standard`));
@@ -267,7 +267,7 @@ describe("settings that options in the database URL ask for", () => {
     await session.close();
   });
 
-  test("are accepted where a pooler drops them and the role has the same", async () => {
+  test("are accepted if a pooler drops them but the role has the same values", async () => {
     const url = await server.createPlants();
     const role = `same_${nameOf(url)}`;
     await runSql(

@@ -46,7 +46,7 @@ function keeping(statement: string): string {
 describePlantStore(openWith);
 
 describe("a PostgreSQL store", () => {
-  test("tells exactly one of many processes' deletes of one plant that it deleted it", async () => {
+  test("resolves exactly one of many concurrent deletions of one plant with true", async () => {
     const ids = Array.from({ length: 500 }, (_, i) => BigInt(i));
     await using opened = await openWith(ids);
     const others = await Promise.all([1, 2, 3].map(() => openPostgresStore({ url: opened.url })));
@@ -57,7 +57,7 @@ describe("a PostgreSQL store", () => {
     await Promise.all(others.map((store) => store.close()));
   });
 
-  test("tells how many of its connections are used, and how many are idle", async () => {
+  test("reports how many of its connections are used and idle", async () => {
     await using opened = await openWith([1n]);
     const keeper = await openClient(opened.url, "BEGIN; LOCK TABLE plants");
     const deleted = opened.store.delete(1n, deleteCall());
@@ -69,7 +69,7 @@ describe("a PostgreSQL store", () => {
     await keeper.end();
   });
 
-  test("has room for all that may wait before the first deletion, and takes none once it is being closed", async () => {
+  test("reports its full queue limit before the first deletion, and accepts none while it closes", async () => {
     const url = await server.createPlants([1n]);
     let batches = 0;
     const onBatch = (): (() => void) => {
@@ -92,7 +92,7 @@ describe("a PostgreSQL store", () => {
   });
 
   test.each(["before-send", "after-send", "before-reply"] as const)(
-    "tells the truth about a deletion whose connection was cut %s",
+    "resolves a deletion whose connection was cut %s with its outcome",
     async (cut) => {
       await using opened = await openWith([1n, 2n, 3n]);
       await using proxy = await startCuttingProxy(server.socketFolder);
@@ -114,7 +114,7 @@ describe("a PostgreSQL store", () => {
     },
   );
 
-  test("tells the truth about a deletion whose connection was cut, beside plants that are locked or kept", async () => {
+  test("resolves a deletion whose connection was cut with its outcome, in a batch with locked and protected plants", async () => {
     await using opened = await openWith([1n, 2n, 3n, 6n]);
     await using proxy = await startCuttingProxy(server.socketFolder);
     await runSql(opened.url, "CREATE TABLE beds (plant bigint REFERENCES plants); INSERT INTO beds VALUES (3)");
@@ -182,7 +182,7 @@ describe("a PostgreSQL store", () => {
     return await answers;
   }
 
-  test("tells a caller whose attempt was lost, and went on, that it has deleted the plant", async () => {
+  test("resolves a deletion with true when its lost attempt continues and deletes the plant", async () => {
     // On a machine that has stalled for long, it is told that nobody knows: then once more.
     const unknown = "the outcome of the deletion is unknown; repeating the request is safe";
     let answers: unknown = unknown;
@@ -190,7 +190,7 @@ describe("a PostgreSQL store", () => {
     expect(answers).toBe(true);
   });
 
-  test("is closed although its server has vanished without a word", async () => {
+  test("closes although its server does not respond", async () => {
     await using opened = await openWith([1n]);
     await using proxy = await startCuttingProxy(server.socketFolder);
     const store = await openPostgresStore({ url: opened.url.replace(server.socketFolder, proxy.socketFolder) });
@@ -199,7 +199,7 @@ describe("a PostgreSQL store", () => {
     await store.close();
   });
 
-  test("does not delete for a call that is given up while it waits", async () => {
+  test("does not delete for a call that is cancelled while queued", async () => {
     await using opened = await openWith([1n, 2n, 3n]);
     const controller = new AbortController();
     // Two batches are in flight.
@@ -212,7 +212,7 @@ describe("a PostgreSQL store", () => {
     expect(await opened.plants()).toEqual([3n]);
   });
 
-  test("tells a caller that nobody knows what a fault of its own came to", async () => {
+  test("reports an unknown outcome after an internal error", async () => {
     await using opened = await openWith([1n]);
     await failTries(opened.url, "DELETE ON plants", ["40001"]);
     const context = {
@@ -226,7 +226,7 @@ describe("a PostgreSQL store", () => {
     expect(opened.store.problem).toBeUndefined();
   });
 
-  test("waits a restart of the server out", async () => {
+  test("waits for a restart of the server", async () => {
     await using opened = await openWith([1n, 2n, 3n]);
     await opened.store.delete(1n, deleteCall());
     await server.stop("fast");
@@ -236,7 +236,7 @@ describe("a PostgreSQL store", () => {
     expect(opened.store.problem).toBeUndefined();
   });
 
-  test("drops a call that is given up while the server is away, and waits for others", async () => {
+  test("drops a call that is cancelled while the server is unavailable, and retries others", async () => {
     const url = await server.createPlants([1n]);
     const { promise: ended, resolve: end } = Promise.withResolvers<void>();
     const store = await openPostgresStore({ url, onBatch: () => () => end() });
@@ -254,7 +254,7 @@ describe("a PostgreSQL store", () => {
     await store.close();
   });
 
-  test("sends nothing of what waits behind a batch that was given up", async () => {
+  test("sends no queued deletions after a failed batch", async () => {
     await using opened = await openWith([1n, 2n, 3n, 4n]);
     await failTries(opened.url, "DELETE ON plants", ["42P01", "42P01"]);
     // The first two are batches of their own, and the others wait.
@@ -274,7 +274,7 @@ describe("a PostgreSQL store", () => {
       sql: "ALTER TABLE deletions RENAME TO gone",
       undo: "ALTER TABLE gone RENAME TO deletions",
     },
-  ])("gives up at once when $name, and deletes nothing", async ({ sql, undo }) => {
+  ])("fails immediately when $name, and deletes nothing", async ({ sql, undo }) => {
     await using opened = await openWith([1n]);
     const batches: unknown[] = [];
     const onBatch = (calls: readonly unknown[]) => (error?: unknown) => batches.push(calls.length, error);
@@ -292,26 +292,26 @@ describe("a PostgreSQL store", () => {
 
   test.each([
     {
-      name: "another table refers to",
+      name: "another table references",
       sql: "CREATE TABLE beds (plant bigint REFERENCES plants); INSERT INTO beds VALUES (5), (12)",
     },
     {
-      name: "a trigger keeps",
+      name: "a trigger protects",
       sql: `CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS
               $$ BEGIN IF OLD.id IN (5, 12) THEN RAISE 'not this one'; END IF; RETURN OLD; END $$;
             CREATE TRIGGER keep BEFORE DELETE ON plants FOR EACH ROW EXECUTE FUNCTION keep()`,
     },
-    { name: "a trigger keeps with a SQLSTATE of its own", sql: keeping("RAISE 'no' USING ERRCODE = 'PLANT'") },
-    { name: "a trigger keeps because a right is missing", sql: keeping("RAISE 'no' USING ERRCODE = '42501'") },
-    { name: "a trigger keeps because of a table that is not there", sql: keeping("DELETE FROM nowhere") },
-    { name: "a trigger keeps without a word", sql: keeping("RETURN NULL") },
+    { name: "a trigger protects with an unknown SQLSTATE", sql: keeping("RAISE 'no' USING ERRCODE = 'PLANT'") },
+    { name: "a trigger protects by a missing privilege", sql: keeping("RAISE 'no' USING ERRCODE = '42501'") },
+    { name: "a trigger protects by using a table that does not exist", sql: keeping("DELETE FROM nowhere") },
+    { name: "a trigger silently keeps", sql: keeping("RETURN NULL") },
     {
-      name: "would be gone without its record, which a trigger drops",
+      name: "a trigger does not record",
       sql: `CREATE FUNCTION drop_record() RETURNS trigger LANGUAGE plpgsql AS
               $$ BEGIN IF NEW.plant_id IN (5, 12) THEN RETURN NULL; END IF; RETURN NEW; END $$;
             CREATE TRIGGER drop_record BEFORE INSERT ON deletions FOR EACH ROW EXECUTE FUNCTION drop_record()`,
     },
-  ])("refuses a plant that $name, and no call for another one at the same time", async ({ sql }) => {
+  ])("refuses a plant that $name, but no concurrent call for another one", async ({ sql }) => {
     const ids = Array.from({ length: 20 }, (_, i) => BigInt(i));
     await using opened = await openWith(ids);
     await runSql(opened.url, sql);
@@ -327,7 +327,7 @@ describe("a PostgreSQL store", () => {
     expect(await runSql(opened.url, "SELECT count(*) FROM deletions")).toEqual([{ count: "18" }]);
   });
   test.each(["", "%20-cclient_min_messages%3Derror"])(
-    "acknowledges nothing that its synchronous standbys do not have, with options%s",
+    "acknowledges no deletion that its synchronous standbys lack, with options%s",
     async (options) => {
       await using opened = await openWith([1n]);
       const store = await openPostgresStore({ url: `${opened.url}${options}` });

@@ -5,7 +5,7 @@ import type { Upkeep } from "../../../src/stores/upkeep.ts";
 /** Half an hour ago, on the clock of `performance.now()`. */
 const longAgo = (): number => performance.now() - 1_800_000;
 
-test("a worker that is lost, and one that is back, is told of once each", () => {
+test("a worker is reported once when it is unavailable and once when it has recovered", () => {
   const reports: Upkeep[] = [];
   const away = new UnavailableWorkers((upkeep) => void reports.push(upkeep));
   away.recordFailure(2, "refused", longAgo());
@@ -43,7 +43,7 @@ test("a worker that fails a second time is reported again, with the duration of 
   ]);
 });
 
-test("a worker that has committed another batch meanwhile is not to blame for one that was given up", () => {
+test("a worker is not reported for a failed batch if it has committed another one meanwhile", () => {
   const reports: Upkeep[] = [];
   const away = new UnavailableWorkers((upkeep) => void reports.push(upkeep));
   const begunMs = performance.now();

@@ -25,7 +25,7 @@ function leaveJournal(file: string): void {
 }
 
 describe("a database file", () => {
-  test("is checked with what is in its log alone", () => {
+  test("is checked including content that is only in its log", () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     using db = openDatabase({ file, migrates: true });
@@ -35,17 +35,17 @@ describe("a database file", () => {
   });
 
   test.each([
-    { name: "log", leave: leaveLog, says: /latest\.db: its schema has version 99, / },
-    { name: "rollback journal", leave: leaveJournal, says: /latest\.db: the file is not writable$/ },
-  ])("is checked through a symbolic link with the $name next to the real file", ({ leave, says }) => {
+    { name: "log", leave: leaveLog, message: /latest\.db: its schema has version 99, / },
+    { name: "rollback journal", leave: leaveJournal, message: /latest\.db: the file is not writable$/ },
+  ])("is checked through a symbolic link with the $name next to the real file", ({ leave, message }) => {
     using folder = createTempFolder();
     mkdirSync(folder.file("volume"));
     leave(folder.file("volume/plants.db"));
     symlinkSync("volume/plants.db", folder.file("latest.db"));
-    expect(() => checkDatabaseFile(folder.file("latest.db"))).toThrow(says);
+    expect(() => checkDatabaseFile(folder.file("latest.db"))).toThrow(message);
   });
 
-  test("is checked without a change to what a crash has left", () => {
+  test("is checked without changing the files that a crash has left", () => {
     using folder = createTempFolder();
     using db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 2n } });
     db.exec("DELETE FROM plants");
@@ -58,7 +58,7 @@ describe("a database file", () => {
     for (const { from, to } of files) expect(readFileSync(to)).toEqual(readFileSync(from));
   });
 
-  test("tells in its check what its user may not write", async () => {
+  test("fails its check if the user cannot write it", async () => {
     using folder = createTempFolder();
     chmodSync(folder.path, 0o755);
     openDatabase({ file: folder.file("plants.db"), migrates: true }).close();
@@ -88,7 +88,7 @@ describe("a database file", () => {
     ]);
   });
 
-  test("is refused by its check where the log of SQLite can lose commits", () => {
+  test("fails its check on a SQLite release that can lose commits", () => {
     using folder = createTempFolder();
     using old = new DatabaseSync(":memory:");
     old.function("sqlite_version", () => "3.51.2");
@@ -96,7 +96,7 @@ describe("a database file", () => {
     using _ = vi.spyOn(DatabaseSync.prototype, "prepare").mockReturnValue(question);
     const file = folder.file("plants.db");
     writeFileSync(file, "");
-    const says = /plants\.db: SQLite 3\.51\.2, included in this Node\.js, can lose commits/;
-    expect(() => checkDatabaseFile(file)).toThrow(says);
+    const message = /plants\.db: SQLite 3\.51\.2, included in this Node\.js, can lose commits/;
+    expect(() => checkDatabaseFile(file)).toThrow(message);
   });
 });

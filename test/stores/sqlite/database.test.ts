@@ -20,7 +20,7 @@ function writeDatabase(file: string, sql: string): void {
 
 // Windows has no such modes.
 test.runIf(process.platform !== "win32")(
-  "a store, its log and its backup can be read by their owner alone",
+  "a store, its log and its backup are readable only by their owner",
   async () => {
     using folder = createTempFolder();
     const modesOf = (...names: readonly string[]): string[] =>
@@ -36,7 +36,7 @@ test.runIf(process.platform !== "win32")(
 );
 
 describe("opening a database file", () => {
-  test("makes a commit wait for the disk", () => {
+  test("makes commits wait for the disk", () => {
     using folder = createTempFolder();
     const db = openDatabase({ file: folder.file("plants.db"), migrates: true });
     expect(db.prepare("PRAGMA journal_mode").get()).toEqual({ journal_mode: "wal" });
@@ -48,13 +48,13 @@ describe("opening a database file", () => {
     db.close();
   });
 
-  test("refuses a database for which SQLite cannot keep a write-ahead log", () => {
+  test("refuses a database that cannot have a write-ahead log", () => {
     // What is in memory has a journal of its own.
     using db = new DatabaseSync(":memory:", { readBigInts: true });
     expect(() => makeDurable(db)).toThrow(/ does not support a write-ahead log, so commits would not be durable$/);
   });
 
-  test("refuses a database whose commits SQLite would not sync", () => {
+  test("refuses a database whose commits are not synced", () => {
     using folder = createTempFolder();
     using db = new DatabaseSync(folder.file("plants.db"), { readBigInts: true });
     db.exec("PRAGMA synchronous = NORMAL");
@@ -66,36 +66,36 @@ describe("opening a database file", () => {
     expect(() => makeDurable(db)).toThrow(/ so commits would not be durable$/);
   });
 
-  test("asks for a lock again every two milliseconds, and not as seldom as SQLite does by itself", () => {
+  test("retries a lock every two milliseconds instead of with the backoff of SQLite", () => {
     using folder = createTempFolder();
     using db = openDatabase({ file: folder.file("plants.db"), migrates: true });
     expect(db.prepare("PRAGMA busy_timeout").get()).toEqual({ timeout: 2n });
   });
 
-  test("gives back what a long read has let the log grow by", () => {
+  test("shrinks the log after a long read", () => {
     using folder = createTempFolder();
     using db = openDatabase({ file: folder.file("plants.db"), migrates: true });
     expect(db.prepare("PRAGMA journal_size_limit").get()).toEqual({ journal_size_limit: 16n * 1024n * 1024n });
   });
 
   test.each([
-    { version: "3.51.3", isTaken: true },
-    { version: "3.51.10", isTaken: true },
-    { version: "3.52.0", isTaken: true },
-    { version: "4.0.0", isTaken: true },
-    { version: "3.51.2", isTaken: false },
-    { version: "3.50.7", isTaken: true },
-    { version: "3.50.6", isTaken: false },
-    { version: "3.49.9", isTaken: false },
-    { version: "3.44.6", isTaken: true },
-    { version: "3.44.5", isTaken: false },
-    { version: "3.6.23.1", isTaken: false },
-    { version: "2.99.99", isTaken: false },
-  ])("takes no SQLite whose log can lose commits: $version", ({ version, isTaken }) => {
+    { version: "3.51.3", isAccepted: true },
+    { version: "3.51.10", isAccepted: true },
+    { version: "3.52.0", isAccepted: true },
+    { version: "4.0.0", isAccepted: true },
+    { version: "3.51.2", isAccepted: false },
+    { version: "3.50.7", isAccepted: true },
+    { version: "3.50.6", isAccepted: false },
+    { version: "3.49.9", isAccepted: false },
+    { version: "3.44.6", isAccepted: true },
+    { version: "3.44.5", isAccepted: false },
+    { version: "3.6.23.1", isAccepted: false },
+    { version: "2.99.99", isAccepted: false },
+  ])("refuses SQLite releases whose log can lose commits: $version", ({ version, isAccepted }) => {
     using db = new DatabaseSync(":memory:");
     db.function("sqlite_version", () => version);
     const open = expect(() => assertFixedWal(db));
-    if (isTaken) open.not.toThrow();
+    if (isAccepted) open.not.toThrow();
     else
       open.toThrow(
         `this Node has SQLite ${version}, which can lose commits; ` +
@@ -103,7 +103,7 @@ describe("opening a database file", () => {
       );
   });
 
-  test("takes a name that SQLite itself would not take for a file", () => {
+  test("opens a file whose name has a special meaning for SQLite", () => {
     using folder = createTempFolder();
     const cwd = process.cwd();
     process.chdir(folder.path);
@@ -120,13 +120,13 @@ describe("opening a database file", () => {
   const unopenable: readonly {
     name: string;
     prepare: (folder: TempFolder) => string;
-    says: RegExp;
+    message: RegExp;
     onlyByWriting?: boolean;
   }[] = [
     {
       name: "a folder that does not exist",
       prepare: (folder) => folder.file("nowhere/plants.db"),
-      says: /cannot open .*nowhere\/plants\.db: the folder .*nowhere does not exist$/,
+      message: /cannot open .*nowhere\/plants\.db: the folder .*nowhere does not exist$/,
     },
     {
       name: "a folder in place of the file",
@@ -134,7 +134,7 @@ describe("opening a database file", () => {
         mkdirSync(folder.file("plants.db"));
         return folder.file("plants.db");
       },
-      says: /plants\.db: the path is a folder$/,
+      message: /plants\.db: the path is a folder$/,
     },
     {
       name: "a file in place of the folder",
@@ -142,22 +142,22 @@ describe("opening a database file", () => {
         writeFileSync(folder.file("file"), "");
         return folder.file("file/plants.db");
       },
-      says: /file is not a folder$/,
+      message: /file is not a folder$/,
     },
     {
       // Root is told so by SQLite, everybody else by the folder's permissions.
-      name: "a folder that takes no files",
+      name: "a folder that is not writable",
       onlyByWriting: true,
       prepare: () => "/proc/plants.db",
-      says: /^cannot open \/proc\/plants\.db: (the folder \/proc is not writable|the file cannot be opened)$/,
+      message: /^cannot open \/proc\/plants\.db: (the folder \/proc is not writable|the file cannot be opened)$/,
     },
     {
-      name: "a file that is no database",
+      name: "a file that is not a database",
       prepare: (folder) => {
         writeFileSync(folder.file("plants.db"), "not a database ".repeat(1_000));
         return folder.file("plants.db");
       },
-      says: /plants\.db: the file is not an SQLite database$/,
+      message: /plants\.db: the file is not an SQLite database$/,
     },
     {
       name: "another program's database",
@@ -165,7 +165,7 @@ describe("opening a database file", () => {
         writeDatabase(folder.file("plants.db"), "CREATE TABLE plants (id INTEGER, name TEXT)");
         return folder.file("plants.db");
       },
-      says: /plants\.db: the file is an SQLite database of another program$/,
+      message: /plants\.db: the file is an SQLite database of another program$/,
     },
     {
       name: "a schema of a newer release",
@@ -174,10 +174,10 @@ describe("opening a database file", () => {
         writeDatabase(folder.file("plants.db"), "PRAGMA user_version = 99");
         return folder.file("plants.db");
       },
-      says: /plants\.db: its schema has version 99, which requires a release of schema version 98 or newer, but this release has schema version 1: use a newer release$/,
+      message: /plants\.db: its schema has version 99, which requires a release of schema version 98 or newer, but this release has schema version 1: use a newer release$/,
     },
     {
-      name: "the next release's schema if that excludes this release",
+      name: "a schema of the next release after a breaking step",
       prepare: (folder) => {
         openDatabase({ file: folder.file("plants.db"), migrates: true }).close();
         writeDatabase(
@@ -186,7 +186,7 @@ describe("opening a database file", () => {
         );
         return folder.file("plants.db");
       },
-      says: /plants\.db: its schema has version 2, which requires a release of schema version 2 or newer, but this release has schema version 1: use a newer release$/,
+      message: /plants\.db: its schema has version 2, which requires a release of schema version 2 or newer, but this release has schema version 1: use a newer release$/,
     },
     {
       name: "a damaged database",
@@ -199,32 +199,32 @@ describe("opening a database file", () => {
         db.close();
         return folder.file("plants.db");
       },
-      says: /plants\.db: the file is damaged$/,
+      message: /plants\.db: the file is damaged$/,
     },
   ];
 
-  test.each(unopenable)("says what is wrong with $name", ({ prepare, says, onlyByWriting }) => {
+  test.each(unopenable)("fails with a clear message for $name", ({ prepare, message, onlyByWriting }) => {
     using folder = createTempFolder();
     const file = prepare(folder);
     const open = (): unknown => openDatabase({ file, migrates: onlyByWriting === true });
     expect(open).toThrow(StoreOpenError);
-    expect(open).toThrow(says);
+    expect(open).toThrow(message);
     expect(open).toThrow(expect.objectContaining({ cause: expect.any(Error) }));
-    if (onlyByWriting !== true) expect(() => checkDatabaseFile(file)).toThrow(says);
+    if (onlyByWriting !== true) expect(() => checkDatabaseFile(file)).toThrow(message);
     // The last connection that closes takes the log away.
     expect(existsSync(`${file}-wal`)).toBe(false);
   });
 
-  test("says what is wrong in the same words where the storage thread opens it", async () => {
+  test("fails with the same message in the storage thread", async () => {
     using folder = createTempFolder();
     const opened = openSqliteStore({ file: folder.file("nowhere/plants.db") });
-    const says = /^cannot open .*nowhere\/plants\.db: the folder .*nowhere does not exist$/;
+    const message = /^cannot open .*nowhere\/plants\.db: the folder .*nowhere does not exist$/;
     await expect(opened).rejects.toEqual(
-      expect.objectContaining({ name: "StoreOpenError", code: "ERR_STORE_OPEN", message: expect.stringMatching(says) }),
+      expect.objectContaining({ name: "StoreOpenError", code: "ERR_STORE_OPEN", message: expect.stringMatching(message) }),
     );
   });
 
-  test("creates a store in a database without tables, whatever version that has", () => {
+  test("creates a store in a database without tables, whatever its user_version", () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     writeDatabase(file, `PRAGMA user_version = ${ownSchema.version}`);
@@ -232,7 +232,7 @@ describe("opening a database file", () => {
     expect(plantsIn(file)).toHaveLength(2);
   });
 
-  test("takes only the steps that are left when another process has migrated it meanwhile", () => {
+  test("runs only the remaining steps when another process has migrated it meanwhile", () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     using db = new DatabaseSync(file, { readBigInts: true });
@@ -249,7 +249,7 @@ describe("opening a database file", () => {
     expect(db.prepare("SELECT count(*) AS plants FROM plants").get()).toEqual({ plants: 0n });
   });
 
-  test("creates it once where many open it at the same time", async () => {
+  test("creates it once when several processes open it at the same time", async () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     const options = { file, plantsWhenCreated: { first: 1n, last: 2_000n }, lockTimeoutMs: waitLimitMs };
@@ -258,7 +258,7 @@ describe("opening a database file", () => {
     expect(plantsIn(file)).toHaveLength(2_000);
   });
 
-  test("says that the file is locked", () => {
+  test("fails with a message when the file is locked", () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     const other = new DatabaseSync(file);
@@ -271,7 +271,7 @@ describe("opening a database file", () => {
     other.close();
   });
 
-  test("waits no longer for a reader of a file that has no write-ahead log yet", () => {
+  test("waits at most the lock timeout for a reader of a file without a write-ahead log", () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     openDatabase({ file, migrates: true }).close();
@@ -282,7 +282,7 @@ describe("opening a database file", () => {
     expect(performance.now() - begunMs).toBeLessThan(lockTimeoutMsDefault);
   });
 
-  test("leaves another program's database as it is", () => {
+  test("does not change another program's database", () => {
     using folder = createTempFolder();
     const file = folder.file("other.db");
     writeDatabase(file, "CREATE TABLE t (x); INSERT INTO t VALUES (1)");

@@ -22,7 +22,7 @@ function countOf(db: DatabaseSync, table: string): unknown {
 }
 
 describe("committing a batch", () => {
-  test("gives a plant that is named twice to the first caller that names it", () => {
+  test("reports a plant that occurs twice as deleted to the first caller only", () => {
     using folder = createTempFolder();
     const db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 3n } });
     const deleteBatch = prepareDeleteBatch(db);
@@ -34,7 +34,7 @@ describe("committing a batch", () => {
     db.close();
   });
 
-  test("does nothing at all when the disk fills up half way, and works again when there is room", () => {
+  test("rolls back when the disk becomes full, and works again when there is space", () => {
     using folder = createTempFolder();
     const db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 100n } });
     const deleteBatch = prepareDeleteBatch(db);
@@ -54,7 +54,7 @@ describe("committing a batch", () => {
     db.close();
   });
 
-  test("tells calls whose key was used by their own end, and touches no plant for them", () => {
+  test("returns other outcomes for used idempotency keys, and deletes no plants for them", () => {
     using folder = createTempFolder();
     const db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 8n } });
     const deleteBatch = prepareDeleteBatch(db);
@@ -84,14 +84,14 @@ describe("committing a batch", () => {
 
   test.each([
     {
-      name: "is new when its record is gone",
+      name: "is unused when its record was dropped",
       sql: "INSERT INTO idempotency_keys VALUES ('used', 7, 5)",
     },
     {
-      name: "is new when the number of its record is that of another one",
+      name: "is unused when another record has the number of its record",
       sql: `INSERT INTO deletions VALUES (7, 1, 6, '', '', 1); INSERT INTO idempotency_keys VALUES ('used', 7, 5)`,
     },
-  ])("a key $name, and belongs to that plant from then on", ({ sql }) => {
+  ])("an idempotency key $name, and then belongs to the new deletion", ({ sql }) => {
     using folder = createTempFolder();
     const db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 2n } });
     db.exec(sql);
@@ -104,7 +104,7 @@ describe("committing a batch", () => {
     db.close();
   });
 
-  test("finds the key of a record to which a trigger gives another time", () => {
+  test("finds the key of a record whose time a trigger has changed", () => {
     using folder = createTempFolder();
     const db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 2n } });
     db.exec(`CREATE TRIGGER seconds AFTER INSERT ON deletions
@@ -115,7 +115,7 @@ describe("committing a batch", () => {
     db.close();
   });
 
-  test("keeps a plant whose key a trigger silently skips", () => {
+  test("keeps a plant if a trigger silently skips its key", () => {
     using folder = createTempFolder();
     const db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 3n } });
     db.exec(`CREATE TRIGGER keep BEFORE INSERT ON idempotency_keys WHEN new.idempotency_key = 'no'
@@ -130,7 +130,7 @@ describe("committing a batch", () => {
     db.close();
   });
 
-  test("numbers its batches on from those that are in the record", () => {
+  test("continues the batch numbers of the records", () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     const first = openDatabase({ file, plantsWhenCreated: { first: 1n, last: 4n } });
@@ -151,7 +151,7 @@ describe("committing a batch", () => {
 });
 
 // What keeps plants 3 and 6 in a file with plants 1 to 8.
-const keepers: readonly { name: string; sql: string }[] = [
+const protections: readonly { name: string; sql: string }[] = [
   ...["BEFORE", "AFTER"].flatMap((time) =>
     ["ABORT", "FAIL", "ROLLBACK"].map((kind) => ({
       name: `a trigger ${time.toLowerCase()} it that raises ${kind}`,
@@ -168,7 +168,7 @@ const keepers: readonly { name: string; sql: string }[] = [
     sql: "CREATE TRIGGER keep BEFORE DELETE ON plants WHEN old.id IN (3, 6) BEGIN SELECT RAISE(IGNORE); END",
   },
   {
-    name: "a trigger before it that raises IGNORE, and another one after it that has the batch divided",
+    name: "a trigger before it that raises IGNORE, and another one after it that splits the batch",
     sql: `CREATE TRIGGER keep BEFORE DELETE ON plants WHEN old.id = 3 BEGIN SELECT RAISE(IGNORE); END;
           CREATE TRIGGER too AFTER DELETE ON plants WHEN old.id = 6 BEGIN SELECT RAISE(ABORT, 'no'); END`,
   },
@@ -182,7 +182,7 @@ const keepers: readonly { name: string; sql: string }[] = [
     sql: "CREATE TABLE beds (plant INTEGER REFERENCES plants (id)); INSERT INTO beds VALUES (3), (6)",
   },
   {
-    name: "a foreign key that is looked at when committing",
+    name: "a deferred foreign key",
     sql: `CREATE TABLE beds (plant INTEGER REFERENCES plants (id) DEFERRABLE INITIALLY DEFERRED);
           INSERT INTO beds VALUES (3), (6)`,
   },
@@ -190,8 +190,8 @@ const keepers: readonly { name: string; sql: string }[] = [
 
 const eight = [1n, 2n, 3n, 4n, 5n, 6n, 7n, 8n];
 
-describe("a batch of which the file keeps plants", () => {
-  test.each(keepers)("loses only the others, with plants and records that agree: $name", ({ sql }) => {
+describe("a batch with plants that the file protects", () => {
+  test.each(protections)("deletes only the other plants, with matching records: $name", ({ sql }) => {
     using folder = createTempFolder();
     const db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 8n } });
     db.exec(sql);
@@ -217,7 +217,7 @@ describe("a batch of which the file keeps plants", () => {
     db.close();
   });
 
-  test("keeps what it has committed when the disk fills up in a later part of it", () => {
+  test("keeps committed parts when the disk becomes full in a later part", () => {
     using folder = createTempFolder();
     const db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 100n } });
     db.exec("CREATE TRIGGER keep BEFORE DELETE ON plants WHEN old.id = 3 BEGIN SELECT RAISE(ABORT, 'no'); END");
@@ -236,7 +236,7 @@ describe("a batch of which the file keeps plants", () => {
     db.close();
   });
 
-  test("tries each plant a few times at most when the file keeps all of them", () => {
+  test("attempts each plant only a few times when the file protects all of them", () => {
     using folder = createTempFolder();
     const db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 1_000n } });
     let asked = 0;
@@ -257,7 +257,7 @@ describe("a batch of which the file keeps plants", () => {
   });
 });
 
-test("a batch of which a commit refuses one plant is divided in the middle", () => {
+test("a batch is split in the middle when a commit refuses one plant", () => {
   using folder = createTempFolder();
   const db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 256n } });
   let asked = 0;
@@ -273,7 +273,7 @@ test("a batch of which a commit refuses one plant is divided in the middle", () 
   db.close();
 });
 
-test("a batch of which a statement refuses one plant is divided there, into two commits", () => {
+test("a batch is split at the plant that a statement refuses, into two commits", () => {
   using folder = createTempFolder();
   const db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 256n } });
   db.exec("CREATE TRIGGER keep BEFORE DELETE ON plants WHEN old.id = 200 BEGIN SELECT RAISE(ABORT, 'no'); END");

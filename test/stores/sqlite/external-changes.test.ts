@@ -41,14 +41,14 @@ function createStore(folder: TempFolder): string {
 
 /** What is done to a file, of which `other` is a copy of before, or to its log. All keep their inodes. */
 const changes: readonly { name: string; change: (file: string, other: string) => void; problem: string }[] = [
-  { name: "its log is truncated to nothing", change: (file) => truncateSync(`${file}-wal`), problem: cut },
+  { name: "its log is truncated to zero bytes", change: (file) => truncateSync(`${file}-wal`), problem: cut },
   {
-    name: "the end of its log is cut off",
+    name: "the end of its log is truncated",
     change: (file) => truncateSync(`${file}-wal`, statSync(`${file}-wal`).size - 1),
     problem: cut,
   },
   {
-    name: "another log is backfilled over its log",
+    name: "another log is copied over its log",
     change: (file, other) => {
       using db = new DatabaseSync(other);
       db.exec("PRAGMA journal_mode = WAL; CREATE TABLE other AS SELECT randomblob(1000000)");
@@ -57,27 +57,27 @@ const changes: readonly { name: string; change: (file: string, other: string) =>
     problem: cut,
   },
   {
-    name: "a copy of before is backfilled over the file",
+    name: "an older copy is copied over the file",
     change: (file, other) => copyFileSync(other, file),
     problem: written,
   },
   {
-    name: "a smaller store is backfilled over the file",
+    name: "a smaller store is copied over the file",
     change: (file, other) => {
       openDatabase({ file: `${other}.small`, plantsWhenCreated: { first: 1n, last: 3n } }).close();
       copyFileSync(`${other}.small`, file);
     },
     problem: written,
   },
-  { name: "the file is truncated to nothing", change: (file) => truncateSync(file), problem: written },
+  { name: "the file is truncated to zero bytes", change: (file) => truncateSync(file), problem: written },
 ];
 
 function batchOf(id: bigint): DeleteBatch {
   return { ids: [id], subjects: ["tester"], requestIds: ["request-1"] };
 }
 
-describe("a store whose file is changed in place", () => {
-  test.each(changes)("acknowledges no further deletion once $name", async ({ change, problem }) => {
+describe("a store whose file another program changes", () => {
+  test.each(changes)("acknowledges no further deletion after $name", async ({ change, problem }) => {
     using folder = createTempFolder();
     const file = createStore(folder);
     const store = await openSqliteStore({ file });
@@ -94,15 +94,15 @@ describe("a store whose file is changed in place", () => {
     expect(folder.open()).toEqual([]);
   });
 
-  test.each(changes)("says that an outcome is unknown when $name between a commit and its answer", (row) => {
+  test.each(changes)("reports an unknown outcome when $name between a commit and its result", (row) => {
     using folder = createTempFolder();
     const file = createStore(folder);
     const db = openDatabase({ file });
     const identity = new FileIdentity(file, db);
-    const deleteWherever = prepareDeleteBatch(db);
+    const deleteUnchecked = prepareDeleteBatch(db);
     let isChanged = false;
     const deleteBatch = onlyWhileSameFile(identity, (batch) => {
-      const result = deleteWherever(batch);
+      const result = deleteUnchecked(batch);
       if (isChanged) row.change(file, folder.file("other.db"));
       return result;
     });
@@ -113,17 +113,17 @@ describe("a store whose file is changed in place", () => {
     identity.close();
   });
 
-  test.each(["its log is truncated to nothing", "a copy of before is backfilled over the file"])(
-    "notices that $0 just before a commit",
+  test.each(["its log is truncated to zero bytes", "an older copy is copied over the file"])(
+    "detects that $0 just before a commit",
     (name) => {
       using folder = createTempFolder();
       const file = createStore(folder);
       const db = openDatabase({ file });
       const identity = new FileIdentity(file, db);
-      const deleteWherever = prepareDeleteBatch(db);
+      const deleteUnchecked = prepareDeleteBatch(db);
       const deleteBatch = onlyWhileSameFile(identity, (batch) => {
         if (batch.ids[0] === 2n) changes.find((row) => row.name === name)?.change(file, folder.file("other.db"));
-        return deleteWherever(batch);
+        return deleteUnchecked(batch);
       });
       expect(deleteBatch(batchOf(1n))).toMatchObject({ kind: "committed" });
       // Its frames come behind the place of the old ones, so that the log is as long as it should be.
@@ -154,8 +154,8 @@ function watch(folder: TempFolder) {
   };
 }
 
-describe("the watch of a file", () => {
-  test("closes what it has opened, and leaves no log behind", () => {
+describe("the detection of external changes", () => {
+  test("closes its files, and leaves no log behind", () => {
     using folder = createTempFolder();
     {
       using watched = watch(folder);
@@ -165,7 +165,7 @@ describe("the watch of a file", () => {
     expect(readdirSync(folder.path).toSorted()).toEqual(["other.db", "plants.db"]);
   });
 
-  test("notices a copy over a file whose log was left by a crash, before the first checkpoint", () => {
+  test("detects a copy over a file with a leftover log before the first checkpoint", () => {
     using folder = createTempFolder();
     {
       using watched = watch(folder);
@@ -180,7 +180,7 @@ describe("the watch of a file", () => {
     identity.close();
   });
 
-  test("stays with what it has found", () => {
+  test("keeps reporting a detected change", () => {
     using folder = createTempFolder();
     using watched = watch(folder);
     watched.deletePlant(1n);
@@ -191,7 +191,7 @@ describe("the watch of a file", () => {
     expect(watched.find()).toBe(cut);
   });
 
-  test("notices a copy right after a checkpoint that it has seen", () => {
+  test("detects a copy right after a checkpoint that it has checked", () => {
     using folder = createTempFolder();
     using watched = watch(folder);
     watched.deletePlant(1n);
@@ -202,7 +202,7 @@ describe("the watch of a file", () => {
     expect(watched.find()).toBe(written);
   });
 
-  test("notices by its length a copy right after a checkpoint that it has not seen", () => {
+  test("detects by its length a copy right after a checkpoint that it has not checked", () => {
     using folder = createTempFolder();
     using watched = watch(folder);
     watched.deletePlant(1n);
@@ -211,7 +211,7 @@ describe("the watch of a file", () => {
     expect(watched.find()).toBe(written);
   });
 
-  test("notices by its length a copy that has the time of before", () => {
+  test("detects by its length a copy with the previous modification time", () => {
     using folder = createTempFolder();
     using watched = watch(folder);
     utimesSync(watched.file, 1, 1);
@@ -231,9 +231,9 @@ describe("the watch of a file", () => {
   });
 
   test.each([
-    { name: "a commit that begins the log again, and a checkpoint", commits: 1, checkpoints: 1 },
-    { name: "a checkpoint of a log that was begun again since, and again", commits: 2, checkpoints: 1 },
-  ])("goes on after $name", ({ commits, checkpoints }) => {
+    { name: "a commit that restarts the log, and a checkpoint", commits: 1, checkpoints: 1 },
+    { name: "a checkpoint of a log that was restarted twice", commits: 2, checkpoints: 1 },
+  ])("reports no change after $name", ({ commits, checkpoints }) => {
     using folder = createTempFolder();
     using watched = watch(folder);
     watched.deletePlant(1n);
@@ -246,7 +246,7 @@ describe("the watch of a file", () => {
     expect(watched.find()).toBeUndefined();
   });
 
-  test("goes on after a commit that a reader keeps from beginning the log again, and a checkpoint that truncates it", () => {
+  test("reports no change after a commit while a reader blocks the restart of the log, and a truncating checkpoint", () => {
     using folder = createTempFolder();
     using watched = watch(folder);
     watched.deletePlant(1n);
@@ -260,7 +260,7 @@ describe("the watch of a file", () => {
     expect(watched.find()).toBeUndefined();
   });
 
-  test("goes on where SQLite has written between its stat and the index", () => {
+  test("reports no change when SQLite writes between its stat and reading the index", () => {
     using folder = createTempFolder();
     using watched = watch(folder);
     const look = new ExternalChanges(watched.file, () => statSync(watched.file));
@@ -275,7 +275,7 @@ describe("the watch of a file", () => {
     look.close();
   });
 
-  test("keeps old records from being dropped in a file that was changed", async () => {
+  test("prevents dropping expired records in a changed file", async () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     using db = openDatabase({ file, migrates: true });
@@ -293,10 +293,10 @@ describe("the watch of a file", () => {
   });
 });
 
-describe("a store whose file other processes use by SQLite", () => {
+describe("a store whose file other processes use with SQLite", () => {
   const uses: readonly { name: string; use: (file: string, other: DatabaseSync) => void | Promise<void> }[] = [
     { name: "checkpoint", use: (_file, other) => other.exec("PRAGMA wal_checkpoint(FULL)") },
-    { name: "begin the log again", use: (_file, other) => other.exec("PRAGMA wal_checkpoint(RESTART)") },
+    { name: "restart the log", use: (_file, other) => other.exec("PRAGMA wal_checkpoint(RESTART)") },
     { name: "truncate the log", use: (_file, other) => other.exec("PRAGMA wal_checkpoint(TRUNCATE)") },
     {
       name: "write, checkpoint and truncate the log",
@@ -328,7 +328,7 @@ describe("a store whose file other processes use by SQLite", () => {
     { name: "read", use: (_file, other) => void other.prepare("SELECT count(*) FROM plants").get() },
   ];
 
-  test.each(uses)("goes on while these $name", async ({ use }) => {
+  test.each(uses)("keeps deleting while they $name", async ({ use }) => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     const store = await openSqliteStore({ file, plantsWhenCreated: plants });
@@ -345,7 +345,7 @@ describe("a store whose file other processes use by SQLite", () => {
     expect(readSqlite(file, "PRAGMA integrity_check")).toEqual([{ integrity_check: "ok" }]);
   });
 
-  test("goes on where checkpoints of its own follow each other", async () => {
+  test("keeps deleting when its checkpoints follow each other", async () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     const store = await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: 20_000n } });
@@ -359,7 +359,7 @@ describe("a store whose file other processes use by SQLite", () => {
     await store.close();
   });
 
-  test("is not stopped by a checkpoint that is still running", () => {
+  test("keeps deleting during a running checkpoint", () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     openDatabase({ file, plantsWhenCreated: plants }).close();

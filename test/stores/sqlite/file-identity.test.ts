@@ -48,7 +48,7 @@ const interferences: readonly {
     left: [1n, 2n, 3n, 4n],
   },
   {
-    name: "replaced by a link that leads nowhere",
+    name: "replaced by a broken link",
     interfere: (file) => {
       rmSync(`${file}-wal`);
       symlinkSync(`${file}-wal`, `${file}-wal`);
@@ -79,8 +79,8 @@ function batchOf(id: bigint): DeleteBatch {
   return { ids: [id], subjects: ["tester"], requestIds: ["request-1"] };
 }
 
-describe("a file whose write-ahead log is taken away", () => {
-  test.each(interferences)("is written no more, and nobody is told otherwise: $name", async (row) => {
+describe("a file whose write-ahead log is removed", () => {
+  test.each(interferences)("is not written any more, and no deletion is acknowledged: $name", async (row) => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     createFile(file);
@@ -97,7 +97,7 @@ describe("a file whose write-ahead log is taken away", () => {
     await store.close();
   });
 
-  test("is recognised beside the file itself when it was opened by a link", async () => {
+  test("finds the log next to the real file when opened through a link", async () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     createFile(file);
@@ -121,7 +121,7 @@ describe("a file whose write-ahead log is taken away", () => {
         writeFileSync(locks, "");
       },
     },
-  ])("is not written to once its -shm file is $name, and nothing is lost", async ({ take }) => {
+  ])("is not written after its -shm file is $name, and no deletion is lost", async ({ take }) => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     createFile(file);
@@ -136,7 +136,7 @@ describe("a file whose write-ahead log is taken away", () => {
     expect(plantsAfterRestart(file)).toEqual([2n, 3n, 4n]);
   });
 
-  test("is saved once those who read what was before have ended", async () => {
+  test("is copied into the file once older readers have finished", async () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     createFile(file);
@@ -156,7 +156,7 @@ describe("a file whose write-ahead log is taken away", () => {
     await store.close();
   });
 
-  test("is not called saved while somebody reads what was before", () => {
+  test("is not reported as saved while an older reader is active", () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     createFile(file);
@@ -180,7 +180,7 @@ describe("a file whose write-ahead log is taken away", () => {
       take: (file: string) => renameSync(file, `${file}.moved`),
       problem: { text: "the file was moved, replaced or deleted", isTemporary: false, needsOperator: true },
     },
-  ])("says that an outcome is unknown when $name goes between a commit and its answer", ({ take, problem }) => {
+  ])("reports an unknown outcome when $name is removed between a commit and its result", ({ take, problem }) => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     // A new file, which has no log yet.

@@ -42,8 +42,8 @@ function leaveMixture(folder: TempFolder, file: string): void {
 }
 
 // What a power loss leaves of such a log is in test/suites/crash/sqlite-power-loss.test.ts.
-describe("a log that an earlier process has left", () => {
-  test("is written again as it is, also when it is long", () => {
+describe("a leftover log", () => {
+  test("is rewritten unchanged, also when it is long", () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     leaveLog(file, 9 * 2 ** 20);
@@ -55,10 +55,10 @@ describe("a log that an earlier process has left", () => {
   });
 
   test.each([
-    { name: "opened by its name", path: "plants.db", lock: "BEGIN IMMEDIATE" },
-    { name: "opened by a link", path: "link.db", lock: "BEGIN IMMEDIATE" },
-    { name: "and nobody else may read", path: "plants.db", lock: exclusive },
-  ])("is not touched while another process may write to it: $name", ({ path, lock }) => {
+    { name: "opened by path", path: "plants.db", lock: "BEGIN IMMEDIATE" },
+    { name: "opened through a link", path: "link.db", lock: "BEGIN IMMEDIATE" },
+    { name: "with an exclusive lock", path: "plants.db", lock: exclusive },
+  ])("is not rewritten while another process may write to it: $name", ({ path, lock }) => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     leaveLog(file, 1);
@@ -76,7 +76,7 @@ describe("a log that an earlier process has left", () => {
 
   test.each([
     { name: "writes", lock: "BEGIN IMMEDIATE" },
-    { name: "keeps everybody out", lock: exclusive },
+    { name: "has an exclusive lock", lock: exclusive },
   ])("waits for another process that $name", async ({ lock }) => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
@@ -97,7 +97,7 @@ describe("a log that an earlier process has left", () => {
     expect(plantsIn(file)).toEqual([1n, 2n]);
   });
 
-  test("is not passed over when it cannot be read", () => {
+  test("fails opening when it cannot be read", () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     openDatabase({ file, migrates: true }).close();
@@ -109,7 +109,7 @@ describe("a log that an earlier process has left", () => {
     { name: "left by a crash", isOpen: false, hasIndex: true, checks: 1 },
     { name: "left by a crash, without its index", isOpen: false, hasIndex: false, checks: 1 },
     { name: "in use by another connection", isOpen: true, hasIndex: true, checks: 0 },
-  ])("is checked with its file if it was $name: $checks times", ({ isOpen, hasIndex, checks }) => {
+  ])("is checked with its file $checks times when $name", ({ isOpen, hasIndex, checks }) => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     leaveLog(file, 1);
@@ -129,7 +129,7 @@ describe("a log that an earlier process has left", () => {
     repairLeftoverLog(file, { onCheck: () => expect.unreachable() });
   });
 
-  test("is not copied into another file, and its readers are told what to do", async () => {
+  test("is not copied into another file, and the error says what to do", async () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     leaveMixture(folder, file);
@@ -152,7 +152,7 @@ describe("a log that an earlier process has left", () => {
     expect([readFileSync(file), readFileSync(`${file}-wal`)]).toEqual(found);
   });
 
-  test("delays deletions until its file is checked", async () => {
+  test("delays deletions until the file is checked", async () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     leaveLog(file, 1);
@@ -164,7 +164,7 @@ describe("a log that an earlier process has left", () => {
     expect(plantsIn(file)).toEqual([2n]);
   });
 
-  test("keeps others from writing while its file is checked", () => {
+  test("blocks other writers while the file is checked", () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     leaveLog(file, 1);

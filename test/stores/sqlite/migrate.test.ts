@@ -28,7 +28,7 @@ function schemaOf(db: DatabaseSync): unknown[] {
 }
 
 describe("migrating a file", () => {
-  test.each([1, 2, 3])("takes the steps that are left from version %d and keeps its plants", (version) => {
+  test.each([1, 2, 3])("runs the remaining steps from version %d and keeps the plants", (version) => {
     const db = databaseOfVersion(version);
     db.exec("INSERT INTO plants (id) VALUES (7)");
     migrate(db, { plantsWhenCreated: { first: 1n, last: 3n }, steps });
@@ -37,7 +37,7 @@ describe("migrating a file", () => {
     expect(db.prepare("SELECT id FROM plants").all()).toEqual([{ id: 7n }]);
   });
 
-  test("takes all steps of a new file", () => {
+  test("runs all steps for a new file", () => {
     using db = new DatabaseSync(":memory:", { readBigInts: true });
     migrate(db, { plantsWhenCreated: { first: 1n, last: 3n }, steps });
     expect(schemaOf(db)).toEqual(schemaOf(databaseOfVersion(latest)));
@@ -46,15 +46,15 @@ describe("migrating a file", () => {
   });
 
   test.each([
-    { name: "an expanding step, is the release before", last: {}, oldest: 2n },
-    { name: "a breaking step, is the release itself", last: { breaking: true as const }, oldest: 3n },
+    { name: "a compatible step is the previous release", last: {}, oldest: 2n },
+    { name: "a breaking step is this release", last: { breaking: true as const }, oldest: 3n },
   ])("records the oldest release that can use the schema, which after $name", ({ last, oldest }) => {
     const db = databaseOfVersion(1);
     migrate(db, { steps: steps.map((step, i) => (i === 1 ? { ...step, ...last } : step)) });
     expect(db.prepare("SELECT oldest_server FROM plantstore_schema").all()).toEqual([{ oldest_server: oldest }]);
   });
 
-  test("leaves a newer schema that the release can use as it is", () => {
+  test("does not change a newer schema that the release can use", () => {
     const db = databaseOfVersion(3);
     const before = schemaOf(db);
     migrate(db, { steps: steps.slice(0, 1), onMigrated: () => expect.unreachable() });
@@ -63,7 +63,7 @@ describe("migrating a file", () => {
     expect(() => migrate(db, { steps: [] })).toThrow(/^its schema has version 3, .*: use a newer release$/);
   });
 
-  test("changes nothing when it fails half way", () => {
+  test("rolls back when a step fails", () => {
     const db = databaseOfVersion(1);
     // In the way of the second step.
     db.exec("CREATE TABLE receipts (x)");
@@ -77,7 +77,7 @@ describe("migrating a file", () => {
     { name: "the same release", early: steps, late: steps, reports: ["early 1 3"] },
     { name: "a newer release", early: steps, late: steps.slice(0, 1), reports: ["early 1 3"] },
     { name: "an older release", early: steps.slice(0, 1), late: steps, reports: ["early 1 2", "late 2 3"] },
-  ])("continues from what a process of $name has done before it gets the lock", ({ early, late, reports }) => {
+  ])("continues after the steps that a process of $name has run before it gets the lock", ({ early, late, reports }) => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     using lateDb = databaseOfVersion(1, file);

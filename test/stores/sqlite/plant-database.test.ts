@@ -18,7 +18,7 @@ describePlantDatabase(async () => {
 });
 
 describe("an SQLite database", () => {
-  test("is not created by a command that uses it", async () => {
+  test("is not created by commands other than migrate", async () => {
     using folder = createTempFolder();
     await expect(openSqliteDatabase(folder.file("plants.db"))).rejects.toThrow(
       /file not found in \S+: run `plantstore migrate` to create it$/,
@@ -26,7 +26,7 @@ describe("an SQLite database", () => {
     expect(existsSync(folder.file("plants.db"))).toBe(false);
   });
 
-  test("is closed when its users are done, also where they stop half way", async () => {
+  test("is closed when its users are done, also when they stop early", async () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     openDatabase({ file, plantsWhenCreated: { first: 1n, last: 20_000n } }).close();
@@ -43,7 +43,7 @@ describe("an SQLite database", () => {
     expect(readdirSync(folder.path)).toEqual(["plants.db"]);
   });
 
-  test("lets a server delete beside an import", async () => {
+  test("allows a server to delete during an import", async () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     const transactions = 12;
@@ -63,7 +63,7 @@ describe("an SQLite database", () => {
     expect(Number(deleted)).toBeGreaterThan(transactions / 2);
   });
 
-  test("an import inserts the ids of a batch in ascending order, so that each transaction writes few pages", async () => {
+  test("inserts the ids of an import batch in ascending order, so that each transaction writes few pages", async () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     using db = openDatabase({ file, migrates: true });
@@ -93,7 +93,7 @@ describe("an SQLite database", () => {
     expect(await running.add([1n, 2n, 3n])).toEqual({ added: 1, present: 0, deleted: 2 });
   });
 
-  test("says what is wrong while it is worked with", async () => {
+  test("reports errors with the name of the file", async () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     openDatabase({ file, migrates: true }).close();
@@ -125,7 +125,7 @@ describe("backing up", () => {
     ]);
   });
 
-  test("copies one moment of a store that goes on deleting, as a store of its own", async () => {
+  test("copies a snapshot of a store during deletions, as a separate store", async () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     const store = await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: 20_000n } });
@@ -151,7 +151,7 @@ describe("backing up", () => {
     await restored.close();
   });
 
-  test("refuses to write over a file, and leaves it as it is", () => {
+  test("refuses to overwrite an existing file", () => {
     using folder = createTempFolder();
     openDatabase({ file: folder.file("plants.db"), migrates: true }).close();
     writeFileSync(folder.file("copy.db"), "precious");
@@ -159,7 +159,7 @@ describe("backing up", () => {
     expect(readFileSync(folder.file("copy.db"), "utf8")).toBe("precious");
   });
 
-  test("leaves nothing behind when the copy cannot be written", () => {
+  test("leaves no files behind when the copy cannot be written", () => {
     using folder = createTempFolder();
     openDatabase({ file: folder.file("plants.db"), migrates: true }).close();
     expect(() => backUp(folder.file("plants.db"), folder.file("nowhere/copy.db"))).toThrow(
@@ -171,7 +171,7 @@ describe("backing up", () => {
     expect(readdirSync(folder.path)).toEqual(["plants.db"]);
   });
 
-  test("leaves nothing behind when the store turns out to be damaged half way", () => {
+  test("leaves no files behind when the store is damaged", () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     openDatabase({ file, plantsWhenCreated: { first: 1n, last: 20_000n } }).close();

@@ -25,7 +25,7 @@ const rows: readonly { name: string; errcode: number; text: string; isTemporary:
   { name: "SQLITE_ERROR", errcode: 1, text: "as SQLite says it", isTemporary: false },
 ];
 
-describe("what a fault of SQLite means to an operator", () => {
+describe("the problem for an error of SQLite", () => {
   test.each(rows)("$name: $text, isTemporary: $isTemporary", ({ errcode, text, isTemporary }) => {
     expect(fileProblemOf(sqliteFault(errcode))).toEqual({ text, isTemporary });
     expect(isLocked(sqliteFault(errcode))).toBe(text.includes("holds the lock"));
@@ -33,14 +33,14 @@ describe("what a fault of SQLite means to an operator", () => {
   });
 
   test.each([
-    { name: "an error of ours", fault: new TypeError("no such thing"), text: "no such thing" },
-    { name: "no error at all", fault: "gone", text: "gone" },
-  ])("$name does not pass", ({ fault, text }) => {
+    { name: "an error that is not from SQLite", fault: new TypeError("no such thing"), text: "no such thing" },
+    { name: "a value that is not an error", fault: "gone", text: "gone" },
+  ])("$name is permanent", ({ fault, text }) => {
     expect(fileProblemOf(fault)).toEqual({ text, isTemporary: false });
     expect(isLocked(fault)).toBe(false);
   });
 
-  test("a constraint's is a refusal, whatever kind it is of", () => {
+  test("isConstraintFault accepts all kinds of constraint errors", () => {
     for (const errcode of [19, 787, 1811]) expect(isConstraintFault(sqliteFault(errcode))).toBe(true);
   });
 });

@@ -38,8 +38,8 @@ const open = "another process has the file open; stop the server first";
 
 describe("restoring a backup", () => {
   const olds: readonly { name: string; leave: (folder: TempFolder, file: string) => void }[] = [
-    { name: "there is no store", leave: () => undefined },
-    { name: "there is another store", leave: (_folder, file) => openDatabase({ file, migrates: true }).close() },
+    { name: "no store exists", leave: () => undefined },
+    { name: "another store exists", leave: (_folder, file) => openDatabase({ file, migrates: true }).close() },
     {
       name: "a crash has left a log",
       leave: (folder, file) => {
@@ -49,7 +49,7 @@ describe("restoring a backup", () => {
       },
     },
     {
-      name: "a log and a journal are left without their file",
+      name: "a log and a journal exist without their file",
       leave: (_folder, file) => {
         for (const end of ["-wal", "-shm", "-journal"]) writeFileSync(`${file}${end}`, "left");
       },
@@ -57,7 +57,7 @@ describe("restoring a backup", () => {
     { name: "the file is damaged", leave: (_folder, file) => writeFileSync(file, "not a database ".repeat(1_000)) },
   ];
 
-  test.each(olds)("puts a copy of it in place, for its user alone, when $name", ({ leave }) => {
+  test.each(olds)("replaces the store with a copy that only its owner can read, when $name", ({ leave }) => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     const backup = makeBackup(folder);
@@ -88,7 +88,7 @@ describe("restoring a backup", () => {
     expect(plantsIn(target)).toEqual([1n, 2n, 3n]);
   });
 
-  test("keeps the deletions in the log of a backup that is a symbolic link to the file of a killed process", () => {
+  test("includes the deletions in the log of a backup that is a symbolic link to the file of a killed process", () => {
     using folder = createTempFolder();
     mkdirSync(folder.file("volume"));
     const backup = folder.file("volume/backup.db");
@@ -101,14 +101,14 @@ describe("restoring a backup", () => {
   });
 
   test.each([
-    { name: "there is no store", leave: () => undefined, removed: [] },
+    { name: "no store exists", leave: () => undefined, removed: [] },
     {
-      name: "there is another store",
+      name: "another store exists",
       leave: (file: string) => openDatabase({ file, migrates: true }).close(),
       removed: [],
     },
     {
-      name: "a log is left without its file",
+      name: "a log exists without its file",
       leave: (file: string) => writeFileSync(`${file}-wal`, "left"),
       removed: ["plants.db-wal"],
     },
@@ -119,7 +119,7 @@ describe("restoring a backup", () => {
       removed: ["plants.db", "plants.db-wal", "plants.db-shm"],
     },
   ])(
-    "syncs the copy, and the removal of what it replaces, before it gets its name when $name",
+    "syncs the copy and the removal of the old files before the rename, when $name",
     ({ leave, removed }) => {
       using folder = createTempFolder();
       using recorded = recordFileSteps();
@@ -138,7 +138,7 @@ describe("restoring a backup", () => {
     },
   );
 
-  test("keeps other processes from opening the store until the backup is in its place", () => {
+  test("prevents other processes from opening the store until the backup is in place", () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     const backup = makeBackup(folder);
@@ -156,10 +156,10 @@ describe("restoring a backup", () => {
   test.each([
     { name: "is open", sql: "DELETE FROM plants WHERE id = 8" },
     {
-      name: "is read, and has no write-ahead log yet",
+      name: "is being read, and has no write-ahead log yet",
       sql: "DELETE FROM plants WHERE id = 8; PRAGMA journal_mode = DELETE; BEGIN; SELECT count(*) FROM plants",
     },
-  ])("refuses a store that $name, and leaves it as it is", ({ sql }) => {
+  ])("refuses to replace a store that $name", ({ sql }) => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     const backup = makeBackup(folder);
@@ -179,7 +179,7 @@ describe("restoring a backup", () => {
       problem: "the folder FOLDER/nowhere does not exist",
     },
     {
-      name: "a folder in its place",
+      name: "a path that is a folder",
       make: (folder) => {
         mkdirSync(folder.file("plants.db"));
         return folder.file("plants.db");
@@ -187,7 +187,7 @@ describe("restoring a backup", () => {
       problem: "the path is a folder",
     },
     {
-      name: "a symbolic link to nothing in its place",
+      name: "a broken symbolic link",
       make: (folder) => {
         symlinkSync("volume.db", folder.file("plants.db"));
         return folder.file("plants.db");
@@ -196,7 +196,7 @@ describe("restoring a backup", () => {
     },
   ];
 
-  test.each(places)("refuses to write a store to $name", ({ make, problem }) => {
+  test.each(places)("refuses to restore to $name", ({ make, problem }) => {
     using folder = createTempFolder();
     const backup = makeBackup(folder);
     const file = make(folder);
@@ -227,7 +227,7 @@ describe("restoring a backup", () => {
       problem: /^cannot restore .*plants\.db: .*backup\.db is not a plant store; use another backup$/,
     },
     {
-      name: "has a page that nothing uses",
+      name: "has an unused page",
       spoil: addUnusedPage,
       problem: /^cannot restore .*plants\.db: .*backup\.db is damaged \(Page \d+: never used\)$/,
     },
@@ -239,7 +239,7 @@ describe("restoring a backup", () => {
       },
       problem: /^cannot open .*backup\.db: the file is an SQLite database of another program$/,
     },
-  ])("leaves the store as it is when the backup $name", ({ spoil, problem }) => {
+  ])("does not change the store when the backup $name", ({ spoil, problem }) => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     const backup = spoil === undefined ? folder.file("none.db") : makeBackup(folder);

@@ -31,11 +31,11 @@ function recorded(): { readonly reports: readonly Upkeep[]; readonly record: OnU
   return { reports, record: (upkeep) => void reports.push(upkeep) };
 }
 
-describe("dropping old deletion records", () => {
+describe("dropping expired deletion records", () => {
   test.each([
-    { name: "drops what is older than the moment", deletedAt: [10, 20, 30, 40], before: 30, left: [30, 40] },
+    { name: "drops records older than the limit", deletedAt: [10, 20, 30, 40], before: 30, left: [30, 40] },
     { name: "keeps the newest record however old it is", deletedAt: [10, 20], before: 30, left: [20] },
-    { name: "has nothing to drop in an empty record", deletedAt: [], before: 30, left: [] },
+    { name: "drops nothing without records", deletedAt: [], before: 30, left: [] },
     { name: "drops by time when a clock was ahead", deletedAt: [10, 90, 20, 40], before: 30, left: [90, 40] },
     { name: "drops by time when a clock was set back", deletedAt: [90, -10, 20, 91], before: 30, left: [90, 91] },
   ])("$name, records and their keys", ({ deletedAt, before, left }) => {
@@ -58,7 +58,7 @@ describe("dropping old deletion records", () => {
     db.close();
   });
 
-  test("drops keys in their order, and goes on where a process before it has ended", () => {
+  test("drops keys in order, and continues where an earlier process stopped", () => {
     using folder = createTempFolder();
     const db = databaseWith(
       folder.file("plants.db"),
@@ -85,7 +85,7 @@ describe("dropping old deletion records", () => {
     db.close();
   });
 
-  test("gives a key back once its record is dropped, whatever the clock does until then", () => {
+  test("releases a key once its record is dropped, also after jumps of the clock", () => {
     using folder = createTempFolder();
     const db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 4n } });
     const clock = vi.spyOn(Date, "now");
@@ -111,7 +111,7 @@ describe("dropping old deletion records", () => {
     db.close();
   });
 
-  test("takes a short slice at a time, and is due again at once while there is more", async () => {
+  test("drops a short slice at a time, and is due again immediately while there is more", async () => {
     using folder = createTempFolder();
     const db = databaseWith(
       folder.file("plants.db"),
@@ -138,7 +138,7 @@ describe("dropping old deletion records", () => {
     db.close();
   });
 
-  test("is due again later where it cannot be done", () => {
+  test("is due again at the next interval after an error", () => {
     using folder = createTempFolder();
     const db = databaseWith(folder.file("plants.db"), [1, 2]);
     const upkeep = recorded();
@@ -149,7 +149,7 @@ describe("dropping old deletion records", () => {
     expect(upkeep.reports).toEqual([{ kind: "retention-failed", problem, lastedMs: expect.any(Number) }]);
   });
 
-  test("tells what was dropped before it could not go on", () => {
+  test("reports the records that were dropped before an error", () => {
     using folder = createTempFolder();
     const db = databaseWith(
       folder.file("plants.db"),
@@ -168,7 +168,7 @@ describe("dropping old deletion records", () => {
     db.close();
   });
 
-  test("is done by the store beside its deletions", async () => {
+  test("runs in the store during deletions", async () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     const now = Date.now();
@@ -180,7 +180,7 @@ describe("dropping old deletion records", () => {
     expect(upkeep.reports).toEqual([{ kind: "records-dropped", count: 2, lastedMs: expect.any(Number) }]);
   });
 
-  test("is done after 90 days where nothing else is said", async () => {
+  test("drops records after 90 days by default", async () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     const daysAgo = (days: number): number => Date.now() - days * 24 * hourMs;
@@ -189,7 +189,7 @@ describe("dropping old deletion records", () => {
     expect(readSqlite(file, "SELECT seq FROM deletions")).toEqual([{ seq: 2n }, { seq: 3n }]);
   });
 
-  test("is done slice by slice until nothing is too old, when nobody deletes", async () => {
+  test("continues slice by slice until no expired records remain, without deletions", async () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     databaseWith(file, Array<number>(2_500).fill(Date.now() - 3 * hourMs)).close();
@@ -198,7 +198,7 @@ describe("dropping old deletion records", () => {
     await store.close();
   });
 
-  test("is done by the store with rests in which it only deletes", async () => {
+  test("pauses in the store during deletions", async () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     const db = databaseWith(file, Array<number>(100_000).fill(Date.now() - 3 * hourMs));
@@ -224,7 +224,7 @@ describe("dropping old deletion records", () => {
   test.each([
     { name: "one slice", records: 2 },
     { name: "several slices", records: 2_500 },
-  ])("is done again after ten minutes, and not all the time, when $name have been dropped", async ({ records }) => {
+  ])("runs again after ten minutes, not continuously, after $name were dropped", async ({ records }) => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     const longAgo = Date.now() - 3 * hourMs;
@@ -243,7 +243,7 @@ describe("dropping old deletion records", () => {
     db.close();
   });
 
-  test("keeps nobody from deleting where it cannot be done", async () => {
+  test("does not block deletions after an error", async () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     const db = databaseWith(file, [1, 2, 3]);
@@ -258,7 +258,7 @@ describe("dropping old deletion records", () => {
     expect(readSqlite(file, "SELECT count(*) AS rows FROM deletions")).toEqual([{ rows: 4n }]);
   });
 
-  test("is never done within the hour", async () => {
+  test("refuses to keep records for less than an hour", async () => {
     using folder = createTempFolder();
     const opening = openSqliteStore({ file: folder.file("plants.db"), deletionsKeptMs: hourMs - 1 });
     await expect(opening).rejects.toThrow(/must be at least 3600000/);

@@ -12,7 +12,7 @@ import { createTempFolder } from "../../../packages/testing/src/process/temp-fol
 const program = fileURLToPath(new URL("../../support/plants/delete-one-by-one.ts", import.meta.url));
 
 describe("the storage thread", () => {
-  test("finds out whether the file can be written", async () => {
+  test("checks whether the file can be written", async () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     const thread = await StorageThread.start({ file, lockTimeoutMs: 20, migrates: true });
@@ -29,7 +29,7 @@ describe("the storage thread", () => {
     await thread.close();
   });
 
-  test("has closed the file once it is closed: the last to leave takes the log along", async () => {
+  test("closes the file, so that SQLite removes the log", async () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     const thread = await StorageThread.start({ file, migrates: true });
@@ -38,7 +38,7 @@ describe("the storage thread", () => {
     expect(existsSync(`${file}-wal`)).toBe(false);
   });
 
-  test("finds out without a write of its own that the file is gone", async () => {
+  test("detects a removed file without a write", async () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     const thread = await StorageThread.start({ file, migrates: true });
@@ -52,7 +52,7 @@ describe("the storage thread", () => {
     await thread.close();
   });
 
-  test("gives each of several questions that are asked at once its own reply", async () => {
+  test("replies to each of several concurrent requests", async () => {
     using folder = createTempFolder();
     const options = { file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 2n } };
     const thread = await StorageThread.start(options);
@@ -63,7 +63,7 @@ describe("the storage thread", () => {
     await thread.close();
   });
 
-  test("rejects what it is asked when it is gone, and is closed all the same", async () => {
+  test("rejects requests after it has exited, and can still be closed", async () => {
     using folder = createTempFolder();
     const started = once(process, "worker");
     const thread = await StorageThread.start({ file: folder.file("plants.db"), migrates: true });
@@ -76,7 +76,7 @@ describe("the storage thread", () => {
     await thread.close();
   });
 
-  test("keeps its compiled code where its process does", async () => {
+  test("uses the compile cache of its process", async () => {
     using folder = createTempFolder();
     const environment = { NODE_COMPILE_CACHE: folder.file("compiled") };
     await using run = startNode([program, folder.file("plants.db"), "0"], folder.path, environment);
@@ -86,7 +86,7 @@ describe("the storage thread", () => {
     expect(kept.filter((name) => name.split("/").length === 3)).not.toEqual([]);
   });
 
-  test("works without what its process was started with: modules that are loaded first, and a profiler", async () => {
+  test("starts without the preloaded modules and the profiler of its process", async () => {
     using folder = createTempFolder();
     for (const name of ["flag", "variable"]) writeFileSync(folder.file(`${name}.mjs`), `process._rawDebug("${name}");`);
     const file = folder.file("plants.db");

@@ -35,7 +35,7 @@ describePlantStore(async (plants) => {
 });
 
 describe("an SQLite store", () => {
-  test("holds after a restart what it held before", async () => {
+  test("has the same plants after a restart", async () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     const first = await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: 3n } });
@@ -48,14 +48,14 @@ describe("an SQLite store", () => {
     expect(plantsIn(file)).toEqual([1n]);
   });
 
-  test("tells how many deletions may wait, of which none waits for a lock", async () => {
+  test("reports its queue limit, and no deletions that wait for a lock", async () => {
     using folder = createTempFolder();
     const store = await openSqliteStore({ file: folder.file("plants.db"), migrates: true });
     expect(store.waiting).toEqual({ forBatch: 0, forBatchMax: 16_384, forLock: 0 });
     await store.close();
   });
 
-  test("is filled when it is created, and never again when it has become empty", async () => {
+  test("is filled only when it is created, not when it has become empty", async () => {
     using folder = createTempFolder();
     const options = { file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 2n } };
     const first = await openSqliteStore(options);
@@ -66,7 +66,7 @@ describe("an SQLite store", () => {
     expect(plantsIn(options.file)).toEqual([]);
   });
 
-  test("records who deleted which plant in the same commit, once for each deletion", async () => {
+  test("records who deleted which plant in the same commit, once per deletion", async () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     const store = await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: 3n } });
@@ -86,7 +86,7 @@ describe("an SQLite store", () => {
     }
   });
 
-  test("refuses what its queue does not hold, keeps those plants, and says when to come back", async () => {
+  test("refuses deletions beyond its queue limit, keeps those plants, and returns when to retry", async () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     const store = await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: 18_000n } });
@@ -105,7 +105,7 @@ describe("an SQLite store", () => {
     expect(plantsIn(file)).toEqual(answers.flatMap((outcome, i) => (outcome === true ? [] : [BigInt(i + 1)])));
   });
 
-  test("does not delete for a call that is given up while it waits", async () => {
+  test("does not delete for a call that is cancelled while queued", async () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     const store = await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: 3n } });
@@ -119,7 +119,7 @@ describe("an SQLite store", () => {
     expect(plantsIn(file)).toEqual([2n, 3n]);
   });
 
-  test("acknowledges nothing that a failed write has lost, and stops writing", async () => {
+  test("acknowledges no deletion that a failed write has lost, and stops writing", async () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     openDatabase({ file, plantsWhenCreated: { first: 1n, last: 5_000n } }).close();
@@ -150,7 +150,7 @@ describe("an SQLite store", () => {
     );
   });
 
-  test("sends nothing of what waits behind a batch that has failed", async () => {
+  test("sends no queued deletions after a failed batch", async () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     const store = await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: 4n } });
@@ -165,7 +165,7 @@ describe("an SQLite store", () => {
     await store.close();
   });
 
-  test("waits until another process has ended its transaction", async () => {
+  test("waits for the transaction of another process", async () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     const store = await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: 9n } });
@@ -181,7 +181,7 @@ describe("an SQLite store", () => {
     await store.close();
   });
 
-  test("says why its thread failed", async () => {
+  test("reports why its thread failed", async () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     const started = once(process, "worker");
@@ -198,7 +198,7 @@ describe("an SQLite store", () => {
     expect(plantsIn(file)).toHaveLength(9);
   });
 
-  test("tells its callers when its thread dies, and takes no more", async () => {
+  test("rejects calls when its thread exits, and accepts no more", async () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     const started = once(process, "worker");
@@ -226,7 +226,7 @@ describe("an SQLite store", () => {
     expect(plantsIn(file)).toHaveLength(9);
   });
 
-  test("refuses to delete from a damaged file, and says so", async () => {
+  test("refuses to delete from a damaged file, and reports the problem", async () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     openDatabase({ file, plantsWhenCreated: { first: 1n, last: 20_000n } }).close();
@@ -246,13 +246,13 @@ describe("an SQLite store", () => {
     { name: "deleted", take: (file: string) => rmSync(file) },
     { name: "replaced", take: (file: string) => renameSync(`${file}.copy`, file) },
     {
-      name: "replaced by a link that leads nowhere",
+      name: "replaced by a broken link",
       take: (file: string) => {
         rmSync(file);
         symlinkSync(file, file);
       },
     },
-  ])("acknowledges nothing that a restart would not find, once its file was $name", async ({ take }) => {
+  ])("acknowledges no deletion after its file was $name", async ({ take }) => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     const store = await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: 9n } });
@@ -266,25 +266,25 @@ describe("an SQLite store", () => {
 
   test.each([
     {
-      name: "another table refers to",
+      name: "another table references",
       sql: "CREATE TABLE beds (plant INTEGER REFERENCES plants (id)); INSERT INTO beds VALUES (5), (12)",
     },
     {
-      name: "another table refers to until the commit",
+      name: "another table references with a deferred constraint",
       sql: `CREATE TABLE beds (plant INTEGER REFERENCES plants (id) DEFERRABLE INITIALLY DEFERRED);
             INSERT INTO beds VALUES (5), (12)`,
     },
     ...["ABORT", "FAIL", "ROLLBACK"].map((kind) => ({
-      name: `a trigger keeps with ${kind}`,
+      name: `a trigger protects with ${kind}`,
       sql: `CREATE TRIGGER keep AFTER DELETE ON plants WHEN OLD.id IN (5, 12)
               BEGIN SELECT RAISE(${kind}, 'not this one'); END`,
     })),
     {
-      name: "a trigger keeps out of the record",
+      name: "a trigger does not record",
       sql: `CREATE TRIGGER keep BEFORE INSERT ON deletions WHEN NEW.plant_id IN (5, 12)
               BEGIN SELECT RAISE(ABORT, 'not this one'); END`,
     },
-  ])("refuses a plant that $name, and no call for another one at the same time", async ({ sql }) => {
+  ])("refuses a plant that $name, but no concurrent call for another one", async ({ sql }) => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     const store = await openSqliteStore({ file, plantsWhenCreated: { first: 0n, last: 19n } });
@@ -304,7 +304,7 @@ describe("an SQLite store", () => {
     await store.close();
   });
 
-  test("tells what is deleted in one part of a batch when another part fails", async () => {
+  test("resolves the deletions of a committed part of a batch when another part fails", async () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     const store = await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: 6n } });
@@ -326,7 +326,7 @@ describe("an SQLite store", () => {
     await store.close();
   });
 
-  test("gives back the room that its log has taken beside a long export", async () => {
+  test("shrinks its log after a long export", async () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     const plants = 30_000n;
@@ -356,7 +356,7 @@ describe("an SQLite store", () => {
     await store.close();
   });
 
-  test("stops writing while another process holds the lock, and goes on by itself after that", async () => {
+  test("stops writing while another process holds the lock, and then resumes by itself", async () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     const store = await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: 9n }, lockTimeoutMs: 50 });
@@ -377,7 +377,7 @@ describe("an SQLite store", () => {
 });
 
 // What comes of it is in docs/how-to/operations.md: the server ends with exit code 74, or waits for an operator.
-describe("an SQLite store that cannot go on", () => {
+describe("an SQLite store with a permanent problem", () => {
   test.each<{
     name: string;
     isSpoiltBefore?: boolean;
@@ -409,13 +409,13 @@ describe("an SQLite store that cannot go on", () => {
       needsRestart: true,
     },
     {
-      name: "its log is deleted, and saved",
+      name: "its log is deleted and was copied into the file",
       spoil: (file) => rmSync(`${file}-wal`),
       problem: "its write-ahead log was moved, replaced or deleted; every acknowledged deletion is in the file",
       needsRestart: true,
     },
     {
-      name: "its log is replaced, and lost",
+      name: "its log is replaced and lost",
       spoil: (file) => {
         rmSync(`${file}-wal`);
         writeFileSync(`${file}-wal`, "");
@@ -431,7 +431,7 @@ describe("an SQLite store that cannot go on", () => {
       needsRestart: false,
     },
   ])(
-    "because $name: needs a restart is $needsRestart",
+    "because $name: needsRestart is $needsRestart",
     async ({ isSpoiltBefore = false, spoil, problem, needsRestart }) => {
       using folder = createTempFolder();
       const file = folder.file("plants.db");
@@ -449,7 +449,7 @@ describe("an SQLite store that cannot go on", () => {
     },
   );
 
-  test("because its thread has ended is no fault of the process, even while the thread was asked", async () => {
+  test("because its thread has exited causes no unhandled rejection, even during a request", async () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     const started = once(process, "worker");
@@ -474,7 +474,7 @@ describe("an SQLite store that cannot go on", () => {
     await store.close();
   });
 
-  test("because its thread has ended needs a restart", async () => {
+  test("because its thread has exited needs a restart", async () => {
     using folder = createTempFolder();
     const started = once(process, "worker");
     const store = await openSqliteStore({ file: folder.file("plants.db"), migrates: true });

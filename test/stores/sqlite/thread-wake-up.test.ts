@@ -10,7 +10,7 @@ const rounds = 2_000;
 const forEver = Number.POSITIVE_INFINITY;
 
 describe("ThreadWakeUp", () => {
-  test("gives the questions in their order, and nothing once they are all given", () => {
+  test("returns the requests in order, and undefined after the last", () => {
     const { port1: near, port2: far } = new MessageChannel();
     const bell = new ThreadWakeUp();
     const farBell = new ThreadWakeUp(bell.memory);
@@ -25,7 +25,7 @@ describe("ThreadWakeUp", () => {
     near.close();
   });
 
-  test("does not stay awake for a question when there is no time to wait for one", () => {
+  test("does not spin with a negative timeout", () => {
     const { port1: near, port2: far } = new MessageChannel();
     const load = vi.spyOn(Atomics, "load");
     expect(new ThreadWakeUp().nextRequest(far, -1, 1)).toBeUndefined();
@@ -34,10 +34,10 @@ describe("ThreadWakeUp", () => {
     near.close();
   });
 
-  test("does not sleep through a question that comes when it has just looked for one", () => {
+  test("wakes up for a request that arrives right after the port was checked", () => {
     const { port1: near, port2: far } = new MessageChannel();
     const bell = new ThreadWakeUp();
-    // Threads come to this order once in a hundred thousand times. Here the question comes at the moment at which it
+    // Threads come to this order once in a hundred thousand times. Here the request comes at the moment at which it
     // is read how many were announced: before the look or after it.
     const { load } = Atomics;
     const loadOnce = (counts: Int32Array, index: number): number => {
@@ -55,24 +55,24 @@ describe("ThreadWakeUp", () => {
   });
 
   test.each([
-    { name: "a thread that sleeps", arguments: "Infinity" },
-    { name: "a thread that stays awake for a while", arguments: "Infinity, 0.05" },
-    { name: "a thread that stays awake and would not sleep", arguments: "0, 60_000" },
-  ])("wakes $name, time after time", async ({ arguments: patience }) => {
+    { name: "a sleeping thread", arguments: "Infinity" },
+    { name: "a thread that spins for a while", arguments: "Infinity, 0.05" },
+    { name: "a spinning thread that would not sleep", arguments: "0, 60_000" },
+  ])("wakes $name repeatedly", async ({ arguments: patience }) => {
     const program = `
       import { parentPort, workerData } from "node:worker_threads";
       import { ThreadWakeUp } from ${JSON.stringify(new URL("../../../src/stores/sqlite/thread-wake-up.ts", import.meta.url).href)};
       const bell = new ThreadWakeUp(workerData);
       let inVain = 0;
-      for (let asked = 0; asked < ${rounds}; ) {
-        const question = bell.nextRequest(parentPort, ${patience});
-        if (question === undefined) {
-          // A ring that came after its question had been found; any other would be one that was not waited for.
+      for (let sent = 0; sent < ${rounds}; ) {
+        const request = bell.nextRequest(parentPort, ${patience});
+        if (request === undefined) {
+          // A ring that came after its request had been found; any other would be one that was not waited for.
           if (++inVain > ${rounds}) throw new Error("it did not wait");
           continue;
         }
-        parentPort.postMessage(question.message);
-        asked++;
+        parentPort.postMessage(request.message);
+        sent++;
       }`;
     const bell = new ThreadWakeUp();
     const worker = new Worker(new URL(`data:text/javascript,${encodeURIComponent(program)}`), {
@@ -80,11 +80,11 @@ describe("ThreadWakeUp", () => {
     });
     // A thread that ends hands over its last messages and its end at once.
     const ended = once(worker, "exit");
-    for (let asked = 0; asked < rounds; asked++) {
-      const answered = once(worker, "message");
-      worker.postMessage(asked);
+    for (let sent = 0; sent < rounds; sent++) {
+      const reply = once(worker, "message");
+      worker.postMessage(sent);
       bell.announce();
-      expect(await answered).toEqual([asked]);
+      expect(await reply).toEqual([sent]);
     }
     expect(await ended).toEqual([0]);
   });

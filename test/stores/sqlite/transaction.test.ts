@@ -5,8 +5,8 @@ import { createTempFolder } from "../../../packages/testing/src/process/temp-fol
 
 test.each([
   { name: "", end: "" },
-  { name: ", also where SQLite has already rolled it back", end: "ROLLBACK" },
-])("a transaction whose work fails does nothing, and leaves the file to others$name", ({ end }) => {
+  { name: ", also if SQLite has already rolled it back", end: "ROLLBACK" },
+])("a transaction whose work fails is rolled back, and releases the file$name", ({ end }) => {
   using folder = createTempFolder();
   using db = new DatabaseSync(folder.file("file"));
   using other = new DatabaseSync(folder.file("file"));
@@ -19,7 +19,7 @@ test.each([
   expect(runInTransaction(other, () => other.prepare("SELECT * FROM t").all())).toEqual([]);
 });
 
-test("a connection that SQLite does not let wait waits all the same, and says then that the file is locked", () => {
+test("a connection without a busy handler waits for the lock, and then fails with a locked file", () => {
   using folder = createTempFolder();
   using db = new DatabaseSync(folder.file("file"), { timeout: 0 });
   using other = new DatabaseSync(folder.file("file"));
@@ -37,7 +37,7 @@ test("a connection that SQLite does not let wait waits all the same, and says th
   expect(tries).toBeLessThanOrEqual(2 + (2 * waitedMs) / lockPollMs);
 });
 
-test("what is no lock is thrown at the first try", () => {
+test("an error other than a lock is thrown immediately", () => {
   let tries = 0;
   const fail = (): never => {
     tries++;
