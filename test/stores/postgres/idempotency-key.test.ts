@@ -8,7 +8,7 @@ import { Session } from "../../../src/stores/postgres/server/session.ts";
 import { openPostgresStore } from "../../../src/stores/postgres/store.ts";
 import { startCuttingProxy } from "../../support/plants/cutting-proxy.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
-import { countTries, failTries } from "../../support/plants/failing-tries.ts";
+import { countAttempts, failAttempts } from "../../support/plants/failing-attempts.ts";
 import { startPostgresProxy } from "../../support/plants/postgres-proxy.ts";
 import { openClient, type PostgresServer, runSql, startPostgres } from "../../support/plants/postgres-server.ts";
 import { singleServer } from "../../../src/stores/postgres/delete/single-server.ts";
@@ -179,7 +179,7 @@ describe("a deletion with a used key", () => {
   test("is settled after an error, and the plant of a call cancelled meanwhile is not deleted", async () => {
     await using opened = await openPlants(1);
     await runSql(opened.url, recordSql(9, "used"));
-    await failTries(opened.url, "DELETE ON plants", ["40001"]);
+    await failAttempts(opened.url, "DELETE ON plants", ["40001"]);
     const session = new Session(readServerUrl(opened.url));
     const gone = new AbortController();
     const answers: unknown[] = [];
@@ -198,7 +198,7 @@ describe("a deletion with a used key", () => {
   // Their plants are there again, and their callers are told before the rest is divided, or finds a lock.
   test("is settled once, and excluded when the rest of its batch is split", async () => {
     await using opened = await openPlants(2);
-    await failTries(opened.url, "DELETE ON plants", ["40001", "P0001"]);
+    await failAttempts(opened.url, "DELETE ON plants", ["40001", "P0001"]);
     await runSql(
       opened.url,
       `${recordSql(2, "used")};
@@ -215,7 +215,7 @@ describe("a deletion with a used key", () => {
 
   test("is settled once, even if its record is dropped before the rest of its batch is retried", async () => {
     await using opened = await openPlants(2);
-    await failTries(opened.url, "DELETE ON plants", ["40001"]);
+    await failAttempts(opened.url, "DELETE ON plants", ["40001"]);
     await runSql(
       opened.url,
       `${recordSql(2, "used")};
@@ -241,7 +241,7 @@ describe("a deletion with a used key", () => {
   test("is settled once, and not deferred with another deletion of its locked plant", async () => {
     await using opened = await openPlants(1);
     await runSql(opened.url, recordSql(1, "used"));
-    await failTries(opened.url, "DELETE ON plants", ["40001"]);
+    await failAttempts(opened.url, "DELETE ON plants", ["40001"]);
     const other = await openClient(opened.url, "BEGIN; SELECT FROM plants FOR UPDATE");
     const session = new Session(readServerUrl(opened.url), { ...patient, lockTimeoutMs: 50 });
     const { run } = batchOf([1n, keyed("used")], [1n, deleteCall()]);
@@ -344,7 +344,7 @@ describe("a deletion whose key another process uses at the same time", () => {
     },
   ])("$name", async ({ statement, end, answers, sqlStates }) => {
     await using opened = await openPlants(3);
-    if (sqlStates !== undefined) await failTries(opened.url, "DELETE ON plants", sqlStates);
+    if (sqlStates !== undefined) await failAttempts(opened.url, "DELETE ON plants", sqlStates);
     const other = await openClient(
       opened.url,
       `BEGIN; DELETE FROM plants WHERE id = ${statement}; ${recordSql(Number(statement), "key")}`,
@@ -449,14 +449,14 @@ describe("a batch with keys whose response is lost", () => {
       [9n, keyed("old")],
       [9n, keyed("e")],
     );
-    await failTries(opened.url, event, sqlStates);
+    await failAttempts(opened.url, event, sqlStates);
     const wasCut = proxy.cutNext("before-reply");
     const ended = run(session);
     await wasCut;
     await ended;
     expect(await answers).toEqual([deleted, missing, deleted, deleted, missing, deleted, deleted, missing]);
     await session.close();
-    expect(await countTries(opened.url)).toBeGreaterThan(sqlStates.length);
+    expect(await countAttempts(opened.url)).toBeGreaterThan(sqlStates.length);
     expect(await column(opened.url, plantsSql)).toEqual(["4", "5", "6"]);
     expect(await column(opened.url, keysSql)).toEqual(["1 a", "2 -", "3 d", "5 restored", "9 old"]);
   });
@@ -465,14 +465,14 @@ describe("a batch with keys whose response is lost", () => {
     await using opened = await openPlants(1);
     await runSql(opened.url, recordSql(9, "old"));
     await using proxy = await startCuttingProxy(server.socketFolder);
-    await failTries(opened.url, "DELETE ON plants", ["", "P0001"]);
+    await failAttempts(opened.url, "DELETE ON plants", ["", "P0001"]);
     const session = new Session(readServerUrl(opened.url.replace(server.socketFolder, proxy.socketFolder)));
     void proxy.cutNext("before-reply");
     const { run, answers } = batchOf([9n, keyed("old")], [1n, deleteCall()]);
     await expect(run(session)).resolves.toEqual([]);
     expect(await answers).toEqual([deleted, deleted]);
     await session.close();
-    expect(await countTries(opened.url)).toBe(2);
+    expect(await countAttempts(opened.url)).toBe(2);
   });
 
   test("does not assign the deletion of a cancelled call to another caller", async () => {

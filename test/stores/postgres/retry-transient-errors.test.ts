@@ -7,13 +7,13 @@ test("work that keeps failing is not retried after its time limit, measured from
   const session = new Session(readServerUrl("postgres://127.0.0.1:1/plants"));
   let nowMs = retryForMs;
   using _ = vi.spyOn(performance, "now").mockImplementation(() => nowMs);
-  let tries = 0;
+  let attempts = 0;
   const work = (): Promise<never> => {
-    if (tries > 0) nowMs += retryForMs / 2;
+    if (attempts > 0) nowMs += retryForMs / 2;
     // Otherwise a fault could leave it repeating.
-    const code = ++tries < 5 ? "40001" : "XX000";
+    const code = ++attempts < 5 ? "40001" : "XX000";
     return Promise.reject(Object.assign(new Error("refused"), { code, severity: "ERROR" }));
   };
   await expect(retryTransientErrors(session, work)).rejects.toThrow("refused");
-  expect(tries).toBe(3);
+  expect(attempts).toBe(3);
 });

@@ -5,7 +5,7 @@ import type { LockedDelete } from "../../../src/stores/postgres/delete/locked-de
 import { readServerUrl } from "../../../src/stores/postgres/server/server-url.ts";
 import { Session } from "../../../src/stores/postgres/server/session.ts";
 import { startCuttingProxy } from "../../support/plants/cutting-proxy.ts";
-import { countTries, failAlways, failTries } from "../../support/plants/failing-tries.ts";
+import { countAttempts, failAlways, failAttempts } from "../../support/plants/failing-attempts.ts";
 import { openClient, type PostgresServer, runSql, startPostgres } from "../../support/plants/postgres-server.ts";
 import { schemaOf } from "../../support/plants/schema-of.ts";
 import {
@@ -47,7 +47,7 @@ describe("a committed batch whose response is lost", () => {
     const session = new Session(readServerUrl(url.replace(server.socketFolder, proxy.socketFolder)));
     // Somebody has deleted plant 4 before.
     await expect(runBatch(session, callersOf(4n))).resolves.toEqual([true]);
-    await failTries(url, "UPDATE ON deletions", sqlStates);
+    await failAttempts(url, "UPDATE ON deletions", sqlStates);
     // A look writes to no record but its own.
     await runSql(
       url,
@@ -59,7 +59,7 @@ describe("a committed batch whose response is lost", () => {
     await wasCut;
     await expect(outcomes).resolves.toEqual([true, true, false, false, false]);
     await session.close();
-    expect(await countTries(url)).toBe(sqlStates.length + 1);
+    expect(await countAttempts(url)).toBe(sqlStates.length + 1);
     expect(await plantsOf(url)).toEqual(["3"]);
     expect(await runSql(url, "SELECT plant_id FROM deletions ORDER BY plant_id")).toEqual([
       { plant_id: "1" },
@@ -74,7 +74,7 @@ describe("a committed batch whose response is lost, and which is refused when it
     const url = await createPlants(3);
     await using proxy = await startCuttingProxy(server.socketFolder);
     // The first statement passes; refused are the second, its first half, and plant 1 by itself.
-    await failTries(url, "DELETE ON plants", ["", "P0001", "P0001", "P0001"]);
+    await failAttempts(url, "DELETE ON plants", ["", "P0001", "P0001", "P0001"]);
     const session = new Session(readServerUrl(url.replace(server.socketFolder, proxy.socketFolder)));
     void proxy.cutNext("before-reply");
     const defer: PendingDelete[] = [];
@@ -117,7 +117,7 @@ describe("a deletion in doubt that is refused when it is retried", () => {
     { sqlState: "XX000", taken: callersOf(1n, 2n), server: "unavailable" },
   ])("stays in doubt if the lookup of its record fails with $sqlState", async ({ sqlState, taken, ...givenUp }) => {
     const url = await createPlants(2);
-    await failTries(url, "DELETE ON plants", ["P0001", "P0001"]);
+    await failAttempts(url, "DELETE ON plants", ["P0001", "P0001"]);
     await failAlways(url, "UPDATE ON deletions", sqlState);
     const session = new Session(readServerUrl(url));
     const [before] = await session.query("SELECT pg_backend_pid()");
@@ -139,7 +139,7 @@ describe("a deletion in doubt that is refused when it is retried", () => {
   ])("is deferred in doubt if $name is locked", async ({ arrange, lock, sqlStates }) => {
     const url = await createPlants(1);
     await runSql(url, arrange);
-    await failTries(url, "DELETE ON plants", sqlStates);
+    await failAttempts(url, "DELETE ON plants", sqlStates);
     const other = await openClient(url, `BEGIN; ${lock}`);
     const token = randomUUID();
     const defer: LockedDelete[] = [];
@@ -157,7 +157,7 @@ describe("a deletion in doubt that is refused when it is retried", () => {
   test("gets the outcome of the lost attempt, although that is still running", async () => {
     const url = await createPlants(1);
     // The first statement is that of the lost attempt.
-    await failTries(url, "DELETE ON plants", ["", "P0001"]);
+    await failAttempts(url, "DELETE ON plants", ["", "P0001"]);
     const token = randomUUID();
     const lost = await openClient(url, "BEGIN; DELETE FROM plants");
     await lost.query(`INSERT INTO deletions (plant_id, subject, request_id, batch) VALUES (1, '', '', '${token}')`);
@@ -174,7 +174,7 @@ describe("a deletion in doubt that is refused when it is retried", () => {
 
   test("reports the plant as deleted if it is recorded, although the plant exists again", async () => {
     const url = await createPlants(1);
-    await failTries(url, "DELETE ON plants", ["P0001"]);
+    await failAttempts(url, "DELETE ON plants", ["P0001"]);
     const token = randomUUID();
     await runSql(
       url,
@@ -194,7 +194,7 @@ describe("a deletion in doubt that is refused when it is retried", () => {
       `CREATE TABLE beds (plant bigint REFERENCES plants);
        INSERT INTO beds VALUES (1)`,
     );
-    await failTries(url, "UPDATE ON deletions", []);
+    await failAttempts(url, "UPDATE ON deletions", []);
     const session = new Session(readServerUrl(url));
     const asked = vi.spyOn(session, "query");
     const options = { defer: failToSetAside, token: randomUUID() };
@@ -202,7 +202,7 @@ describe("a deletion in doubt that is refused when it is retried", () => {
     await session.close();
     expect(JSON.stringify(asked.mock.calls)).not.toContain("synchronous_standby_names");
     // By its key before it was run again, and by its record.
-    expect(await countTries(url)).toBe(2);
+    expect(await countAttempts(url)).toBe(2);
   });
 });
 

@@ -7,7 +7,7 @@ import type { LockedDelete } from "../../../src/stores/postgres/delete/locked-de
 import { readServerUrl } from "../../../src/stores/postgres/server/server-url.ts";
 import { Session } from "../../../src/stores/postgres/server/session.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
-import { countTries, failTries } from "../../support/plants/failing-tries.ts";
+import { countAttempts, failAttempts } from "../../support/plants/failing-attempts.ts";
 import {
   configOf,
   openClient,
@@ -56,12 +56,12 @@ describe("a batch with plants that another transaction has locked", () => {
       arrange: "SELECT",
       lock: "SELECT FROM plants WHERE id IN (2, 5) FOR UPDATE",
       sqlStates: ["", "P0001"],
-      tries: 4,
+      attempts: 4,
     },
-  ])("$name, while the lock is held", async ({ arrange, lock, sqlStates, tries }) => {
+  ])("$name, while the lock is held", async ({ arrange, lock, sqlStates, attempts }) => {
     const url = await createPlants(6);
     await runSql(url, arrange);
-    if (sqlStates !== undefined) await failTries(url, "DELETE ON plants", sqlStates);
+    if (sqlStates !== undefined) await failAttempts(url, "DELETE ON plants", sqlStates);
     const other = await openClient(url, `BEGIN; ${lock}`);
     const session = new Session(readServerUrl(url), lockTimeouts);
     const { taken, answers } = listenersOf(1n, 2n, 3n, 2n, 9n, 5n, 6n, 6n);
@@ -72,7 +72,7 @@ describe("a batch with plants that another transaction has locked", () => {
     expect(answers).toEqual([true, undefined, true, undefined, false, undefined, true, false]);
     expect(defer).toEqual([2n, 2n, 5n]);
     expect(await plantsOf(url)).toEqual(["2", "4", "5"]);
-    if (tries !== undefined) expect(await countTries(url)).toBe(tries);
+    if (attempts !== undefined) expect(await countAttempts(url)).toBe(attempts);
     await other.end();
     await session.close();
   });

@@ -7,7 +7,7 @@ import { readServerUrl } from "../../../src/stores/postgres/server/server-url.ts
 import { Session } from "../../../src/stores/postgres/server/session.ts";
 import { SettledByKey } from "../../../src/stores/postgres/delete/settled-by-key.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
-import { countTries, failTries } from "../../support/plants/failing-tries.ts";
+import { countAttempts, failAttempts } from "../../support/plants/failing-attempts.ts";
 import { type PostgresServer, runSql, startPostgres, withoutStandby } from "../../support/plants/postgres-server.ts";
 import {
   runBatchWith,
@@ -47,14 +47,14 @@ describe("a batch that fails", () => {
     { sqlStates: ["40003"], connection: "a new connection" },
   ])("with $sqlStates is retried until it succeeds, on $connection", async ({ sqlStates, connection }) => {
     const url = await createPlants(3);
-    await failTries(url, "DELETE ON plants", sqlStates);
+    await failAttempts(url, "DELETE ON plants", sqlStates);
     const session = new Session(readServerUrl(url));
     const [before] = await session.query("SELECT pg_backend_pid()");
     await expect(runBatch(session, callersOf(1n, 2n, 9n))).resolves.toEqual([true, true, false]);
     const [after] = await session.query("SELECT pg_backend_pid()");
     await session.close();
     expect(after?.[0] === before?.[0]).toBe(connection === "its connection");
-    expect(await countTries(url)).toBe(sqlStates.length + 1);
+    expect(await countAttempts(url)).toBe(sqlStates.length + 1);
     expect(await plantsOf(url)).toEqual(["3"]);
   });
 
@@ -66,14 +66,14 @@ describe("a batch that fails", () => {
     { sqlStates: ["XX000", "40001", "53100", "42P01"], answers: unknown, server: "refusing" },
   ])("with $sqlStates is not retried: $answers", async ({ sqlStates, ...givenUp }) => {
     const url = await createPlants(2);
-    await failTries(url, "DELETE ON plants", sqlStates);
+    await failAttempts(url, "DELETE ON plants", sqlStates);
     const session = new Session(readServerUrl(url));
     await expect(runBatch(session, callersOf(1n, 2n))).rejects.toMatchObject({
       reason: { rawMessage: givenUp.answers, code: Code.Unavailable },
       server: givenUp.server,
     });
     await session.close();
-    expect(await countTries(url)).toBe(sqlStates.length);
+    expect(await countAttempts(url)).toBe(sqlStates.length);
     expect(await plantsOf(url)).toEqual(["1", "2"]);
   });
 
@@ -84,13 +84,13 @@ describe("a batch that fails", () => {
     { sqlState: "XX000", answers: unknown, server: "unavailable" },
   ])("with $sqlState until its deadline fails: $answers", async ({ sqlState, ...givenUp }) => {
     const url = await createPlants(2);
-    await failTries(url, "DELETE ON plants", Array<string>(1_000).fill(sqlState));
+    await failAttempts(url, "DELETE ON plants", Array<string>(1_000).fill(sqlState));
     const session = new Session(readServerUrl(url));
     const ended = expect(runBatch(session, callersOf(1n, 2n))).rejects.toMatchObject({
       reason: { rawMessage: givenUp.answers, code: Code.Unavailable },
       server: givenUp.server,
     });
-    await expect.poll(() => countTries(url)).toBeGreaterThan(0);
+    await expect.poll(() => countAttempts(url)).toBeGreaterThan(0);
     session.deadlineMs = 0;
     await ended;
     await session.close();
@@ -114,16 +114,16 @@ describe("a batch that fails", () => {
 
   // While there are plants that others keep locked, a batch waits for none.
   test.each([
-    { sqlStates: ["40001"], ended: [true, true], tries: 2 },
-    { sqlStates: ["53100"], ended: [true, true], tries: 2 },
-    { sqlStates: ["XX000"], ended: [true, true], tries: 2 },
-    { sqlStates: ["P0001"], ended: [true, true], tries: 3 },
-    { sqlStates: ["42P01"], ended: "refusing", tries: 1 },
+    { sqlStates: ["40001"], ended: [true, true], attempts: 2 },
+    { sqlStates: ["53100"], ended: [true, true], attempts: 2 },
+    { sqlStates: ["XX000"], ended: [true, true], attempts: 2 },
+    { sqlStates: ["P0001"], ended: [true, true], attempts: 3 },
+    { sqlStates: ["42P01"], ended: "refusing", attempts: 1 },
   ])(
     "with $sqlStates in an attempt that skips locked plants fails like any other: $ended",
-    async ({ sqlStates, ended, tries }) => {
+    async ({ sqlStates, ended, attempts }) => {
       const url = await createPlants(2);
-      await failTries(url, "DELETE ON plants", sqlStates);
+      await failAttempts(url, "DELETE ON plants", sqlStates);
       const session = new Session(readServerUrl(url));
       const options = { defer: failToSetAside, skipsLocked: true, afterFault: true };
       const running = runBatchWith(session, callersOf(1n, 2n), options);
@@ -131,13 +131,13 @@ describe("a batch that fails", () => {
         ended,
       );
       await session.close();
-      expect(await countTries(url)).toBe(tries);
+      expect(await countAttempts(url)).toBe(attempts);
     },
   );
 
   test("is reported as not done if the lookup of its keys fails, which comes first after an error", async () => {
     const url = await createPlants(1);
-    await failTries(url, "UPDATE ON deletions", ["XX000", "42P01"]);
+    await failAttempts(url, "UPDATE ON deletions", ["XX000", "42P01"]);
     const session = new Session(readServerUrl(url));
     const options = { defer: failToSetAside, afterFault: true };
     await expect(runBatchWith(session, [callerWith(1n, "key")], options)).rejects.toMatchObject({
@@ -150,7 +150,7 @@ describe("a batch that fails", () => {
 
   test("is not retried once all its calls are cancelled", async () => {
     const url = await createPlants(1);
-    await failTries(url, "DELETE ON plants", ["40001"]);
+    await failAttempts(url, "DELETE ON plants", ["40001"]);
     const session = new Session(readServerUrl(url));
     const controller = new AbortController();
     const call = deleteCall({ signal: controller.signal });
@@ -160,27 +160,27 @@ describe("a batch that fails", () => {
     controller.abort("too late");
     await expect(outcomes).rejects.toMatchObject({ server: "healthy" });
     await session.close();
-    expect(await countTries(url)).toBe(1);
+    expect(await countAttempts(url)).toBe(1);
   });
 
   test("is retried with growing pauses", async () => {
     const url = await createPlants(1);
-    await failTries(url, "DELETE ON plants", Array<string>(1_000).fill("40001"));
+    await failAttempts(url, "DELETE ON plants", Array<string>(1_000).fill("40001"));
     const session = new Session(readServerUrl(url));
     // Of this, a second is for the last try, and to end it.
     session.deadlineMs = performance.now() + 1_300;
     await expect(runBatch(session, callersOf(1n))).rejects.toMatchObject({ server: "busy" });
     await session.close();
     // With pauses that double from 5 ms to a second there are ten or so; as fast as the server answers, hundreds.
-    expect(await countTries(url)).toBeLessThan(16);
+    expect(await countAttempts(url)).toBeLessThan(16);
   });
 
   test.each([
-    { tries: 0, pauseMsMax: 5 },
-    { tries: 3, pauseMsMax: 40 },
-    { tries: 100, pauseMsMax: 1_000 },
-  ])("pauses randomly for up to $pauseMsMax ms after $attempts other attempts", ({ tries, pauseMsMax }) => {
-    const pauses = Array.from({ length: 100 }, () => backoffMs(tries));
+    { attempts: 0, pauseMsMax: 5 },
+    { attempts: 3, pauseMsMax: 40 },
+    { attempts: 100, pauseMsMax: 1_000 },
+  ])("pauses randomly for up to $pauseMsMax ms after $attempts other attempts", ({ attempts, pauseMsMax }) => {
+    const pauses = Array.from({ length: 100 }, () => backoffMs(attempts));
     expect(Math.max(...pauses)).toBeLessThan(pauseMsMax);
     expect(Math.max(...pauses)).toBeGreaterThan(pauseMsMax / 2);
     expect(Math.min(...pauses)).toBeLessThan(pauseMsMax / 2);
@@ -194,28 +194,28 @@ describe("a batch that the server partly refuses", () => {
       sqlStates: ["P0001", "42P01"],
       result: "given up",
       answers: [undefined, undefined, undefined, undefined],
-      tries: 2,
+      attempts: 2,
     },
-    { sqlStates: ["P0001", "XX000", "P0001"], result: "done", answers: [true, true, true, true], tries: 6 },
+    { sqlStates: ["P0001", "XX000", "P0001"], result: "done", answers: [true, true, true, true], attempts: 6 },
     // A part that may have been done, and is refused, is looked for among what is there and what is recorded.
     {
       sqlStates: ["XX000", "23503", "23503", "23503"],
       result: "done",
-      answers: ["the database does not allow deleting plant 1", true, true, true],
-      tries: 6,
+      answers: ["the database keeps plant 1", true, true, true],
+      attempts: 6,
     },
-    { sqlStates: ["XX000", "P0001", "42P01"], result: "given up", answers: Array(4).fill(undefined), tries: 3 },
+    { sqlStates: ["XX000", "P0001", "42P01"], result: "given up", answers: Array(4).fill(undefined), attempts: 3 },
     {
       sqlStates: ["23503", "23503", "23503"],
       result: "done",
-      answers: ["the database does not allow deleting plant 1", true, true, true],
-      tries: 5,
+      answers: ["the database keeps plant 1", true, true, true],
+      attempts: 5,
     },
   ])(
     "is $result in its parts, with the outcome of each deletion: $sqlStates",
-    async ({ sqlStates, result, answers, tries }) => {
+    async ({ sqlStates, result, answers, attempts }) => {
       const url = await createPlants(4);
-      await failTries(url, "DELETE ON plants", sqlStates);
+      await failAttempts(url, "DELETE ON plants", sqlStates);
       const session = new Session(readServerUrl(url));
       const listeners = listenersOf(1n, 2n, 3n, 4n);
       const ended = await runBatch(session, listeners.taken).then(
@@ -225,7 +225,7 @@ describe("a batch that the server partly refuses", () => {
       await session.close();
       expect(ended).toBe(result);
       expect(listeners.answers).toEqual(answers);
-      expect(await countTries(url)).toBe(tries);
+      expect(await countAttempts(url)).toBe(attempts);
       // What was told is what is there.
       expect(await plantsOf(url)).toEqual(["1", "2", "3", "4"].filter((_, i) => answers[i] !== true));
     },
@@ -303,7 +303,7 @@ test.each([
   { name: "it is in doubt, and refused when it is retried", options: { token: randomUUID() }, refusal: "P0001" },
 ])("a batch reports a missing plant only after its standbys have the deletion, where $name", async ({ options, refusal }) => {
   const url = await createPlants(1);
-  if (refusal !== undefined) await failTries(url, "DELETE ON plants", [refusal]);
+  if (refusal !== undefined) await failAttempts(url, "DELETE ON plants", [refusal]);
   const session = new Session(readServerUrl(url));
   let outcomes: ReturnType<typeof runBatch> | undefined;
   await withoutStandby(url, async () => {

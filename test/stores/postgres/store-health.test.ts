@@ -5,7 +5,7 @@ import { readServerUrl } from "../../../src/stores/postgres/server/server-url.ts
 import { Session } from "../../../src/stores/postgres/server/session.ts";
 import { openPostgresStore } from "../../../src/stores/postgres/store.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
-import { failAlways, failTries } from "../../support/plants/failing-tries.ts";
+import { failAlways, failAttempts } from "../../support/plants/failing-attempts.ts";
 import { startPostgresProxy } from "../../support/plants/postgres-proxy.ts";
 import { refusalOf } from "../../support/plants/refusal.ts";
 import {
@@ -47,7 +47,7 @@ describe("a PostgreSQL store whose server is unavailable or refuses", () => {
   test("stays healthy when a batch fails but another one has succeeded meanwhile", async () => {
     await using opened = await openWith([1n, 2n]);
     // It may be done, is refused when it is run again, and cannot be looked up once the gate is open.
-    await failTries(opened.url, "DELETE ON plants", ["XX000", "P0001"], 1n);
+    await failAttempts(opened.url, "DELETE ON plants", ["XX000", "P0001"], 1n);
     await runSql(
       opened.url,
       `CREATE TABLE gate ();
@@ -192,7 +192,7 @@ describe("a PostgreSQL store whose server is unavailable or refuses", () => {
        END $$;
        CREATE TRIGGER fail BEFORE UPDATE ON deletions EXECUTE FUNCTION fail()`,
     );
-    await failTries(opened.url, "DELETE ON plants", ["XX000", "P0001"], 1n);
+    await failAttempts(opened.url, "DELETE ON plants", ["XX000", "P0001"], 1n);
     const refused = refusalOf(opened.store.delete(1n, deleteCall()));
     await expect.poll(() => runSql(opened.url, "SELECT is_called FROM faults")).toEqual([{ is_called: true }]);
     await expect(opened.store.delete(9n, deleteCall())).resolves.toBe(false);

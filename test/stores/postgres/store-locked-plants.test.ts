@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import type { PlantStore } from "../../../src/service/plant-store.ts";
 import { openPostgresStore, watchIntervalMs } from "../../../src/stores/postgres/store.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
-import { countTries, failTries } from "../../support/plants/failing-tries.ts";
+import { countAttempts, failAttempts } from "../../support/plants/failing-attempts.ts";
 import { startPostgresProxy } from "../../support/plants/postgres-proxy.ts";
 import { refusalOf } from "../../support/plants/refusal.ts";
 import { openClient, type PostgresServer, runSql, startPostgres } from "../../support/plants/postgres-server.ts";
@@ -80,7 +80,7 @@ describe("a PostgreSQL store with locked plants", () => {
     const other = await openClient(opened.url, "BEGIN; SELECT FROM plants WHERE id = 1 FOR UPDATE");
     // The batch is divided, and its second half fails for a while, then for good.
     const busy = Array<string>(8).fill("40001");
-    await failTries(opened.url, "DELETE ON plants", ["P0001", ...busy, "42P01"], 3n);
+    await failAttempts(opened.url, "DELETE ON plants", ["P0001", ...busy, "42P01"], 3n);
     // Plants 7 and 8 are batches of their own, and the others wait.
     const answers = [7n, 8n, 1n, 2n, 3n, 4n].map((id) =>
       opened.store.delete(id, deleteCall()).catch((fault: unknown) => ConnectError.from(fault).rawMessage),
@@ -91,7 +91,7 @@ describe("a PostgreSQL store with locked plants", () => {
     const away = "the plant store cannot delete at the moment";
     await expect(Promise.all(answers)).resolves.toEqual([false, false, away, true, away, away]);
     expect(await opened.plants()).toEqual([1n, 3n, 4n]);
-    expect(await countTries(opened.url)).toBe(10);
+    expect(await countAttempts(opened.url)).toBe(10);
     await other.end();
   });
 
@@ -99,7 +99,7 @@ describe("a PostgreSQL store with locked plants", () => {
     await using opened = await openWith([1n, 2n]);
     // Two batches of one, and one of two that is divided: its first half is lost, waits for the lock in vain, and skips
     // it; the second one is refused.
-    await failTries(opened.url, "DELETE ON plants", ["", "", "P0001", "XX000", "", "", "42P01"]);
+    await failAttempts(opened.url, "DELETE ON plants", ["", "", "P0001", "XX000", "", "", "42P01"]);
     await runSql(
       opened.url,
       `CREATE TABLE gate ();
@@ -114,7 +114,7 @@ describe("a PostgreSQL store with locked plants", () => {
     const answers = [7n, 8n, 1n, 2n].map((id) =>
       opened.store.delete(id, deleteCall()).catch((fault: unknown) => ConnectError.from(fault).rawMessage),
     );
-    await expect.poll(() => countTries(opened.url)).toBe(2);
+    await expect.poll(() => countAttempts(opened.url)).toBe(2);
     await runSql(opened.url, "DELETE FROM gate");
     await expect(Promise.all(answers)).resolves.toEqual([
       false,
@@ -122,7 +122,7 @@ describe("a PostgreSQL store with locked plants", () => {
       "the outcome of the deletion is unknown; repeating the request is safe",
       "the plant store cannot delete at the moment",
     ]);
-    expect(await countTries(opened.url)).toBe(7);
+    expect(await countAttempts(opened.url)).toBe(7);
     await other.end();
   });
 

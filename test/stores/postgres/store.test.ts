@@ -5,7 +5,7 @@ import { openPostgresStore } from "../../../src/stores/postgres/store.ts";
 import { startCuttingProxy } from "../../support/plants/cutting-proxy.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
 import { describePlantStore } from "../../support/plants/describe-plant-store.ts";
-import { countTries, failTries } from "../../support/plants/failing-tries.ts";
+import { countAttempts, failAttempts } from "../../support/plants/failing-attempts.ts";
 import { refusalOf } from "../../support/plants/refusal.ts";
 import {
   cancelWaitsForStandby,
@@ -214,7 +214,7 @@ describe("a PostgreSQL store", () => {
 
   test("reports an unknown outcome after an internal error", async () => {
     await using opened = await openWith([1n]);
-    await failTries(opened.url, "DELETE ON plants", ["40001"]);
+    await failAttempts(opened.url, "DELETE ON plants", ["40001"]);
     const context = {
       get signal(): AbortSignal {
         throw new TypeError("there is no signal");
@@ -256,7 +256,7 @@ describe("a PostgreSQL store", () => {
 
   test("sends no queued deletions after a failed batch", async () => {
     await using opened = await openWith([1n, 2n, 3n, 4n]);
-    await failTries(opened.url, "DELETE ON plants", ["42P01", "42P01"]);
+    await failAttempts(opened.url, "DELETE ON plants", ["42P01", "42P01"]);
     // The first two are batches of their own, and the others wait.
     const answers = await Promise.allSettled([1n, 2n, 3n, 4n].map((id) => opened.store.delete(id, deleteCall())));
     const refused = {
@@ -264,7 +264,7 @@ describe("a PostgreSQL store", () => {
       reason: expect.objectContaining({ rawMessage: "the plant store cannot delete at the moment" }),
     };
     expect(answers).toEqual([refused, refused, refused, refused]);
-    expect(await countTries(opened.url)).toBe(2);
+    expect(await countAttempts(opened.url)).toBe(2);
     expect(await opened.plants()).toEqual([1n, 2n, 3n, 4n]);
   });
 

@@ -25,24 +25,24 @@ test("a connection without a busy handler waits for the lock, and then fails wit
   using other = new DatabaseSync(folder.file("file"));
   other.exec("BEGIN IMMEDIATE");
   const begunMs = performance.now();
-  let tries = 0;
+  let attempts = 0;
   const begin = (): void => {
-    tries++;
+    attempts++;
     db.exec("BEGIN IMMEDIATE");
   };
   expect(() => untilUnlocked(begin, 20)).toThrow("database is locked");
   const waitedMs = performance.now() - begunMs;
   expect(waitedMs).toBeGreaterThanOrEqual(20);
   // It sleeps in between.
-  expect(tries).toBeLessThanOrEqual(2 + (2 * waitedMs) / lockPollMs);
+  expect(attempts).toBeLessThanOrEqual(2 + (2 * waitedMs) / lockPollMs);
 });
 
 test("an error other than a lock is thrown immediately", () => {
-  let tries = 0;
+  let attempts = 0;
   const fail = (): never => {
-    tries++;
+    attempts++;
     throw new Error("a fault");
   };
   expect(() => untilUnlocked(fail, 20)).toThrow("a fault");
-  expect(tries).toBe(1);
+  expect(attempts).toBe(1);
 });

@@ -76,8 +76,8 @@ function dayFromNow(days: number): string {
   return new Date(Date.now() + days * dayMs).toISOString().slice(0, 10);
 }
 
-describe("records by day on Citus", () => {
-  test("are in the partition of their day, and those with a key in that of all days", async () => {
+describe("deletion records partitioned by day on Citus", () => {
+  test("are in the partition of their day, and those with a key in the partition without days", async () => {
     const url = await createStore();
     const store = await openPostgresStore({ url });
     const deleting = ids.map((id) => store.delete(id, deleteCall(id < 10n ? { idempotencyKey: `key-${id}` } : {})));
@@ -96,7 +96,7 @@ describe("records by day on Citus", () => {
     expect((await collect(database.listDeletions())).flat()).toHaveLength(40);
   });
 
-  test("leave as a whole once the last is old enough, and by row if their day had no partition or they have a key", async () => {
+  test("are dropped with their partition once the last is expired, or row by row without a partition or with a key", async () => {
     const url = await createStore();
     const old = await addDays(url, dayFromNow(-100), 8, 40);
     const young = await addDays(url, dayFromNow(-92), 8, 20);
@@ -119,7 +119,7 @@ describe("records by day on Citus", () => {
     expect(await runSql(url, "SELECT count(*) FROM deletions")).toEqual([{ count: "30" }]);
   });
 
-  test("are refused by a partition that would be dropped before them", async () => {
+  test("are refused by a partition that would be dropped too early", async () => {
     const url = await createStore();
     const name = await addDays(url, "2020-01-01", 8, 1);
     await expect(
@@ -131,7 +131,7 @@ describe("records by day on Citus", () => {
     ).rejects.toThrow(new RegExp(`${name}.*deleted_at_check`));
   });
 
-  test("have their days made by many processes at once, each day once, and except those that have records", async () => {
+  test("have each day partition created once by concurrent processes, except for days that have records", async () => {
     const url = await createStore();
     const daysOf = (...days: number[]): string[] =>
       days.map((day) => `deletions_${dayFromNow(day).replaceAll("-", "")}`);
@@ -155,7 +155,7 @@ describe("records by day on Citus", () => {
     expect(made).toEqual({ days: `FOR VALUES IN (${days.join(", ")})` });
   });
 
-  test("do not leave while somebody reads them on a worker, who holds up no deletion", async () => {
+  test("are not dropped while a transaction reads them on a worker, which does not block deletions", async () => {
     const url = await createStore();
     const old = await addDays(url, "2020-01-01", 8, 5);
     const [schema] = await runSql(url, "SELECT current_schema() AS name");
@@ -179,7 +179,7 @@ describe("records by day on Citus", () => {
     expect(await partitionsOf(url)).not.toContain(old);
   });
 
-  test("hold up no deletion for long when a process hangs before the commit of a change to them", async () => {
+  test("do not block deletions for long when a process hangs before committing a change of partitions", async () => {
     const url = await createStore();
     await addDays(url, "2020-01-01", 8, 5);
     const store = await openPostgresStore({ url, deletionsKeptMs: 10 * 365 * dayMs });
@@ -197,7 +197,7 @@ describe("records by day on Citus", () => {
     await store.close();
   });
 
-  test("leave by row but for those that somebody has locked on a worker, whom nobody waits for", async () => {
+  test("are dropped by row except those that are locked on a worker", async () => {
     const url = await createStore();
     await addKeyed(url, dayFromNow(-100), 40);
     const [shard] = await runSql(
@@ -219,7 +219,7 @@ describe("records by day on Citus", () => {
     await session.close();
   });
 
-  test("of a day that another process drops meanwhile are left to it", async () => {
+  test("of a day that another process is dropping are skipped", async () => {
     const url = await createStore();
     const old = await addDays(url, "2020-01-01", 8, 5);
     const { session } = await openCitusSession(url);
@@ -228,7 +228,7 @@ describe("records by day on Citus", () => {
     await session.close();
   });
 
-  test("need no rights but on rows, and nobody without them drops or makes a day", async () => {
+  test("require only privileges on rows, without which no user drops or creates partitions", async () => {
     const url = await createStore();
     const [schema] = await runSql(url, "SELECT current_schema() AS name");
     const name = String(schema?.["name"]);
@@ -251,8 +251,8 @@ describe("records by day on Citus", () => {
   });
 });
 
-describe("dividing records by day on Citus", () => {
-  test("lets servers delete, with their keys, and uses no number again", async () => {
+describe("partitioning records by day on Citus", () => {
+  test("allows servers to delete, also with keys, and reuses no number", async () => {
     const url = await createUndividedStore();
     const store = await openPostgresStore({ url });
     const { session, citus } = await openCitusSession(url);
@@ -287,7 +287,7 @@ describe("dividing records by day on Citus", () => {
   });
 
   test.each([1, 2, 3])(
-    "goes on where it was interrupted after step %i, and servers delete meanwhile",
+    "continues after an interruption after step %i, while servers delete",
     async (steps) => {
       const url = await createUndividedStore();
       for (const sql of partitionByDaySql.slice(0, steps)) await runSql(url, sql);
@@ -306,7 +306,7 @@ describe("dividing records by day on Citus", () => {
     },
   );
 
-  test("keeps privileges, and gives nobody else any", async () => {
+  test("keeps privileges, and grants no others", async () => {
     const url = await createUndividedStore();
     await runSql(url, "GRANT SELECT ON deletions TO PUBLIC");
     await migratePostgres(url);
@@ -317,7 +317,7 @@ describe("dividing records by day on Citus", () => {
     expect(granted).toEqual([{ relname: "deletions" }]);
   });
 
-  test("names what would go on with one partition alone, also on the shards", async () => {
+  test("names objects that would refer to one partition only, also on the shards", async () => {
     const url = await createUndividedStore();
     await runSql(url, "CREATE VIEW audit AS SELECT plant_id FROM deletions");
     await expect(migratePostgres(url)).rejects.toThrow(/drop the view or rule audit, and create it again/);

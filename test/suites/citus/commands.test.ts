@@ -48,12 +48,12 @@ async function plantsByWorker(): Promise<readonly (readonly number[])[]> {
 }
 
 describe("the commands on Citus, one after the other", () => {
-  test("check says that there is no store yet", async () => {
+  test("check reports a missing store", async () => {
     const { exitCode, err } = await runCommand(["check"], environment);
     expect({ exitCode, err }).toEqual({ exitCode: 1, err: [expect.stringContaining("run `plantstore migrate`")] });
   });
 
-  test("migrate makes the store, and finds it made", async () => {
+  test("migrate creates the store, and is idempotent", async () => {
     const { exitCode, err } = await runCommand(["migrate"], environment);
     expect({ exitCode, err }).toEqual({
       exitCode: 0,
@@ -65,7 +65,7 @@ describe("the commands on Citus, one after the other", () => {
     });
   });
 
-  test("import adds plants, and says which were there", async () => {
+  test("import adds plants, and counts existing ones", async () => {
     const { out } = await runCommand(["import"], environment, ids.join("\n"));
     expect(out).toEqual(["40 added, 0 already present, 0 skipped (deleted before)"]);
     const again = await runCommand(["import"], environment, "1\n41\n");
@@ -91,7 +91,7 @@ describe("the commands on Citus, one after the other", () => {
     expect(await server.end()).toBe(0);
   });
 
-  test("import skips what was deleted, and export prints the others in order", async () => {
+  test("import skips deleted plants, and export prints the others in order", async () => {
     const { out } = await runCommand(["import"], environment, "1\n2\n");
     expect(out).toEqual(["0 added, 1 already present, 1 skipped (deleted before)"]);
     const exported = await runCommand(["export"], environment);
@@ -106,7 +106,7 @@ describe("the commands on Citus, one after the other", () => {
   });
 });
 
-test("a coordinator that is away is no loss of a worker", async () => {
+test("an unavailable coordinator is not reported as an unavailable worker", async () => {
   using folder = createTempFolder();
   await using server = serve(folder, environment);
   const baseUrl = await baseUrlOf(server);
@@ -137,7 +137,7 @@ const checksLimitMs = 120_000;
 
 const timeout = 2 * checksLimitMs;
 
-test.each(troubles)("a worker $name costs its own plants alone", { timeout }, async ({ begin, end }) => {
+test.each(troubles)("a worker $name affects only its own plants", { timeout }, async ({ begin, end }) => {
   using folder = createTempFolder();
   await using server = serve(folder, environment);
   const baseUrl = await baseUrlOf(server);
@@ -159,7 +159,7 @@ function signal(name: NodeJS.Signals): void {
   cluster.workers[1]?.signal(name);
 }
 
-test("a server that starts before its coordinator gets ready although a worker is away", async () => {
+test("a server that starts before its coordinator becomes ready although a worker is unavailable", async () => {
   using folder = createTempFolder();
   const [, second] = cluster.workers;
   onTestFinished(() => second?.start());
@@ -170,7 +170,7 @@ test("a server that starts before its coordinator gets ready although a worker i
   await server.find(/"msg":"ready again"/);
 });
 
-test("a worker that is away costs its own plants alone, and all of them the readiness", { timeout }, async () => {
+test("an unavailable worker affects only its own plants, and all workers affect readiness", { timeout }, async () => {
   using folder = createTempFolder();
   await using server = serve(folder, environment);
   const baseUrl = await baseUrlOf(server);

@@ -126,7 +126,7 @@ describe("a worker whose synchronous standby is gone", () => {
   test.each([
     { answer: "deleted", among: ids, isThere: true },
     { answer: "not found", among: absent, isThere: false },
-  ])("is no reason to say $answer when the wait for it is cancelled", async ({ among, isThere }) => {
+  ])("does not cause the response $answer when the wait for it is cancelled", async ({ among, isThere }) => {
     const [, [id = 0n] = []] = await plantsByWorker(among);
     const store = await openPostgresStore({ url });
     onTestFinished(() => store.close());
@@ -141,7 +141,7 @@ describe("a worker whose synchronous standby is gone", () => {
     await expect(telling).resolves.toBe(isThere);
   });
 
-  test("is not taken to have what a batch for the wrong worker has deleted on it", async () => {
+  test("is not assumed to have the deletions of a batch for the wrong worker", async () => {
     const [[one] = [], [, ...others] = []] = await plantsByWorker();
     const { session } = await openSession();
     const batch = `'{${others.slice(0, 2).join()}}', '{a,a}', '{r,r}', '${token}', NULL, false`;
@@ -150,7 +150,7 @@ describe("a worker whose synchronous standby is gone", () => {
     await session.close();
   });
 
-  describe("is not taken to have what others have deleted on it", () => {
+  describe("is not assumed to have the deletions of others", () => {
     type Plants = () => Promise<readonly bigint[]>;
     const absentHere: Plants = async () => (await plantsByWorker(absent))[1] ?? [];
     const absentOfBoth: Plants = async () => {
@@ -160,27 +160,27 @@ describe("a worker whose synchronous standby is gone", () => {
 
     test.each([
       { name: "by a batch for another worker", plants: absentOfBoth, skipsLocked: false },
-      { name: "by one that waits for no lock", plants: absentOfBoth, skipsLocked: true },
+      { name: "by one that skips locked plants", plants: absentOfBoth, skipsLocked: true },
       {
-        name: "by a plant that Citus hands to no worker",
+        name: "by a plant that Citus does not send to a worker",
         plants: async () => (await absentHere()).slice(0, 1),
         skipsLocked: false,
         isHandedOver: false,
       },
       {
-        name: "by a batch that Citus hands to no worker, and that waits for no lock",
+        name: "by a batch that Citus does not send to a worker, and that skips locked plants",
         plants: absentHere,
         skipsLocked: true,
         isHandedOver: false,
       },
       {
-        name: "by a batch for two workers that Citus hands to none",
+        name: "by a batch for two workers that Citus does not send to any",
         plants: absentOfBoth,
         skipsLocked: false,
         isHandedOver: false,
       },
       {
-        name: "by a batch for two workers that Citus hands to none, and that waits for no lock",
+        name: "by a batch for two workers that Citus does not send to any, and that skips locked plants",
         plants: absentOfBoth,
         skipsLocked: true,
         isHandedOver: false,
@@ -199,8 +199,8 @@ describe("a worker whose synchronous standby is gone", () => {
 
     test.each([
       { name: "", isHandedOver: true },
-      { name: " that Citus hands to no worker", isHandedOver: false },
-    ])("by a look$name for what is refused", async ({ isHandedOver }) => {
+      { name: " that Citus does not send to a worker", isHandedOver: false },
+    ])("by a lookup$name of a refused plant", async ({ isHandedOver }) => {
       const { session, placement } = await openSession();
       await cluster.handOver(isHandedOver);
       onTestFinished(() => cluster.handOver(true));
@@ -212,7 +212,7 @@ describe("a worker whose synchronous standby is gone", () => {
     });
   });
 
-  describe("keeps no connection of what is given up:", () => {
+  describe("occupies no connection after a cancelled statement:", () => {
     const timeouts = { lockTimeoutMs: 100, statementTimeoutMs: 5_000, responseTimeoutMs: 3_000 };
     const deletionOf =
       (count: number) =>
@@ -227,10 +227,10 @@ describe("a worker whose synchronous standby is gone", () => {
         run: (session: Session, placement: Placement) => placement.checkWrite(session),
         isHandedOver: true,
       },
-      { name: "a deletion that Citus hands to no worker", run: deletionOf(1), isHandedOver: false },
-      { name: "a two-phase deletion that Citus hands to no worker", run: deletionOf(10), isHandedOver: false },
+      { name: "a deletion that Citus does not send to a worker", run: deletionOf(1), isHandedOver: false },
+      { name: "a two-phase deletion that Citus does not send to a worker", run: deletionOf(10), isHandedOver: false },
       {
-        name: "a two-phase deletion that Citus hands to no worker, where ending a wait brings a warning",
+        name: "a two-phase deletion that Citus does not send to a worker, where cancelling a wait causes a warning",
         run: deletionOf(10),
         isHandedOver: false,
         prepare: warnOfCancels,
@@ -252,14 +252,14 @@ describe("a worker whose synchronous standby is gone", () => {
     });
 
     test.each([
-      { ended: "given up", limits: timeouts, first: "Error: the connection was lost" },
+      { ended: "cancelled by the session", limits: timeouts, first: "Error: the connection was lost" },
       {
-        ended: "ended by the server",
+        ended: "cancelled by the server",
         limits: { ...timeouts, statementTimeoutMs: 1_000, responseTimeoutMs: 6_000 },
         first: "connected",
       },
     ])(
-      "a worker that hangs meanwhile delays one connection, and not those after it: the look is $ended",
+      "a worker that hangs meanwhile delays only one connection: the lookup is $ended",
       async ({ limits, first }) => {
         const { session, placement } = await openCitusSession(url, limits);
         await cluster.handOver(false);
@@ -275,7 +275,7 @@ describe("a worker whose synchronous standby is gone", () => {
     );
   });
 
-  test("has only the waits of plant stores ended", async () => {
+  test("causes cancelling only the waits of plant stores", async () => {
     const [, here = []] = await plantsByWorker();
     const connect = async (name: string): Promise<Client> => {
       const client = new Client({ ...configOf(url), application_name: name });
@@ -302,7 +302,7 @@ describe("a worker whose synchronous standby is gone", () => {
     { name: "", left: "" },
     // As behind a pooler.
     { name: ", where another client has hidden warnings", left: "SET client_min_messages = error" },
-  ])("is not taken to have the record of a deletion that is looked up$name", async ({ left }) => {
+  ])("is not assumed to have the record of a deletion that is looked up$name", async ({ left }) => {
     const [, [here = 0n] = []] = await plantsByWorker(recorded);
     const { session, placement } = await openSession();
     await session.run(left);
@@ -313,7 +313,7 @@ describe("a worker whose synchronous standby is gone", () => {
   });
 });
 
-test("a coordinator whose synchronous standby is gone keeps nobody waiting, nor the server from being ready", async () => {
+test("a coordinator whose synchronous standby is gone affects neither deletions nor readiness", async () => {
   await cluster.coordinator.configure("SET synchronous_standby_names = 'nobody'");
   onTestFinished(() => cluster.coordinator.configure("RESET synchronous_standby_names"));
   const store = await openPostgresStore({ url });
@@ -325,7 +325,7 @@ test("a coordinator whose synchronous standby is gone keeps nobody waiting, nor 
   await expect(placement.checkWrite(session)).resolves.toBeUndefined();
 });
 
-test("a coordinator whose synchronous standby is gone keeps nobody waiting for a worker that has its own", async () => {
+test("a coordinator whose synchronous standby is gone does not delay deletions on a worker with a standby", async () => {
   const [, [here = 0n] = []] = await plantsByWorker(absent);
   await cluster.workers[1]?.configure("SET synchronous_standby_names = 'receiver'");
   onTestFinished(() => cluster.workers[1]?.configure("RESET synchronous_standby_names"));
@@ -348,7 +348,7 @@ test("a coordinator whose synchronous standby is gone keeps nobody waiting for a
   await store.close();
 });
 
-test.each(["fsync", "synchronous_commit"])("a worker with %s = off serves nobody, and says so", async (setting) => {
+test.each(["fsync", "synchronous_commit"])("a worker with %s = off refuses deletions, with the reason", async (setting) => {
   const [, [id = 0n] = []] = await plantsByWorker();
   const store = await openPostgresStore({ url });
   await cluster.workers[1]?.configure(`SET ${setting} = off`);
@@ -364,7 +364,7 @@ test.each(["fsync", "synchronous_commit"])("a worker with %s = off serves nobody
   await expect(checkPostgresDatabase(url)).resolves.toBeUndefined();
 });
 
-test("workers that warn of their collation at the start of every connection serve as any other", async () => {
+test("workers with a collation warning on every new connection delete as usual", async () => {
   const update = (version: string): Promise<unknown> =>
     Promise.all(workers.map((one) => runSql(one, `UPDATE pg_database SET datcollversion = ${version}`)));
   const workers = cluster.workers.map((node) => node.url);
@@ -379,7 +379,7 @@ test("workers that warn of their collation at the start of every connection serv
   await expect(store.delete(second, deleteCall())).resolves.toBe(true);
 });
 
-test("a store does not open where the warnings of workers would not arrive", async () => {
+test("a store does not open if the warnings of workers would not arrive", async () => {
   const { session, citus } = await openSession();
   await session.run("SET citus.worker_min_messages = notice");
   await expect(citus.refresh(session)).rejects.toThrow(/to debug1 for the role, because .* from being set .* unnoticed$/);

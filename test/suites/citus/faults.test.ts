@@ -29,9 +29,9 @@ afterAll(() => cluster?.[Symbol.asyncDispose]());
 
 /** What is done to the servers, one after the other; each ends with a cluster that is whole. */
 const faults: readonly { readonly name: string; readonly inject: () => Promise<void> }[] = [
-  { name: "a worker is killed, and starts again", inject: () => killFor(cluster.workers[0], brieflyMs) },
+  { name: "a worker is killed and restarted", inject: () => killFor(cluster.workers[0], brieflyMs) },
   { name: "a worker is frozen", inject: () => freezeFor(cluster.workers[1], longMs) },
-  { name: "the coordinator is killed, and starts again", inject: () => killFor(cluster.coordinator, brieflyMs) },
+  { name: "the coordinator is killed and restarted", inject: () => killFor(cluster.coordinator, brieflyMs) },
 ];
 
 async function killFor(node: CitusCluster["coordinator"] | undefined, ms: number): Promise<void> {
@@ -55,7 +55,7 @@ async function readTables(url: string): Promise<FinalTables> {
   };
 }
 
-test("no answer is false and no deletion lost while servers are killed and frozen", { timeout }, async () => {
+test("no response is wrong and no deletion is lost while servers are killed and frozen", { timeout }, async () => {
   const url = await cluster.createSchema(32);
   await migratePostgres(url);
   await runSql(url, `INSERT INTO plants SELECT unnest(ARRAY(SELECT generate_series(1, ${plants})::bigint))`);

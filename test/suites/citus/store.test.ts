@@ -138,7 +138,7 @@ const otherFunctionSql = `CREATE OR REPLACE FUNCTION plantstore_delete(
 describe("on Citus", () => {
   const ids = Array.from({ length: 200 }, (_, i) => BigInt(i));
 
-  test("migrate spreads the tables with what is in them, so that a plant and its record are together", async () => {
+  test("migrate distributes the tables with their rows, a plant and its record to the same worker", async () => {
     const url = await cluster.createSchema(32);
     await Promise.all(Array.from({ length: 3 }, () => migratePostgres(url)));
     await migratePostgres(url);
@@ -150,7 +150,7 @@ describe("on Citus", () => {
     expect(placed.map(({ shards }) => shards)).toEqual([16, 16, 16, 16]);
   });
 
-  test("a migration that waited for another finds the tables spread, whatever isolation is the default", async () => {
+  test("a migration that waited for another one finds the tables distributed, whatever the default isolation", async () => {
     const url = await cluster.createSchema();
     await makeTables(url);
     const strict = withStrictIsolation(url);
@@ -162,7 +162,7 @@ describe("on Citus", () => {
     await expect(migrating).resolves.toHaveLength(2);
   });
 
-  test("tables that an operator has distributed get what they lack from migrate, and serve nobody before", async () => {
+  test("migrate completes tables that an operator has distributed, which are refused before", async () => {
     const url = await cluster.createSchema();
     await makeTables(url);
     await runSql(url, "ALTER TABLE deletions DROP CONSTRAINT deletions_pkey, ADD PRIMARY KEY (plant_id, seq)");
@@ -183,7 +183,7 @@ describe("on Citus", () => {
     await store.close();
   });
 
-  test("a store whose function is of another release gets that of this one from migrate, on all workers", async () => {
+  test("migrate replaces the function of another release on all workers", async () => {
     const url = await createStore(ids);
     await runSql(url, otherFunctionSql);
     await migratePostgres(url);
@@ -197,7 +197,7 @@ describe("on Citus", () => {
     expect(handed).toHaveLength(1);
   });
 
-  test("a store of a newer release keeps its function", async () => {
+  test("migrate does not replace the function of a newer release", async () => {
     const url = await createStore(ids);
     await runSql(url, `${otherFunctionSql}; UPDATE plantstore_schema SET version = 99`);
     await expect(migratePostgres(url)).rejects.toThrow(/: use a newer release$/);
@@ -206,9 +206,9 @@ describe("on Citus", () => {
   });
 
   test.each([
-    { name: "apart", column: "plant_id", primaryKey: "plant_id, seq", together: "none" },
+    { name: "separately", column: "plant_id", primaryKey: "plant_id, seq", together: "none" },
     { name: "by another column", column: "seq", primaryKey: "seq", together: "plants" },
-  ])("tables that an operator has distributed $name are refused by migrate", async (spread) => {
+  ])("migrate refuses tables that an operator has distributed $name", async (spread) => {
     const url = await cluster.createSchema();
     await makeTables(url);
     const key = `DROP CONSTRAINT deletions_pkey, ADD PRIMARY KEY (${spread.primaryKey})`;
@@ -219,7 +219,7 @@ describe("on Citus", () => {
     await expect(migratePostgres(url)).rejects.toThrow(/`plants` must be distributed by `id`, and `deletions` by `plant_id` and colocated with `plants`$/);
   });
 
-  test("a schema that is on one worker as a whole is refused in clear words", async () => {
+  test("a distributed schema is refused with a clear message", async () => {
     const refusal = /a schema that Citus keeps .* use another one, or bring it back by `SELECT .*`$/;
     const url = await cluster.createSchema();
     await runSql(url, "SELECT citus_schema_distribute(current_schema()::regnamespace)");
@@ -232,7 +232,7 @@ describe("on Citus", () => {
     await expect(checkPostgresDatabase(other)).rejects.toThrow(refusal);
   });
 
-  test("batches are made for the worker that the engine chooses for a plant", async () => {
+  test("batches are formed per worker of the plants", async () => {
     const url = await createStore();
     const { session, citus, placement } = await openCitusSession(url);
     await citus.refresh(session);
@@ -249,7 +249,7 @@ describe("on Citus", () => {
     expect(rows.map(([id]) => String(placement.workerOf(BigInt(id ?? ""))))).toEqual(rows.map(([, worker]) => worker));
   });
 
-  test("deletions wait for their worker alone, and one that comes while the store is closed is refused", async () => {
+  test("deletions wait only for their worker, and are refused while the store closes", async () => {
     const url = await createStore(ids);
     const { session, placement } = await openCitusSession(url);
     await session.close();
@@ -276,7 +276,7 @@ describe("on Citus", () => {
     expect(await plantsIn(url)).toContain(left);
   });
 
-  test("a store that is open while its tables are spread sends each worker one batch at a time from then on", async () => {
+  test("a store that is open while its tables are distributed then sends each worker one batch at a time", async () => {
     const url = await cluster.createSchema();
     await makeTables(url);
     await runSql(url, `INSERT INTO plants SELECT unnest('{${ids.join()}}'::bigint[])`);
@@ -304,7 +304,7 @@ describe("on Citus", () => {
     await expect(deleted).resolves.toEqual([true, true]);
   });
 
-  test("no batch is for plants of two workers, not even of those that were locked", async () => {
+  test("every batch is for plants of one worker, also after they were locked", async () => {
     const url = await createStore(ids);
     await setLockTimeout(url);
     const { session, placement } = await openCitusSession(url);
@@ -330,7 +330,7 @@ describe("on Citus", () => {
     expect(strays).toEqual([]);
   });
 
-  test("a worker that has a single hash is not searched for by the hour", async () => {
+  test("the search for a plant of a worker with a single hash is bounded", async () => {
     // No smaller id has its hash.
     const tenant = 2n ** 31n;
     const url = await cluster.createSchema(1);
@@ -355,10 +355,10 @@ describe("on Citus", () => {
   });
 
   test.each([
-    { name: "that is handed to the wrong worker", token: "'00000000-0000-4000-8000-000000000000'" },
+    { name: "that is sent to the wrong worker", token: "'00000000-0000-4000-8000-000000000000'" },
     // What is not constant keeps the coordinator from handing it over.
-    { name: "that is handed to no worker", token: "gen_random_uuid()" },
-  ])("a batch $name is done all the same", async ({ token }) => {
+    { name: "that is not sent to a worker", token: "gen_random_uuid()" },
+  ])("a batch $name succeeds nevertheless", async ({ token }) => {
     const url = await createStore(ids);
     const { session, placement } = await openCitusSession(url);
     const other = ids.find((id) => placement.workerOf(id) !== placement.workerOf(0n));
@@ -370,10 +370,10 @@ describe("on Citus", () => {
     expect(await plantsIn(url)).toEqual(ids.filter((id) => id !== 0n && id !== other));
   });
 
-  describe("while Citus hands deletions to no worker,", () => {
+  describe("while Citus does not send deletions to workers,", () => {
     afterEach(() => cluster.handOver(true));
 
-    test("a plant that is not there keeps nobody waiting, and is recorded by nobody", async () => {
+    test("a missing plant delays no deletion, and is not recorded", async () => {
       const url = await createStore(ids);
       const store = await openPostgresStore({ url });
       await cluster.handOver(false);
@@ -386,7 +386,7 @@ describe("on Citus", () => {
       expect(await runSql(url, "SELECT FROM deletions")).toHaveLength(ids.length);
     });
 
-    test("nothing is written of a plant that is there, and locked", async () => {
+    test("no record is written for a locked plant", async () => {
       const url = await createStore(ids);
       await addTrigger(url, { table: "deletions", when: "INSERT", sql: "RAISE 'no records'" });
       await cluster.handOver(false);
@@ -399,7 +399,7 @@ describe("on Citus", () => {
     test.each([
       { name: "refuses", sql: "RAISE 'no records'" },
       { name: "drops", sql: "RETURN NULL" },
-    ])("nobody is told of a plant that is not there where a trigger $name records", async ({ sql }) => {
+    ])("no plant is reported as missing if a trigger $name records", async ({ sql }) => {
       const url = await createStore();
       await addTrigger(url, { table: "deletions", when: "INSERT", sql });
       await cluster.handOver(false);
@@ -422,7 +422,7 @@ describe("on Citus", () => {
     await store.close();
   });
 
-  test("a locked plant keeps nobody else from anything", async () => {
+  test("a locked plant does not affect other deletions", async () => {
     const url = await createStore(ids);
     await setLockTimeout(url);
     const locking = await openClient(url, "BEGIN; SET lock_timeout = 0; SELECT FROM plants WHERE id = 7 FOR UPDATE");
@@ -437,7 +437,7 @@ describe("on Citus", () => {
     await store.close();
   });
 
-  test("the record is shortened from its old end", async () => {
+  test("the oldest records are dropped first", async () => {
     const url = await createStore(ids);
     const store = await openPostgresStore({ url });
     await Promise.all(ids.map((id) => store.delete(id, deleteCall({ idempotencyKey: `key-${id}` }))));
@@ -463,7 +463,7 @@ describe("on Citus", () => {
     expect((await collect(database.listDeletions())).flat()).toHaveLength(60);
   });
 
-  test("the record is shortened slice by slice", async () => {
+  test("records are dropped slice by slice", async () => {
     const url = await createStore();
     await addOldRecords(url, 1_001);
     const { session, placement } = await openCitusSession(url);
@@ -478,7 +478,7 @@ describe("on Citus", () => {
     await session.close();
   });
 
-  test("a slice of the record that triggers keep whole is not tried again at once", async () => {
+  test("a slice of records that triggers keep is not retried immediately", async () => {
     const url = await createStore();
     await addOldRecords(url, 1_001);
     await addTrigger(url, { table: "deletions", when: "DELETE", sql: "RETURN NULL" });
@@ -490,7 +490,7 @@ describe("on Citus", () => {
     await session.close();
   });
 
-  test("of two processes that shorten the record at once, each counts what it has dropped", async () => {
+  test("two processes that drop records concurrently count only their own", async () => {
     const url = await createStore();
     await runSql(
       url,
@@ -520,7 +520,7 @@ describe("on Citus", () => {
   test.each([
     { name: "refuses to delete", sql: "RAISE 'protected' USING ERRCODE = '23000'" },
     { name: "silently keeps", sql: "RETURN NULL" },
-  ])("a plant that a trigger of a worker $name is kept alone, and its caller told so", async ({ sql }) => {
+  ])("a plant that a trigger of a worker $name is refused, and only that one", async ({ sql }) => {
     const url = await createStore(ids);
     await addTrigger(url, { table: "plants", when: "DELETE", sql, of: 7n });
     const store = await openPostgresStore({ url });
@@ -538,7 +538,7 @@ describe("on Citus", () => {
   ])("a plant that is deleted $way", ({ isHandedOver }) => {
     afterEach(() => cluster.handOver(true));
 
-    test("and whose record a trigger drops, stays, and costs nobody else anything", async () => {
+    test("is kept if a trigger drops its record, without affecting others", async () => {
       const url = await createStore(ids);
       await addTrigger(url, { table: "deletions", when: "INSERT", sql: "RETURN NULL", of: 7n });
       await cluster.handOver(isHandedOver);
@@ -553,7 +553,7 @@ describe("on Citus", () => {
       await store.close();
     });
 
-    test("again, and whose second record a trigger drops, stays: the first record is of another deletion", async () => {
+    test("is kept if it was restored and a trigger drops its second record: the first one is of another deletion", async () => {
       const url = await createStore(ids);
       const store = await openPostgresStore({ url });
       await Promise.all(ids.map((id) => store.delete(id, deleteCall())));
@@ -565,7 +565,7 @@ describe("on Citus", () => {
       expect(await plantsIn(url)).toEqual([7n]);
     });
 
-    test("and whose record a trigger changes is deleted with it", async () => {
+    test("is deleted if a trigger changes its record", async () => {
       const url = await createStore(ids);
       await addTrigger(url, {
         table: "deletions",
@@ -580,7 +580,7 @@ describe("on Citus", () => {
     });
   });
 
-  test("a batch for the wrong worker deletes nothing where a trigger there drops a record", async () => {
+  test("a batch for the wrong worker deletes nothing if a trigger there drops a record", async () => {
     const url = await createStore(ids);
     const { session, placement } = await openCitusSession(url);
     const here = placement.workerOf(0n);
@@ -593,15 +593,15 @@ describe("on Citus", () => {
     expect(await plantsIn(url)).toEqual(ids);
   });
 
-  describe("a look at the server", () => {
+  describe("a write check of the server", () => {
     const full = "RAISE 'no room' USING ERRCODE = '53100'";
 
     test.each([
-      { name: "passes while the first worker has no room", sql: full, on: 0, told: "healthy" },
-      { name: "passes while the second worker has no room", sql: full, on: 1, told: "healthy" },
-      { name: "passes where a trigger refuses its record", sql: "RAISE 'no records'", told: "healthy" },
-      { name: "fails where no worker has room", sql: full, told: "error: no room" },
-      { name: "fails where the only worker has no room", sql: full, shards: 1, told: "error: no room" },
+      { name: "passes while the first worker has a full disk", sql: full, on: 0, told: "healthy" },
+      { name: "passes while the second worker has a full disk", sql: full, on: 1, told: "healthy" },
+      { name: "passes if a trigger refuses its record", sql: "RAISE 'no records'", told: "healthy" },
+      { name: "fails if all workers have a full disk", sql: full, told: "error: no room" },
+      { name: "fails if the only worker has a full disk", sql: full, shards: 1, told: "error: no room" },
     ])("$name, and deletes nothing", async ({ sql, on, shards, told }) => {
       const url = await createStore(ids, shards);
       await addTrigger(url, { table: "deletions", when: "INSERT", sql, ...(on === undefined ? {} : { on }) });
@@ -612,7 +612,7 @@ describe("on Citus", () => {
       expect(await runSql(url, "SELECT FROM deletions")).toEqual([]);
     });
 
-    test("passes while the look of another process has stalled with its record in place", async () => {
+    test("passes while the check of another process hangs with its record in place", async () => {
       const url = await createStore([], 1);
       const sql = "IF pg_try_advisory_xact_lock(1) THEN PERFORM pg_sleep(600); END IF; RETURN NULL";
       await addTrigger(url, { table: "deletions", when: "INSERT", at: "AFTER", sql });
@@ -628,7 +628,7 @@ describe("on Citus", () => {
       expect(await stalling).not.toBe("healthy");
     });
 
-    test("fails where workers can do nothing at all", async () => {
+    test("fails if workers refuse everything", async () => {
       const url = await createStore(ids);
       await runSql(url, "ALTER TABLE deletions RENAME COLUMN subject TO author");
       const { session, placement } = await openCitusSession(url);
@@ -637,7 +637,7 @@ describe("on Citus", () => {
     });
   });
 
-  test("a deletion that was cancelled may be done by its worker all the same, and one that was refused is not", async () => {
+  test("a cancelled deletion may be committed by its worker, and a refused one is not", async () => {
     const url = await createStore([7n, 8n]);
     await addTrigger(url, { table: "plants", when: "DELETE", sql: "RAISE 'protected'", of: 8n });
     const { session, placement } = await openCitusSession(url);
@@ -657,7 +657,7 @@ describe("on Citus", () => {
     await session.close();
   });
 
-  test("what a worker cannot do at all is a fault of the server, and no plant is protected by it", async () => {
+  test("an error that concerns a whole worker is a problem of the server, and protects no plant", async () => {
     const url = await createStore(ids);
     const store = await openPostgresStore({ url });
     await runSql(url, "ALTER TABLE deletions RENAME COLUMN subject TO author");

@@ -17,23 +17,23 @@ import { expectNothingKept } from "../../../packages/testing/src/carriers/leaks.
 import { authorized, startPlantServer } from "../../support/server/plant-server.ts";
 import { deletePlantProcedure } from "../../support/plants/delete-plant.ts";
 
-/** The calls that must leave nothing behind, and those before them, which warm up what is kept for good. */
+/** The calls that must not leak, and calls before them, which warm up permanent caches. */
 const calls = 100_000;
 const warmUpCalls = 10_000;
 
-/** The engines end a connection that resets more streams at once: a thousand on node's, 400 on the gateway's own. */
+/** The engines close a connection that resets more streams: a thousand on the one of Node.js, 400 on that of the gateway. */
 const callsPerConnection = 300;
 
-/** Frames are sent in portions, so that what is aborted has come to different points. */
+/** Frames are sent in portions, so that calls are cancelled in different states. */
 const callsPerWrite = 30;
 
-/** The least that can be kept of a call is the slot of a list, eight bytes; less is the noise of a heap. */
+/** The smallest leak per call is a slot of an array, eight bytes; less is noise of the heap. */
 const growthLimitBytes = calls * 6;
 
 /** HTTP/2's CANCEL. */
 const cancel = 8;
 
-const name = `${String(calls)} calls that are cancelled leave nothing behind`;
+const name = `${String(calls)} cancelled calls leak nothing`;
 test(name, { timeout: 300_000 }, async () => {
   const waiting = new Set<bigint>();
   await using server = await startPlantServer({ store: openWaitingStore(waiting) });

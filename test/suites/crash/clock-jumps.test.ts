@@ -79,7 +79,7 @@ describe("a server whose clock jumps", () => {
     { offset: "-400d", brief: "not_found" },
     { offset: "+0", brief: "not_found" },
   ])(
-    "by $offset: tokens expire by the time of day, and deadlines, rates and the store go on",
+    "by $offset: tokens expire by wall-clock time, and deadlines, rate limits and the store are unaffected",
     async ({ offset, brief }) => {
       jump(offset);
       expect(await codeOf(tokens.brief)).toBe(brief);
@@ -89,7 +89,7 @@ describe("a server whose clock jumps", () => {
     },
   );
 
-  test("drains as ever when it jumps meanwhile", async () => {
+  test("drains as usual when it jumps meanwhile", async () => {
     // A connection that asks for nothing is waited for, but not for long.
     const idle = connect(Number(new URL(baseUrl).port), "127.0.0.1").on("error", () => {});
     idle.write("GET /livez HTTP/1.1\r\nhost: plants\r\n\r\n");
@@ -123,7 +123,7 @@ test.each(["+100d", "-100d"])("records are dropped by the clock of a database th
 });
 
 // The days are those of the database, and made ahead. A day that it jumps to has no partition.
-test("every deletion is kept when the clock of a database jumps over the ends of days, and a key holds over all of them", async () => {
+test("no deletion record is lost when the clock of a database jumps across days, and a key applies to all days", async () => {
   using folder = createTempFolder();
   // The server runs as another user.
   chmodSync(folder.path, 0o755);

@@ -104,7 +104,7 @@ const changes: readonly Change[] = [
     after: [1n, 2n, 3n],
   },
   {
-    name: "restore where there is no store",
+    name: "restore without a store",
     fill: fillBackup,
     words: (folder) => ["restore", join(folder, "backup.db"), ...database(folder)],
     read: (folder) => (existsSync(fileIn(folder)) ? plantsIn(fileIn(folder)) : undefined),
@@ -177,9 +177,9 @@ function afterLossOfPower(disk: ForgetfulDisk, read: Change["read"]): unknown[] 
 
 const main = join(projectFolder, "src/command/main.ts");
 
-describe.runIf(canForget())("a loss of power", () => {
+describe.runIf(canForget())("a power loss", () => {
   test.each(changes)(
-    "leaves the old state or the new one, and the new one after the end: $name",
+    "leaves the old or the new state, and the new one after the command exits: $name",
     { timeout },
     async (row) => {
       const { fill, words, read, before, after } = row;

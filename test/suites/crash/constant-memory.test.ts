@@ -42,7 +42,7 @@ const places: readonly { name: string; locate: () => Promise<PlantLocation> }[] 
 ];
 
 describe.each(places)(`${plants} plants in $name`, ({ locate }) => {
-  test("are imported and exported in memory that does not grow with them", { timeout }, async () => {
+  test("are imported and exported in constant memory", { timeout }, async () => {
     const location = await locate();
     await migratePlants(location);
     const url = location.kind === "sqlite" ? `sqlite:${location.path}` : location.url;

@@ -48,7 +48,7 @@ function http1Call(procedure: string): Buffer {
   return Buffer.from([...head, "content-length: 2", "", "{}"].join("\r\n"));
 }
 
-// A call that is answered, one that runs until it is given up, and one behind it.
+// A call that gets a response, one that runs until it is cancelled, and one after it.
 const procedures = [getReadingProcedure, waterBedProcedure, getReadingProcedure];
 
 const conversations = [
@@ -70,7 +70,7 @@ beforeAll(() => void process.on("warning", warn));
 afterAll(() => void process.off("warning", warn));
 
 test.each(conversations)(
-  `${String(connections)} connections of $name that are cut, each at another byte, leave nothing behind`,
+  `${String(connections)} connections of $name that are cut, each at another byte, leak nothing`,
   { timeout: 300_000 },
   async ({ bytes }) => {
     let running = 0;

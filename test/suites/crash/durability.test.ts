@@ -8,7 +8,7 @@ import { createTempFolder, type TempFolder } from "../../../packages/testing/src
 /** How often the server is killed; each time right after an answer. */
 const kills = 5;
 
-describe("what the server has acknowledged", () => {
+describe("an acknowledged deletion", () => {
   let folder: TempFolder;
   let database: string;
   beforeEach(async () => {
@@ -19,7 +19,7 @@ describe("what the server has acknowledged", () => {
   });
   afterEach(() => folder[Symbol.dispose]());
 
-  test("is kept over a restart, and so is what was not deleted", async () => {
+  test("survives a restart, and so do the other plants", async () => {
     await using first = await startChildServer(database);
     expect(await deletePlant(first, 3n)).toBe(204);
     expect(await first.stop("SIGTERM")).toBe(0);
@@ -29,7 +29,7 @@ describe("what the server has acknowledged", () => {
     expect(await deletePlant(second, 4n)).toBe(204);
   });
 
-  test("survives a kill that follows the answer at once", async () => {
+  test("survives a SIGKILL immediately after the response", async () => {
     for (let id = 1n; id <= kills; id += 1n) {
       await using server = await startChildServer(database);
       if (id > 1n) expect(await deletePlant(server, id - 1n)).toBe(400);

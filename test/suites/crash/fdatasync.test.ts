@@ -16,7 +16,7 @@ function syncsOf(plants: number): number {
 
 describe("an acknowledged deletion", () => {
   test.runIf(canTrace())(
-    "has been synced to the disk, each with a call of its own when it is alone",
+    "was synced to the disk, with a separate call for each single deletion",
     { timeout: 120_000 },
     () => {
       expect(syncsOf(deletions) - syncsOf(0)).toBeGreaterThanOrEqual(deletions);

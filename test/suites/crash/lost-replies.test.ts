@@ -42,9 +42,9 @@ beforeAll(async () => {
 });
 afterAll(() => postgres[Symbol.asyncDispose]());
 
-describe.each(["sqlite", "postgres"] as const)("over connections that break, with %s,", (kind) => {
+describe.each(["sqlite", "postgres"] as const)("over breaking connections, with %s,", (kind) => {
   test(
-    `nobody is told "not found" about a plant of its own, although ${lostReplies} answers are lost`,
+    `no call gets "not found" for its own deletion, although ${lostReplies} responses are lost`,
     { timeout: 120_000 + lostReplies * 5 },
     async () => {
       using folder = createTempFolder();
@@ -107,7 +107,7 @@ describe.each(["sqlite", "postgres"] as const)("over connections that break, wit
 });
 
 test(
-  `no call without an idempotency key is told "not found" about its own deletion, in ${unkeyedCalls} calls over connections that break`,
+  `no call without an idempotency key gets "not found" for its own deletion, in ${unkeyedCalls} calls over breaking connections`,
   { timeout: 120_000 },
   async () => {
     using folder = createTempFolder();

@@ -8,7 +8,7 @@ import { runSql, startPostgres } from "../../support/plants/postgres-server.ts";
 
 // What the server of the development dependencies has, and that of the system may be too old for.
 
-test("a migration outlasts the transaction_timeout of a role, which is meant for deletions", async () => {
+test("a migration ignores the transaction_timeout of a role, which is for deletions", async () => {
   vi.stubEnv("PATH", `${embeddedBinaries()}:${process.env["PATH"]}`);
   onTestFinished(() => void vi.unstubAllEnvs());
   await using server = await startPostgres();

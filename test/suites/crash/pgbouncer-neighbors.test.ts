@@ -76,9 +76,9 @@ const all = leftOnConnections.map(({ sql }) => sql).join("; ");
 const allButRefusals = leftOnConnections.flatMap(({ sql, refuses }) => (refuses ? [] : [sql])).join("; ");
 
 describe.each([
-  { name: "whatever changes what a statement does", sql: allButRefusals },
-  { name: "whatever has the server refuse a statement, too", sql: all },
-])("behind PgBouncer, where another client has left $name,", ({ sql }) => {
+  { name: "all settings that change a statement", sql: allButRefusals },
+  { name: "all settings, including those that refuse a statement", sql: all },
+])("behind PgBouncer, where another client has changed $name,", ({ sql }) => {
   const openLeftBehind = async () => {
     await createPlants(0);
     const store = await open();
@@ -102,7 +102,7 @@ describe.each([
     database: await openPlantDatabase({ kind: "postgres", url: pooler.url }),
   }));
 
-  test("a store stays ready, by the checks that it makes", { timeout }, async () => {
+  test("the health checks of a store pass", { timeout }, async () => {
     const store = await openLeftBehind();
     const problems = new Set<string | undefined>();
     // Two checks, both by a write, because nothing is deleted meanwhile.
@@ -117,7 +117,7 @@ describe.each([
 });
 
 test.each(leftOnConnections)(
-  "a store opens, deletes its own plants and stays ready while another client leaves $name",
+  "a store opens, deletes its own plants and stays healthy while another client leaves $name",
   { timeout },
   async ({ sql }) => {
     const count = 600;
@@ -137,7 +137,7 @@ test.each(leftOnConnections)(
 );
 
 test(
-  "what is acknowledged survives a SIGKILL of all of PostgreSQL although another client turns synchronous_commit off",
+  "acknowledged deletions survive a SIGKILL of PostgreSQL although another client turns synchronous_commit off",
   { timeout },
   async () => {
     await createPlants(plants);
@@ -161,7 +161,7 @@ test(
 );
 
 test.each(leftOnConnections.filter(({ sql }) => /synchronous_commit|client_min_messages/.test(sql)))(
-  "a deletion is not acknowledged before its standby has it where another client leaves $name",
+  "a deletion is not acknowledged before its standby has it although another client leaves $name",
   { timeout },
   async ({ sql }) => {
     await createPlants(1);
@@ -198,14 +198,14 @@ test(
   },
 );
 
-test("a store is refused whose options PgBouncer does not accept, by the name of the setting", async () => {
+test("opening a store fails with the name of the setting if PgBouncer refuses its options", async () => {
   const url = `${pooler.url}&options=-csearch_path%3Dneighbor`;
   await expect(openPlantStore({ kind: "postgres", url })).rejects.toThrow(
     /^cannot use \S+: options in the database URL set search_path, which did not reach the server/,
   );
 });
 
-test("a store is refused whose options PgBouncer drops, by the name of the setting", async () => {
+test("opening a store fails with the name of the setting if PgBouncer drops its options", async () => {
   await using dropping = await startPgbouncer(postgres.socketFolder, { dropsOptions: true });
   const url = `${dropping.url}&options=-csearch_path%3Dneighbor`;
   await expect(openPlantStore({ kind: "postgres", url })).rejects.toThrow(

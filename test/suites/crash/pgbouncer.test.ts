@@ -47,7 +47,7 @@ async function createPlants(count: number): Promise<void> {
   await runSql(direct, `TRUNCATE plants, deletions; INSERT INTO plants SELECT generate_series(1, ${count})`);
 }
 
-describe("what PgBouncer in transaction mode is in front of", () => {
+describe("PgBouncer in transaction mode", () => {
   describePlantStore(async (ids) => {
     const store = await openEmpty();
     await runSql(direct, `INSERT INTO plants SELECT unnest('{${ids.join()}}'::bigint[])`);
@@ -66,7 +66,7 @@ describe("what PgBouncer in transaction mode is in front of", () => {
 });
 
 describe("behind PgBouncer in transaction mode", () => {
-  test("processes with more connections than the server gives delete each plant once", { timeout }, async () => {
+  test("processes with more connections than the server allows delete each plant once", { timeout }, async () => {
     const shared = 5_000;
     await createPlants(shared);
     const program = fileURLToPath(new URL("../../support/plants/delete-all.ts", import.meta.url));
@@ -80,7 +80,7 @@ describe("behind PgBouncer in transaction mode", () => {
     expect(new Set(deleted).size).toBe(shared);
   });
 
-  test("statements that are not kept are noticed, told of once, and still delete", { timeout }, async () => {
+  test("lost prepared statements are reported once, and deletions still succeed", { timeout }, async () => {
     const count = 200;
     await createPlants(count);
     const onUpkeep = vi.fn<OnUpkeep>();
@@ -93,7 +93,7 @@ describe("behind PgBouncer in transaction mode", () => {
     expect(records).toEqual({ count: String(count), plants: String(count) });
   });
 
-  test("a store goes unready with its pooler, and is well again with it", { timeout }, async () => {
+  test("a store is unhealthy while its pooler is down, and recovers with it", { timeout }, async () => {
     const store = await openEmpty();
     await pooler.kill();
     await expect.poll(() => store.problem).toMatch(/:6432\/plantstore: connect /);
@@ -120,7 +120,7 @@ describe("behind PgBouncer in transaction mode", () => {
     },
   ];
 
-  test.each(breaks)("every caller is told the truth while $name", { timeout }, async ({ breakIt }) => {
+  test.each(breaks)("every caller gets the true outcome while $name", { timeout }, async ({ breakIt }) => {
     await createPlants(plants);
     await using server = await startPlantServer({ store: await openPlantStore({ kind: "postgres", url: pooler.url }) });
     const tally = new DeleteTally();
@@ -147,7 +147,7 @@ describe("behind PgBouncer in transaction mode", () => {
 
 // Debian 12 has an older release; `PGBOUNCER=/path/of/the/program` is asked instead.
 if (canKeepStatements()) {
-  test("statements that a PgBouncer from 1.21 on keeps go by their names", { timeout }, async () => {
+  test("statements are sent by name if PgBouncer 1.21 or newer keeps them", { timeout }, async () => {
     const count = 400;
     await createPlants(count);
     await using keeping = await startPgbouncer(postgres.socketFolder, { keeps: true });

@@ -37,7 +37,7 @@ describe("a server on PostgreSQL", () => {
     await runSql(url, `INSERT INTO plants SELECT generate_series(1, ${plants})`);
   }
 
-  test("tells every caller the truth while its connections are cut", { timeout }, async () => {
+  test("returns the true outcome to every caller while its connections are cut", { timeout }, async () => {
     await createPlants();
     await using proxy = await startCuttingProxy(postgres.socketFolder);
     const throughProxy = url.replace(postgres.socketFolder, proxy.socketFolder);
@@ -61,7 +61,7 @@ describe("a server on PostgreSQL", () => {
     expect(tally.deleted.size).toBe(tally.asked.size - refused);
   });
 
-  test("tells every caller the truth while its database crashes and starts again", { timeout }, async () => {
+  test("returns the true outcome to every caller while its database crashes and restarts", { timeout }, async () => {
     await createPlants();
     await using server = await startPlantServer({ store: await openPlantStore({ kind: "postgres", url }) });
     const tally = new DeleteTally();
@@ -78,7 +78,7 @@ describe("a server on PostgreSQL", () => {
   });
 
   // A transaction that somebody has forgotten, and callers that go on asking for its plant.
-  test("deletes all others while another transaction keeps a plant locked for 40 seconds", { timeout }, async () => {
+  test("deletes all other plants while another transaction locks one for 40 seconds", { timeout }, async () => {
     await createPlants();
     const store = await openPlantStore({ kind: "postgres", url });
     const other = await openClient(url, "BEGIN; SELECT FROM plants WHERE id = 1 FOR UPDATE");
@@ -101,7 +101,7 @@ describe("a server on PostgreSQL", () => {
     expect(counts).toEqual({ records: String(others.length + 1) });
   });
 
-  test("loses nothing it acknowledged when a synchronous standby takes over", { timeout }, async () => {
+  test("loses no acknowledged deletion when a synchronous standby takes over", { timeout }, async () => {
     await createPlants();
     await using standby = await startStandby(postgres, "standby");
     await runSql(url, "ALTER SYSTEM SET synchronous_standby_names = 'standby'");

@@ -67,13 +67,13 @@ describe("a store", () => {
       asked: [9n],
     },
     {
-      name: "its user has lost a right",
+      name: "its user has lost a privilege",
       sql: "REVOKE DELETE ON plants FROM idler",
       undo: "GRANT DELETE ON plants TO idler",
       problem: /: the user lacks privileges: DELETE on plants$/,
       asked: [],
     },
-  ])("learns without a caller that $name, and that it is over", { timeout }, async ({ sql, undo, problem, asked }) => {
+  ])("detects without callers that $name, and recovers", { timeout }, async ({ sql, undo, problem, asked }) => {
     const url = await server.createSchema();
     await migratePlants({ kind: "postgres", url });
     const schema = /plants_\d+/.exec(url)?.[0];
@@ -94,7 +94,7 @@ describe("a store", () => {
     await runSql(url, "DROP OWNED BY idler; DROP ROLE idler");
   });
 
-  test("learns without a caller that its table is locked, and that it is over", { timeout }, async () => {
+  test("detects without callers that its table is locked, and recovers", { timeout }, async () => {
     const url = await createPlantsFor(server, "shut", [1n]);
     const store = await openPlantStore({ kind: "postgres", url });
     const locking = await openClient(url, "BEGIN; LOCK TABLE plants");
@@ -127,7 +127,7 @@ describe("a store", () => {
       says: /: another transaction holds a lock on a table or its rows: /,
     },
     {
-      name: "the network is silent",
+      name: "the network drops packets",
       during: async (_, proxy, work) => {
         proxy.freeze();
         await work();
@@ -136,7 +136,7 @@ describe("a store", () => {
       says: /: (?:the server does not respond, .*|\S+ did not respond in time)$/,
     },
   ])(
-    "tells its callers within ten seconds, and an operator what it waits for, when $name",
+    "rejects calls within ten seconds, and reports what it waits for, when $name",
     { timeout },
     async (row) => {
       const url = await server.createPlants([1n]);
@@ -159,7 +159,7 @@ describe("a store", () => {
     },
   );
 
-  test("is away, and leaves no backend behind, while its synchronous standby is gone", { timeout }, async () => {
+  test("is unavailable, and leaves no backend behind, while its synchronous standby is gone", { timeout }, async () => {
     const url = await createPlantsFor(server, "lone", [1n, 2n]);
     const store = await openPlantStore({ kind: "postgres", url });
     await runSql(url, "ALTER SYSTEM SET synchronous_standby_names = 'nobody'");
@@ -186,7 +186,7 @@ describe("a store", () => {
     await store.close();
   });
 
-  test("says that a plant is gone only when its synchronous standby knows it", { timeout }, async () => {
+  test("reports a plant as missing only after its synchronous standby has the deletion", { timeout }, async () => {
     const url = await server.createPlants([1n]);
     const store = await openPlantStore({ kind: "postgres", url });
     let isTold = false;

@@ -10,7 +10,7 @@ const processes = 4;
 const plants = 10_000;
 
 test(
-  "of several processes that delete the same plants each plant is deleted by one",
+  "each plant is deleted by exactly one of several processes",
   { timeout: 180_000 },
   async () => {
     await using postgres = await startPostgres();

@@ -33,12 +33,12 @@ afterAll(() => server[Symbol.asyncDispose]());
 
 describe("a session", () => {
   test.each([
-    { name: "takes connections and says nothing", passesOn: (): boolean => false },
+    { name: "accepts connections but does not respond", passesOn: (): boolean => false },
     {
-      name: "says nothing once it is asked whether it can be written",
+      name: "does not respond to the check whether it is writable",
       passesOn: (data: Buffer): boolean => !data.includes("transaction_read_only"),
     },
-  ])("goes on to the next host where one $name", { timeout }, async ({ passesOn }) => {
+  ])("tries the next host if one $name", { timeout }, async ({ passesOn }) => {
     using folder = createTempFolder();
     mkdirSync(folder.file("silent"));
     const proxy = createServer((client) => {
@@ -61,7 +61,7 @@ describe("a session", () => {
   });
 });
 
-test("a session keeps its connection when the server ends late one that it has released", { timeout }, async () => {
+test("a session keeps its connection when the server closes a released one late", { timeout }, async () => {
   const url = await server.createSchema();
   const ways: [client: Socket, upstream: Socket][] = [];
   await using proxy = await startPostgresProxy(server.socketFolder, (client, upstream) => {
@@ -84,25 +84,25 @@ test("a session keeps its connection when the server ends late one that it has r
 });
 
 test(
-  "what an operator asks for is refused for good after ten seconds, and is no storm meanwhile",
+  "the work of a command fails after ten seconds of retries with backoff",
   { timeout },
   async () => {
     const session = new Session(readServerUrl(await server.createSchema()));
     const begunMs = performance.now();
-    let tries = 0;
+    let attempts = 0;
     const refused = retryTransientErrors(session, async () => {
-      tries++;
+      attempts++;
       await session.run("DO $$ BEGIN RAISE 'again' USING ERRCODE = '40001'; END $$");
     });
     await expect(refused).rejects.toThrow("again");
     expect(performance.now() - begunMs).toBeGreaterThan(9_900);
     // With pauses that double from 5 ms to a second, each for a random part of it, there are thirty or so.
-    expect(tries).toBeLessThan(100);
+    expect(attempts).toBeLessThan(100);
     await session.close();
   },
 );
 
-test("a migration says what it waits for, and again every few seconds", { timeout }, async () => {
+test("a migration reports what it waits for every few seconds", { timeout }, async () => {
   // The next step locks the records.
   const url = await createSchemaOfVersion(server, 1);
   const reader = await openClient(url, "BEGIN; SELECT FROM deletions");
@@ -115,7 +115,7 @@ test("a migration says what it waits for, and again every few seconds", { timeou
   await running;
 });
 
-test("a migration that waits for another one goes on looking, at most ten times a second", { timeout }, async () => {
+test("a migration that waits for another one polls at most ten times a second", { timeout }, async () => {
   const url = await createSchemaOfVersion(server, 1);
   const other = await openClient(url, "BEGIN; SELECT FROM plantstore_schema FOR UPDATE");
   const connectedAtMs: number[] = [];
@@ -132,7 +132,7 @@ test("a migration that waits for another one goes on looking, at most ten times 
 });
 
 describe("a store", () => {
-  test("learns that its server is gone without a caller, and that it is back", { timeout }, async () => {
+  test("detects without callers that its server is unavailable, and recovers", { timeout }, async () => {
     const url = await createPlantsFor(server, "lonely", [1n]);
     const store = await openPlantStore({ kind: "postgres", url });
     await server.stop("fast");
@@ -146,7 +146,7 @@ describe("a store", () => {
     await store.close();
   });
 
-  test("is away as soon as a caller has waited for it in vain", { timeout }, async () => {
+  test("is unavailable as soon as a call has timed out", { timeout }, async () => {
     const url = await createPlantsFor(server, "prompt", [1n]);
     const store = await openPlantStore({ kind: "postgres", url });
     await server.stop("fast");
@@ -158,7 +158,7 @@ describe("a store", () => {
     await store.close();
   });
 
-  test("waits for a server that is away when it is opened, and looks at its schema then", { timeout }, async () => {
+  test("opens while its server is unavailable, and checks the schema later", { timeout }, async () => {
     const url = await createPlantsFor(server, "early", [1n]);
     await runSql(url, "UPDATE plantstore_schema SET version = version + 2");
     await server.stop("fast");
@@ -173,7 +173,7 @@ describe("a store", () => {
     await store.close();
   });
 
-  test("is away while its schema is another release's, and back with it", { timeout }, async () => {
+  test("is unavailable while its schema is that of another release, and then recovers", { timeout }, async () => {
     const url = await createPlantsFor(server, "migrated", [1n]);
     const store = await openPlantStore({ kind: "postgres", url });
     await runSql(url, "UPDATE plantstore_schema SET version = version + 2");
@@ -198,7 +198,7 @@ describe("a store", () => {
     expect(store.problem).toMatch(/: the store is closed$/);
   });
 
-  test("looks on a new connection whether a server that was read-only can be written", { timeout }, async () => {
+  test("checks on a new connection whether a read-only server is writable", { timeout }, async () => {
     const url = await createPlantsFor(server, "demoted", [1n]);
     const store = await openPlantStore({ kind: "postgres", url });
     await store.delete(9n, deleteCall());
@@ -213,7 +213,7 @@ describe("a store", () => {
   });
 
   test(
-    "is asked how it is beside two batches that wait, whose callers get what they asked for",
+    "is checked while two batches wait, whose calls then succeed",
     { timeout },
     async () => {
       const url = await createPlantsFor(server, "busy", [1n, 2n]);
@@ -232,7 +232,7 @@ describe("a store", () => {
     },
   );
 
-  test("costs its callers time and nothing else while its server is away for some seconds", { timeout }, async () => {
+  test("delays calls but fails none while its server is unavailable for some seconds", { timeout }, async () => {
     const url = await createPlantsFor(server, "patient", [1n, 2n, 3n, 4n, 5n, 6n, 7n, 8n]);
     const store = await openPlantStore({ kind: "postgres", url });
     await server.stop("fast");

@@ -18,7 +18,7 @@ test.concurrent.each([
     rest: '[{"sensor":"late"}]',
   },
 ])(
-  "a stream of $accept that has nothing to say sends a heartbeat every 15 s, behind $request",
+  "an idle stream of $accept sends a heartbeat every 15 s, for $request",
   async ({ accept, request, beat, rest }) => {
     const asked = Promise.withResolvers<void>();
     const selector = "greenhouse.v1.GreenhouseService";

@@ -11,7 +11,7 @@ const token = "token-of-the-restart-test";
 
 /** How often each replica is restarted. */
 const restarts = 6;
-/** Calls that are answered between two steps, so that every step meets the load. */
+/** Successful calls between two steps, so that every step is under load. */
 const callsPerStep = 50;
 
 let postgres: PostgresServer;
@@ -49,7 +49,7 @@ async function untilReady(balancer: Balancer, ports: readonly number[]): Promise
   await expect.poll(() => ports.map((port) => balancer.isReady(port))).toEqual(ports.map(() => true));
 }
 
-test("two replicas behind a balancer are restarted in turn, and no call fails", async () => {
+test("no call fails while two replicas behind a balancer are restarted in turn", async () => {
   using folder = createTempFolder();
   const environment = { DATABASE_URL: await postgres.createSchema() };
   await runCommand(["migrate"], environment);

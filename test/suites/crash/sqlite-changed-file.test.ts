@@ -16,7 +16,7 @@ const timeout = 180_000;
 const onTheWay = 16;
 
 const changes: readonly { name: string; change: (file: string, backup: string) => void }[] = [
-  { name: "its log is truncated to nothing", change: (file) => truncateSync(`${file}-wal`) },
+  { name: "its log is truncated to zero bytes", change: (file) => truncateSync(`${file}-wal`) },
   { name: "a backup is copied over it", change: (file, backup) => copyFileSync(backup, file) },
 ];
 
@@ -29,8 +29,8 @@ function judge(file: string, deleted: Iterable<bigint>) {
 
 const sound = [{ integrity_check: "ok" }];
 
-describe("a server on SQLite under load, whose file is changed by another program", () => {
-  test.each(changes)("deletes no more once $name, and leaves the file as it is", { timeout }, async ({ change }) => {
+describe("a server on SQLite under load whose file another program changes", () => {
+  test.each(changes)("stops deleting once $name, and does not change the file", { timeout }, async ({ change }) => {
     for (const signal of ["SIGKILL", "SIGTERM"] as const) {
       using folder = createTempFolder();
       const [file, backup] = [folder.file("plants.db"), folder.file("backup.db")];
@@ -55,8 +55,8 @@ describe("a server on SQLite under load, whose file is changed by another progra
   });
 });
 
-describe("a server on SQLite under load, whose file other processes use by SQLite", () => {
-  test("deletes all the time, and loses nothing", { timeout }, async () => {
+describe("a server on SQLite under load whose file other processes use with SQLite", () => {
+  test("keeps deleting, and loses no deletion", { timeout }, async () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     openDatabase({ file, plantsWhenCreated: { first: 1n, last: plants } }).close();

@@ -33,7 +33,7 @@ const faults = [
     problem: "reading from or writing to the disk failed",
     // Later syncs succeed, and prove nothing: what the failed one should have written is lost.
     passes: false,
-    // Time for three tries to write.
+    // Time for three write checks.
     patienceMs: 3_500,
   },
   {
@@ -46,7 +46,7 @@ const faults = [
 ];
 
 describe("a store on SQLite whose disk fails", () => {
-  test.runIf(canTrace()).each(faults)("acknowledges no more than is there: $name", { timeout }, async (row) => {
+  test.runIf(canTrace()).each(faults)("acknowledges only stored deletions: $name", { timeout }, async (row) => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     await createPlants(file);
@@ -65,7 +65,7 @@ describe("a store on SQLite whose disk fails", () => {
 });
 
 test.runIf(canTrace())(
-  "a store on SQLite whose disk is full says so, also while it is asked for plants alone that are not there",
+  "a store on SQLite reports a full disk, also while all deletions are of missing plants",
   { timeout },
   async () => {
     using folder = createTempFolder();
@@ -96,7 +96,7 @@ function backingUp(file: string, copy: string): string[] {
 }
 
 describe("a backup", () => {
-  test.runIf(canTrace())("is on disk as a whole, and then under its name", { timeout }, async () => {
+  test.runIf(canTrace())("is synced completely before it gets its name", { timeout }, async () => {
     using folder = createTempFolder();
     await createPlants(folder.file("plants.db"));
     const program = backingUp(folder.file("plants.db"), folder.file("copy.db"));
@@ -111,7 +111,7 @@ describe("a backup", () => {
     expect(steps.slice(-4)).toEqual(["written", "content", "name", "folder"]);
   });
 
-  test.runIf(canTrace())("is not there when its name is not on disk", { timeout }, async () => {
+  test.runIf(canTrace())("does not exist if its name cannot be synced", { timeout }, async () => {
     using folder = createTempFolder();
     await createPlants(folder.file("plants.db"));
     const program = backingUp(folder.file("plants.db"), folder.file("copy.db"));
@@ -120,8 +120,8 @@ describe("a backup", () => {
   });
 });
 
-describe("beside another process that holds the lock of the file for longer than a server waits", () => {
-  test("an import goes on after it", { timeout }, async () => {
+describe("while another process holds the lock of the file for longer than a server waits", () => {
+  test("an import continues afterwards", { timeout }, async () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     await createPlants(file);
@@ -142,7 +142,7 @@ describe("beside another process that holds the lock of the file for longer than
     await ended;
   });
 
-  test("a store whose thread dies meanwhile stays away", { timeout }, async () => {
+  test("a store whose thread exits meanwhile stays unavailable", { timeout }, async () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     const started = once(process, "worker");
@@ -166,7 +166,7 @@ describe("beside another process that holds the lock of the file for longer than
   });
 });
 
-describe("a store on SQLite that nobody asks for anything", () => {
+describe("an idle store on SQLite", () => {
   test.each([
     {
       name: "its file is moved",
@@ -178,7 +178,7 @@ describe("a store on SQLite that nobody asks for anything", () => {
       take: (file: string) => rmSync(`${file}-shm`),
       problem: "its -shm file, which holds the locks, was moved, replaced or deleted; restart the server",
     },
-  ])("notices that $name", { timeout: 60_000 }, async ({ take, problem }) => {
+  ])("detects that $name", { timeout: 60_000 }, async ({ take, problem }) => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     const store = await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: 2n } });

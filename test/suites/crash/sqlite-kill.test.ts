@@ -11,7 +11,7 @@ const kills = 30;
 const plants = 200_000n;
 
 describe("a server on SQLite that is killed under load", () => {
-  test("keeps every acknowledged deletion, and every plant that nobody deleted", { timeout: 300_000 }, async () => {
+  test("keeps every acknowledged deletion, and every other plant", { timeout: 300_000 }, async () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     await (await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: plants } })).close();

@@ -91,14 +91,14 @@ const questions: readonly { name: string; args: readonly string[]; answer: unkno
 const ends = [
   { name: "killed before it synced its last commit", fault: "kill -wal 5", outcomes: [true, true, true] },
   {
-    name: "ended by a sync that failed",
+    name: "stopped by a failed sync",
     fault: "fail -wal 5",
     outcomes: [true, true, true, unknown, ...Array(6).fill(away)],
   },
 ];
 
-describe.runIf(canForget()).each(ends)("what is answered after a process that was $name", ({ fault, outcomes }) => {
-  test.each(questions)("outlives a loss of power: $name", { timeout }, ({ args, answer, gone = [] }) => {
+describe.runIf(canForget()).each(ends)("a result after a process that was $name", ({ fault, outcomes }) => {
+  test.each(questions)("survives a power loss: $name", { timeout }, ({ args, answer, gone = [] }) => {
     using disk = createDisk();
     const file = join(disk.folder, "plants.db");
     expect(deleteTen(disk, fault)).toEqual(outcomes);
@@ -109,8 +109,8 @@ describe.runIf(canForget()).each(ends)("what is answered after a process that wa
   });
 });
 
-describe.runIf(canForget())("a store on SQLite whose disk forgets what was not synced", () => {
-  test("is not opened when what was left in its log cannot be synced, and is whole", { timeout }, () => {
+describe.runIf(canForget())("a store on SQLite whose disk loses unsynced data", () => {
+  test("fails to open when its leftover log cannot be synced, and is not damaged", { timeout }, () => {
     for (let failed = 4; failed < 8; failed++) {
       using disk = createDisk();
       const file = join(disk.folder, "plants.db");
@@ -124,7 +124,7 @@ describe.runIf(canForget())("a store on SQLite whose disk forgets what was not s
     }
   });
 
-  test("writes all of a long log again, whose end could not be synced", { timeout }, () => {
+  test("rewrites all of a long log whose end could not be synced", { timeout }, () => {
     using disk = createDisk();
     // More than an opening writes at a time. After the syncs of the log's header and of this, the third is the deletion's.
     const leaving = onDatabaseFile(`
@@ -136,7 +136,7 @@ describe.runIf(canForget())("a store on SQLite whose disk forgets what was not s
     expectAfterLossOfPower(disk, [1]);
   });
 
-  test("keeps what is acknowledged when it is created by the process that is killed", { timeout }, () => {
+  test("keeps acknowledged deletions when the killed process created it", { timeout }, () => {
     using disk = new ForgetfulDisk(() => undefined);
     const file = join(disk.folder, "plants.db");
     expect(toldBy(disk.run([deleting, file, "1", "10"], "kill -wal 4"))).toEqual([true, true]);
@@ -144,14 +144,14 @@ describe.runIf(canForget())("a store on SQLite whose disk forgets what was not s
     expectAfterLossOfPower(disk, [1, 2, 3]);
   });
 
-  test("keeps what is acknowledged when its log cannot be copied into the file", { timeout }, () => {
+  test("keeps acknowledged deletions when its log cannot be copied into the file", { timeout }, () => {
     using disk = createDisk();
     const file = join(disk.folder, "plants.db");
     expect(new Set(toldBy(disk.run([deleting, file, "1", "500"], "fail plants.db 1")))).toEqual(new Set([true]));
     expectAfterLossOfPower(disk, allBut([]).slice(0, 500));
   });
 
-  test("says that no write is synced, also while it is asked for plants alone that are not there", { timeout }, () => {
+  test("reports failing syncs, also while all deletions are of missing plants", { timeout }, () => {
     using disk = createDisk();
     const { href } = new URL("../../../src/stores/sqlite/store.ts", import.meta.url);
     // A commit that deletes nothing writes nothing, so the first sync is that of a write of the store's own.

@@ -6,7 +6,7 @@ import { baseUrlOf, deletePlant, serve } from "../../support/process/serve-comma
 import { runCommand } from "../../support/process/run-command.ts";
 import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
 
-test("a server whose log nobody reads ends all the same", async () => {
+test("a server exits although its log is not read", async () => {
   using folder = createTempFolder();
   await using server = serve(folder);
   const baseUrl = await baseUrlOf(server);
@@ -21,7 +21,7 @@ test("a server whose log nobody reads ends all the same", async () => {
   server.process.stderr.resume();
 });
 
-test("no flood of refused requests pushes the line of a deletion out of a log that nobody reads", async () => {
+test("a flood of refused requests does not displace the line of a deletion from a log that is not read", async () => {
   using folder = createTempFolder();
   const database = { DATABASE_URL: `sqlite:${folder.file("plants.db")}` };
   await runCommand(["migrate"], database);

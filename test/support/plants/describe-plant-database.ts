@@ -46,7 +46,7 @@ export function describePlantDatabase(openEmpty: () => Promise<OpenedDatabase>):
       expect(await exported(opened.database)).toEqual([int64Min, -1n, 0n, 5n, 2n ** 53n + 1n, int64Max]);
     });
 
-    test("counts what was there before, also within one batch, and imports it once", async () => {
+    test("counts existing plants, also duplicates within one batch, and imports each once", async () => {
       await using opened = await open();
       await importInto(opened.database, [[1n, 2n]]);
       await expect(importInto(opened.database, [[2n, 3n, 3n], [3n]])).resolves.toEqual([
@@ -56,7 +56,7 @@ export function describePlantDatabase(openEmpty: () => Promise<OpenedDatabase>):
       expect(await exported(opened.database)).toEqual([1n, 2n, 3n]);
     });
 
-    test("does not bring back what was deleted, before the import or while it runs", async () => {
+    test("does not restore plants that were deleted before or during the import", async () => {
       await using opened = await open();
       await importInto(opened.database, [[1n, 2n, 3n]]);
       await opened.store.delete(1n, deleteCall());
@@ -69,7 +69,7 @@ export function describePlantDatabase(openEmpty: () => Promise<OpenedDatabase>):
 
     test.each([
       { where: "close to each other", ids: [-2n, -1n, 0n, 1n], deleted: [-1n], fresh: 2n },
-      { where: "at both ends of a stretch", ids: [5n, 6n, 7n, 8n], deleted: [5n, 8n], fresh: 9n },
+      { where: "at both ends of a range", ids: [5n, 6n, 7n, 8n], deleted: [5n, 8n], fresh: 9n },
       {
         where: "far from each other",
         ids: [-(2n ** 63n), -7n, 0n, 2n ** 63n - 1n],
@@ -77,7 +77,7 @@ export function describePlantDatabase(openEmpty: () => Promise<OpenedDatabase>):
         fresh: 9n,
       },
     ])(
-      "leaves out what was deleted of ids $where, and of those beside them nothing",
+      "skips deleted plants among ids $where, but not adjacent ones",
       async ({ ids, deleted, fresh }) => {
         await using opened = await open();
         await importInto(opened.database, [ids]);
@@ -91,7 +91,7 @@ export function describePlantDatabase(openEmpty: () => Promise<OpenedDatabase>):
       },
     );
 
-    test("brings back what was deleted when it is told to, and it can be deleted again", async () => {
+    test("restores deleted plants with the option restore, and they can be deleted again", async () => {
       await using opened = await open();
       await importInto(opened.database, [[1n, 3n]]);
       await opened.store.delete(1n, deleteCall());
@@ -101,7 +101,7 @@ export function describePlantDatabase(openEmpty: () => Promise<OpenedDatabase>):
       expect(await exported(opened.database)).toEqual([2n, 3n]);
     });
 
-    test("is left as it is when it is restored, and a deletion is repeated whose key was used before", async () => {
+    test("keeps a restored plant when a deletion with a used key is repeated", async () => {
       await using opened = await open();
       await importInto(opened.database, [[1n, 2n]]);
       const call = deleteCall({ idempotencyKey: "key" });
@@ -115,7 +115,7 @@ export function describePlantDatabase(openEmpty: () => Promise<OpenedDatabase>):
       expect((await collect(opened.database.listDeletions())).flat()).toHaveLength(2);
     });
 
-    test("leaves what was restored as it is when the same ids are imported again", async () => {
+    test("keeps restored plants when the same ids are imported again", async () => {
       await using opened = await open();
       await importInto(opened.database, [[1n, 2n]]);
       await opened.store.delete(1n, deleteCall());
@@ -127,7 +127,7 @@ export function describePlantDatabase(openEmpty: () => Promise<OpenedDatabase>):
       expect(await exported(opened.database)).toEqual([1n, 2n]);
     });
 
-    test("leaves what was restored as it is when ids around it are imported", async () => {
+    test("keeps restored plants when adjacent ids are imported", async () => {
       await using opened = await open();
       await importInto(opened.database, [[1n, 3n]]);
       await opened.store.delete(3n, deleteCall());
@@ -139,7 +139,7 @@ export function describePlantDatabase(openEmpty: () => Promise<OpenedDatabase>):
       expect(await exported(opened.database)).toEqual([1n, 2n, 3n, 4n]);
     });
 
-    test("takes a batch of nothing, and exports nothing in none", async () => {
+    test("accepts an empty batch, and exports no chunk without plants", async () => {
       await using opened = await open();
       await expect(collect(opened.database.exportPlants())).resolves.toEqual([]);
       await expect(importInto(opened.database, [[], [1n]])).resolves.toEqual([
@@ -148,7 +148,7 @@ export function describePlantDatabase(openEmpty: () => Promise<OpenedDatabase>):
       ]);
     });
 
-    test("exports many plants in runs, each once", async () => {
+    test("exports many plants in chunks, each once", async () => {
       await using opened = await open();
       const ids = Array.from({ length: 25_000 }, (_, i) => BigInt(i * 3 - 30_000));
       await importInto(opened.database, [ids]);
@@ -157,7 +157,7 @@ export function describePlantDatabase(openEmpty: () => Promise<OpenedDatabase>):
       expect(runs.flat()).toEqual(ids);
     });
 
-    test("exports one moment, whatever is deleted while it runs", async () => {
+    test("exports a snapshot, whatever is deleted meanwhile", async () => {
       await using opened = await open();
       const ids = Array.from({ length: 25_000 }, (_, i) => BigInt(i));
       await importInto(opened.database, [ids]);
@@ -195,7 +195,7 @@ export function describePlantDatabase(openEmpty: () => Promise<OpenedDatabase>):
       }
     });
 
-    test("records the one caller of many who was told that the plant was deleted by it", async () => {
+    test("records exactly the caller whose deletion succeeded", async () => {
       await using opened = await open();
       await importInto(opened.database, [[1n, 2n]]);
       // While the first is committed the others become one batch.
@@ -215,14 +215,14 @@ export function describePlantDatabase(openEmpty: () => Promise<OpenedDatabase>):
 
       test.each([
         { name: "U+0000", text: "a\0b", kept: "a\uFFFDb" },
-        { name: "half a surrogate pair", text: "a\uD83Cb\uDF31", kept: "a\uFFFDb\uFFFD" },
+        { name: "lone surrogates", text: "a\uD83Cb\uDF31", kept: "a\uFFFDb\uFFFD" },
         { name: "a character beyond 16 bits", text: "🌱", kept: "🌱" },
-        { name: "what is syntax in an array or in JSON", text: '{NULL,"\\"}\n\t,\'', kept: '{NULL,"\\"}\n\t,\'' },
-        { name: "nothing", text: "", kept: "" },
+        { name: "the syntax of arrays and JSON", text: '{NULL,"\\"}\n\t,\'', kept: '{NULL,"\\"}\n\t,\'' },
+        { name: "an empty string", text: "", kept: "" },
         { name: "1,024 characters", text: "é".repeat(1_024), kept: "é".repeat(1_024) },
-        { name: "more than that", text: "é".repeat(1_025), kept: `${"é".repeat(1_023)}…` },
-        { name: "a pair across the end", text: "🌱".repeat(600), kept: `${"🌱".repeat(511)}\uFFFD…` },
-      ])("with $name, and those of the others in its batch", async ({ text, kept }) => {
+        { name: "1,025 characters", text: "é".repeat(1_025), kept: `${"é".repeat(1_023)}…` },
+        { name: "a surrogate pair across the limit", text: "🌱".repeat(600), kept: `${"🌱".repeat(511)}\uFFFD…` },
+      ])("with $name, and those of other deletions in its batch", async ({ text, kept }) => {
         const { database, store } = opened();
         const ids = [next++, next++, next++, next++];
         const call = deleteCall({ subject: text, requestId: text });
@@ -254,7 +254,7 @@ export function describePlantDatabase(openEmpty: () => Promise<OpenedDatabase>):
       });
     });
 
-    test.each([int64Min, 2n, int64Max])("lists the deletions of plant %s alone", async (plantId) => {
+    test.each([int64Min, 2n, int64Max])("lists only the deletions of plant %s", async (plantId) => {
       await using opened = await open();
       await importInto(opened.database, [[int64Min, 1n, 2n, int64Max]]);
       for (const id of [int64Min, 1n, 2n, int64Max]) await opened.store.delete(id, deleteCall());
@@ -264,7 +264,7 @@ export function describePlantDatabase(openEmpty: () => Promise<OpenedDatabase>):
       expect((await collect(opened.database.listDeletions(late))).flat()).toEqual([]);
     });
 
-    test("lists the deletions since a moment", async () => {
+    test("lists the deletions since a time", async () => {
       await using opened = await open();
       await importInto(opened.database, [[1n, 2n]]);
       await opened.store.delete(1n, deleteCall());

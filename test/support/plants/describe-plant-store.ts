@@ -48,7 +48,7 @@ function testDelete(open: OpenStore, keyHoldsFor: KeyHoldsFor): void {
   const testOfStore = (name: string, run: () => Promise<void>): void => {
     if (keyHoldsFor === "the store") test(name, run);
   };
-  test("deletes the plant that is named and none of its neighbours", async () => {
+  test("deletes only the given plant", async () => {
     const ids = [int64Min, -2n, -1n, 0n, 1n, 2n ** 53n - 1n, 2n ** 53n, 2n ** 53n + 1n, int64Max];
     await using opened = await open(ids);
     const left = new Set(ids);
@@ -59,7 +59,7 @@ function testDelete(open: OpenStore, keyHoldsFor: KeyHoldsFor): void {
     }
   });
 
-  test("reports that a missing plant, and a repeated delete, deleted nothing", async () => {
+  test("returns false for a missing plant and for a repeated deletion", async () => {
     await using opened = await open([1n, 3n]);
     await expect(opened.store.delete(2n, deleteCall())).resolves.toBe(false);
     expect(await opened.plants()).toEqual([1n, 3n]);
@@ -68,7 +68,7 @@ function testDelete(open: OpenStore, keyHoldsFor: KeyHoldsFor): void {
     expect(await opened.plants()).toEqual([3n]);
   });
 
-  test("has no plant beyond 64 bits, and does not take such an id for the one its lower bits spell", async () => {
+  test("returns false for ids beyond 64 bits, which are not truncated", async () => {
     await using opened = await open([1n, int64Min, int64Max]);
     const ids = [2n ** 64n + 1n, 2n ** 63n, -(2n ** 63n) - 1n];
     const outcomes = Promise.all([...ids, 1n].map((id) => opened.store.delete(id, deleteCall())));
@@ -76,13 +76,13 @@ function testDelete(open: OpenStore, keyHoldsFor: KeyHoldsFor): void {
     expect(await opened.plants()).toEqual([int64Min, int64Max]);
   });
 
-  test("lets exactly one of many concurrent deletes of a plant succeed", async () => {
+  test("returns true for exactly one of many concurrent deletions of a plant", async () => {
     await using opened = await open([7n]);
     const outcomes = await Promise.all(Array.from({ length: 500 }, () => opened.store.delete(7n, deleteCall())));
     expect(outcomes.filter((deleted) => deleted)).toHaveLength(1);
   });
 
-  test("gives each of many concurrent deletes its own outcome", async () => {
+  test("returns the outcome of each of many concurrent deletions", async () => {
     const there = Array.from({ length: 3_000 }, (_, i) => BigInt(i * 2));
     await using opened = await open(there);
     // Odd ids were never there; every fourth stays.
@@ -92,7 +92,7 @@ function testDelete(open: OpenStore, keyHoldsFor: KeyHoldsFor): void {
     expect(await opened.plants()).toEqual(there.filter((id) => id % 4n === 0n));
   });
 
-  test("tells ids of all lengths apart that are deleted together", async () => {
+  test("distinguishes ids of all lengths in one batch", async () => {
     const powers = [10n ** 14n, 10n ** 15n, 10n ** 16n, 2n ** 53n, 2n ** 62n];
     const ids = powers.flatMap((power) => [power - 1n, power, power + 1n]).flatMap((id) => [id, -id]);
     const asked = [0n, ...ids, int64Min, int64Max, int64Min + 1n, int64Max - 1n];
@@ -104,8 +104,8 @@ function testDelete(open: OpenStore, keyHoldsFor: KeyHoldsFor): void {
     expect(await opened.plants()).toEqual([]);
   });
 
-  describe("of calls with the same idempotency key", () => {
-    test("deletes for the first, and tells the same to those that repeat it", async () => {
+  describe("with the same idempotency key", () => {
+    test("deletes for the first call, and returns the same outcome for repeated ones", async () => {
       await using opened = await open([1n, 2n]);
       const call = deleteCall({ idempotencyKey: "key" });
       for (let repeats = 0; repeats < 3; repeats++) await expect(opened.store.delete(1n, call)).resolves.toBe(true);
@@ -120,11 +120,11 @@ function testDelete(open: OpenStore, keyHoldsFor: KeyHoldsFor): void {
       ...(keyHoldsFor === "a plant"
         ? []
         : [
-            { name: "another plant that is there", id: 2n, subject: "ann" },
-            { name: "another plant that is not there", id: 9n, subject: "ann" },
+            { name: "another existing plant", id: 2n, subject: "ann" },
+            { name: "another missing plant", id: 9n, subject: "ann" },
             { name: "another plant by another subject", id: 2n, subject: "" },
           ]),
-    ])("refuses $name, whose caller learns and deletes nothing", async ({ id, subject }) => {
+    ])("refuses $name, and deletes nothing", async ({ id, subject }) => {
       await using opened = await open([1n, 2n]);
       const first = deleteCall({ idempotencyKey: "key", subject: "ann" });
       await opened.store.delete(1n, first);
@@ -144,7 +144,7 @@ function testDelete(open: OpenStore, keyHoldsFor: KeyHoldsFor): void {
       await expect(opened.store.delete(9n, call)).rejects.toMatchObject({ code: Code.AlreadyExists });
     });
 
-    test("tells all that repeat it at once the same, and nobody else", async () => {
+    test("returns the same outcome for concurrent repeated calls only", async () => {
       await using opened = await open([7n]);
       const keys = Array.from({ length: 500 }, (_, i) => `key-${i % 5}`);
       const outcomes = await Promise.all(
@@ -183,7 +183,7 @@ function testDelete(open: OpenStore, keyHoldsFor: KeyHoldsFor): void {
       expect(await opened.plants()).toEqual([]);
     });
 
-    test("gives each of many concurrent calls with and without keys its own outcome", async () => {
+    test("returns the outcome of each of many concurrent calls with and without keys", async () => {
       const there = Array.from({ length: 1_500 }, (_, i) => BigInt(i * 2));
       await using opened = await open(there);
       const asked = Array.from({ length: 3_000 }, (_, i) => BigInt(i));
@@ -199,7 +199,7 @@ function testDelete(open: OpenStore, keyHoldsFor: KeyHoldsFor): void {
       expect(await ask()).toEqual(asked.map((id) => id % 2n === 0n && id % 3n !== 0n));
     });
 
-    test("keeps every key as it is", async () => {
+    test("does not change keys", async () => {
       const keys = ['a"b\\c,{}', "NULL", "null", "{}", "'; --", "k".repeat(128)];
       const ids = keys.map((_, i) => BigInt(i));
       const alone = ids.map((id) => id + 100n);
@@ -218,13 +218,13 @@ function testDelete(open: OpenStore, keyHoldsFor: KeyHoldsFor): void {
 }
 
 function testClose(open: OpenStore): void {
-  test("finishes what was accepted, and accepts no more", async () => {
+  test("finishes accepted deletions, and accepts no more", async () => {
     await using opened = await open([1n, 2n, 3n]);
-    const taken = Promise.all([1n, 2n, 9n].map((id) => opened.store.delete(id, deleteCall())));
+    const accepted = Promise.all([1n, 2n, 9n].map((id) => opened.store.delete(id, deleteCall())));
     await opened.store.close();
     const refused = await refusalOf(opened.store.delete(3n, deleteCall()));
     expect(refused).toMatchObject({ code: Code.Unavailable });
-    await expect(taken).resolves.toEqual([true, true, false]);
+    await expect(accepted).resolves.toEqual([true, true, false]);
     // A second time without harm.
     await expect(opened.store.close()).resolves.toBeUndefined();
   });
@@ -258,7 +258,7 @@ function testNeedsRestart(open: OpenStore): void {
 }
 
 function testWaiting(open: OpenStore): void {
-  test("counts deletions of a store with a queue until they are answered", async () => {
+  test("counts queued deletions until they are settled", async () => {
     await using opened = await open([1n, 2n, 3n]);
     const idle = { forBatch: 0, forBatchMax: expect.any(Number), forLock: 0 };
     const hasQueue = opened.store.waiting !== undefined;

@@ -10,7 +10,7 @@ import { runSql } from "./postgres-server.ts";
  * @param event - which statements
  * @param plant - only those that come to this plant
  */
-export async function failTries(
+export async function failAttempts(
   url: string,
   event: "DELETE ON plants" | "UPDATE ON deletions",
   sqlStates: readonly string[],
@@ -20,23 +20,23 @@ export async function failTries(
   const condition = plant === undefined ? "" : `OLD.id = ${plant} AND`;
   await runSql(
     url,
-    `CREATE SEQUENCE tries;
-     CREATE FUNCTION fail_try() RETURNS text LANGUAGE plpgsql AS $$
-       DECLARE state text := ('{${sqlStates.map((state) => `"${state}"`).join()}}'::text[])[nextval('tries')];
+    `CREATE SEQUENCE attempts;
+     CREATE FUNCTION fail_attempt() RETURNS text LANGUAGE plpgsql AS $$
+       DECLARE state text := ('{${sqlStates.map((state) => `"${state}"`).join()}}'::text[])[nextval('attempts')];
        BEGIN
          IF state = '42P01' THEN RETURN 'nowhere'; END IF;
          IF state <> '' THEN RAISE 'no' USING ERRCODE = state; END IF;
-         RETURN 'tries';
+         RETURN 'attempts';
        END $$;
      CREATE FUNCTION pass() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$;
-     CREATE TRIGGER fail_try BEFORE ${event} ${row} WHEN (${condition} fail_try()::regclass IS NULL) EXECUTE FUNCTION pass()`,
+     CREATE TRIGGER fail_attempt BEFORE ${event} ${row} WHEN (${condition} fail_attempt()::regclass IS NULL) EXECUTE FUNCTION pass()`,
   );
 }
 
 /** How many of the statements have come. */
-export async function countTries(url: string): Promise<number> {
-  const [row] = await runSql(url, "SELECT CASE WHEN is_called THEN last_value ELSE 0 END AS tries FROM tries");
-  return Number(row?.["tries"]);
+export async function countAttempts(url: string): Promise<number> {
+  const [row] = await runSql(url, "SELECT CASE WHEN is_called THEN last_value ELSE 0 END AS attempts FROM attempts");
+  return Number(row?.["attempts"]);
 }
 
 /** Makes every such statement fail with the SQLSTATE, whatever it writes. */
