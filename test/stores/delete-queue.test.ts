@@ -173,12 +173,12 @@ describe("a queue of deletions", () => {
     const { queue, endBatch, sentIds } = openQueue();
     const first = queue.delete(1n, deleteCall());
     const controller = new AbortController();
-    const givenUp = queue.delete(2n, deleteCall({ signal: controller.signal }));
+    const failure = queue.delete(2n, deleteCall({ signal: controller.signal }));
     const last = queue.delete(3n, deleteCall());
     controller.abort(new ConnectError("too late", Code.DeadlineExceeded));
     endBatch(0, [1]);
     await first;
-    await expect(givenUp).rejects.toMatchObject({ code: Code.DeadlineExceeded });
+    await expect(failure).rejects.toMatchObject({ code: Code.DeadlineExceeded });
     expect(sentIds()).toEqual([[1n], [3n]]);
     endBatch(1, [1]);
     await expect(last).resolves.toBe(true);
@@ -187,9 +187,9 @@ describe("a queue of deletions", () => {
   test("never sends a call that was cancelled before it was queued", async () => {
     const { queue, endBatch, sentIds } = openQueue();
     void queue.delete(1n, deleteCall());
-    const givenUp = queue.delete(2n, deleteCall({ signal: AbortSignal.abort(new Error("gone")) }));
+    const failure = queue.delete(2n, deleteCall({ signal: AbortSignal.abort(new Error("gone")) }));
     endBatch(0, [1]);
-    await expect(givenUp).rejects.toThrow("gone");
+    await expect(failure).rejects.toThrow("gone");
     expect(sentIds()).toEqual([[1n]]);
   });
 
@@ -308,8 +308,8 @@ describe("a queue of deletions under random steps", () => {
             batchMax,
             waitingMax: 20_000,
             inFlightMax,
-            commit: (taken) => {
-              const batch = { ids: taken.map(({ id }) => id), end: Promise.withResolvers<Outcomes>() };
+            commit: (pending) => {
+              const batch = { ids: pending.map(({ id }) => id), end: Promise.withResolvers<Outcomes>() };
               batches.push(batch);
               open.add(batch);
               expect(open.size).toBeLessThanOrEqual(inFlightMax);

@@ -79,12 +79,12 @@ describe("reading ids", () => {
 
   test("yields no ids of the batch with the invalid line", async () => {
     const text = `${"5\n".repeat(10_000)}${"6\n".repeat(10)}x\n`;
-    const seen: bigint[] = [];
+    const received: bigint[] = [];
     const reading = (async () => {
-      for await (const ids of readIds(chunksOf(Buffer.from(text), 1_000), batchMax)) seen.push(...ids);
+      for await (const ids of readIds(chunksOf(Buffer.from(text), 1_000), batchMax)) received.push(...ids);
     })();
     await expect(reading).rejects.toThrow("line 10011 is not a plant id");
-    expect(seen).toEqual(Array<bigint>(10_000).fill(5n));
+    expect(received).toEqual(Array<bigint>(10_000).fill(5n));
   });
 
   test("reads all ids however the text is chunked", async () => {

@@ -18,20 +18,20 @@ afterAll(() => opened.forEach((health) => health.report(damaged)));
 /** Health whose checks wait until the test says what they find. */
 function openHealth({ watchIntervalMs = never, graceMs = 0 } = {}) {
   const checks: PromiseWithResolvers<StoreProblem | undefined>[] = [];
-  const asked: (() => void)[] = [];
+  const requested: (() => void)[] = [];
   const knewOfWork: boolean[] = [];
   const limitsMs: number[] = [];
   const findProblem = (hasCommitted: boolean, deadlineMs: number): Promise<StoreProblem | undefined> => {
-    const look = Promise.withResolvers<StoreProblem | undefined>();
-    checks.push(look);
+    const pendingCheck = Promise.withResolvers<StoreProblem | undefined>();
+    checks.push(pendingCheck);
     knewOfWork.push(hasCommitted);
     limitsMs.push(deadlineMs);
-    asked.shift()?.();
-    return look.promise;
+    requested.shift()?.();
+    return pendingCheck.promise;
   };
   const health = new StoreHealth({ findProblem, watchIntervalMs, graceMs });
   opened.push(health);
-  return { health, checks, knewOfWork, limitsMs, nextCheck: () => new Promise<void>((resolve) => asked.push(resolve)) };
+  return { health, checks, knewOfWork, limitsMs, nextCheck: () => new Promise<void>((resolve) => requested.push(resolve)) };
 }
 
 describe.concurrent("the health of a store", () => {

@@ -40,7 +40,7 @@ interface Asked {
   readonly want: unknown;
 }
 
-const asked: readonly Asked[] = [
+const requested: readonly Asked[] = [
   {
     name: "a lookup by idempotency key",
     ask: async (session, placement) =>
@@ -76,7 +76,7 @@ async function openRecorded(): Promise<{
   return { url, session, placement: citusPlacement(schemaOf(session), new Shards([2 ** 31 - 1], [0]), false) };
 }
 
-test.each(asked)("$name waits for its synchronous standby, with synchronous_commit = off", async ({ ask, want }) => {
+test.each(requested)("$name waits for its synchronous standby, with synchronous_commit = off", async ({ ask, want }) => {
   const { url, session, placement } = await openRecorded();
   await session.run("SET synchronous_commit = off");
   const asking = await withoutStandby(url, async () => {
@@ -90,7 +90,7 @@ test.each(asked)("$name waits for its synchronous standby, with synchronous_comm
   await session.close();
 });
 
-test.each(asked)("$name is in doubt after a cancelled wait, with client_min_messages = error", async ({ ask }) => {
+test.each(requested)("$name is in doubt after a cancelled wait, with client_min_messages = error", async ({ ask }) => {
   const { url, session, placement } = await openRecorded();
   await session.run("SET client_min_messages = error");
   await withoutStandby(url, async () => {
@@ -109,7 +109,7 @@ const looksForPlants: Asked = {
   want: [7n],
 };
 
-test.each([...asked, looksForPlants])(
+test.each([...requested, looksForPlants])(
   "$name is done by the role of the URL, with a role that sees no row",
   async ({ ask, want }) => {
     const { url, session, placement } = await openRecorded();

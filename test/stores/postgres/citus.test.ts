@@ -67,9 +67,9 @@ test("a statement to cancel waits that times out delays only one connection, bec
   first.deadlineMs = performance.now() + 1_500;
   await expect(first.connect()).rejects.toThrow("connecting timed out");
   const second = new Session(readServerUrl(url), undefined, citus);
-  const asked = vi.spyOn(second, "query");
+  const requested = vi.spyOn(second, "query");
   await second.connect();
-  expect(asked).not.toHaveBeenCalled();
+  expect(requested).not.toHaveBeenCalled();
   await Promise.all([first.close(), second.close(), stuck.end()]);
 });
 
@@ -82,8 +82,8 @@ test("the waits of the last hundred processes are cancelled, and no others", asy
   for (let i = 0; i < 99; i++) citus.addPossibleWait(-1 - i);
   const session = new Session(readServerUrl(url), undefined, citus);
   await session.connect();
-  const asked = await runSql(url, "SELECT substring(command FROM 'gpid=(\\d+)') AS process FROM asked");
-  expect(asked).toEqual([{ process: String(oldest.processID) }]);
+  const requested = await runSql(url, "SELECT substring(command FROM 'gpid=(\\d+)') AS process FROM asked");
+  expect(requested).toEqual([{ process: String(oldest.processID) }]);
   await Promise.all([session.close(), forgotten.end(), oldest.end()]);
 });
 
@@ -107,20 +107,20 @@ test("waits are cancelled with the view and the function of pg_catalog, whatever
 });
 
 test.each([
-  { name: "times out", responseTimeoutMs: 200, says: { code: "57014" } },
+  { name: "times out", responseTimeoutMs: 200, expected: { code: "57014" } },
   {
     name: "times out on a server that does not respond",
     responseTimeoutMs: 200,
-    lose: (proxy: CuttingProxy) => proxy.freeze(),
-    says: { message: expect.stringMatching(/^the server does not respond/) },
+    disconnect: (proxy: CuttingProxy) => proxy.freeze(),
+    expected: { message: expect.stringMatching(/^the server does not respond/) },
   },
   {
     name: "loses its connection",
     responseTimeoutMs: 60_000,
-    lose: ({ sockets }: CuttingProxy) => sockets.forEach((socket) => socket.destroy()),
-    says: {},
+    disconnect: ({ sockets }: CuttingProxy) => sockets.forEach((socket) => socket.destroy()),
+    expected: {},
   },
-])("the process of a statement that $name is recorded once as possibly waiting for a worker", async ({ responseTimeoutMs, lose, says }) => {
+])("the process of a statement that $name is recorded once as possibly waiting for a worker", async ({ responseTimeoutMs, disconnect, expected }) => {
   const url = await server.createSchema();
   await using proxy = await startCuttingProxy(server.socketFolder);
   const citus = new Spread();
@@ -130,8 +130,8 @@ test.each([
   await session.query("SELECT 1");
   await expect(session.query("SELECT 1 / 0")).rejects.toMatchObject({ code: "22012" });
   const { processId } = session;
-  const rejected = expect(session.query("SELECT pg_sleep(60)")).rejects.toMatchObject(says);
-  lose?.(proxy);
+  const rejected = expect(session.query("SELECT pg_sleep(60)")).rejects.toMatchObject(expected);
+  disconnect?.(proxy);
   await rejected;
   expect(noted.mock.calls).toEqual([[processId]]);
   await session.close();
@@ -140,9 +140,9 @@ test.each([
 test("existing plants are looked up with one statement, because the function that deletes has waited for the standbys", async () => {
   const url = await server.createPlants([1n]);
   const session = new Session(readServerUrl(url));
-  const asked = vi.spyOn(session, "queryInTransaction");
+  const requested = vi.spyOn(session, "queryInTransaction");
   const placement = citusPlacement(schemaOf(session), new Shards([hashMax], [0]), false);
   expect(await placement.findPlants(session, [1n, 2n])).toEqual([1n]);
-  expect(asked).toHaveBeenCalledTimes(1);
+  expect(requested).toHaveBeenCalledTimes(1);
   await session.close();
 });

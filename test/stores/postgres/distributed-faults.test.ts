@@ -274,11 +274,11 @@ describe("with a server that has the limits and errors of distributed engines", 
       }
       return adds;
     });
-    const there = new Set((await runSql(url, "SELECT id FROM plants")).map(({ id }) => id));
+    const existing = new Set((await runSql(url, "SELECT id FROM plants")).map(({ id }) => id));
     const unknown = outcomes.filter((added) => typeof added === "string");
     expect(unknown).not.toEqual([]);
     for (const text of unknown) expect(text).toMatch(/: it is unknown whether the last batch was restored/);
-    for (const [id, added] of outcomes.entries()) if (added === true) expect(there).toContain(String(id));
+    for (const [id, added] of outcomes.entries()) if (added === true) expect(existing).toContain(String(id));
     expect(outcomes).not.toContain(false);
   });
 

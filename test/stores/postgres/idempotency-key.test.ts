@@ -65,7 +65,7 @@ function batchOf(...calls: readonly (readonly [id: bigint, call: DeleteCall])[])
     resolve: (isDeleted) => outcomes[i]?.resolve(isDeleted),
     reject: (reason) => outcomes[i]?.reject(reason),
   }));
-  const answers = Promise.allSettled(outcomes.map(({ promise }) => promise));
+  const results = Promise.allSettled(outcomes.map(({ promise }) => promise));
   /** Runs them as the store does, and returns those that were set aside. */
   const run = async (session: Session, skipsLocked = false): Promise<readonly bigint[]> => {
     const defer: bigint[] = [];
@@ -74,47 +74,47 @@ function batchOf(...calls: readonly (readonly [id: bigint, call: DeleteCall])[])
     pending.forEach(({ resolve }, i) => ended[i] !== undefined && resolve(ended[i]));
     return defer;
   };
-  return { run, answers };
+  return { run, results };
 }
 
 describe("a deletion with a used key", () => {
   // All of these are there, as after an import that restores them.
   test.each([
-    { name: "gets the first outcome", arrange: "SELECT", asked: 1n, subject: "tester", answers: deleted },
-    { name: "for another plant is refused", arrange: "SELECT", asked: 2n, subject: "tester", answers: taken },
-    { name: "by another subject is refused", arrange: "SELECT", asked: 1n, subject: "bob", answers: taken },
+    { name: "gets the first outcome", arrange: "SELECT", requested: 1n, subject: "tester", results: deleted },
+    { name: "for another plant is refused", arrange: "SELECT", requested: 2n, subject: "tester", results: taken },
+    { name: "by another subject is refused", arrange: "SELECT", requested: 1n, subject: "bob", results: taken },
     {
       name: "gets the first outcome although a table now references the plant",
       arrange: "CREATE TABLE beds (plant bigint REFERENCES plants); INSERT INTO beds VALUES (1)",
-      asked: 1n,
+      requested: 1n,
       subject: "tester",
-      answers: deleted,
+      results: deleted,
     },
     {
       name: "gets the first outcome although a trigger now refuses to delete the plant",
       arrange: `CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'no'; END $$;
                 CREATE TRIGGER keep BEFORE DELETE ON plants FOR EACH ROW WHEN (OLD.id = 1) EXECUTE FUNCTION keep()`,
-      asked: 1n,
+      requested: 1n,
       subject: "tester",
-      answers: deleted,
+      results: deleted,
     },
     {
       name: "gets the first outcome although a trigger now keeps the plant",
       arrange: `CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$;
                 CREATE TRIGGER keep BEFORE DELETE ON plants FOR EACH ROW WHEN (OLD.id = 1) EXECUTE FUNCTION keep()`,
-      asked: 1n,
+      requested: 1n,
       subject: "tester",
-      answers: deleted,
+      results: deleted,
     },
-  ])("$name, alone and in a batch, and deletes no plant", async ({ arrange, asked, subject, answers }) => {
+  ])("$name, alone and in a batch, and deletes no plant", async ({ arrange, requested, subject, results }) => {
     await using opened = await openPlants(6);
     await runSql(opened.url, `${recordSql(1, "used")}; ${arrange}`);
-    const ask = (): Promise<boolean> => opened.store.delete(asked, keyed("used", { subject }));
-    expect(await Promise.allSettled([ask()])).toEqual([answers]);
+    const ask = (): Promise<boolean> => opened.store.delete(requested, keyed("used", { subject }));
+    expect(await Promise.allSettled([ask()])).toEqual([results]);
     // The first two are batches of their own.
     const all = [3n, 4n].map((id) => opened.store.delete(id, deleteCall()));
     all.push(ask(), opened.store.delete(5n, keyed("new")), ask(), opened.store.delete(9n, keyed("nothing")));
-    expect(await Promise.allSettled(all)).toEqual([deleted, deleted, answers, deleted, answers, missing]);
+    expect(await Promise.allSettled(all)).toEqual([deleted, deleted, results, deleted, results, missing]);
     expect(await column(opened.url, plantsSql)).toEqual(["1", "2", "6"]);
     expect(await column(opened.url, keysSql)).toEqual(["1 used", "3 -", "4 -", "5 new"]);
     expect(opened.store.problem).toBeUndefined();
@@ -125,14 +125,14 @@ describe("a deletion with a used key", () => {
     await runSql(opened.url, recordSql(9, "used"));
     // The first two are batches of their own.
     const others = [7n, 8n].map((id) => opened.store.delete(id, deleteCall()));
-    const answers = await Promise.allSettled([
+    const results = await Promise.allSettled([
       opened.store.delete(1n, keyed("used")),
       opened.store.delete(1n, deleteCall()),
       opened.store.delete(2n, keyed("new")),
       opened.store.delete(2n, deleteCall()),
     ]);
     await Promise.all(others);
-    expect(answers).toEqual([taken, deleted, deleted, missing]);
+    expect(results).toEqual([taken, deleted, deleted, missing]);
     expect(await column(opened.url, keysSql)).toEqual(["1 -", "2 new", "9 used"]);
   });
 
@@ -142,24 +142,24 @@ describe("a deletion with a used key", () => {
   ])("fails no statement of its batch where locks $locks", async ({ skipsLocked, asks }) => {
     await using opened = await openPlants(65);
     await runSql(opened.url, recordSql(1, "used"));
-    const asked: string[] = [];
+    const requested: string[] = [];
     await using proxy = await startPostgresProxy(server.socketFolder, (client, upstream) => {
       client.on("data", (data: Buffer) => {
         for (const [sql] of data
           .toString("latin1")
           .matchAll(/DELETE(?= FROM \S+\.plants)|UPDATE(?= \S+\.deletions)|SELECT(?= id FROM \S+\.plants)/g))
-          asked.push(sql);
+          requested.push(sql);
         upstream.write(data);
       });
       upstream.pipe(client);
     });
     const session = new Session(readServerUrl(opened.url.replace(server.socketFolder, proxy.socketFolder)));
     const ids = Array.from({ length: 64 }, (_, i) => BigInt(i + 2));
-    const { run, answers } = batchOf(...ids.map((id) => [id, keyed(`new-${id}`)] as const), [1n, keyed("used")]);
+    const { run, results } = batchOf(...ids.map((id) => [id, keyed(`new-${id}`)] as const), [1n, keyed("used")]);
     await expect(run(session, skipsLocked)).resolves.toEqual([]);
-    expect(await answers).toEqual([...ids.map(() => deleted), deleted]);
+    expect(await results).toEqual([...ids.map(() => deleted), deleted]);
     await session.close();
-    expect(asked).toEqual(asks);
+    expect(requested).toEqual(asks);
     expect(await column(opened.url, plantsSql)).toEqual(["1"]);
   });
 
@@ -182,16 +182,16 @@ describe("a deletion with a used key", () => {
     await failAttempts(opened.url, "DELETE ON plants", ["40001"]);
     const session = new Session(readServerUrl(opened.url));
     const gone = new AbortController();
-    const answers: unknown[] = [];
-    const answer = (what: unknown): void => void answers.push(what);
+    const results: unknown[] = [];
+    const outcome = (what: unknown): void => void results.push(what);
     const pending = [
-      { id: 9n, call: keyed("used"), resolve: () => gone.abort("gone"), reject: answer },
-      { id: 1n, call: deleteCall({ signal: gone.signal }), resolve: answer, reject: answer },
+      { id: 9n, call: keyed("used"), resolve: () => gone.abort("gone"), reject: outcome },
+      { id: 1n, call: deleteCall({ signal: gone.signal }), resolve: outcome, reject: outcome },
     ];
     const placement = singleServer(schemaOf(session));
-    await expect(runBatch(session, pending, { placement, defer: answer })).resolves.toEqual([undefined, undefined]);
+    await expect(runBatch(session, pending, { placement, defer: outcome })).resolves.toEqual([undefined, undefined]);
     await session.close();
-    expect(answers).toEqual(["gone"]);
+    expect(results).toEqual(["gone"]);
     expect(await column(opened.url, plantsSql)).toEqual(["1"]);
   });
 
@@ -206,9 +206,9 @@ describe("a deletion with a used key", () => {
        CREATE TRIGGER forget BEFORE DELETE ON plants FOR EACH ROW EXECUTE FUNCTION forget()`,
     );
     const session = new Session(readServerUrl(opened.url));
-    const { run, answers } = batchOf([1n, deleteCall()], [2n, keyed("used")]);
+    const { run, results } = batchOf([1n, deleteCall()], [2n, keyed("used")]);
     await expect(run(session)).resolves.toEqual([]);
-    expect(await answers).toEqual([deleted, deleted]);
+    expect(await results).toEqual([deleted, deleted]);
     await session.close();
     expect(await column(opened.url, plantsSql)).toEqual(["2"]);
   });
@@ -286,27 +286,27 @@ describe("a deletion with a used key", () => {
 
 describe("two deletions with the same key in one batch", () => {
   test.each([
-    { name: "both report that they deleted the same plant", ids: [1n, 1n], defer: [], answers: [deleted, deleted] },
-    { name: "both report the same plant as missing", ids: [9n, 9n], defer: [], answers: [missing, missing] },
-    { name: "both report different plants as missing", ids: [9n, 8n], defer: [], answers: [missing, missing] },
-    { name: "refuse the second for another plant", ids: [1n, 2n], defer: [], answers: [deleted, taken] },
+    { name: "both report that they deleted the same plant", ids: [1n, 1n], defer: [], results: [deleted, deleted] },
+    { name: "both report the same plant as missing", ids: [9n, 9n], defer: [], results: [missing, missing] },
+    { name: "both report different plants as missing", ids: [9n, 8n], defer: [], results: [missing, missing] },
+    { name: "refuse the second for another plant", ids: [1n, 2n], defer: [], results: [deleted, taken] },
     {
       name: "defer the second when the first has found no plant",
       ids: [9n, 1n],
       defer: [1n],
-      answers: [missing],
+      results: [missing],
     },
     {
       name: "defer the second when the record of the first is gone",
       ids: [1n, 2n],
       defer: [2n],
-      answers: [deleted],
+      results: [deleted],
       arrange: `CREATE FUNCTION forget() RETURNS trigger LANGUAGE plpgsql AS
                   $$ BEGIN DELETE FROM deletions WHERE seq = NEW.seq; RETURN NULL; END $$;
                 CREATE TRIGGER forget AFTER INSERT ON deletions FOR EACH ROW WHEN (NEW.idempotency_key IS NOT NULL)
                 EXECUTE FUNCTION forget()`,
     },
-  ])("$name", async ({ ids, defer, answers, arrange }) => {
+  ])("$name", async ({ ids, defer, results, arrange }) => {
     await using opened = await openPlants(3);
     if (arrange !== undefined) await runSql(opened.url, arrange);
     const session = new Session(readServerUrl(opened.url));
@@ -314,7 +314,7 @@ describe("two deletions with the same key in one batch", () => {
     await expect(batch.run(session)).resolves.toEqual(defer);
     await session.close();
     // Those set aside are told nothing by the batch.
-    if (defer.length === 0) expect(await batch.answers).toEqual([...answers, deleted]);
+    if (defer.length === 0) expect(await batch.results).toEqual([...results, deleted]);
     const wasUsed = ids[0] === 1n && arrange === undefined;
     expect(await column(opened.url, keysSql)).toEqual(wasUsed ? ["1 key", "3 -"] : ["3 -"]);
   });
@@ -323,26 +323,26 @@ describe("two deletions with the same key in one batch", () => {
 test("hundreds of deletions with one key for missing plants are settled in their batch", async () => {
   await using opened = await openPlants(3);
   const absent = Array.from({ length: 300 }, (_, i) => BigInt(1_000 + i));
-  const answers = await Promise.allSettled(absent.map((id) => opened.store.delete(id, keyed("shared"))));
-  expect(answers).toEqual(absent.map(() => missing));
+  const results = await Promise.allSettled(absent.map((id) => opened.store.delete(id, keyed("shared"))));
+  expect(results).toEqual(absent.map(() => missing));
   await expect(opened.store.delete(1n, keyed("shared"))).resolves.toBe(true);
 });
 
 describe("a deletion whose key another process uses at the same time", () => {
   test.each([
-    { name: "gets the outcome of a committed deletion of the same plant", statement: "1", end: "COMMIT", answers: deleted },
-    { name: "is refused after a committed deletion of another plant", statement: "2", end: "COMMIT", answers: taken },
-    { name: "deletes the plant after a rollback for the same plant", statement: "1", end: "ROLLBACK", answers: deleted },
-    { name: "deletes the plant after a rollback for another plant", statement: "2", end: "ROLLBACK", answers: deleted },
+    { name: "gets the outcome of a committed deletion of the same plant", statement: "1", end: "COMMIT", results: deleted },
+    { name: "is refused after a committed deletion of another plant", statement: "2", end: "COMMIT", results: taken },
+    { name: "deletes the plant after a rollback for the same plant", statement: "1", end: "ROLLBACK", results: deleted },
+    { name: "deletes the plant after a rollback for another plant", statement: "2", end: "ROLLBACK", results: deleted },
     // The first statement is that of the other process.
     {
       name: "gets the outcome of a committed deletion before an attempt in doubt and a refused one",
       statement: "1",
       end: "COMMIT",
-      answers: deleted,
+      results: deleted,
       sqlStates: ["", "XX000", "P0001"],
     },
-  ])("$name", async ({ statement, end, answers, sqlStates }) => {
+  ])("$name", async ({ statement, end, results, sqlStates }) => {
     await using opened = await openPlants(3);
     if (sqlStates !== undefined) await failAttempts(opened.url, "DELETE ON plants", sqlStates);
     const other = await openClient(
@@ -350,14 +350,14 @@ describe("a deletion whose key another process uses at the same time", () => {
       `BEGIN; DELETE FROM plants WHERE id = ${statement}; ${recordSql(Number(statement), "key")}`,
     );
     const session = new Session(readServerUrl(opened.url), patient);
-    const asked = batchOf([1n, keyed("key")]);
-    const ended = asked.run(session);
+    const requested = batchOf([1n, keyed("key")]);
+    const ended = requested.run(session);
     await expect
       .poll(() => runSql(opened.url, "SELECT FROM pg_locks WHERE NOT granted AND locktype = 'transactionid'"))
       .not.toEqual([]);
     await other.query(end);
     await expect(ended).resolves.toEqual([]);
-    expect(await asked.answers).toEqual([answers]);
+    expect(await requested.results).toEqual([results]);
     await other.end();
     await session.close();
     expect(await column(opened.url, "SELECT count(*) FROM deletions")).toEqual(["1"]);
@@ -369,33 +369,33 @@ describe("a deletion whose key another process uses at the same time", () => {
     // On a machine that has stalled for long, a caller is told to come back: nothing was done.
     const askUntilTold = (key: string): Promise<boolean> =>
       opened.store.delete(1n, keyed(key)).catch(() => askUntilTold(key));
-    const asked = ["key", "another"].map(askUntilTold);
+    const requested = ["key", "another"].map(askUntilTold);
     // A lock that is waited for in vain is skipped from then on.
     await expect.poll(() => server.log.filter((line) => line.includes("lock timeout"))).not.toEqual([]);
     await expect(opened.store.delete(2n, keyed("free"))).resolves.toBe(true);
     await other.query("COMMIT");
-    expect(await Promise.allSettled(asked)).toEqual([deleted, missing]);
+    expect(await Promise.allSettled(requested)).toEqual([deleted, missing]);
     await other.end();
   });
 
   test("gets the outcome of a deletion that is committed between the lookups of its plant and its key", async () => {
     await using opened = await openPlants(1);
-    let looks = 0;
+    let checks = 0;
     await using proxy = await startPostgresProxy(server.socketFolder, (client, upstream) => {
       client.on("data", (data: Buffer) => {
         const isLook = data.includes("SET batch = batch") || data.includes("UNION ALL SELECT NULL");
-        looks += isLook ? 1 : 0;
+        checks += isLook ? 1 : 0;
         const before =
-          isLook && looks === 2 ? runSql(opened.url, `DELETE FROM plants; ${recordSql(1, "key")}`) : Promise.resolve();
+          isLook && checks === 2 ? runSql(opened.url, `DELETE FROM plants; ${recordSql(1, "key")}`) : Promise.resolve();
         void before.then(() => upstream.write(data));
       });
       upstream.pipe(client);
     });
     const session = new Session(readServerUrl(opened.url.replace(server.socketFolder, proxy.socketFolder)));
     // The second one is postponed, because of its key.
-    const { run, answers } = batchOf([9n, keyed("key")], [1n, keyed("key")]);
+    const { run, results } = batchOf([9n, keyed("key")], [1n, keyed("key")]);
     await expect(run(session)).resolves.toEqual([]);
-    expect(await answers).toEqual([taken, deleted]);
+    expect(await results).toEqual([taken, deleted]);
     await session.close();
   });
 
@@ -417,8 +417,8 @@ describe("a deletion whose key another process uses at the same time", () => {
       ),
     );
     for (let n = 0; n < 25; n++) {
-      expect(different.map((answers) => answers[n]).filter((one) => one?.status === "fulfilled")).toEqual([deleted]);
-      expect(different.map((answers) => answers[n]).filter((one) => one?.status === "rejected")).toEqual([
+      expect(different.map((results) => results[n]).filter((one) => one?.status === "fulfilled")).toEqual([deleted]);
+      expect(different.map((results) => results[n]).filter((one) => one?.status === "rejected")).toEqual([
         taken,
         taken,
         taken,
@@ -439,7 +439,7 @@ describe("a batch with keys whose response is lost", () => {
     await runSql(opened.url, `${recordSql(9, "old")}; ${recordSql(5, "restored")}`);
     await using proxy = await startCuttingProxy(server.socketFolder);
     const session = new Session(readServerUrl(opened.url.replace(server.socketFolder, proxy.socketFolder)));
-    const { run, answers } = batchOf(
+    const { run, results } = batchOf(
       [1n, keyed("a")],
       [1n, keyed("b")],
       [1n, keyed("a")],
@@ -454,7 +454,7 @@ describe("a batch with keys whose response is lost", () => {
     const ended = run(session);
     await wasCut;
     await ended;
-    expect(await answers).toEqual([deleted, missing, deleted, deleted, missing, deleted, deleted, missing]);
+    expect(await results).toEqual([deleted, missing, deleted, deleted, missing, deleted, deleted, missing]);
     await session.close();
     expect(await countAttempts(opened.url)).toBeGreaterThan(sqlStates.length);
     expect(await column(opened.url, plantsSql)).toEqual(["4", "5", "6"]);
@@ -468,9 +468,9 @@ describe("a batch with keys whose response is lost", () => {
     await failAttempts(opened.url, "DELETE ON plants", ["", "P0001"]);
     const session = new Session(readServerUrl(opened.url.replace(server.socketFolder, proxy.socketFolder)));
     void proxy.cutNext("before-reply");
-    const { run, answers } = batchOf([9n, keyed("old")], [1n, deleteCall()]);
+    const { run, results } = batchOf([9n, keyed("old")], [1n, deleteCall()]);
     await expect(run(session)).resolves.toEqual([]);
-    expect(await answers).toEqual([deleted, deleted]);
+    expect(await results).toEqual([deleted, deleted]);
     await session.close();
     expect(await countAttempts(opened.url)).toBe(2);
   });
@@ -481,7 +481,7 @@ describe("a batch with keys whose response is lost", () => {
     const session = new Session(readServerUrl(opened.url.replace(server.socketFolder, proxy.socketFolder)));
     const gone = new AbortController();
     const context = { signal: gone.signal };
-    const { run, answers } = batchOf(
+    const { run, results } = batchOf(
       [1n, keyed("a", { context })],
       [1n, deleteCall()],
       [2n, deleteCall({ signal: gone.signal })],
@@ -493,8 +493,8 @@ describe("a batch with keys whose response is lost", () => {
     await wasCut;
     gone.abort("gone");
     await ended;
-    const givenUp = { status: "rejected", reason: "gone" };
-    expect(await answers).toEqual([givenUp, missing, givenUp, missing, deleted]);
+    const failure = { status: "rejected", reason: "gone" };
+    expect(await results).toEqual([failure, missing, failure, missing, deleted]);
     await session.close();
     // The one that has gone comes back with its key.
     await expect(opened.store.delete(1n, keyed("a"))).resolves.toBe(true);

@@ -148,15 +148,15 @@ describe("a deletion in doubt", () => {
   const unknown = "the outcome of the deletion is unknown; repeating the request is safe";
 
   test.each([
-    { reason: storeUnavailable("away"), says: unknown },
-    { reason: queueFull(), says: unknown },
-    { reason: outcomeUnknown("lost"), says: unknown },
-    { reason: plantProtected(1n), says: "the database does not allow deleting plant 1" },
-    { reason: new ConnectError("too late", Code.DeadlineExceeded), says: "too late" },
-  ])("is never rejected with an error that nothing was done: $reason.message", async ({ reason, says }) => {
+    { reason: storeUnavailable("away"), expected: unknown },
+    { reason: queueFull(), expected: unknown },
+    { reason: outcomeUnknown("lost"), expected: unknown },
+    { reason: plantProtected(1n), expected: "the database keeps plant 1" },
+    { reason: new ConnectError("too late", Code.DeadlineExceeded), expected: "too late" },
+  ])("is never rejected with an error that nothing was done: $reason.message", async ({ reason, expected }) => {
     const { pending, outcome } = lockedDelete(1n);
     markInDoubt(pending, "token").reject(reason);
-    await expect(outcome).rejects.toMatchObject({ rawMessage: says });
+    await expect(outcome).rejects.toMatchObject({ rawMessage: expected });
   });
 
   test("resolves with its outcome, and is unchanged when it is handed back", async () => {

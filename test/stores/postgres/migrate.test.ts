@@ -255,18 +255,18 @@ describe("migrating a PostgreSQL database", () => {
     {
       name: "an empty database",
       version: 0,
-      says: /: it does not contain a plant store yet: run `plantstore migrate` to create it$/,
+      expected: /: it does not contain a plant store yet: run `plantstore migrate` to create it$/,
     },
     {
       name: "a schema two versions ahead",
       version: newest + 2,
-      says: /: its schema has version 3, which requires a release of schema version 2 or newer, .*: use a newer release$/,
+      expected: /: its schema has version 3, which requires a release of schema version 2 or newer, .*: use a newer release$/,
     },
-  ])("is required by all other commands on $name", async ({ version, says }) => {
+  ])("is required by all other commands on $name", async ({ version, expected }) => {
     const url = await createSchemaOfVersion(server, version);
-    await expect(openPostgresStore({ url })).rejects.toThrow(says);
-    await expect(openPostgresDatabase(url)).rejects.toThrow(says);
-    await expect(checkPostgresDatabase(url)).rejects.toThrow(says);
+    await expect(openPostgresStore({ url })).rejects.toThrow(expected);
+    await expect(openPostgresDatabase(url)).rejects.toThrow(expected);
+    await expect(checkPostgresDatabase(url)).rejects.toThrow(expected);
   });
 
   test("does not change a compatible schema of the next release, which this release can use", async () => {
@@ -299,10 +299,10 @@ describe("migrating a PostgreSQL database", () => {
       laterSteps.slice(0, 1).map((step) => ({ ...step, breaking: true })),
     );
     expect(await runSql(url, "SELECT * FROM plantstore_schema")).toEqual([{ version: 2, oldest_server: 2 }]);
-    const says =
+    const expected =
       /: its schema has version 2, which requires a release of schema version 2 or newer, .*: use a newer release$/;
-    await expect(openPostgresStore({ url })).rejects.toThrow(says);
-    await expect(migratePostgres(url)).rejects.toThrow(says);
+    await expect(openPostgresStore({ url })).rejects.toThrow(expected);
+    await expect(migratePostgres(url)).rejects.toThrow(expected);
   });
 
   test("treats a schema without a version as empty, and changes nothing in it", async () => {
@@ -323,24 +323,24 @@ describe("migrating a PostgreSQL database", () => {
     const utf8 = await server.createSchema();
     await runSql(utf8, "CREATE DATABASE western ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0");
     const url = utf8.replace("/postgres?", "/western?").replace(/&options=.*/, "");
-    const says = /\/western: the encoding of the database must be UTF8, got LATIN1$/;
-    await expect(migratePostgres(url)).rejects.toThrow(says);
+    const expected = /\/western: the encoding of the database must be UTF8, got LATIN1$/;
+    await expect(migratePostgres(url)).rejects.toThrow(expected);
     expect(await schemaOf(`${url}&options=-csearch_path%3Dpublic`)).toEqual([]);
     await runSql(url, tablesSql(true));
-    await expect(openPostgresStore({ url })).rejects.toThrow(says);
+    await expect(openPostgresStore({ url })).rejects.toThrow(expected);
   });
 
   test.each([
-    { host: "127.0.0.1", says: /^cannot use 127\.0\.0\.1:1\/plants: connect ECONNREFUSED 127\.0\.0\.1:1$/ },
+    { host: "127.0.0.1", expected: /^cannot use 127\.0\.0\.1:1\/plants: connect ECONNREFUSED 127\.0\.0\.1:1$/ },
     // A name may have several addresses, and each its own fault.
     {
       host: "localhost",
-      says: /^cannot use localhost:1\/plants: (connect ECONNREFUSED \S+; )?connect ECONNREFUSED 127\.0\.0\.1:1$/,
+      expected: /^cannot use localhost:1\/plants: (connect ECONNREFUSED \S+; )?connect ECONNREFUSED 127\.0\.0\.1:1$/,
     },
-  ])("names an unreachable server without its password: $host", async ({ host, says }) => {
+  ])("names an unreachable server without its password: $host", async ({ host, expected }) => {
     const refused = migratePostgres(`postgres://ann:secret@${host}:1/plants`);
     await expect(refused).rejects.toThrow(StoreOpenError);
-    await expect(refused).rejects.toThrow(says);
+    await expect(refused).rejects.toThrow(expected);
     await expect(refused).rejects.toMatchObject({ cause: expect.any(Error) });
   });
 });
@@ -364,7 +364,7 @@ describe("a database whose commits would not be durable is refused when", () => 
   });
 });
 
-async function expectRefused(url: string, says: RegExp): Promise<void> {
+async function expectRefused(url: string, expected: RegExp): Promise<void> {
   const openings = [
     () => openPostgresStore({ url }).then((store) => store.close()),
     () => checkPostgresDatabase(url),
@@ -373,5 +373,5 @@ async function expectRefused(url: string, says: RegExp): Promise<void> {
         .then((database) => database.startImport())
         .then((running) => running[Symbol.asyncDispose]()),
   ];
-  for (const open of openings) await expect(open()).rejects.toThrow(says);
+  for (const open of openings) await expect(open()).rejects.toThrow(expected);
 }

@@ -38,14 +38,14 @@ async function openWith(plants: readonly bigint[], change = "") {
 describe("the statements of deletions", () => {
   test("are sent as text once per connection, and then by name", async () => {
     const url = await server.createPlants(ids);
-    let said = "";
+    let result = "";
     await using proxy = await startPostgresProxy(server.socketFolder, (client, upstream) => {
-      client.on("data", (data) => (said += data.toString("latin1")));
+      client.on("data", (data) => (result += data.toString("latin1")));
       client.pipe(upstream).pipe(client);
     });
     const store = await openPostgresStore({ url: url.replace(server.socketFolder, proxy.socketFolder) });
     for (const id of ids) await expect(store.delete(id, deleteCall())).resolves.toBe(true);
-    expect(said.split("WITH deleted")).toHaveLength(2);
+    expect(result.split("WITH deleted")).toHaveLength(2);
     await store.close();
   });
 

@@ -57,16 +57,16 @@ describe("importing into PostgreSQL", () => {
   test("copies whole batches until one has an existing or deleted plant", async () => {
     const url = await server.createPlants([2n]);
     await runSql(url, recordSql.replaceAll("1", "7"));
-    let said = "";
+    let result = "";
     await using proxy = await startPostgresProxy(server.socketFolder, (client, upstream) => {
-      client.on("data", (data) => (said += data.toString("latin1")));
+      client.on("data", (data) => (result += data.toString("latin1")));
       client.pipe(upstream).pipe(client);
     });
     await using database = await openPostgresDatabase(url.replace(server.socketFolder, proxy.socketFolder));
     await using running = await database.startImport();
     const ways = async (ids: readonly bigint[]): Promise<unknown> => {
-      said = "";
-      return [await running.add(ids), ...(said.match(/\bCOPY|INSERT/g) ?? [])];
+      result = "";
+      return [await running.add(ids), ...(result.match(/\bCOPY|INSERT/g) ?? [])];
     };
     const copied = ["COPY"];
     const tried = ["COPY", "INSERT"];
@@ -76,9 +76,9 @@ describe("importing into PostgreSQL", () => {
     expect(await ways([6n])).toEqual([{ added: 1, present: 0, deleted: 0 }, ...copied]);
     expect(await ways([7n, 8n])).toEqual([{ added: 1, present: 0, deleted: 1 }, ...tried]);
     await using restoring = await database.startImport({ restore: true });
-    said = "";
+    result = "";
     await expect(restoring.add([7n])).resolves.toEqual({ added: 1, present: 0, deleted: 0 });
-    expect(said).not.toContain("INSERT");
+    expect(result).not.toContain("INSERT");
     expect(await runSql(url, "SELECT count(*) FROM plants")).toEqual([{ count: "8" }]);
   });
 
@@ -277,13 +277,13 @@ test("the check of a database resolves after its connection is closed", async ()
     client.on("close", () => connections--);
     client.pipe(upstream).pipe(client);
   });
-  let left: number | undefined;
+  let remaining: number | undefined;
   // On a machine that has stalled, it was cut off: then once more.
-  for (let rounds = 0; left !== 0 && rounds < 5; rounds++) {
+  for (let rounds = 0; remaining !== 0 && rounds < 5; rounds++) {
     await checkPostgresDatabase(url.replace(server.socketFolder, proxy.socketFolder));
-    left = connections;
+    remaining = connections;
   }
-  expect(left).toBe(0);
+  expect(remaining).toBe(0);
 });
 
 test("a database without a plant store is refused", async () => {

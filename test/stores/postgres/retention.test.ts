@@ -58,8 +58,8 @@ describe("the retention of deletion records in PostgreSQL", () => {
     const placement = row.placement(schemaOf(session));
     const { reachedUs: fromUs, ...slice } = await placement.dropOldRecords(session, 3_600_000, { max: 1_000 });
     expect(slice).toEqual({ count: 1_000, isMore: true });
-    const left = await runSql(url, "SELECT count(*), max(plant_id) FILTER (WHERE plant_id <= 1490) FROM deletions");
-    expect(left).toEqual([{ count: "500", max: "490" }]);
+    const remaining = await runSql(url, "SELECT count(*), max(plant_id) FILTER (WHERE plant_id <= 1490) FROM deletions");
+    expect(remaining).toEqual([{ count: "500", max: "490" }]);
     await other.end();
     // The next slice goes on where this one has ended, and leaves to a later time what was locked.
     const next = await placement.dropOldRecords(session, 3_600_000, { max: 1_000, fromUs });
@@ -225,11 +225,11 @@ describe("the retention of deletion records in PostgreSQL", () => {
   });
 
   test.each([
-    { name: "pauses after a slice during deletions, and stops immediately in the pause", hasDeleted: true, left: 25_000 },
-    { name: "does not pause without deletions", hasDeleted: false, left: 60 },
-  ])("$name", async ({ hasDeleted, left }) => {
+    { name: "pauses after a slice during deletions, and stops immediately in the pause", hasDeleted: true, remaining: 25_000 },
+    { name: "does not pause without deletions", hasDeleted: false, remaining: 60 },
+  ])("$name", async ({ hasDeleted, remaining }) => {
     const url = await createRecords(45_000);
-    const asked = Promise.withResolvers<void>();
+    const requested = Promise.withResolvers<void>();
     const reports: Upkeep[] = [];
     let slices = 0;
     const placementOn = (own: Session): Promise<Placement> => {
@@ -247,18 +247,18 @@ describe("the retention of deletion records in PostgreSQL", () => {
       keptMs: 3_600_000,
       placementOn,
       hasDeletedSince: () => {
-        asked.resolve();
+        requested.resolve();
         return hasDeleted;
       },
       onUpkeep: (upkeep) => void reports.push(upkeep),
     });
-    await asked.promise;
+    await requested.promise;
     await nextTurn();
     expect(slices).toBe(hasDeleted ? 1 : 2);
-    if (!hasDeleted) await expect.poll(() => countRecords(url)).toBe(left);
+    if (!hasDeleted) await expect.poll(() => countRecords(url)).toBe(remaining);
     await retention.stop();
-    expect(await countRecords(url)).toBe(left);
-    expect(reports).toMatchObject([{ kind: "records-dropped", count: 45_000 - left }]);
+    expect(await countRecords(url)).toBe(remaining);
+    expect(reports).toMatchObject([{ kind: "records-dropped", count: 45_000 - remaining }]);
   });
 
   test("pauses in a store that deletes meanwhile", async () => {

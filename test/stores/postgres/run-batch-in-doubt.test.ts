@@ -102,27 +102,27 @@ describe("a committed batch whose response is lost, and which is refused when it
     );
     const session = new Session(readServerUrl(url.replace(server.socketFolder, proxy.socketFolder)));
     void proxy.cutNext("before-reply");
-    const { taken, answers } = listenersOf(1n, 2n);
-    await expect(runBatch(session, taken)).resolves.toEqual([undefined, undefined]);
+    const { deletions, results } = listenersOf(1n, 2n);
+    await expect(runBatch(session, deletions)).resolves.toEqual([undefined, undefined]);
     await session.close();
-    expect(answers).toEqual([unknown, unknown]);
+    expect(results).toEqual([unknown, unknown]);
     expect(await plantsOf(url)).toEqual([]);
   });
 });
 
 describe("a deletion in doubt that is refused when it is retried", () => {
   test.each([
-    { sqlState: "P0001", taken: callersOf(1n), server: "healthy" },
+    { sqlState: "P0001", deletions: callersOf(1n), server: "healthy" },
     // Of two, as soon as it fails for the first.
-    { sqlState: "XX000", taken: callersOf(1n, 2n), server: "unavailable" },
-  ])("stays in doubt if the lookup of its record fails with $sqlState", async ({ sqlState, taken, ...givenUp }) => {
+    { sqlState: "XX000", deletions: callersOf(1n, 2n), server: "unavailable" },
+  ])("stays in doubt if the lookup of its record fails with $sqlState", async ({ sqlState, deletions, ...failure }) => {
     const url = await createPlants(2);
     await failAttempts(url, "DELETE ON plants", ["P0001", "P0001"]);
     await failAlways(url, "UPDATE ON deletions", sqlState);
     const session = new Session(readServerUrl(url));
     const [before] = await session.query("SELECT pg_backend_pid()");
-    const ended = runBatchWith(session, taken, { defer: failToSetAside, token: randomUUID() });
-    await expect(ended).rejects.toMatchObject({ reason: { rawMessage: unknown }, ...givenUp });
+    const ended = runBatchWith(session, deletions, { defer: failToSetAside, token: randomUUID() });
+    await expect(ended).rejects.toMatchObject({ reason: { rawMessage: unknown }, ...failure });
     // Another connection may find what this one does not.
     await expect(session.query("SELECT pg_backend_pid()")).resolves.not.toEqual([before]);
     await session.close();
@@ -196,11 +196,11 @@ describe("a deletion in doubt that is refused when it is retried", () => {
     );
     await failAttempts(url, "UPDATE ON deletions", []);
     const session = new Session(readServerUrl(url));
-    const asked = vi.spyOn(session, "query");
+    const requested = vi.spyOn(session, "query");
     const options = { defer: failToSetAside, token: randomUUID() };
     await expect(runBatchWith(session, [callerWith(1n, "key")], options)).resolves.toEqual([undefined]);
     await session.close();
-    expect(JSON.stringify(asked.mock.calls)).not.toContain("synchronous_standby_names");
+    expect(JSON.stringify(requested.mock.calls)).not.toContain("synchronous_standby_names");
     // By its key before it was run again, and by its record.
     expect(await countAttempts(url)).toBe(2);
   });
@@ -231,12 +231,12 @@ describe("a batch that has deleted a plant", () => {
   });
 
   test.each([
-    { name: "a missing plant", taken: callersOf(1n, 9n) },
-    { name: "the key of another caller", taken: ["a", "b"].map((key) => callerWith(1n, key)) },
-  ])("is in doubt if the lookup of $name fails", async ({ taken }) => {
+    { name: "a missing plant", deletions: callersOf(1n, 9n) },
+    { name: "the key of another caller", deletions: ["a", "b"].map((key) => callerWith(1n, key)) },
+  ])("is in doubt if the lookup of $name fails", async ({ deletions }) => {
     const url = await createLastPlant();
     const session = new Session(readServerUrl(url));
-    await expect(runBatch(session, taken)).rejects.toMatchObject({
+    await expect(runBatch(session, deletions)).rejects.toMatchObject({
       reason: { rawMessage: unknown },
       server: "refusing",
     });

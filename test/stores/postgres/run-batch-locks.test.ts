@@ -64,12 +64,12 @@ describe("a batch with plants that another transaction has locked", () => {
     if (sqlStates !== undefined) await failAttempts(url, "DELETE ON plants", sqlStates);
     const other = await openClient(url, `BEGIN; ${lock}`);
     const session = new Session(readServerUrl(url), lockTimeouts);
-    const { taken, answers } = listenersOf(1n, 2n, 3n, 2n, 9n, 5n, 6n, 6n);
+    const { deletions, results } = listenersOf(1n, 2n, 3n, 2n, 9n, 5n, 6n, 6n);
     const defer: bigint[] = [];
     // Which of the callers have been told by the batch itself.
-    const outcomes = await runBatchWith(session, taken, { defer: ({ id }) => defer.push(id) });
-    taken.forEach(({ resolve }, i) => outcomes[i] !== undefined && resolve(outcomes[i]));
-    expect(answers).toEqual([true, undefined, true, undefined, false, undefined, true, false]);
+    const outcomes = await runBatchWith(session, deletions, { defer: ({ id }) => defer.push(id) });
+    deletions.forEach(({ resolve }, i) => outcomes[i] !== undefined && resolve(outcomes[i]));
+    expect(results).toEqual([true, undefined, true, undefined, false, undefined, true, false]);
     expect(defer).toEqual([2n, 2n, 5n]);
     expect(await plantsOf(url)).toEqual(["2", "4", "5"]);
     if (attempts !== undefined) expect(await countAttempts(url)).toBe(attempts);
@@ -89,13 +89,13 @@ describe("a batch with plants that another transaction has locked", () => {
     const lost = await openClient(url, "BEGIN; DELETE FROM plants WHERE id = 1");
     await lost.query(`INSERT INTO deletions (plant_id, subject, request_id, batch) VALUES (1, '', '', '${recorded}')`);
     const session = new Session(readServerUrl(url), lockTimeouts);
-    const { taken, answers } = listenersOf(1n, 1n, 3n, 2n);
+    const { deletions, results } = listenersOf(1n, 1n, 3n, 2n);
     const defer: LockedDelete[] = [];
     const options = { defer: (one: LockedDelete) => void defer.push(one), token };
-    await expect(runBatchWith(session, taken, options)).resolves.toEqual([undefined, undefined, false, true]);
+    await expect(runBatchWith(session, deletions, options)).resolves.toEqual([undefined, undefined, false, true]);
     // Whatever becomes of the first, its caller is not told that nothing was done.
     defer.forEach(({ reject }) => reject(storeUnavailable()));
-    expect(answers).toEqual([unknown, away, undefined, undefined]);
+    expect(results).toEqual([unknown, away, undefined, undefined]);
     await lost.query("COMMIT");
     await lost.end();
     const [first] = defer;
@@ -162,8 +162,8 @@ test.each([
   await runSql(url, "CREATE TABLE beds (plant bigint REFERENCES plants (id))");
   await runSql(url, "INSERT INTO beds VALUES (2), (7)");
   const session = new Session(readServerUrl(url));
-  const { taken, answers } = listenersOf(1n, 2n, 3n, 4n, 5n, 6n, 7n, 8n);
-  const impatient = taken.map((one) => ({
+  const { deletions, results } = listenersOf(1n, 2n, 3n, 4n, 5n, 6n, 7n, 8n);
+  const impatient = deletions.map((one) => ({
     ...one,
     reject: (reason: unknown) => {
       one.reject(reason);
@@ -177,7 +177,7 @@ test.each([
     ...Array.from({ length: 7 }, () => undefined),
   ]);
   await session.close();
-  expect(answers).toEqual([true, "the database does not allow deleting plant 2", ...Array<string>(6).fill(refusal)]);
+  expect(results).toEqual([true, "the database keeps plant 2", ...Array<string>(6).fill(refusal)]);
   expect(await runSql(url, "SELECT plant_id FROM deletions")).toEqual([{ plant_id: "1" }]);
   expect(await runSql(url, "SELECT count(*) FROM plants")).toEqual([{ count: "7" }]);
 });
@@ -187,18 +187,18 @@ test("a split batch excludes cancelled calls from its other parts", async () => 
   await runSql(url, "CREATE TABLE beds (plant bigint REFERENCES plants (id)); INSERT INTO beds VALUES (1)");
   const session = new Session(readServerUrl(url));
   const controller = new AbortController();
-  const answers: unknown[] = [];
-  const taken = [1n, 2n, 3n, 4n].map((id) => ({
+  const results: unknown[] = [];
+  const deletions = [1n, 2n, 3n, 4n].map((id) => ({
     id,
     call: deleteCall(id === 4n ? { signal: controller.signal } : {}),
     resolve: () => {},
     reject: (reason: unknown) => {
-      answers.push(ConnectError.from(reason).rawMessage);
+      results.push(ConnectError.from(reason).rawMessage);
       controller.abort("too late");
     },
   }));
-  await expect(runBatch(session, taken)).resolves.toEqual([undefined, true, true, false]);
+  await expect(runBatch(session, deletions)).resolves.toEqual([undefined, true, true, false]);
   await session.close();
-  expect(answers).toEqual(["the database does not allow deleting plant 1", "too late"]);
+  expect(results).toEqual(["the database keeps plant 1", "too late"]);
   expect(await plantsOf(url)).toEqual(["1", "4"]);
 });

@@ -60,17 +60,17 @@ describe("a batch that fails", () => {
 
   // A caller may rely on being told that nothing was done; whether the server is well decides about readiness.
   test.each([
-    { sqlStates: ["42P01"], answers: away, server: "refusing" },
-    { sqlStates: ["57014", "42P01"], answers: away, server: "refusing" },
-    { sqlStates: ["XX000", "42P01"], answers: unknown, server: "refusing" },
-    { sqlStates: ["XX000", "40001", "53100", "42P01"], answers: unknown, server: "refusing" },
-  ])("with $sqlStates is not retried: $answers", async ({ sqlStates, ...givenUp }) => {
+    { sqlStates: ["42P01"], results: away, server: "refusing" },
+    { sqlStates: ["57014", "42P01"], results: away, server: "refusing" },
+    { sqlStates: ["XX000", "42P01"], results: unknown, server: "refusing" },
+    { sqlStates: ["XX000", "40001", "53100", "42P01"], results: unknown, server: "refusing" },
+  ])("with $sqlStates is not retried: $results", async ({ sqlStates, ...failure }) => {
     const url = await createPlants(2);
     await failAttempts(url, "DELETE ON plants", sqlStates);
     const session = new Session(readServerUrl(url));
     await expect(runBatch(session, callersOf(1n, 2n))).rejects.toMatchObject({
-      reason: { rawMessage: givenUp.answers, code: Code.Unavailable },
-      server: givenUp.server,
+      reason: { rawMessage: failure.results, code: Code.Unavailable },
+      server: failure.server,
     });
     await session.close();
     expect(await countAttempts(url)).toBe(sqlStates.length);
@@ -78,17 +78,17 @@ describe("a batch that fails", () => {
   });
 
   test.each([
-    { sqlState: "40001", answers: away, server: "busy" },
-    { sqlState: "53100", answers: away, server: "unavailable" },
-    { sqlState: "57P03", answers: away, server: "unavailable" },
-    { sqlState: "XX000", answers: unknown, server: "unavailable" },
-  ])("with $sqlState until its deadline fails: $answers", async ({ sqlState, ...givenUp }) => {
+    { sqlState: "40001", results: away, server: "busy" },
+    { sqlState: "53100", results: away, server: "unavailable" },
+    { sqlState: "57P03", results: away, server: "unavailable" },
+    { sqlState: "XX000", results: unknown, server: "unavailable" },
+  ])("with $sqlState until its deadline fails: $results", async ({ sqlState, ...failure }) => {
     const url = await createPlants(2);
     await failAttempts(url, "DELETE ON plants", Array<string>(1_000).fill(sqlState));
     const session = new Session(readServerUrl(url));
     const ended = expect(runBatch(session, callersOf(1n, 2n))).rejects.toMatchObject({
-      reason: { rawMessage: givenUp.answers, code: Code.Unavailable },
-      server: givenUp.server,
+      reason: { rawMessage: failure.results, code: Code.Unavailable },
+      server: failure.server,
     });
     await expect.poll(() => countAttempts(url)).toBeGreaterThan(0);
     session.deadlineMs = 0;
@@ -154,8 +154,8 @@ describe("a batch that fails", () => {
     const session = new Session(readServerUrl(url));
     const controller = new AbortController();
     const call = deleteCall({ signal: controller.signal });
-    const taken = [{ id: 1n, call, resolve: () => {}, reject: () => {} }];
-    const outcomes = runBatch(session, taken);
+    const deletions = [{ id: 1n, call, resolve: () => {}, reject: () => {} }];
+    const outcomes = runBatch(session, deletions);
     // Its parameters are written by now.
     controller.abort("too late");
     await expect(outcomes).rejects.toMatchObject({ server: "healthy" });
@@ -193,41 +193,41 @@ describe("a batch that the server partly refuses", () => {
     {
       sqlStates: ["P0001", "42P01"],
       result: "given up",
-      answers: [undefined, undefined, undefined, undefined],
+      results: [undefined, undefined, undefined, undefined],
       attempts: 2,
     },
-    { sqlStates: ["P0001", "XX000", "P0001"], result: "done", answers: [true, true, true, true], attempts: 6 },
+    { sqlStates: ["P0001", "XX000", "P0001"], result: "done", results: [true, true, true, true], attempts: 6 },
     // A part that may have been done, and is refused, is looked for among what is there and what is recorded.
     {
       sqlStates: ["XX000", "23503", "23503", "23503"],
       result: "done",
-      answers: ["the database keeps plant 1", true, true, true],
+      results: ["the database keeps plant 1", true, true, true],
       attempts: 6,
     },
-    { sqlStates: ["XX000", "P0001", "42P01"], result: "given up", answers: Array(4).fill(undefined), attempts: 3 },
+    { sqlStates: ["XX000", "P0001", "42P01"], result: "given up", results: Array(4).fill(undefined), attempts: 3 },
     {
       sqlStates: ["23503", "23503", "23503"],
       result: "done",
-      answers: ["the database keeps plant 1", true, true, true],
+      results: ["the database keeps plant 1", true, true, true],
       attempts: 5,
     },
   ])(
     "is $result in its parts, with the outcome of each deletion: $sqlStates",
-    async ({ sqlStates, result, answers, attempts }) => {
+    async ({ sqlStates, result, results, attempts }) => {
       const url = await createPlants(4);
       await failAttempts(url, "DELETE ON plants", sqlStates);
       const session = new Session(readServerUrl(url));
       const listeners = listenersOf(1n, 2n, 3n, 4n);
-      const ended = await runBatch(session, listeners.taken).then(
+      const ended = await runBatch(session, listeners.deletions).then(
         () => "done",
         () => "given up",
       );
       await session.close();
       expect(ended).toBe(result);
-      expect(listeners.answers).toEqual(answers);
+      expect(listeners.results).toEqual(results);
       expect(await countAttempts(url)).toBe(attempts);
       // What was told is what is there.
-      expect(await plantsOf(url)).toEqual(["1", "2", "3", "4"].filter((_, i) => answers[i] !== true));
+      expect(await plantsOf(url)).toEqual(["1", "2", "3", "4"].filter((_, i) => results[i] !== true));
     },
   );
 });
@@ -235,13 +235,13 @@ describe("a batch that the server partly refuses", () => {
 test("a batch records the first of several deletions of one plant", async () => {
   const url = await createPlants(3);
   const session = new Session(readServerUrl(url));
-  const taken = [1n, 2n, 1n, 1n].map((id, i) => ({
+  const deletions = [1n, 2n, 1n, 1n].map((id, i) => ({
     id,
     call: deleteCall({ subject: `caller-${i}` }),
     resolve: () => {},
     reject: () => {},
   }));
-  await expect(runBatch(session, taken)).resolves.toEqual([true, true, false, false]);
+  await expect(runBatch(session, deletions)).resolves.toEqual([true, true, false, false]);
   await session.close();
   expect(await runSql(url, "SELECT plant_id, subject FROM deletions ORDER BY plant_id")).toEqual([
     { plant_id: "1", subject: "caller-0" },
@@ -276,11 +276,11 @@ test("a batch does not report a plant as missing that a trigger keeps, although 
   );
   const session = new Session(readServerUrl(url));
   const call = deleteCall({ signal: AbortSignal.abort("gone") });
-  const { taken, answers } = listenersOf(1n);
-  const batch = [{ id: 1n, call, resolve: () => {}, reject: () => {} }, ...taken];
+  const { deletions, results } = listenersOf(1n);
+  const batch = [{ id: 1n, call, resolve: () => {}, reject: () => {} }, ...deletions];
   await expect(runBatch(session, batch)).resolves.toEqual([undefined, undefined]);
   await session.close();
-  expect(answers).toEqual(["the database does not allow deleting plant 1"]);
+  expect(results).toEqual(["the database keeps plant 1"]);
 });
 
 test("a batch reports a missing plant without a write if there are no standbys", async () => {
@@ -324,20 +324,20 @@ test("a batch excludes cancelled calls from its next attempts, and rejects them 
   await server.stop("fast");
   const session = new Session(readServerUrl(url));
   const controller = new AbortController();
-  const answers: unknown[] = [];
+  const results: unknown[] = [];
   const calls = [deleteCall(), deleteCall({ signal: controller.signal }), deleteCall()];
-  const taken = calls.map((call, i) => ({
+  const deletions = calls.map((call, i) => ({
     id: BigInt(i + 1),
     call,
     resolve: () => {},
-    reject: (reason: unknown) => answers.push(reason),
+    reject: (reason: unknown) => results.push(reason),
   }));
-  const outcomes = runBatch(session, taken);
+  const outcomes = runBatch(session, deletions);
   // The server takes longer to start than a connection to a socket without a listener takes to fail.
   controller.abort("too late");
   await server.start();
   await expect(outcomes).resolves.toEqual([true, false, true]);
-  expect(new Set(answers)).toEqual(new Set(["too late"]));
+  expect(new Set(results)).toEqual(new Set(["too late"]));
   await session.close();
   expect(await plantsOf(url)).toEqual(["2"]);
 });

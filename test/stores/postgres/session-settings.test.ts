@@ -264,10 +264,10 @@ test.each([
 test("two calls with one key for a plant that was skipped at first are one deletion", async () => {
   const session = new Session(readServerUrl(await server.createPlants([1n])));
   await session.run("SET synchronous_commit = off");
-  const answer = Promise.withResolvers<boolean>();
-  const pending = [pendingOf(1n, "one"), { ...pendingOf(1n, "one"), ...answer }];
+  const outcome = Promise.withResolvers<boolean>();
+  const pending = [pendingOf(1n, "one"), { ...pendingOf(1n, "one"), ...outcome }];
   await expect(runOn(session, pending)).resolves.toEqual([true, undefined]);
-  await expect(answer.promise).resolves.toBe(true);
+  await expect(outcome.promise).resolves.toBe(true);
   await session.close();
 });
 
@@ -284,11 +284,11 @@ test("a skipped deletion finds the record of its key, which another process has 
       return await usual.deleteUnlockedPlants(...given);
     },
   };
-  const answer = Promise.withResolvers<boolean>();
-  const pending = [{ ...pendingOf(8n, "used"), ...answer }];
+  const outcome = Promise.withResolvers<boolean>();
+  const pending = [{ ...pendingOf(8n, "used"), ...outcome }];
   // Answered by its key, and not by what was deleted.
   await expect(runOn(session, pending, { placement })).resolves.toEqual([undefined]);
-  await expect(answer.promise).resolves.toBe(true);
+  await expect(outcome.promise).resolves.toBe(true);
   await session.close();
 });
 
@@ -405,27 +405,27 @@ describe("a setting because of which the server refuses a statement", () => {
       const pending = ids.map((id) => pendingOf(id, key));
       await expect(runOn(session, pending, options)).resolves.toEqual(want);
       await session.close();
-      const left = await runSql(url.replace(role, "tester"), "SELECT id FROM plants WHERE id = 9");
-      expect(left).toEqual([{ id: "9" }]);
+      const remaining = await runSql(url.replace(role, "tester"), "SELECT id FROM plants WHERE id = 9");
+      expect(remaining).toEqual([{ id: "9" }]);
     });
 
     // What has been run before may have reset the role, but behind a pooler on another connection.
-    test.each<{ name: string; look: (session: Session) => Promise<unknown>; want: unknown }>([
+    test.each<{ name: string; check: (session: Session) => Promise<unknown>; want: unknown }>([
       {
         name: "existing plants",
-        look: (session) => singleServer(schemaOf(session)).findPlants(session, [1n, 9n]),
+        check: (session) => singleServer(schemaOf(session)).findPlants(session, [1n, 9n]),
         want: [1n],
       },
       {
         name: "the fate of a plant that the server refuses to delete",
-        look: (session) => findRefused(session, singleServer(schemaOf(session)), prepareBatch(token, [pendingOf(1n)])),
+        check: (session) => findRefused(session, singleServer(schemaOf(session)), prepareBatch(token, [pendingOf(1n)])),
         want: "kept",
       },
-    ])("the role of the URL looks up $name", async ({ look, want }) => {
+    ])("the role of the URL looks up $name", async ({ check, want }) => {
       const { url, role } = await createHidden();
       const session = new Session(readServerUrl(url));
       await session.run(`SET ROLE ${role}_other`);
-      await expect(look(session)).resolves.toEqual(want);
+      await expect(check(session)).resolves.toEqual(want);
       await session.close();
     });
 
@@ -459,8 +459,8 @@ describe("a setting because of which the server refuses a statement", () => {
     const session = new Session(readServerUrl(ofRole));
     const deleting = runOn(session, [pendingOf(1n)], { hasDefaultSettings: false });
     await expect(deleting).rejects.toMatchObject({ fault: { code: "42501" } });
-    const left = `SELECT state FROM pg_stat_activity WHERE usename = '${role}' AND state LIKE '%transaction%'`;
-    await expect.poll(() => runSql(url, left)).toEqual([]);
+    const remaining = `SELECT state FROM pg_stat_activity WHERE usename = '${role}' AND state LIKE '%transaction%'`;
+    await expect.poll(() => runSql(url, remaining)).toEqual([]);
     await session.close();
     expect(await runSql(url, "SELECT id FROM plants")).toEqual([{ id: "1" }]);
   });

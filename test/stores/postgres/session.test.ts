@@ -32,9 +32,9 @@ const goesOnMessage =
   "the server accepted a cancel request, but the statement is still running; its disk or a standby may not respond";
 
 /** Whether the server has answered too late for what it should have said. */
-function isLate(said: unknown, should: { readonly message?: string }): boolean {
-  if (!(said instanceof Error) || said.message === should.message) return false;
-  return said.message === silentMessage || (said.message === goesOnMessage && should.message !== silentMessage);
+function isLate(result: unknown, should: { readonly message?: string }): boolean {
+  if (!(result instanceof Error) || result.message === should.message) return false;
+  return result.message === silentMessage || (result.message === goesOnMessage && should.message !== silentMessage);
 }
 
 let port: number;
@@ -139,33 +139,33 @@ describe("a session", () => {
   });
 
   test.each([
-    { name: "closed", letGo: (session: Session) => session.connect().then(() => session.close()) },
-    { name: "discarded", letGo: (session: Session) => session.connect().then(() => session.discard()) },
+    { name: "closed", release: (session: Session) => session.connect().then(() => session.close()) },
+    { name: "discarded", release: (session: Session) => session.connect().then(() => session.discard()) },
     {
       name: "closed while it connects",
-      letGo: (session: Session) => Promise.allSettled([session.connect(), session.close()]),
+      release: (session: Session) => Promise.allSettled([session.connect(), session.close()]),
     },
     {
       name: "discarded while a statement runs",
-      letGo: async (session: Session) => {
+      release: async (session: Session) => {
         await session.connect();
         const lost = expect(session.query("SELECT pg_sleep(60)")).rejects.toThrow();
         session.discard();
         await lost;
       },
     },
-  ])("leaves no connection open when it is $name", async ({ name, letGo }) => {
+  ])("leaves no connection open when it is $name", async ({ name, release }) => {
     const url = await server.createSchema();
     const application = name.replaceAll(" ", "-");
-    await letGo(new Session(readServerUrl(`${url}&application_name=${application}`)));
-    const left = `SELECT FROM pg_stat_activity WHERE application_name = '${application}'`;
+    await release(new Session(readServerUrl(`${url}&application_name=${application}`)));
+    const remaining = `SELECT FROM pg_stat_activity WHERE application_name = '${application}'`;
     // A statement goes on when its caller waits no more.
     const running = `SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE application_name = '${application}'`;
-    await expect.poll(() => runSql(url, running).then(() => runSql(url, left))).toEqual([]);
+    await expect.poll(() => runSql(url, running).then(() => runSql(url, remaining))).toEqual([]);
   });
 
   test("tries no further host once it is closed, also while it waits for one", async () => {
-    const { promise: asked, resolve: onAsked } = Promise.withResolvers<Socket>();
+    const { promise: requested, resolve: onAsked } = Promise.withResolvers<Socket>();
     let times = 0;
     const mute = createServer((socket) => {
       times++;
@@ -178,7 +178,7 @@ describe("a session", () => {
     const host = `127.0.0.1:${address.port}`;
     const session = new Session(readServerUrl(`postgres://tester@${host},${host}/plants?connect_timeout=60`));
     const connecting = expect(session.connect()).rejects.toThrow("the session is closed");
-    const socket = await asked;
+    const socket = await requested;
     await session.close();
     await connecting;
     await expect(session.connect()).rejects.toThrow("the session is closed");
@@ -244,14 +244,14 @@ describe("a session", () => {
   });
 
   test("does not retry other ways after a server refuses the password", async () => {
-    let asked = 0;
+    let requested = 0;
     await using refusing = await forward(() => {
-      asked++;
-      return { answer: errorMessage("SFATAL\0C28P01\0Mpassword authentication failed\0\0"), isOver: true };
+      requested++;
+      return { reply: errorMessage("SFATAL\0C28P01\0Mpassword authentication failed\0\0"), isOver: true };
     });
     const session = new Session(readServerUrl(`postgres://t@127.0.0.1:${refusing.port}/p?sslmode=disable`), timeouts);
     await expect(session.connect()).rejects.toMatchObject({ code: "28P01" });
-    expect(asked).toBe(1);
+    expect(requested).toBe(1);
   });
 
   test("cancels a statement that times out, and reconnects", async () => {
@@ -273,11 +273,11 @@ describe("a session", () => {
 
   // What has become of a statement is said by its own answer, if there is one.
   test.each([
-    { name: "the server cancels it", sql: "SELECT pg_sleep(60)", says: { code: "57014" } },
+    { name: "the server cancels it", sql: "SELECT pg_sleep(60)", expected: { code: "57014" } },
     {
       name: "its synchronous standby does not confirm it",
       sql: "SELECT pg_logical_emit_message(true, 'waits', '')",
-      says: { message: "committed, but not confirmed by its synchronous standbys" },
+      expected: { message: "committed, but not confirmed by its synchronous standbys" },
       isAlone: true,
     },
     {
@@ -287,10 +287,10 @@ describe("a session", () => {
               WHILE clock_timestamp() < until LOOP
                 BEGIN PERFORM pg_sleep(3); EXCEPTION WHEN query_canceled THEN NULL; END;
               END LOOP; END $$`,
-      says: { message: goesOnMessage },
+      expected: { message: goesOnMessage },
     },
-    { name: "the network drops packets", sql: "SELECT pg_sleep(60)", says: { message: silentMessage }, dropsPackets: true },
-  ])("reports the outcome of a statement by its deadline: $name", async ({ sql, says, isAlone, dropsPackets }) => {
+    { name: "the network drops packets", sql: "SELECT pg_sleep(60)", expected: { message: silentMessage }, dropsPackets: true },
+  ])("reports the outcome of a statement by its deadline: $name", async ({ sql, expected, isAlone, dropsPackets }) => {
     const url = await server.createSchema();
     await using proxy = await startCuttingProxy(server.socketFolder, port);
     const session = new Session(readServerUrl(url.replace(server.socketFolder, proxy.socketFolder)), timeouts);
@@ -304,17 +304,17 @@ describe("a session", () => {
         (fault: unknown) => fault,
       );
       if (dropsPackets === true) proxy.freeze();
-      const said = await outcome;
+      const result = await outcome;
       // It waits for the statement, and then for its end. A busy machine makes neither longer.
       const [forStatement = NaN, forEnd = NaN] = waits.mock.calls.map(([, ms]) => ms);
       expect(forStatement + forEnd).toBeLessThanOrEqual(1_000);
-      return said;
+      return result;
     };
     const askUntilInTime = async (): Promise<void> => {
-      let said = await ask();
+      let result = await ask();
       // On a busy machine a server, too, may take more than half a second to end a statement.
-      for (let tries = 1; tries < 5 && isLate(said, says); tries++) said = await ask();
-      expect(said).toMatchObject(says);
+      for (let tries = 1; tries < 5 && isLate(result, expected); tries++) result = await ask();
+      expect(result).toMatchObject(expected);
     };
     await (isAlone === true ? withoutStandby(url, askUntilInTime) : askUntilInTime());
     await session.close();
@@ -343,12 +343,12 @@ describe("a session", () => {
   });
 
   test.each([
-    { what: "to the connection", says: [] },
+    { what: "to the connection", expected: [] },
     // AuthenticationOk and ReadyForQuery.
-    { what: "to a query", says: ["R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I"] },
-  ])("fails by its deadline if a host does not respond $what, whatever connect_timeout", async ({ says }) => {
-    const left = [...says];
-    await using mute = await forward(() => ({ answer: Buffer.from(left.shift() ?? ""), isOver: false }));
+    { what: "to a query", expected: ["R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I"] },
+  ])("fails by its deadline if a host does not respond $what, whatever connect_timeout", async ({ expected }) => {
+    const remaining = [...expected];
+    await using mute = await forward(() => ({ reply: Buffer.from(remaining.shift() ?? ""), isOver: false }));
     // For the second one there is no time left, so it is not blamed.
     const hosts = `127.0.0.1:${mute.port},localhost:${mute.port}`;
     const url = `postgres://tester@${hosts}/plants?connect_timeout=60&sslmode=disable`;
@@ -414,7 +414,7 @@ describe("a session", () => {
   test("fails when the server does not respond and never closes the cancel connection", async () => {
     const url = await server.createSchema();
     await using silent = await forward((first) =>
-      first.readInt32BE(4) === cancelCode ? { answer: Buffer.alloc(0), isOver: false } : first,
+      first.readInt32BE(4) === cancelCode ? { reply: Buffer.alloc(0), isOver: false } : first,
     );
     const session = new Session(
       readServerUrl(`postgres://tester@127.0.0.1:${silent.port}/postgres?sslmode=disable&application_name=unheard`),
@@ -427,11 +427,11 @@ describe("a session", () => {
 
   test("sends one cancel request when it is closed, also without a response", async () => {
     const url = await server.createSchema();
-    let asked = 0;
+    let requested = 0;
     await using silent = await forward((first) => {
       if (first.readInt32BE(4) !== cancelCode) return first;
-      asked++;
-      return { answer: Buffer.alloc(0), isOver: false };
+      requested++;
+      return { reply: Buffer.alloc(0), isOver: false };
     });
     const session = new Session(
       readServerUrl(`postgres://tester@127.0.0.1:${silent.port}/postgres?sslmode=disable&application_name=asked-once`),
@@ -442,7 +442,7 @@ describe("a session", () => {
     await expect.poll(() => runSql(url, running)).toHaveLength(1);
     await session.close();
     await lost;
-    expect(asked).toBe(1);
+    expect(requested).toBe(1);
     await runSql(url, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'asked-once'");
   });
 
@@ -462,22 +462,22 @@ describe("a session", () => {
 
   test("keeps a connection open until its cancel request is accepted, which could cancel another statement", async () => {
     const ended: string[] = [];
-    const asked = Promise.withResolvers<void>();
+    const requested = Promise.withResolvers<void>();
     await using way = await listenOnPort(
       createServer((client) => {
         const upstream = connect(socketOf(server.socketFolder));
         for (const socket of [client, upstream]) socket.on("error", () => undefined);
         client.once("data", (first: Buffer) => {
           if (first.readInt32BE(4) === cancelCode) {
-            asked.resolve();
-            const take = (): void => void (ended.push("request"), client.end());
+            requested.resolve();
+            const remove = (): void => void (ended.push("request"), client.end());
             // A while after the answer.
-            return void setTimeout(take, 50);
+            return void setTimeout(remove, 50);
           }
           client.once("close", () => void (ended.push("connection"), upstream.destroy()));
           // The answer comes although the server was asked to end the statement.
           upstream.on("data", (data: Buffer) => {
-            const until = data.includes("late") ? asked.promise : Promise.resolve();
+            const until = data.includes("late") ? requested.promise : Promise.resolve();
             void until.then(() => client.write(data));
           });
           upstream.write(first);
@@ -513,10 +513,10 @@ describe("a session", () => {
   test.each([
     {
       notice: ["WARNUNG", "01000", "m", "SyncRepWaitForLSN"],
-      says: "committed, but not confirmed by its synchronous standbys",
+      expected: "committed, but not confirmed by its synchronous standbys",
     },
-    { notice: ["WARNUNG", "01000", "m", "DefaultCitusNoticeReceiver"], says: "a worker sent a warning, possibly that" },
-    { notice: ["DEBUG", "57P01", "m", "DefaultCitusNoticeReceiver"], says: "a worker sent a warning, possibly that" },
+    { notice: ["WARNUNG", "01000", "m", "DefaultCitusNoticeReceiver"], expected: "a worker sent a warning, possibly that" },
+    { notice: ["DEBUG", "57P01", "m", "DefaultCitusNoticeReceiver"], expected: "a worker sent a warning, possibly that" },
     { notice: ["DEBUG", "00000", "m", "DefaultCitusNoticeReceiver"] },
     { notice: ["WARNUNG", "01000", "ALTER DATABASE p REFRESH COLLATION VERSION", "DefaultCitusNoticeReceiver"] },
     { notice: ["WARNUNG", "01000", "m", "exec_stmt_raise"] },
@@ -528,8 +528,8 @@ describe("a session", () => {
     const through = readServerUrl(`postgres://tester@127.0.0.1:${warning.port}/postgres?sslmode=disable`);
     const session = new Session(through, undefined, new Citus());
     const running = session.query("SELECT 1").finally(() => void session.close());
-    if (row.says === undefined) await expect(running).resolves.toEqual([["1"]]);
-    else await expect(running).rejects.toThrow(row.says);
+    if (row.expected === undefined) await expect(running).resolves.toEqual([["1"]]);
+    else await expect(running).rejects.toThrow(row.expected);
   });
 
   test.each<{ name: string; commit: (session: Session) => Promise<void> }>([
@@ -618,15 +618,15 @@ const cancelCode = 80_877_102;
 
 /** A way to the server on which nothing is encrypted: to a request for TLS it answers N. */
 function startCleartextProxy(): Promise<Forwarding> {
-  return forward((first) => (first.equals(sslRequest) ? { answer: Buffer.from("N"), isOver: false } : first));
+  return forward((first) => (first.equals(sslRequest) ? { reply: Buffer.from("N"), isOver: false } : first));
 }
 
 /** A way to the server that says it speaks TLS, and does not. */
 function startBrokenTlsProxy(): Promise<Forwarding> {
   return forward((first) => {
-    if (first.equals(sslRequest)) return { answer: Buffer.from("S"), isOver: false };
+    if (first.equals(sslRequest)) return { reply: Buffer.from("S"), isOver: false };
     // A TLS handshake record (RFC 8446 §5.1).
-    return first[0] === 22 ? { answer: Buffer.from("HTTP/1.1 400 Bad Request"), isOver: true } : first;
+    return first[0] === 22 ? { reply: Buffer.from("HTTP/1.1 400 Bad Request"), isOver: true } : first;
   });
 }
 
@@ -635,8 +635,8 @@ const sslRequest = Buffer.from("0000000804d2162f", "hex");
 
 /** A way to the server that takes start-up parameters as PgBouncer does. */
 function startPoolerLike(): Promise<Forwarding> {
-  const answer = errorMessage("SFATAL\0C08P01\0Munsupported startup parameter: statement_timeout\0\0");
-  return forward((first) => (first.includes("_timeout") ? { answer, isOver: true } : first));
+  const reply = errorMessage("SFATAL\0C08P01\0Munsupported startup parameter: statement_timeout\0\0");
+  return forward((first) => (first.includes("_timeout") ? { reply, isOver: true } : first));
 }
 
 /** An ErrorResponse with these fields. */
@@ -676,7 +676,7 @@ interface Forwarding extends AsyncDisposable {
  * @param path - where to listen; a TCP port when it is left out
  */
 async function forward(
-  judge: (first: Buffer) => Buffer | { readonly answer: Buffer; readonly isOver: boolean },
+  judge: (first: Buffer) => Buffer | { readonly reply: Buffer; readonly isOver: boolean },
   path?: string,
 ): Promise<Forwarding> {
   const proxy = createServer((client) => {
@@ -684,8 +684,8 @@ async function forward(
     const onFirst = (first: Buffer): void => {
       const judged = judge(first);
       if (!Buffer.isBuffer(judged)) {
-        if (judged.isOver) return void client.end(judged.answer);
-        client.write(judged.answer);
+        if (judged.isOver) return void client.end(judged.reply);
+        client.write(judged.reply);
         return void client.once("data", onFirst);
       }
       const upstream = connect(socketOf(server.socketFolder));
@@ -788,11 +788,11 @@ describe("with several hosts", () => {
   });
 
   test.each([
-    { hosts: ["nobody", "standby"], says: /^the server is read-only$/ },
-    { hosts: ["standby", "nobody"], says: /^connect ENOENT/ },
-  ] as const)("none is used when none can be written: $hosts", async ({ hosts, says }) => {
+    { hosts: ["nobody", "standby"], expected: /^the server is read-only$/ },
+    { hosts: ["standby", "nobody"], expected: /^connect ENOENT/ },
+  ] as const)("none is used when none can be written: $hosts", async ({ hosts, expected }) => {
     const session = sessionOf(hosts);
-    await expect(session.query("SELECT 1")).rejects.toThrow(says);
+    await expect(session.query("SELECT 1")).rejects.toThrow(expected);
     await expect.poll(() => runSql(url, "SELECT FROM pg_stat_activity WHERE usename = 'reader'")).toEqual([]);
     await session.close();
   });

@@ -104,12 +104,12 @@ describe("a PostgreSQL store whose server is unavailable or refuses", () => {
     await store.delete(9n, deleteCall());
     await runSql(opened.url, "ALTER ROLE writer SET default_transaction_read_only = on");
     await runSql(opened.url, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'writer'");
-    const answer = store.delete(1n, deleteCall());
+    const outcome = store.delete(1n, deleteCall());
     const other = await openPostgresStore({ url });
     expect(other.problem).toMatch(/: the server is read-only$/);
     await expect(other.delete(1n, deleteCall())).rejects.toMatchObject({ code: Code.Unavailable });
     await runSql(opened.url, "ALTER ROLE writer RESET default_transaction_read_only");
-    await expect(answer).resolves.toBe(true);
+    await expect(outcome).resolves.toBe(true);
     await expect.poll(() => other.problem).toBeUndefined();
     await other.close();
     await store.close();
@@ -143,7 +143,7 @@ describe("a PostgreSQL store whose server is unavailable or refuses", () => {
     const url = await server.createPlants([0n]);
     const open = (): Session => new Session(readServerUrl(`${url}&application_name=looks`));
     const [first, second, third] = [open(), open(), open()];
-    const { answers } = await withoutStandby(url, async () => {
+    const { results } = await withoutStandby(url, async () => {
       const untold = [
         singleServer(schemaOf(first)).checkWrite(first),
         singleServer(schemaOf(second)).checkWrite(second),
@@ -152,9 +152,9 @@ describe("a PostgreSQL store whose server is unavailable or refuses", () => {
       const waiting = "SELECT wait_event FROM pg_stat_activity WHERE application_name = 'looks' AND state = 'active'";
       // Each has done all that it does before its commit.
       await expect.poll(() => runSql(url, waiting)).toEqual(untold.map(() => ({ wait_event: "SyncRep" })));
-      return { answers: Promise.all(untold) };
+      return { results: Promise.all(untold) };
     });
-    await answers;
+    await results;
     for (const session of [first, second, third]) await session.close();
   });
 

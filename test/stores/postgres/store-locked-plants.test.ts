@@ -66,11 +66,11 @@ describe("a PostgreSQL store with locked plants", () => {
     const other = await openClient(opened.url, "BEGIN; SELECT FROM plants WHERE id IN (1, 2) FOR UPDATE");
     const timedOut = (): number => server.log.filter((line) => line.includes("lock timeout")).length;
     const before = timedOut();
-    const answers = [1n, 2n].map((id) => refusalOf(opened.store.delete(id, deleteCall())));
+    const results = [1n, 2n].map((id) => refusalOf(opened.store.delete(id, deleteCall())));
     // Each leaves as a batch of its own, and waits by itself.
     await expect.poll(timedOut).toBe(before + 2);
     await expect(opened.store.delete(3n, deleteCall())).resolves.toBe(true);
-    expect((await Promise.all(answers)).map(({ code }) => code)).toEqual([Code.Unavailable, Code.Unavailable]);
+    expect((await Promise.all(results)).map(({ code }) => code)).toEqual([Code.Unavailable, Code.Unavailable]);
     expect(timedOut()).toBe(before + 2);
     await other.end();
   });
@@ -82,14 +82,14 @@ describe("a PostgreSQL store with locked plants", () => {
     const busy = Array<string>(8).fill("40001");
     await failAttempts(opened.url, "DELETE ON plants", ["P0001", ...busy, "42P01"], 3n);
     // Plants 7 and 8 are batches of their own, and the others wait.
-    const answers = [7n, 8n, 1n, 2n, 3n, 4n].map((id) =>
+    const results = [7n, 8n, 1n, 2n, 3n, 4n].map((id) =>
       opened.store.delete(id, deleteCall()).catch((fault: unknown) => ConnectError.from(fault).rawMessage),
     );
     // Plant 1 is set aside by now, and free.
-    await expect(answers[3]).resolves.toBe(true);
+    await expect(results[3]).resolves.toBe(true);
     await other.query("COMMIT");
     const away = "the plant store cannot delete at the moment";
-    await expect(Promise.all(answers)).resolves.toEqual([false, false, away, true, away, away]);
+    await expect(Promise.all(results)).resolves.toEqual([false, false, away, true, away, away]);
     expect(await opened.plants()).toEqual([1n, 3n, 4n]);
     expect(await countAttempts(opened.url)).toBe(10);
     await other.end();
@@ -111,12 +111,12 @@ describe("a PostgreSQL store with locked plants", () => {
        CREATE TRIGGER wait AFTER DELETE ON plants EXECUTE FUNCTION wait()`,
     );
     const other = await openClient(opened.url, "BEGIN; SELECT FROM plants WHERE id = 1 FOR UPDATE");
-    const answers = [7n, 8n, 1n, 2n].map((id) =>
+    const results = [7n, 8n, 1n, 2n].map((id) =>
       opened.store.delete(id, deleteCall()).catch((fault: unknown) => ConnectError.from(fault).rawMessage),
     );
     await expect.poll(() => countAttempts(opened.url)).toBe(2);
     await runSql(opened.url, "DELETE FROM gate");
-    await expect(Promise.all(answers)).resolves.toEqual([
+    await expect(Promise.all(results)).resolves.toEqual([
       false,
       false,
       "the outcome of the deletion is unknown; repeating the request is safe",
@@ -149,11 +149,11 @@ describe("a PostgreSQL store with locked plants", () => {
     await using opened = await openWith([1n]);
     const other = await openClient(opened.url, "BEGIN; SELECT FROM plants FOR UPDATE");
     const codes: unknown[] = [];
-    const answer = opened.store.delete(1n, deleteCall()).catch(({ code }) => void codes.push(code));
+    const outcome = opened.store.delete(1n, deleteCall()).catch(({ code }) => void codes.push(code));
     await opened.store.close();
     // It is told by then.
     expect(codes).toEqual([Code.Unavailable]);
-    await answer;
+    await outcome;
     await other.end();
     expect(await opened.plants()).toEqual([1n]);
   });
@@ -174,19 +174,19 @@ describe("a PostgreSQL store with locked plants", () => {
     });
     store = await openPostgresStore({ url: opened.url.replace(server.socketFolder, proxy.socketFolder) });
     const other = await openClient(opened.url, "BEGIN; SELECT FROM plants FOR UPDATE");
-    const answer = store.delete(1n, deleteCall()).catch(({ code }) => code);
+    const outcome = store.delete(1n, deleteCall()).catch(({ code }) => code);
     const closed = store.close();
     await expect.poll(() => store.waiting?.forLock).toBe(1);
     await other.query("COMMIT");
     await closed;
-    const left = connections;
+    const remaining = connections;
     await other.end();
-    return { answer: await answer, left, problem };
+    return { outcome: await outcome, remaining, problem };
   }
 
   test("deletes plants that are unlocked meanwhile before it closes, and closes its connections", async () => {
     // Once it says so, no look at the server makes another connection.
-    const ended = { answer: true, left: 0, problem: "the store is closed" };
+    const ended = { outcome: true, remaining: 0, problem: "the store is closed" };
     // On a machine that has stalled, the plant was free too late, or a connection was cut off: then once more.
     let found: unknown;
     for (let rounds = 0; !isDeepStrictEqual(found, ended) && rounds < 5; rounds++) found = await closeWhileLocked();

@@ -50,10 +50,10 @@ describe("a PostgreSQL store", () => {
     const ids = Array.from({ length: 500 }, (_, i) => BigInt(i));
     await using opened = await openWith(ids);
     const others = await Promise.all([1, 2, 3].map(() => openPostgresStore({ url: opened.url })));
-    const answers = await Promise.all(
+    const results = await Promise.all(
       [opened.store, ...others].map((store) => Promise.all(ids.map((id) => store.delete(id, deleteCall())))),
     );
-    for (const id of ids) expect(answers.map((outcomes) => outcomes[Number(id)]).filter(Boolean)).toHaveLength(1);
+    for (const id of ids) expect(results.map((outcomes) => outcomes[Number(id)]).filter(Boolean)).toHaveLength(1);
     await Promise.all(others.map((store) => store.close()));
   });
 
@@ -98,9 +98,9 @@ describe("a PostgreSQL store", () => {
       await using proxy = await startCuttingProxy(server.socketFolder);
       const store = await openPostgresStore({ url: opened.url.replace(server.socketFolder, proxy.socketFolder) });
       const wasCut = proxy.cutNext(cut);
-      const answers = [1n, 2n, 9n].map((id) => store.delete(id, deleteCall({ requestId: `request-${id}` })));
+      const results = [1n, 2n, 9n].map((id) => store.delete(id, deleteCall({ requestId: `request-${id}` })));
       await wasCut;
-      await expect(Promise.all(answers)).resolves.toEqual([true, true, false]);
+      await expect(Promise.all(results)).resolves.toEqual([true, true, false]);
       expect(proxy.cuts).toBe(1);
       expect(await opened.plants()).toEqual([3n]);
       // One record for each plant: the retry has deleted nothing twice.
@@ -126,11 +126,11 @@ describe("a PostgreSQL store", () => {
     const wasCut = proxy.cutNext("after-send", [1n, 2n, 3n, 6n]);
     // The first two are batches of their own, and the others wait.
     for (const id of [7n, 8n]) void store.delete(id, deleteCall());
-    const answers = [1n, 2n, 3n, 2n, 6n].map((id) =>
+    const results = [1n, 2n, 3n, 2n, 6n].map((id) =>
       store.delete(id, deleteCall()).catch((fault: unknown) => ConnectError.from(fault).rawMessage),
     );
     await wasCut;
-    await expect(Promise.all(answers)).resolves.toEqual([
+    await expect(Promise.all(results)).resolves.toEqual([
       true,
       // Its attempt may be running still, as far as can be known.
       "the outcome of the deletion is unknown; repeating the request is safe",
@@ -168,7 +168,7 @@ describe("a PostgreSQL store", () => {
     const other = await openClient(opened.url, "SELECT pg_advisory_lock(1)");
     const store = await openPostgresStore({ url: opened.url.replace(server.socketFolder, proxy.socketFolder) });
     let isTold = false;
-    const answers = store
+    const results = store
       .delete(1n, deleteCall())
       .catch((fault: unknown) => ConnectError.from(fault).rawMessage)
       .finally(() => (isTold = true));
@@ -179,15 +179,15 @@ describe("a PostgreSQL store", () => {
     await other.end();
     await expect.poll(() => opened.plants()).toEqual([]);
     await store.close();
-    return await answers;
+    return await results;
   }
 
   test("resolves a deletion with true when its lost attempt continues and deletes the plant", async () => {
     // On a machine that has stalled for long, it is told that nobody knows: then once more.
     const unknown = "the outcome of the deletion is unknown; repeating the request is safe";
-    let answers: unknown = unknown;
-    for (let rounds = 0; answers === unknown && rounds < 5; rounds++) answers = await tellOfLostAttempt();
-    expect(answers).toBe(true);
+    let results: unknown = unknown;
+    for (let rounds = 0; results === unknown && rounds < 5; rounds++) results = await tellOfLostAttempt();
+    expect(results).toBe(true);
   });
 
   test("closes although its server does not respond", async () => {
@@ -204,10 +204,10 @@ describe("a PostgreSQL store", () => {
     const controller = new AbortController();
     // Two batches are in flight.
     const sent = Promise.all([1n, 2n].map((id) => opened.store.delete(id, deleteCall())));
-    const givenUp = opened.store.delete(3n, deleteCall({ signal: controller.signal }));
+    const failure = opened.store.delete(3n, deleteCall({ signal: controller.signal }));
     expect(opened.store.waiting).toEqual({ forBatch: 1, forBatchMax: 16_384, forLock: 0 });
     controller.abort(new ConnectError("too late", Code.DeadlineExceeded));
-    await expect(givenUp).rejects.toMatchObject({ code: Code.DeadlineExceeded });
+    await expect(failure).rejects.toMatchObject({ code: Code.DeadlineExceeded });
     await expect(sent).resolves.toEqual([true, true]);
     expect(await opened.plants()).toEqual([3n]);
   });
@@ -230,9 +230,9 @@ describe("a PostgreSQL store", () => {
     await using opened = await openWith([1n, 2n, 3n]);
     await opened.store.delete(1n, deleteCall());
     await server.stop("fast");
-    const answers = Promise.all([1n, 2n, 3n].map((id) => opened.store.delete(id, deleteCall())));
+    const results = Promise.all([1n, 2n, 3n].map((id) => opened.store.delete(id, deleteCall())));
     await server.start();
-    await expect(answers).resolves.toEqual([false, true, true]);
+    await expect(results).resolves.toEqual([false, true, true]);
     expect(opened.store.problem).toBeUndefined();
   });
 
@@ -248,9 +248,9 @@ describe("a PostgreSQL store", () => {
     await ended;
     // That a caller is gone says nothing about the server.
     expect(store.problem).toBeUndefined();
-    const answer = store.delete(1n, deleteCall());
+    const outcome = store.delete(1n, deleteCall());
     await server.start();
-    await expect(answer).resolves.toBe(true);
+    await expect(outcome).resolves.toBe(true);
     await store.close();
   });
 
@@ -258,12 +258,12 @@ describe("a PostgreSQL store", () => {
     await using opened = await openWith([1n, 2n, 3n, 4n]);
     await failAttempts(opened.url, "DELETE ON plants", ["42P01", "42P01"]);
     // The first two are batches of their own, and the others wait.
-    const answers = await Promise.allSettled([1n, 2n, 3n, 4n].map((id) => opened.store.delete(id, deleteCall())));
+    const results = await Promise.allSettled([1n, 2n, 3n, 4n].map((id) => opened.store.delete(id, deleteCall())));
     const refused = {
       status: "rejected",
       reason: expect.objectContaining({ rawMessage: "the plant store cannot delete at the moment" }),
     };
-    expect(answers).toEqual([refused, refused, refused, refused]);
+    expect(results).toEqual([refused, refused, refused, refused]);
     expect(await countAttempts(opened.url)).toBe(2);
     expect(await opened.plants()).toEqual([1n, 2n, 3n, 4n]);
   });
@@ -317,8 +317,8 @@ describe("a PostgreSQL store", () => {
     await runSql(opened.url, sql);
     const refused = { status: "rejected", reason: expect.objectContaining({ code: Code.FailedPrecondition }) };
     expect(await Promise.allSettled([opened.store.delete(5n, deleteCall())])).toEqual([refused]);
-    const answers = await Promise.allSettled([...ids, 99n].map((id) => opened.store.delete(id, deleteCall())));
-    expect(answers).toEqual([
+    const results = await Promise.allSettled([...ids, 99n].map((id) => opened.store.delete(id, deleteCall())));
+    expect(results).toEqual([
       ...ids.map((id) => (id === 5n || id === 12n ? refused : { status: "fulfilled", value: true })),
       { status: "fulfilled", value: false },
     ]);
@@ -333,7 +333,7 @@ describe("a PostgreSQL store", () => {
       const store = await openPostgresStore({ url: `${opened.url}${options}` });
       const waiting = (query: string): Promise<unknown> =>
         runSql(opened.url, `SELECT FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND query LIKE '%${query}%'`);
-      const answers = await withoutStandby(opened.url, async () => {
+      const results = await withoutStandby(opened.url, async () => {
         await server.stop("fast");
         await server.start();
         const deleting = store.delete(1n, deleteCall());
@@ -342,7 +342,7 @@ describe("a PostgreSQL store", () => {
         await expect.poll(() => waiting("SET batch = batch")).not.toEqual([]);
         return { deleting };
       });
-      await expect(answers.deleting).resolves.toBe(true);
+      await expect(results.deleting).resolves.toBe(true);
       expect(await opened.plants()).toEqual([]);
       await store.close();
     },

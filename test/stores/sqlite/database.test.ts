@@ -236,14 +236,14 @@ describe("opening a database file", () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     using db = new DatabaseSync(file, { readBigInts: true });
-    let asked = 0;
+    let requested = 0;
     // SQLite asks when it has the lock to take: the version has been read by then.
     db.setAuthorizer((action) => {
-      if (action === constants.SQLITE_TRANSACTION && asked++ === 0) openDatabase({ file, migrates: true }).close();
+      if (action === constants.SQLITE_TRANSACTION && requested++ === 0) openDatabase({ file, migrates: true }).close();
       return constants.SQLITE_OK;
     });
     migrate(db, { plantsWhenCreated: { first: 1n, last: 2n } });
-    expect(asked).toBeGreaterThan(0);
+    expect(requested).toBeGreaterThan(0);
     expect(versionOf(db)).toEqual(ownSchema);
     // It was not this one that created the store.
     expect(db.prepare("SELECT count(*) AS plants FROM plants").get()).toEqual({ plants: 0n });

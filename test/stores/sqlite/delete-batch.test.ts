@@ -239,9 +239,9 @@ describe("a batch with plants that the file protects", () => {
   test("attempts each plant only a few times when the file protects all of them", () => {
     using folder = createTempFolder();
     const db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 1_000n } });
-    let asked = 0;
+    let requested = 0;
     db.function("count_and_keep", () => {
-      asked++;
+      requested++;
       return 1;
     });
     db.exec(`CREATE TRIGGER keep BEFORE DELETE ON plants WHEN count_and_keep() BEGIN SELECT RAISE(ABORT, 'no'); END`);
@@ -251,7 +251,7 @@ describe("a batch with plants that the file protects", () => {
       outcomes: ids.map(() => false),
       otherOutcomes: keptAt(...ids.keys()),
     });
-    expect(asked).toBeLessThanOrEqual(3 * ids.length);
+    expect(requested).toBeLessThanOrEqual(3 * ids.length);
     expect([countOf(db, "plants"), countOf(db, "deletions")]).toEqual([{ rows: 1_000n }, { rows: 0n }]);
     db.close();
   });
@@ -260,8 +260,8 @@ describe("a batch with plants that the file protects", () => {
 test("a batch is split in the middle when a commit refuses one plant", () => {
   using folder = createTempFolder();
   const db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 256n } });
-  let asked = 0;
-  db.function("count", () => ++asked);
+  let requested = 0;
+  db.function("count", () => ++requested);
   db.exec(`
     CREATE TABLE beds (plant INTEGER REFERENCES plants (id) DEFERRABLE INITIALLY DEFERRED);
     INSERT INTO beds VALUES (1);
@@ -269,7 +269,7 @@ test("a batch is split in the middle when a commit refuses one plant", () => {
   const ids = Array.from({ length: 256 }, (_, i) => BigInt(i + 1));
   expect(prepareDeleteBatch(db)(batchOf(...ids)).otherOutcomes).toEqual(keptAt(0));
   // The whole, its halves, the halves of one of them …
-  expect(asked).toBeLessThanOrEqual(3 * ids.length);
+  expect(requested).toBeLessThanOrEqual(3 * ids.length);
   db.close();
 });
 

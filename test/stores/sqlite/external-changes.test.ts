@@ -238,7 +238,7 @@ describe("the detection of external changes", () => {
     using watched = watch(folder);
     watched.deletePlant(1n);
     watched.checkpoint();
-    for (let look = 0; look < 3; look++) expect(watched.find()).toBeUndefined();
+    for (let check = 0; check < 3; check++) expect(watched.find()).toBeUndefined();
     for (let commit = 0; commit < commits; commit++) {
       watched.other.exec(`DELETE FROM plants WHERE id = ${commit + 2}`);
       if (commit < checkpoints) watched.checkpoint();
@@ -253,7 +253,7 @@ describe("the detection of external changes", () => {
     using reader = new DatabaseSync(watched.file, { readOnly: true });
     reader.exec("BEGIN; SELECT count(*) FROM plants");
     watched.checkpoint();
-    for (let look = 0; look < 3; look++) expect(watched.find()).toBeUndefined();
+    for (let check = 0; check < 3; check++) expect(watched.find()).toBeUndefined();
     watched.other.exec("DELETE FROM plants WHERE id = 2");
     reader.exec("COMMIT");
     watched.other.exec("PRAGMA wal_checkpoint(TRUNCATE)");
@@ -263,16 +263,16 @@ describe("the detection of external changes", () => {
   test("reports no change when SQLite writes between its stat and reading the index", () => {
     using folder = createTempFolder();
     using watched = watch(folder);
-    const look = new ExternalChanges(watched.file, () => statSync(watched.file));
+    const check = new ExternalChanges(watched.file, () => statSync(watched.file));
     const bytesOfLog = (): number => statSync(`${watched.file}-wal`).size;
     const [file, log] = [statSync(watched.file), bytesOfLog()];
     watched.other.exec("CREATE TABLE other AS SELECT randomblob(100000)");
-    expect(look.find(file, log)).toBeUndefined();
+    expect(check.find(file, log)).toBeUndefined();
     const logAfter = bytesOfLog();
     watched.checkpoint();
-    expect(look.find(file, logAfter)).toBeUndefined();
-    expect(look.find(statSync(watched.file), logAfter)).toBeUndefined();
-    look.close();
+    expect(check.find(file, logAfter)).toBeUndefined();
+    expect(check.find(statSync(watched.file), logAfter)).toBeUndefined();
+    check.close();
   });
 
   test("prevents dropping expired records in a changed file", async () => {

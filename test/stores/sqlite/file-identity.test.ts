@@ -19,9 +19,9 @@ const interferences: readonly {
   name: string;
   interfere: (file: string) => void;
   problem: string;
-  left: readonly bigint[];
+  remaining: readonly bigint[];
 }[] = [
-  { name: "deleted", interfere: (file) => rmSync(`${file}-wal`), problem: saved, left: [2n, 3n, 4n] },
+  { name: "deleted", interfere: (file) => rmSync(`${file}-wal`), problem: saved, remaining: [2n, 3n, 4n] },
   {
     name: "deleted together with its index",
     interfere: (file) => {
@@ -29,13 +29,13 @@ const interferences: readonly {
       rmSync(`${file}-shm`);
     },
     problem: saved,
-    left: [2n, 3n, 4n],
+    remaining: [2n, 3n, 4n],
   },
   {
     name: "moved",
     interfere: (file) => renameSync(`${file}-wal`, `${file}.moved`),
     problem: saved,
-    left: [2n, 3n, 4n],
+    remaining: [2n, 3n, 4n],
   },
   {
     // Nothing is written while another log may be in use.
@@ -45,7 +45,7 @@ const interferences: readonly {
       writeFileSync(`${file}-wal`, "");
     },
     problem: lost,
-    left: [1n, 2n, 3n, 4n],
+    remaining: [1n, 2n, 3n, 4n],
   },
   {
     name: "replaced by a broken link",
@@ -54,7 +54,7 @@ const interferences: readonly {
       symlinkSync(`${file}-wal`, `${file}-wal`);
     },
     problem: lost,
-    left: [1n, 2n, 3n, 4n],
+    remaining: [1n, 2n, 3n, 4n],
   },
 ];
 
@@ -93,7 +93,7 @@ describe("a file whose write-ahead log is removed", () => {
     });
     expect(store.problem).toBe(`${file}: ${row.problem}`);
     await expect(store.delete(3n, deleteCall())).rejects.toMatchObject({ code: Code.Unavailable });
-    expect(plantsAfterRestart(file)).toEqual(row.left);
+    expect(plantsAfterRestart(file)).toEqual(row.remaining);
     await store.close();
   });
 
@@ -112,22 +112,22 @@ describe("a file whose write-ahead log is removed", () => {
   });
 
   test.each([
-    { name: "deleted", take: (locks: string) => rmSync(locks) },
-    { name: "moved", take: (locks: string) => renameSync(locks, `${locks}.moved`) },
+    { name: "deleted", remove: (locks: string) => rmSync(locks) },
+    { name: "moved", remove: (locks: string) => renameSync(locks, `${locks}.moved`) },
     {
       name: "replaced",
-      take: (locks: string) => {
+      remove: (locks: string) => {
         rmSync(locks);
         writeFileSync(locks, "");
       },
     },
-  ])("is not written after its -shm file is $name, and no deletion is lost", async ({ take }) => {
+  ])("is not written after its -shm file is $name, and no deletion is lost", async ({ remove }) => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     createFile(file);
     const store = await openSqliteStore({ file });
     await expect(store.delete(1n, deleteCall())).resolves.toBe(true);
-    take(`${file}-shm`);
+    remove(`${file}-shm`);
     await expect(store.delete(2n, deleteCall())).rejects.toMatchObject({ code: Code.Unavailable });
     expect(store.problem).toBe(
       `${file}: its -shm file, which holds the locks, was moved, replaced or deleted; restart the server`,
@@ -174,13 +174,13 @@ describe("a file whose write-ahead log is removed", () => {
   });
 
   test.each([
-    { name: "its log", take: (file: string) => rmSync(`${file}-wal`), problem: { text: saved, isTemporary: false } },
+    { name: "its log", remove: (file: string) => rmSync(`${file}-wal`), problem: { text: saved, isTemporary: false } },
     {
       name: "the file",
-      take: (file: string) => renameSync(file, `${file}.moved`),
+      remove: (file: string) => renameSync(file, `${file}.moved`),
       problem: { text: "the file was moved, replaced or deleted", isTemporary: false, needsOperator: true },
     },
-  ])("reports an unknown outcome when $name is removed between a commit and its result", ({ take, problem }) => {
+  ])("reports an unknown outcome when $name is removed between a commit and its result", ({ remove, problem }) => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     // A new file, which has no log yet.
@@ -189,7 +189,7 @@ describe("a file whose write-ahead log is removed", () => {
     const deleteWherever = prepareDeleteBatch(db);
     const deleteBatch = onlyWhileSameFile(identity, (batch) => {
       const result = deleteWherever(batch);
-      take(file);
+      remove(file);
       return result;
     });
     expect(deleteBatch(batchOf(1n))).toEqual({ kind: "unknown", problem, outcomes: [], otherOutcomes: [] });

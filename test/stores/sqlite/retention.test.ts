@@ -33,12 +33,12 @@ function recorded(): { readonly reports: readonly Upkeep[]; readonly record: OnU
 
 describe("dropping expired deletion records", () => {
   test.each([
-    { name: "drops records older than the limit", deletedAt: [10, 20, 30, 40], before: 30, left: [30, 40] },
-    { name: "keeps the newest record however old it is", deletedAt: [10, 20], before: 30, left: [20] },
-    { name: "drops nothing without records", deletedAt: [], before: 30, left: [] },
-    { name: "drops by time when a clock was ahead", deletedAt: [10, 90, 20, 40], before: 30, left: [90, 40] },
-    { name: "drops by time when a clock was set back", deletedAt: [90, -10, 20, 91], before: 30, left: [90, 91] },
-  ])("$name, records and their keys", ({ deletedAt, before, left }) => {
+    { name: "drops records older than the limit", deletedAt: [10, 20, 30, 40], before: 30, remaining: [30, 40] },
+    { name: "keeps the newest record however old it is", deletedAt: [10, 20], before: 30, remaining: [20] },
+    { name: "drops nothing without records", deletedAt: [], before: 30, remaining: [] },
+    { name: "drops by time when a clock was ahead", deletedAt: [10, 90, 20, 40], before: 30, remaining: [90, 40] },
+    { name: "drops by time when a clock was set back", deletedAt: [90, -10, 20, 91], before: 30, remaining: [90, 91] },
+  ])("$name, records and their keys", ({ deletedAt, before, remaining }) => {
     using folder = createTempFolder();
     const db = databaseWith(folder.file("plants.db"), deletedAt);
     db.exec("INSERT INTO idempotency_keys SELECT 'key ' || seq, seq, deleted_at FROM deletions");
@@ -47,13 +47,13 @@ describe("dropping expired deletion records", () => {
     expect(prepareRetention(db, 100, upkeep.record)(before + 100)).toBe(intervalMs);
     const atMostMs = performance.now() - begunMs;
     expect(upkeep.reports.every(({ lastedMs }) => lastedMs <= atMostMs + 1)).toBe(true);
-    const count = deletedAt.length - left.length;
+    const count = deletedAt.length - remaining.length;
     expect(upkeep.reports).toEqual(
       count === 0 ? [] : [{ kind: "records-dropped", count, lastedMs: expect.any(Number) }],
     );
     for (const table of ["deletions", "idempotency_keys"]) {
       const rows = db.prepare(`SELECT deleted_at FROM ${table} ORDER BY seq`).all();
-      expect(rows).toEqual(left.map((time) => ({ deleted_at: BigInt(time) })));
+      expect(rows).toEqual(remaining.map((time) => ({ deleted_at: BigInt(time) })));
     }
     db.close();
   });
@@ -68,14 +68,14 @@ describe("dropping expired deletion records", () => {
              SELECT format('%05d', deleted_at * 7919 % 10000), seq, deleted_at FROM deletions`);
     const keysOf = (which: string): number =>
       Number(db.prepare(`SELECT count(*) AS keys FROM idempotency_keys WHERE ${which}`).get()?.["keys"]);
-    const left: number[] = [];
+    const remaining: number[] = [];
     for (let slice = 1; slice <= 5; slice++) {
       prepareRetention(db, 0, () => {})(5_000);
-      left.push(keysOf(`deleted_at < ${slice} * 1000`));
+      remaining.push(keysOf(`deleted_at < ${slice} * 1000`));
     }
     // Four keys are passed for each record: first four tenths of all, and always what has waited for longest.
-    expect(left[0]).toBeGreaterThan(500);
-    expect(Math.max(...left)).toBeLessThan(1_250);
+    expect(remaining[0]).toBeGreaterThan(500);
+    expect(Math.max(...remaining)).toBeLessThan(1_250);
     expect(keysOf("deleted_at >= 5000")).toBe(5_000);
     // Without a record to drop, nothing is written.
     const written = db.prepare("SELECT total_changes() AS rows");
@@ -202,21 +202,21 @@ describe("dropping expired deletion records", () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     const db = databaseWith(file, Array<number>(100_000).fill(Date.now() - 3 * hourMs));
-    const left = (): unknown => db.prepare("SELECT count(*) AS rows FROM deletions").get()?.["rows"];
+    const remaining = (): unknown => db.prepare("SELECT count(*) AS rows FROM deletions").get()?.["rows"];
     const store = await openSqliteStore({ file, deletionsKeptMs: 2 * hourMs });
     // Without rests a slice comes in the pause between any two of them, until none is left.
     const hasRested = async (): Promise<boolean> => {
       await store.delete(1n, deleteCall());
-      const before = left();
+      const before = remaining();
       for (const id of [2n, 3n, 4n, 5n]) {
         await delay(2);
         await store.delete(id, deleteCall());
       }
-      return before === left();
+      return before === remaining();
     };
     let rested = false;
-    while (!rested && left() !== 1n) rested = await hasRested();
-    expect(left()).not.toBe(1n);
+    while (!rested && remaining() !== 1n) rested = await hasRested();
+    expect(remaining()).not.toBe(1n);
     await store.close();
     db.close();
   });

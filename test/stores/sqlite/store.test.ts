@@ -90,19 +90,19 @@ describe("an SQLite store", () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     const store = await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: 18_000n } });
-    const answers = await Promise.all(
+    const results = await Promise.all(
       Array.from({ length: 18_000 }, (_, i) =>
         store.delete(BigInt(i + 1), deleteCall()).catch((reason: unknown) => ConnectError.from(reason)),
       ),
     );
     await store.close();
-    const refused = answers.filter((outcome) => outcome instanceof ConnectError);
+    const refused = results.filter((outcome) => outcome instanceof ConnectError);
     expect(refused.length).toBeGreaterThan(0);
     for (const error of refused) {
       expect(error).toMatchObject({ code: Code.ResourceExhausted });
       expect(error.metadata.get("retry-after")).toBe("1");
     }
-    expect(plantsIn(file)).toEqual(answers.flatMap((outcome, i) => (outcome === true ? [] : [BigInt(i + 1)])));
+    expect(plantsIn(file)).toEqual(results.flatMap((outcome, i) => (outcome === true ? [] : [BigInt(i + 1)])));
   });
 
   test("does not delete for a call that is cancelled while queued", async () => {
@@ -111,9 +111,9 @@ describe("an SQLite store", () => {
     const store = await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: 3n } });
     const controller = new AbortController();
     const first = store.delete(1n, deleteCall());
-    const givenUp = store.delete(2n, deleteCall({ signal: controller.signal }));
+    const failure = store.delete(2n, deleteCall({ signal: controller.signal }));
     controller.abort(new ConnectError("too late", Code.DeadlineExceeded));
-    await expect(givenUp).rejects.toMatchObject({ code: Code.DeadlineExceeded });
+    await expect(failure).rejects.toMatchObject({ code: Code.DeadlineExceeded });
     await expect(first).resolves.toBe(true);
     await store.close();
     expect(plantsIn(file)).toEqual([2n, 3n]);
@@ -134,15 +134,15 @@ describe("an SQLite store", () => {
       file,
       "5000",
     ]);
-    const { answers, problem } = JSON.parse(stdout);
+    const { results, problem } = JSON.parse(stdout);
     expect(problem).toBe(`${file}: reading from or writing to the disk failed`);
-    const acknowledged = answers.flatMap((outcome: unknown, i: number) => (outcome === true ? [BigInt(i + 1)] : []));
+    const acknowledged = results.flatMap((outcome: unknown, i: number) => (outcome === true ? [BigInt(i + 1)] : []));
     expect(acknowledged.length).toBeGreaterThan(0);
     expect(acknowledged.length).toBeLessThan(5_000);
-    const left = new Set(plantsIn(file));
-    expect(acknowledged.filter((id: bigint) => left.has(id))).toEqual([]);
+    const remaining = new Set(plantsIn(file));
+    expect(acknowledged.filter((id: bigint) => remaining.has(id))).toEqual([]);
     // The batch whose commit has failed may be in the file after a restart; what waited behind it was not sent.
-    const refused = answers.filter((outcome: unknown) => outcome !== true);
+    const refused = results.filter((outcome: unknown) => outcome !== true);
     const inDoubt = refused.filter((message: string) => message.includes("outcome of the deletion is unknown"));
     expect(inDoubt).toHaveLength(1_024);
     expect(refused.slice(1_024)).toEqual(
@@ -158,9 +158,9 @@ describe("an SQLite store", () => {
     other.exec("CREATE TRIGGER fail AFTER DELETE ON plants WHEN OLD.id = 1 BEGIN SELECT json('no JSON'); END");
     other.close();
     // The first leaves alone, and the others wait.
-    const answers = await Promise.allSettled([1n, 2n, 3n, 4n].map((id) => store.delete(id, deleteCall())));
+    const results = await Promise.allSettled([1n, 2n, 3n, 4n].map((id) => store.delete(id, deleteCall())));
     const refused = { rawMessage: "the plant store cannot delete at the moment", code: Code.Unavailable };
-    expect(answers).toEqual(answers.map(() => ({ status: "rejected", reason: expect.objectContaining(refused) })));
+    expect(results).toEqual(results.map(() => ({ status: "rejected", reason: expect.objectContaining(refused) })));
     expect(plantsIn(file)).toEqual([1n, 2n, 3n, 4n]);
     await store.close();
   });
@@ -171,12 +171,12 @@ describe("an SQLite store", () => {
     const store = await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: 9n } });
     const other = new DatabaseSync(file);
     other.exec("BEGIN IMMEDIATE");
-    const answer = store.delete(1n, deleteCall());
+    const result = store.delete(1n, deleteCall());
     const insert = other.prepare("INSERT INTO plants VALUES (?)");
     for (let id = 100; id < 50_000; id++) insert.run(id);
     other.exec("COMMIT");
     other.close();
-    await expect(answer).resolves.toBe(true);
+    await expect(result).resolves.toBe(true);
     expect(store.problem).toBeUndefined();
     await store.close();
   });
@@ -209,9 +209,9 @@ describe("an SQLite store", () => {
     // The first waits for the lock, and the second for the first.
     const other = new DatabaseSync(file);
     other.exec("BEGIN IMMEDIATE");
-    const answers = [1n, 2n].map((id) => refusalOf(store.delete(id, deleteCall())));
+    const results = [1n, 2n].map((id) => refusalOf(store.delete(id, deleteCall())));
     await thread.terminate();
-    const refused = await Promise.all(answers);
+    const refused = await Promise.all(results);
     expect(refused.map(({ rawMessage }) => rawMessage)).toEqual([
       "the outcome of the deletion is unknown; repeating the request is safe",
       "the plant store cannot delete at the moment",
@@ -242,23 +242,23 @@ describe("an SQLite store", () => {
   });
 
   test.each([
-    { name: "moved", take: (file: string) => renameSync(file, `${file}.moved`) },
-    { name: "deleted", take: (file: string) => rmSync(file) },
-    { name: "replaced", take: (file: string) => renameSync(`${file}.copy`, file) },
+    { name: "moved", remove: (file: string) => renameSync(file, `${file}.moved`) },
+    { name: "deleted", remove: (file: string) => rmSync(file) },
+    { name: "replaced", remove: (file: string) => renameSync(`${file}.copy`, file) },
     {
       name: "replaced by a broken link",
-      take: (file: string) => {
+      remove: (file: string) => {
         rmSync(file);
         symlinkSync(file, file);
       },
     },
-  ])("acknowledges no deletion after its file was $name", async ({ take }) => {
+  ])("acknowledges no deletion after its file was $name", async ({ remove }) => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     const store = await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: 9n } });
     await expect(store.delete(1n, deleteCall())).resolves.toBe(true);
     backUp(file, `${file}.copy`);
-    take(file);
+    remove(file);
     await expect(store.delete(2n, deleteCall())).rejects.toMatchObject({ code: Code.Unavailable });
     expect(store.problem).toBe(`${file}: the file was moved, replaced or deleted`);
     await store.close();
@@ -292,9 +292,9 @@ describe("an SQLite store", () => {
     other.exec(sql);
     other.close();
     const ids = Array.from({ length: 20 }, (_, i) => BigInt(i));
-    const answers = await Promise.allSettled([...ids, 99n].map((id) => store.delete(id, deleteCall())));
+    const results = await Promise.allSettled([...ids, 99n].map((id) => store.delete(id, deleteCall())));
     const refused = { status: "rejected", reason: expect.objectContaining({ code: Code.FailedPrecondition }) };
-    expect(answers).toEqual([
+    expect(results).toEqual([
       ...ids.map((id) => (id === 5n || id === 12n ? refused : { status: "fulfilled", value: true })),
       { status: "fulfilled", value: false },
     ]);
@@ -314,8 +314,8 @@ describe("an SQLite store", () => {
       CREATE TRIGGER fail AFTER DELETE ON plants WHEN OLD.id = 6 BEGIN SELECT json('no JSON'); END`);
     other.close();
     // The first leaves alone, and the others share a batch.
-    const answers = await Promise.allSettled([1n, 2n, 3n, 4n, 5n, 6n].map((id) => store.delete(id, deleteCall())));
-    expect(answers).toEqual([
+    const results = await Promise.allSettled([1n, 2n, 3n, 4n, 5n, 6n].map((id) => store.delete(id, deleteCall())));
+    expect(results).toEqual([
       ...[1, 2, 3].map(() => ({ status: "fulfilled", value: true })),
       { status: "rejected", reason: expect.objectContaining({ code: Code.FailedPrecondition }) },
       ...[5, 6].map(() => ({ status: "rejected", reason: expect.objectContaining({ code: Code.Unavailable }) })),

@@ -16,7 +16,7 @@ export interface CitusCluster extends AsyncDisposable {
    * Sets whether Citus hands functions to workers. It does not after every change of its nodes, until all of them know
    * it.
    */
-  handOver(may: boolean): Promise<void>;
+  delegate(may: boolean): Promise<void>;
 }
 
 /**
@@ -49,7 +49,7 @@ export async function startCitus(): Promise<CitusCluster> {
       await runSql(url, `CREATE SCHEMA ${name}`);
       return `${url}&options=${encodeURIComponent(`-csearch_path=${name} -ccitus.shard_count=${shards}`)}`;
     },
-    handOver: async (may) => {
+    delegate: async (may) => {
       await runSql(url, `UPDATE pg_dist_node SET metadatasynced = ${may} WHERE groupid > 0`);
     },
     [Symbol.asyncDispose]: async () => {

@@ -184,8 +184,8 @@ test("an unavailable worker affects only its own plants, and all workers affect 
     checksLimitMs,
   );
   expect(await statusOf(baseUrl, "/readyz")).toEqual({ httpStatus: 200, body: { status: "ready" } });
-  const told = [await deletePlant(baseUrl, there, "key"), await deletePlant(baseUrl, there, "key")];
-  expect(told).toEqual([deleted, deleted]);
+  const outcomes = [await deletePlant(baseUrl, there, "key"), await deletePlant(baseUrl, there, "key")];
+  expect(outcomes).toEqual([deleted, deleted]);
   expect(server.stderr()).not.toContain("not ready");
   await first?.kill();
   await server.find(/"problem":"[^"]*remote node[^"]*","msg":"not ready"/);

@@ -130,12 +130,12 @@ describe("a worker whose synchronous standby is gone", () => {
     const [, [id = 0n] = []] = await plantsByWorker(among);
     const store = await openPostgresStore({ url });
     onTestFinished(() => store.close());
-    let told: boolean | undefined;
-    const telling = store.delete(id, deleteCall()).then((outcome) => (told = outcome));
+    let outcomes: boolean | undefined;
+    const telling = store.delete(id, deleteCall()).then((outcome) => (outcomes = outcome));
     const first = await waiting();
     await cancelWaits();
-    await expect.poll(async () => told ?? (await waiting(first))).not.toBe(0);
-    expect(told).toBeUndefined();
+    await expect.poll(async () => outcomes ?? (await waiting(first))).not.toBe(0);
+    expect(outcomes).toBeUndefined();
     await runSql(worker(), "ALTER SYSTEM RESET synchronous_standby_names");
     await runSql(worker(), "SELECT pg_reload_conf()");
     await expect(telling).resolves.toBe(isThere);
@@ -145,8 +145,8 @@ describe("a worker whose synchronous standby is gone", () => {
     const [[one] = [], [, ...others] = []] = await plantsByWorker();
     const { session } = await openSession();
     const batch = `'{${others.slice(0, 2).join()}}', '{a,a}', '{r,r}', '${token}', NULL, false`;
-    const told = session.query(`SELECT deleted FROM plantstore_delete(${one}, ${batch})`).then(String, String);
-    expect(await whileCancelling(told)).toMatch(/a worker sent a warning/);
+    const outcomes = session.query(`SELECT deleted FROM plantstore_delete(${one}, ${batch})`).then(String, String);
+    expect(await whileCancelling(outcomes)).toMatch(/a worker sent a warning/);
     await session.close();
   });
 
@@ -165,31 +165,31 @@ describe("a worker whose synchronous standby is gone", () => {
         name: "by a plant that Citus does not send to a worker",
         plants: async () => (await absentHere()).slice(0, 1),
         skipsLocked: false,
-        isHandedOver: false,
+        isDelegated: false,
       },
       {
         name: "by a batch that Citus does not send to a worker, and that skips locked plants",
         plants: absentHere,
         skipsLocked: true,
-        isHandedOver: false,
+        isDelegated: false,
       },
       {
         name: "by a batch for two workers that Citus does not send to any",
         plants: absentOfBoth,
         skipsLocked: false,
-        isHandedOver: false,
+        isDelegated: false,
       },
       {
         name: "by a batch for two workers that Citus does not send to any, and that skips locked plants",
         plants: absentOfBoth,
         skipsLocked: true,
-        isHandedOver: false,
+        isDelegated: false,
       },
-    ])("$name", async ({ plants, skipsLocked, isHandedOver = true }) => {
+    ])("$name", async ({ plants, skipsLocked, isDelegated = true }) => {
       const { session, placement } = await openSession();
       const pending = pendingDeletes(await plants());
-      await cluster.handOver(isHandedOver);
-      onTestFinished(() => cluster.handOver(true));
+      await cluster.delegate(isDelegated);
+      onTestFinished(() => cluster.delegate(true));
       const mode = { placement, mayBeDone: false, skipsLocked, checksKeysFirst: false, settled: new SettledByKey() };
       const attempt = attemptBatch(session, prepareBatch(token, pending), pending, mode);
       const fault = { message: expect.stringMatching(/a worker sent a warning/) };
@@ -198,12 +198,12 @@ describe("a worker whose synchronous standby is gone", () => {
     });
 
     test.each([
-      { name: "", isHandedOver: true },
-      { name: " that Citus does not send to a worker", isHandedOver: false },
-    ])("by a lookup$name of a refused plant", async ({ isHandedOver }) => {
+      { name: "", isDelegated: true },
+      { name: " that Citus does not send to a worker", isDelegated: false },
+    ])("by a lookup$name of a refused plant", async ({ isDelegated }) => {
       const { session, placement } = await openSession();
-      await cluster.handOver(isHandedOver);
-      onTestFinished(() => cluster.handOver(true));
+      await cluster.delegate(isDelegated);
+      onTestFinished(() => cluster.delegate(true));
       const batch = prepareBatch(token, pendingDeletes((await absentHere()).slice(0, 1)));
       expect(await whileCancelling(findRefused(session, placement, batch).then(String, String))).toMatch(
         /a worker sent a warning/,
@@ -225,21 +225,21 @@ describe("a worker whose synchronous standby is gone", () => {
       {
         name: "a check of the server",
         run: (session: Session, placement: Placement) => placement.checkWrite(session),
-        isHandedOver: true,
+        isDelegated: true,
       },
-      { name: "a deletion that Citus does not send to a worker", run: deletionOf(1), isHandedOver: false },
-      { name: "a two-phase deletion that Citus does not send to a worker", run: deletionOf(10), isHandedOver: false },
+      { name: "a deletion that Citus does not send to a worker", run: deletionOf(1), isDelegated: false },
+      { name: "a two-phase deletion that Citus does not send to a worker", run: deletionOf(10), isDelegated: false },
       {
         name: "a two-phase deletion that Citus does not send to a worker, where cancelling a wait causes a warning",
         run: deletionOf(10),
-        isHandedOver: false,
+        isDelegated: false,
         prepare: warnOfCancels,
       },
-    ])("$name", async ({ run, isHandedOver, prepare }) => {
+    ])("$name", async ({ run, isDelegated, prepare }) => {
       await prepare?.();
       const { session, placement } = await openCitusSession(url, timeouts);
-      await cluster.handOver(isHandedOver);
-      onTestFinished(() => cluster.handOver(true));
+      await cluster.delegate(isDelegated);
+      onTestFinished(() => cluster.delegate(true));
       await run(session, placement).catch(() => undefined);
       const look = async (): Promise<unknown> => {
         session.discard();
@@ -262,8 +262,8 @@ describe("a worker whose synchronous standby is gone", () => {
       "a worker that hangs meanwhile delays only one connection: the lookup is $ended",
       async ({ limits, first }) => {
         const { session, placement } = await openCitusSession(url, limits);
-        await cluster.handOver(false);
-        onTestFinished(() => cluster.handOver(true));
+        await cluster.delegate(false);
+        onTestFinished(() => cluster.delegate(true));
         await deletionOf(1)(session, placement).catch(() => session.discard());
         const look = (): Promise<unknown> => session.query("SELECT 'connected'").then(String, String);
         cluster.workers[1]?.signal("SIGSTOP");

@@ -314,11 +314,11 @@ describe("on Citus", () => {
     const store = await openPostgresStore({ url });
     // On a machine that stalls for long, a caller is told to come back.
     const askUntilTold = (id: bigint): Promise<boolean> => store.delete(id, deleteCall()).catch(() => askUntilTold(id));
-    const told = Promise.all(ids.map(askUntilTold));
+    const outcomes = Promise.all(ids.map(askUntilTold));
     await expect.poll(() => store.waiting).toMatchObject({ forBatch: 0, forLock: 2 });
     await locking.query("ROLLBACK");
     await locking.end();
-    expect(new Set(await told)).toEqual(new Set([true]));
+    expect(new Set(await outcomes)).toEqual(new Set([true]));
     await store.close();
     const records = await runSql(url, "SELECT batch, plant_id FROM deletions");
     const workerOfBatch = new Map(
@@ -371,15 +371,15 @@ describe("on Citus", () => {
   });
 
   describe("while Citus does not send deletions to workers,", () => {
-    afterEach(() => cluster.handOver(true));
+    afterEach(() => cluster.delegate(true));
 
     test("a missing plant delays no deletion, and is not recorded", async () => {
       const url = await createStore(ids);
       const store = await openPostgresStore({ url });
-      await cluster.handOver(false);
+      await cluster.delegate(false);
       const asked = [...ids.map((id) => -1n - id), ...ids];
-      const told = await Promise.all(asked.map((id) => store.delete(id, deleteCall())));
-      expect(told).toEqual(asked.map((id) => id >= 0n));
+      const outcomes = await Promise.all(asked.map((id) => store.delete(id, deleteCall())));
+      expect(outcomes).toEqual(asked.map((id) => id >= 0n));
       expect(await Promise.all(asked.map((id) => store.delete(id, deleteCall())))).not.toContain(true);
       expect(store.problem).toBeUndefined();
       await store.close();
@@ -389,7 +389,7 @@ describe("on Citus", () => {
     test("no record is written for a locked plant", async () => {
       const url = await createStore(ids);
       await addTrigger(url, { table: "deletions", when: "INSERT", sql: "RAISE 'no records'" });
-      await cluster.handOver(false);
+      await cluster.delegate(false);
       const locking = await openClient(url, "BEGIN; SELECT FROM plants WHERE id = 7 FOR UPDATE");
       expect(await deleteUnlocked(url, [7n])).toEqual({ 7: "locked" });
       await locking.query("ROLLBACK");
@@ -402,13 +402,13 @@ describe("on Citus", () => {
     ])("no plant is reported as missing if a trigger $name records", async ({ sql }) => {
       const url = await createStore();
       await addTrigger(url, { table: "deletions", when: "INSERT", sql });
-      await cluster.handOver(false);
+      await cluster.delegate(false);
       const look = deleteUnlocked(url, [1n]);
       await expect(look).rejects.toMatchObject({
         code: "40001",
         message: expect.stringMatching(/cannot be waited for/),
       });
-      await cluster.handOver(true);
+      await cluster.delegate(true);
       expect(await deleteUnlocked(url, [1n])).toEqual({});
     });
   });
@@ -428,8 +428,8 @@ describe("on Citus", () => {
     const locking = await openClient(url, "BEGIN; SET lock_timeout = 0; SELECT FROM plants WHERE id = 7 FOR UPDATE");
     expect(await deleteUnlocked(url, [7n, 8n])).toEqual({ 7: "locked", 8: "deleted" });
     const store = await openPostgresStore({ url });
-    const told = await Promise.allSettled(ids.map((id) => store.delete(id, deleteCall())));
-    expect(told.filter(({ status }) => status === "rejected")).toHaveLength(1);
+    const outcomes = await Promise.allSettled(ids.map((id) => store.delete(id, deleteCall())));
+    expect(outcomes.filter(({ status }) => status === "rejected")).toHaveLength(1);
     expect(await plantsIn(url)).toEqual([7n]);
     await locking.query("ROLLBACK");
     await locking.end();
@@ -524,29 +524,29 @@ describe("on Citus", () => {
     const url = await createStore(ids);
     await addTrigger(url, { table: "plants", when: "DELETE", sql, of: 7n });
     const store = await openPostgresStore({ url });
-    const told = await Promise.allSettled(ids.map((id) => store.delete(id, deleteCall())));
+    const outcomes = await Promise.allSettled(ids.map((id) => store.delete(id, deleteCall())));
     const kept = { status: "rejected", reason: { code: Code.FailedPrecondition } };
     const deleted = { status: "fulfilled", value: true };
-    expect(told).toMatchObject(ids.map((id) => (id === 7n ? kept : deleted)));
+    expect(outcomes).toMatchObject(ids.map((id) => (id === 7n ? kept : deleted)));
     expect(await plantsIn(url)).toEqual([7n]);
     await store.close();
   });
 
   describe.each([
-    { way: "on its worker", isHandedOver: true },
-    { way: "by the coordinator", isHandedOver: false },
-  ])("a plant that is deleted $way", ({ isHandedOver }) => {
-    afterEach(() => cluster.handOver(true));
+    { way: "on its worker", isDelegated: true },
+    { way: "by the coordinator", isDelegated: false },
+  ])("a plant that is deleted $way", ({ isDelegated }) => {
+    afterEach(() => cluster.delegate(true));
 
     test("is kept if a trigger drops its record, without affecting others", async () => {
       const url = await createStore(ids);
       await addTrigger(url, { table: "deletions", when: "INSERT", sql: "RETURN NULL", of: 7n });
-      await cluster.handOver(isHandedOver);
+      await cluster.delegate(isDelegated);
       const store = await openPostgresStore({ url });
-      const told = await Promise.allSettled(ids.map((id) => store.delete(id, deleteCall())));
+      const outcomes = await Promise.allSettled(ids.map((id) => store.delete(id, deleteCall())));
       const refused = { status: "rejected", reason: { code: Code.FailedPrecondition } };
       const deleted = { status: "fulfilled", value: true };
-      expect(told).toMatchObject(ids.map((id) => (id === 7n ? refused : deleted)));
+      expect(outcomes).toMatchObject(ids.map((id) => (id === 7n ? refused : deleted)));
       expect(await plantsIn(url)).toEqual([7n]);
       expect(await runSql(url, "SELECT FROM deletions")).toHaveLength(ids.length - 1);
       await expect(deleteUnlocked(url, [7n])).rejects.toMatchObject({ code: "22P02" });
@@ -559,7 +559,7 @@ describe("on Citus", () => {
       await Promise.all(ids.map((id) => store.delete(id, deleteCall())));
       await runSql(url, "INSERT INTO plants VALUES (7)");
       await addTrigger(url, { table: "deletions", when: "INSERT", sql: "RETURN NULL", of: 7n });
-      await cluster.handOver(isHandedOver);
+      await cluster.delegate(isDelegated);
       await expect(store.delete(7n, deleteCall())).rejects.toMatchObject({ code: Code.FailedPrecondition });
       await store.close();
       expect(await plantsIn(url)).toEqual([7n]);
@@ -572,7 +572,7 @@ describe("on Citus", () => {
         when: "INSERT",
         sql: "NEW.subject = upper(NEW.subject); RETURN NEW",
       });
-      await cluster.handOver(isHandedOver);
+      await cluster.delegate(isDelegated);
       const store = await openPostgresStore({ url });
       await Promise.all(ids.map((id) => store.delete(id, deleteCall({ subject: "subject" }))));
       await store.close();
@@ -597,16 +597,16 @@ describe("on Citus", () => {
     const full = "RAISE 'no room' USING ERRCODE = '53100'";
 
     test.each([
-      { name: "passes while the first worker has a full disk", sql: full, on: 0, told: "healthy" },
-      { name: "passes while the second worker has a full disk", sql: full, on: 1, told: "healthy" },
-      { name: "passes if a trigger refuses its record", sql: "RAISE 'no records'", told: "healthy" },
-      { name: "fails if all workers have a full disk", sql: full, told: "error: no room" },
-      { name: "fails if the only worker has a full disk", sql: full, shards: 1, told: "error: no room" },
-    ])("$name, and deletes nothing", async ({ sql, on, shards, told }) => {
+      { name: "passes while the first worker has a full disk", sql: full, on: 0, outcomes: "healthy" },
+      { name: "passes while the second worker has a full disk", sql: full, on: 1, outcomes: "healthy" },
+      { name: "passes if a trigger refuses its record", sql: "RAISE 'no records'", outcomes: "healthy" },
+      { name: "fails if all workers have a full disk", sql: full, outcomes: "error: no room" },
+      { name: "fails if the only worker has a full disk", sql: full, shards: 1, outcomes: "error: no room" },
+    ])("$name, and deletes nothing", async ({ sql, on, shards, outcomes }) => {
       const url = await createStore(ids, shards);
       await addTrigger(url, { table: "deletions", when: "INSERT", sql, ...(on === undefined ? {} : { on }) });
       const { session, placement } = await openCitusSession(url);
-      expect(await placement.checkWrite(session).then(() => "healthy", String)).toBe(told);
+      expect(await placement.checkWrite(session).then(() => "healthy", String)).toBe(outcomes);
       await session.close();
       expect(await plantsIn(url)).toEqual(ids);
       expect(await runSql(url, "SELECT FROM deletions")).toEqual([]);

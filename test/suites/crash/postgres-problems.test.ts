@@ -106,12 +106,12 @@ describe("a store", () => {
   });
 
   // One is asked, and one only looks by itself, after five seconds at most.
-  test.each<{ name: string; during: Situation; message: string; says: RegExp }>([
+  test.each<{ name: string; during: Situation; message: string; expected: RegExp }>([
     {
       name: "its synchronous standby is gone",
       during: (url, _, work) => withoutStandby(url, work),
       message: unknown,
-      says: /: committed, but not confirmed by its synchronous standbys$/,
+      expected: /: committed, but not confirmed by its synchronous standbys$/,
     },
     {
       name: "its table is locked",
@@ -124,7 +124,7 @@ describe("a store", () => {
         }
       },
       message: "the plant store cannot delete at the moment",
-      says: /: another transaction holds a lock on a table or its rows: /,
+      expected: /: another transaction holds a lock on a table or its rows: /,
     },
     {
       name: "the network drops packets",
@@ -133,7 +133,7 @@ describe("a store", () => {
         await work();
       },
       message: unknown,
-      says: /: (?:the server does not respond, .*|\S+ did not respond in time)$/,
+      expected: /: (?:the server does not respond, .*|\S+ did not respond in time)$/,
     },
   ])(
     "rejects calls within ten seconds, and reports what it waits for, when $name",
@@ -151,8 +151,8 @@ describe("a store", () => {
         using clock = startRunningClock();
         await expect(asked?.delete(1n, deleteCall())).rejects.toMatchObject({ rawMessage: row.message });
         expect(clock.elapsedMs()).toBeLessThan(batchTimeoutMs + marginMs);
-        expect(asked?.problem).toMatch(row.says);
-        await expect.poll(() => idle?.problem).toMatch(row.says);
+        expect(asked?.problem).toMatch(row.expected);
+        await expect.poll(() => idle?.problem).toMatch(row.expected);
         expect(clock.elapsedMs()).toBeLessThan(watchIntervalMs + batchTimeoutMs + marginMs);
       });
       await Promise.all(stores.map((store) => store.close()));
@@ -197,12 +197,12 @@ describe("a store", () => {
       await expect.poll(() => runSql(url, waiting(undoing))).toHaveLength(1);
       await runSql(url, `SELECT pg_cancel_backend(pid) FROM (${waiting(undoing)}) AS waiting`);
       await undone;
-      const told = store.delete(1n, deleteCall()).finally(() => (isTold = true));
+      const outcomes = store.delete(1n, deleteCall()).finally(() => (isTold = true));
       await expect.poll(() => runSql(url, waiting("SELECT pg_catalog.pg_logical_emit_message"))).toHaveLength(1);
       expect(isTold).toBe(false);
-      return { told };
+      return { outcomes };
     });
-    await expect(outcome.told).resolves.toBe(false);
+    await expect(outcome.outcomes).resolves.toBe(false);
     await store.close();
   });
 });

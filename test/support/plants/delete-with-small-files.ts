@@ -9,10 +9,10 @@ import { deleteCall } from "./delete-call.ts";
 const [file = "", plants = "0"] = process.argv.slice(2);
 const store = await openSqliteStore({ file });
 const call = deleteCall({ subject: "s".repeat(500) });
-const answers = await Promise.all(
+const results = await Promise.all(
   Array.from({ length: Number(plants) }, (_, i) =>
     store.delete(BigInt(i + 1), call).catch((reason: unknown) => ConnectError.from(reason).message),
   ),
 );
-process.stdout.write(JSON.stringify({ answers, problem: store.problem }));
+process.stdout.write(JSON.stringify({ results, problem: store.problem }));
 await store.close();

@@ -161,12 +161,12 @@ export function describePlantDatabase(openEmpty: () => Promise<OpenedDatabase>):
       await using opened = await open();
       const ids = Array.from({ length: 25_000 }, (_, i) => BigInt(i));
       await importInto(opened.database, [ids]);
-      const seen: bigint[] = [];
+      const received: bigint[] = [];
       for await (const run of opened.database.exportPlants()) {
-        if (seen.length === 0) await opened.store.delete(24_999n, deleteCall());
-        seen.push(...run);
+        if (received.length === 0) await opened.store.delete(24_999n, deleteCall());
+        received.push(...run);
       }
-      expect(seen).toEqual(ids);
+      expect(received).toEqual(ids);
     });
 
     test("lists who deleted which plant, oldest first", async () => {

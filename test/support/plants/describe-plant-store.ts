@@ -51,11 +51,11 @@ function testDelete(open: OpenStore, keyHoldsFor: KeyHoldsFor): void {
   test("deletes only the given plant", async () => {
     const ids = [int64Min, -2n, -1n, 0n, 1n, 2n ** 53n - 1n, 2n ** 53n, 2n ** 53n + 1n, int64Max];
     await using opened = await open(ids);
-    const left = new Set(ids);
+    const remaining = new Set(ids);
     for (const id of [0n, 2n ** 53n, -1n, int64Max, 1n, 2n ** 53n + 1n, int64Min, 2n ** 53n - 1n]) {
       await expect(opened.store.delete(id, deleteCall())).resolves.toBe(true);
-      left.delete(id);
-      expect(await opened.plants()).toEqual([...left]);
+      remaining.delete(id);
+      expect(await opened.plants()).toEqual([...remaining]);
     }
   });
 
@@ -83,24 +83,24 @@ function testDelete(open: OpenStore, keyHoldsFor: KeyHoldsFor): void {
   });
 
   test("returns the outcome of each of many concurrent deletions", async () => {
-    const there = Array.from({ length: 3_000 }, (_, i) => BigInt(i * 2));
-    await using opened = await open(there);
+    const existing = Array.from({ length: 3_000 }, (_, i) => BigInt(i * 2));
+    await using opened = await open(existing);
     // Odd ids were never there; every fourth stays.
-    const asked = Array.from({ length: 6_000 }, (_, i) => BigInt(i)).filter((id) => id % 4n !== 0n);
-    const outcomes = await Promise.all(asked.map((id) => opened.store.delete(id, deleteCall())));
-    expect(outcomes).toEqual(asked.map((id) => id % 2n === 0n));
-    expect(await opened.plants()).toEqual(there.filter((id) => id % 4n === 0n));
+    const requested = Array.from({ length: 6_000 }, (_, i) => BigInt(i)).filter((id) => id % 4n !== 0n);
+    const outcomes = await Promise.all(requested.map((id) => opened.store.delete(id, deleteCall())));
+    expect(outcomes).toEqual(requested.map((id) => id % 2n === 0n));
+    expect(await opened.plants()).toEqual(existing.filter((id) => id % 4n === 0n));
   });
 
   test("distinguishes ids of all lengths in one batch", async () => {
     const powers = [10n ** 14n, 10n ** 15n, 10n ** 16n, 2n ** 53n, 2n ** 62n];
     const ids = powers.flatMap((power) => [power - 1n, power, power + 1n]).flatMap((id) => [id, -id]);
-    const asked = [0n, ...ids, int64Min, int64Max, int64Min + 1n, int64Max - 1n];
-    const there = asked.filter((_, i) => i % 3 !== 0).toSorted((a, b) => (a < b ? -1 : 1));
-    await using opened = await open([1n, ...there]);
+    const requested = [0n, ...ids, int64Min, int64Max, int64Min + 1n, int64Max - 1n];
+    const existing = requested.filter((_, i) => i % 3 !== 0).toSorted((a, b) => (a < b ? -1 : 1));
+    await using opened = await open([1n, ...existing]);
     // While the first is committed the others become one batch.
-    const outcomes = await Promise.all([1n, ...asked].map((id) => opened.store.delete(id, deleteCall())));
-    expect(outcomes).toEqual([true, ...asked.map((_, i) => i % 3 !== 0)]);
+    const outcomes = await Promise.all([1n, ...requested].map((id) => opened.store.delete(id, deleteCall())));
+    expect(outcomes).toEqual([true, ...requested.map((_, i) => i % 3 !== 0)]);
     expect(await opened.plants()).toEqual([]);
   });
 
@@ -162,10 +162,10 @@ function testDelete(open: OpenStore, keyHoldsFor: KeyHoldsFor): void {
       const call = deleteCall({ idempotencyKey: "key" });
       const outcomes = await Promise.allSettled(ids.map((id) => opened.store.delete(id, call)));
       await before;
-      const left = await opened.plants();
-      expect(left).toHaveLength(ids.length - 1);
+      const remaining = await opened.plants();
+      expect(remaining).toHaveLength(ids.length - 1);
       const refused = { status: "rejected", reason: expect.objectContaining({ code: Code.AlreadyExists }) };
-      expect(outcomes).toEqual(ids.map((id) => (left.includes(id) ? refused : { status: "fulfilled", value: true })));
+      expect(outcomes).toEqual(ids.map((id) => (remaining.includes(id) ? refused : { status: "fulfilled", value: true })));
     });
 
     testOfStore("deletes the one plant that is there of two that it is asked for at once", async () => {
@@ -184,19 +184,19 @@ function testDelete(open: OpenStore, keyHoldsFor: KeyHoldsFor): void {
     });
 
     test("returns the outcome of each of many concurrent calls with and without keys", async () => {
-      const there = Array.from({ length: 1_500 }, (_, i) => BigInt(i * 2));
-      await using opened = await open(there);
-      const asked = Array.from({ length: 3_000 }, (_, i) => BigInt(i));
+      const existing = Array.from({ length: 1_500 }, (_, i) => BigInt(i * 2));
+      await using opened = await open(existing);
+      const requested = Array.from({ length: 3_000 }, (_, i) => BigInt(i));
       const ask = (): Promise<unknown> =>
         Promise.all(
-          asked.map((id) =>
+          requested.map((id) =>
             opened.store.delete(id, deleteCall(id % 3n === 0n ? {} : { idempotencyKey: `key-${String(id)}` })),
           ),
         );
-      expect(await ask()).toEqual(asked.map((id) => id % 2n === 0n));
+      expect(await ask()).toEqual(requested.map((id) => id % 2n === 0n));
       expect(await opened.plants()).toEqual([]);
       // Those with keys are told the same again.
-      expect(await ask()).toEqual(asked.map((id) => id % 2n === 0n && id % 3n !== 0n));
+      expect(await ask()).toEqual(requested.map((id) => id % 2n === 0n && id % 3n !== 0n));
     });
 
     test("does not change keys", async () => {

@@ -38,18 +38,18 @@ export function callerWith(id: bigint, idempotencyKey: string): PendingDelete {
 
 /** Callers, and what each was told first: only that counts. */
 export function listenersOf(...ids: readonly bigint[]): {
-  readonly taken: PendingDelete[];
-  readonly answers: unknown[];
+  readonly deletions: PendingDelete[];
+  readonly results: unknown[];
 } {
-  const answers: unknown[] = ids.map(() => undefined);
-  const answer = (i: number, outcome: unknown): void => void (answers[i] ??= outcome);
-  const taken = ids.map((id, i) => ({
+  const results: unknown[] = ids.map(() => undefined);
+  const result = (i: number, outcome: unknown): void => void (results[i] ??= outcome);
+  const deletions = ids.map((id, i) => ({
     id,
     call: deleteCall(),
-    resolve: (deleted: boolean) => answer(i, deleted),
-    reject: (reason: unknown) => answer(i, ConnectError.from(reason).rawMessage),
+    resolve: (deleted: boolean) => result(i, deleted),
+    reject: (reason: unknown) => result(i, ConnectError.from(reason).rawMessage),
   }));
-  return { taken, answers };
+  return { deletions, results };
 }
 
 /** The ids of the plants that are in a database. */

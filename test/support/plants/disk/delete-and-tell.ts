@@ -13,9 +13,9 @@ for (let id = BigInt(first); id <= BigInt(last); id++) {
   // Long enough for each deletion to take a page of its own.
   const text = "x".repeat(1_000);
   const idempotencyKey = keys === "with keys" ? `key-${id}` : undefined;
-  const answers = await store
+  const results = await store
     .delete(id, deleteCall({ subject: text, requestId: text, idempotencyKey }))
     .catch((reason: unknown) => ConnectError.from(reason).rawMessage);
-  writeSync(1, `${JSON.stringify(answers)}\n`);
+  writeSync(1, `${JSON.stringify(results)}\n`);
 }
 process.kill(process.pid, "SIGKILL");
