@@ -11,7 +11,7 @@ import { schemaOf } from "../../support/plants/schema-of.ts";
 import {
   runBatchWith,
   runBatch,
-  failToSetAside,
+  failToDefer,
   callersOf,
   callerWith,
   listenersOf,
@@ -121,7 +121,7 @@ describe("a deletion in doubt that is refused when it is retried", () => {
     await failAlways(url, "UPDATE ON deletions", sqlState);
     const session = new Session(readServerUrl(url));
     const [before] = await session.query("SELECT pg_backend_pid()");
-    const ended = runBatchWith(session, deletions, { defer: failToSetAside, token: randomUUID() });
+    const ended = runBatchWith(session, deletions, { defer: failToDefer, token: randomUUID() });
     await expect(ended).rejects.toMatchObject({ reason: { rawMessage: unknown }, ...failure });
     // Another connection may find what this one does not.
     await expect(session.query("SELECT pg_backend_pid()")).resolves.not.toEqual([before]);
@@ -162,7 +162,7 @@ describe("a deletion in doubt that is refused when it is retried", () => {
     const lost = await openClient(url, "BEGIN; DELETE FROM plants");
     await lost.query(`INSERT INTO deletions (plant_id, subject, request_id, batch) VALUES (1, '', '', '${token}')`);
     const session = new Session(readServerUrl(url));
-    const outcomes = runBatchWith(session, callersOf(1n), { defer: failToSetAside, token });
+    const outcomes = runBatchWith(session, callersOf(1n), { defer: failToDefer, token });
     await expect
       .poll(() => runSql(url, "SELECT FROM pg_locks WHERE NOT granted AND locktype = 'transactionid'"))
       .not.toEqual([]);
@@ -181,7 +181,7 @@ describe("a deletion in doubt that is refused when it is retried", () => {
       `INSERT INTO deletions (plant_id, subject, request_id, batch) VALUES (1, 'tester', 'r', '${token}')`,
     );
     const session = new Session(readServerUrl(url));
-    const outcomes = runBatchWith(session, callersOf(1n), { defer: failToSetAside, token });
+    const outcomes = runBatchWith(session, callersOf(1n), { defer: failToDefer, token });
     await expect(outcomes).resolves.toEqual([true]);
     await session.close();
     expect(await plantsOf(url)).toEqual(["1"]);
@@ -197,7 +197,7 @@ describe("a deletion in doubt that is refused when it is retried", () => {
     await failAttempts(url, "UPDATE ON deletions", []);
     const session = new Session(readServerUrl(url));
     const requested = vi.spyOn(session, "query");
-    const options = { defer: failToSetAside, token: randomUUID() };
+    const options = { defer: failToDefer, token: randomUUID() };
     await expect(runBatchWith(session, [callerWith(1n, "key")], options)).resolves.toEqual([undefined]);
     await session.close();
     expect(JSON.stringify(requested.mock.calls)).not.toContain("synchronous_standby_names");
@@ -225,7 +225,7 @@ describe("a batch that has deleted a plant", () => {
 
   test("runs no further statement in an attempt that skips locked plants, since its commit has waited for the standbys", async () => {
     const session = new Session(readServerUrl(await createLastPlant()));
-    const options = { defer: failToSetAside, skipsLocked: true };
+    const options = { defer: failToDefer, skipsLocked: true };
     await expect(runBatchWith(session, callersOf(1n, 9n), options)).resolves.toEqual([true, false]);
     await session.close();
   });

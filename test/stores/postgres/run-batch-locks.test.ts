@@ -18,7 +18,7 @@ import {
 import {
   runBatchWith,
   runBatch,
-  failToSetAside,
+  failToDefer,
   callersOf,
   listenersOf,
   plantsOf,
@@ -171,7 +171,7 @@ test.each([
       session.deadlineMs = 0;
     },
   }));
-  const options = { defer: failToSetAside, token };
+  const options = { defer: failToDefer, token };
   await expect(runBatchWith(session, impatient, options)).resolves.toEqual([
     true,
     ...Array.from({ length: 7 }, () => undefined),

@@ -12,7 +12,7 @@ import { type PostgresServer, runSql, startPostgres, withoutStandby } from "../.
 import {
   runBatchWith,
   runBatch,
-  failToSetAside,
+  failToDefer,
   callersOf,
   callerWith,
   listenersOf,
@@ -125,7 +125,7 @@ describe("a batch that fails", () => {
       const url = await createPlants(2);
       await failAttempts(url, "DELETE ON plants", sqlStates);
       const session = new Session(readServerUrl(url));
-      const options = { defer: failToSetAside, skipsLocked: true, afterFault: true };
+      const options = { defer: failToDefer, skipsLocked: true, afterFault: true };
       const running = runBatchWith(session, callersOf(1n, 2n), options);
       await expect(running.catch((fault: unknown) => fault instanceof BatchFailure && fault.server)).resolves.toEqual(
         ended,
@@ -139,7 +139,7 @@ describe("a batch that fails", () => {
     const url = await createPlants(1);
     await failAttempts(url, "UPDATE ON deletions", ["XX000", "42P01"]);
     const session = new Session(readServerUrl(url));
-    const options = { defer: failToSetAside, afterFault: true };
+    const options = { defer: failToDefer, afterFault: true };
     await expect(runBatchWith(session, [callerWith(1n, "key")], options)).rejects.toMatchObject({
       reason: { rawMessage: away },
       server: "refusing",
@@ -308,7 +308,7 @@ test.each([
   let outcomes: ReturnType<typeof runBatch> | undefined;
   await withoutStandby(url, async () => {
     await expect.poll(() => session.query("SHOW synchronous_standby_names")).toEqual([["nobody"]]);
-    outcomes = runBatchWith(session, callersOf(9n), { defer: failToSetAside, ...options });
+    outcomes = runBatchWith(session, callersOf(9n), { defer: failToDefer, ...options });
     const isSettled = outcomes.then(() => true);
     const waits = expect
       .poll(() => runSql(url, "SELECT FROM pg_stat_activity WHERE wait_event = 'SyncRep'"))
@@ -349,7 +349,7 @@ test.each([
   const one = callerWith(1n, "key");
   const pending = [{ ...one, call: { ...one.call, context: { ...one.call.context, signal } } }];
   const nowhere = new Session(readServerUrl("postgres://nobody@127.0.0.1:1/nothing"));
-  const options = { defer: failToSetAside, afterFault: true, settled: new SettledByKey(isSettled ? pending : []) };
+  const options = { defer: failToDefer, afterFault: true, settled: new SettledByKey(isSettled ? pending : []) };
   await expect(runBatchWith(nowhere, pending, options)).resolves.toEqual([undefined]);
 });
 

@@ -42,7 +42,7 @@ function pendingOf(id: bigint, idempotencyKey?: string): PendingDelete {
   return { id, call: deleteCall({ idempotencyKey }), resolve: () => {}, reject: () => {} };
 }
 
-function failToSetAside({ id }: PendingDelete): never {
+function failToDefer({ id }: PendingDelete): never {
   throw new Error(`plant ${id} was set aside`);
 }
 
@@ -57,7 +57,7 @@ async function runOn(
   { hasDefaultSettings = true, ...options }: Partial<RunBatchOptions> & { readonly hasDefaultSettings?: boolean } = {},
 ): Promise<unknown> {
   const placement = singleServer(schemaOf(session), hasDefaultSettings);
-  return await runBatch(session, pending, { placement, defer: failToSetAside, ...options });
+  return await runBatch(session, pending, { placement, defer: failToDefer, ...options });
 }
 
 const token = randomUUID();

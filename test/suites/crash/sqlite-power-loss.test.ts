@@ -12,7 +12,7 @@ const timeout = 120_000;
 const unknown = "the outcome of the deletion is unknown; repeating the request is safe";
 const away = "the plant store cannot delete at the moment";
 
-const deleting = new URL("../../support/plants/disk/delete-and-tell.ts", import.meta.url).pathname;
+const deleting = new URL("../../support/plants/disk/delete-and-print.ts", import.meta.url).pathname;
 
 /** The program of an operator's command that is killed once it has answered. */
 function asking(module: string, names: string, body: string): string[] {

@@ -4,21 +4,21 @@ import { type PostgresProxy, startPostgresProxy } from "./postgres-proxy.ts";
 
 /**
  * Where a connection is cut: `before-send`, so that the server never sees the statement; `after-send`,
- * while the server runs it; `before-reply`, when the server has committed and answered.
+ * while the server runs it; `before-reply`, when the server has committed and responded.
  */
 export type Cut = "before-send" | "after-send" | "before-reply";
 
-/** A proxy in front of a PostgreSQL server, which cuts connections at the moment a test wants. */
+/** A proxy in front of a PostgreSQL server, which cuts connections at a given moment. */
 export interface CuttingProxy extends PostgresProxy {
-  /** How many connections were cut. */
+  /** The number of cut connections. */
   readonly cuts: number;
   /** Cuts at the next statement that deletes, of these ids if any are given, and resolves when it has. */
   cutNext(cut: Cut, ids?: readonly bigint[]): Promise<void>;
-  /** Passes nothing on any more, and closes nothing: as a server whose machine has lost its power. */
+  /** Stops forwarding without closing connections, like a server whose machine has lost power. */
   freeze(): void;
 }
 
-// What only a batch of deletions has in it: its text, or the name under which the server has that.
+// Identifies the statement of a batch: its text, or the prefix of its name.
 const deletes = ["WITH deleted AS", namePrefix];
 
 /** Starts a proxy to the server whose socket is in `serverFolder`. */

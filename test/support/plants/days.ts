@@ -3,14 +3,14 @@ import { expect } from "vitest";
 import { tablesSql } from "../../../src/stores/postgres/schema/tables.ts";
 import { configOf, type PostgresServer, runSql } from "./postgres-server.ts";
 
-/** A store whose records are in one table, as on a server that has no partitions by day, with these plants. */
+/** Creates a store whose records are in one table, as on a server without partitions, and returns its URL. */
 export async function createUndividedStore(server: PostgresServer, plants = 0): Promise<string> {
   const url = await server.createSchema();
   await runSql(url, `${tablesSql(false)}; INSERT INTO plants SELECT generate_series(1, ${plants})`);
   return url;
 }
 
-/** The name of the partition of the day that begins this many days from today's (UTC). */
+/** Returns the name of the partition of the day that is this many days from today (UTC). */
 export async function dayFromNow(url: string, days: number): Promise<string> {
   const [row] = await runSql(
     url,
@@ -19,7 +19,7 @@ export async function dayFromNow(url: string, days: number): Promise<string> {
   return String(row?.["name"]);
 }
 
-/** Makes the partition of a day, with this many records of its noon. */
+/** Creates the partition of a day, with this many records at noon. */
 export async function addDay(url: string, days: number, records: number): Promise<string> {
   const name = await dayFromNow(url, days);
   const start = `(date_trunc('day', now() AT TIME ZONE 'UTC') + interval '${days} days') AT TIME ZONE 'UTC'`;
@@ -33,7 +33,7 @@ export async function addDay(url: string, days: number, records: number): Promis
   return name;
 }
 
-/** How many records each partition has that has any. */
+/** Returns the number of records in each non-empty partition. */
 export async function recordsOf(url: string): Promise<Record<string, number>> {
   const rows = await runSql(
     url,
@@ -51,8 +51,8 @@ export async function partitionsOf(url: string): Promise<readonly unknown[]> {
 }
 
 /**
- * Has another process drop the partition of a day after work has chosen it, and before it may drop it. The row of the
- * version, by the lock of which one process at a time does so, is in a view for that, which waits.
+ * Drops the partition of a day on another connection after `work` has selected it and before it drops it. For that, the row
+ * of the version, which `work` has to lock, is in a view that waits.
  */
 export async function dropMeanwhile<Result>(url: string, name: string, work: () => Promise<Result>): Promise<Result> {
   const other = new Client(configOf(url));

@@ -1,10 +1,10 @@
-/** A process that deletes plants 1 to n from a PostgreSQL database, all at once, and prints those that it deleted. */
+/** A process that deletes plants 1 to n from a PostgreSQL database concurrently, and prints those that it deleted. */
 import { openPostgresStore } from "../../../src/stores/postgres/store.ts";
 import { deleteCall } from "./delete-call.ts";
 
 const [url = "", plants = "0", seed = "0"] = process.argv.slice(2);
 const store = await openPostgresStore({ url });
-// Each process in an order of its own, so that their batches overlap in every way.
+// Each process uses a different order, so that their batches overlap in many ways.
 const ids = Array.from({ length: Number(plants) }, (_, i) => BigInt(((i * 7_919 + Number(seed)) % Number(plants)) + 1));
 const outcomes = await Promise.all(ids.map((id) => store.delete(id, deleteCall())));
 await store.close();

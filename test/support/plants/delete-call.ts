@@ -1,6 +1,6 @@
 import type { DeleteCall } from "../../../src/service/plant-store.ts";
 
-/** A call that is given up by the given signal alone. */
+/** Returns a call that only the given signal cancels. */
 export function deleteCall({
   signal = new AbortController().signal,
   subject = "tester",

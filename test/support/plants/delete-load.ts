@@ -6,23 +6,23 @@ import { PlantService } from "../../../src/gen/es/plantstore/v1/plant_service_pb
 import type { Address } from "../../../packages/testing/src/carriers/exchange.ts";
 import { tokens } from "../server/plant-server.ts";
 
-/** What was asked of a server that is made to fail, and what it said. */
+/** The deletions sent to a server under test, and their outcomes. */
 export interface Tally {
-  /** Every plant that was asked for, once each. */
+  /** The plants of all calls, once each. */
   readonly asked: ReadonlySet<bigint>;
-  /** Those that the server said it has deleted. */
+  /** Those that the server reported as deleted. */
   readonly deleted: ReadonlySet<bigint>;
-  /** Those that it said are not there. */
+  /** Those that it reported as not found. */
   readonly notFound: ReadonlySet<bigint>;
-  /** What else it said or did, and how often. */
+  /** Other outcomes, and how often they occurred. */
   readonly failures: ReadonlyMap<string, number>;
 }
 
-/** Concurrent deletions over REST and gRPC that go on until they are stopped, or no answer comes any more. */
+/** Concurrent deletions over REST and gRPC that continue until they are stopped. */
 export interface DeleteLoad {
   /** Resolves once this many deletions were acknowledged. */
   acknowledged(count: number): Promise<void>;
-  /** Asks for nothing more, and resolves once everything that was asked has an answer. */
+  /** Sends no more calls, and resolves once all calls have settled. */
   stop(): Promise<void>;
 }
 
@@ -39,7 +39,7 @@ export class DeleteTally implements Tally {
   readonly failures: Map<string, number> = new Map();
   #next = 1n;
 
-  /** The next plant that no call has asked for. */
+  /** Returns the next unused plant. */
   next(): bigint {
     const id = this.#next++;
     this.asked.add(id);
@@ -53,7 +53,7 @@ export class DeleteTally implements Tally {
   }
 }
 
-/** Starts to delete plants 1, 2, 3 … or goes on where the tally has come to. */
+/** Starts to delete plants 1, 2, 3 …, continuing after those in the tally. */
 export function startDeleteLoad(address: Address, tally: DeleteTally): DeleteLoad {
   const over = new AbortController();
   const waiting: { readonly target: number; readonly resolve: () => void }[] = [];
@@ -94,13 +94,13 @@ async function overRest(address: Address, agent: Agent, id: bigint): Promise<Out
   const { promise, resolve } = Promise.withResolvers<Outcome>();
   const headers = { authorization: `Bearer ${tokens.good}` };
   request({ ...address, host: address.address, agent, method: "DELETE", path: `/plants/${id}`, headers })
-    .on("error", () => resolve("no answer"))
+    .on("error", () => resolve("no response"))
     .on("response", (response) => {
-      response.on("error", () => resolve("no answer"));
+      response.on("error", () => resolve("no response"));
       if (response.statusCode === 204) return void response.resume().on("end", () => resolve("deleted"));
       json(response).then(
         (record) => resolve(outcomeOf(Object(record).error)),
-        () => resolve("no answer"),
+        () => resolve("no response"),
       );
     })
     .end();

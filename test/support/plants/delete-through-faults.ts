@@ -1,13 +1,13 @@
 /**
- * A process that deletes plants 1 to n from an SQLite file one after the other, and prints what it was told, and what
- * the store said was wrong right after the first refusal, and once it is well again or the patience of the test is over.
+ * A process that deletes plants 1 to n from an SQLite file one after the other, and prints the outcomes, and the problem of
+ * the store right after the first refusal, and once it has recovered or the time limit of the test is over.
  */
 import { ConnectError } from "@connectrpc/connect";
 import { setTimeout as sleep } from "node:timers/promises";
 import { openSqliteStore } from "../../../src/stores/sqlite/store.ts";
 import { deleteCall } from "./delete-call.ts";
 
-const [file = "", plants = "0", patienceMs = "0"] = process.argv.slice(2);
+const [file = "", plants = "0", limitMs = "0"] = process.argv.slice(2);
 const store = await openSqliteStore({ file });
 const outcomes: (boolean | string)[] = [];
 const problems: (string | undefined)[] = [];
@@ -16,7 +16,7 @@ for (let id = 1n; id <= BigInt(plants); id++) {
   outcomes.push(outcome);
   if (typeof outcome === "boolean" || problems.length > 0) continue;
   problems.push(store.problem);
-  for (let waitedMs = 0; waitedMs < Number(patienceMs) && store.problem !== undefined; waitedMs += 100)
+  for (let waitedMs = 0; waitedMs < Number(limitMs) && store.problem !== undefined; waitedMs += 100)
     await sleep(100);
   problems.push(store.problem);
 }

@@ -1,14 +1,14 @@
 import { runSql } from "./postgres-server.ts";
 
 /**
- * Makes statements fail, one after the other as they come, with these SQLSTATEs; those after the last one succeed, and
- * so does one with "". They are counted by a sequence, which goes on where what it has counted is rolled back.
+ * Makes successive statements fail with these SQLSTATEs; those after the last one succeed, and so does one with "". They are
+ * counted by a sequence, which is not rolled back.
  *
- * They are raised by a trigger. Only 42P01 looks as if the statement itself had failed: it comes from a condition, outside
- * of any function.
+ * The errors are raised by a trigger. Only 42P01 is an error of the statement itself: it is raised in a condition, outside of
+ * any function.
  *
- * @param event - which statements
- * @param plant - only those that come to this plant
+ * @param event - the statements that fail
+ * @param plant - only statements for this plant
  */
 export async function failAttempts(
   url: string,
@@ -33,13 +33,13 @@ export async function failAttempts(
   );
 }
 
-/** How many of the statements have come. */
+/** Returns the number of statements so far. */
 export async function countAttempts(url: string): Promise<number> {
   const [row] = await runSql(url, "SELECT CASE WHEN is_called THEN last_value ELSE 0 END AS attempts FROM attempts");
   return Number(row?.["attempts"]);
 }
 
-/** Makes every such statement fail with the SQLSTATE, whatever it writes. */
+/** Makes every such statement fail with the SQLSTATE. */
 export async function failAlways(
   url: string,
   event: "INSERT ON deletions" | "UPDATE ON deletions",

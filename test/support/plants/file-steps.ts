@@ -2,13 +2,13 @@ import fs from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
 import { basename } from "node:path";
 
-/** What is recorded of the work on files, in order, such as "sync copy.db". Dispose of it with `using`. */
+/** The recorded operations on files, in order, such as "sync copy.db". Dispose of it with `using`. */
 export interface FileSteps extends Disposable {
   readonly steps: readonly string[];
 }
 
 /**
- * Records which files and folders are synced, linked, renamed and removed, by their names, while it is not disposed of.
+ * Records which files and folders are synced, linked, renamed and removed, by name, until it is disposed of.
  *
  * @param onStep - called with each step just before it is done
  */

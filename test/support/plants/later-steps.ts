@@ -3,7 +3,7 @@ import { tablesSql } from "../../../src/stores/postgres/schema/tables.ts";
 import { schemaAfter } from "../../../src/stores/schema-version.ts";
 import { type PostgresServer, runSql } from "./postgres-server.ts";
 
-/** Steps as later releases may have them: one that changes a table, and one that builds an index, too. */
+/** Possible steps of later releases: one that changes a table, and one that also builds an index. */
 export const laterSteps: readonly Migration[] = [
   { sql: "ALTER TABLE deletions ADD COLUMN IF NOT EXISTS note text", table: "deletions" },
   {
@@ -17,7 +17,7 @@ export const laterSteps: readonly Migration[] = [
   },
 ];
 
-/** The version to which they lead. */
+/** The version after {@link laterSteps}. */
 export const latestVersion: number = schemaAfter(laterSteps).version;
 
 /** Creates a schema of a version up to that of {@link laterSteps}; 0 is an empty one. */

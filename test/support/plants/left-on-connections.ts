@@ -1,26 +1,26 @@
-/** What another client of a pooler may leave on a connection to the server. */
+/** A change that another client of a pooler may leave on a connection to the server. */
 export interface LeftOnConnections {
   /** The rest of a sentence that begins with "another client leaves". */
   readonly name: string;
-  /** What is left, as docs/explanation/storage.md names it. */
+  /** The changed settings, as named in docs/explanation/storage.md. */
   readonly settings: readonly string[];
-  /** The statements of the other client, which may be repeated. */
+  /** The statements of the other client; idempotent. */
   readonly sql: string;
   /** Whether the server may refuse a statement of the store because of it. Default false. */
   readonly refuses?: true;
 }
 
-/** Everything that docs/explanation/storage.md lists. The roles `neighbor`, without rights, and `gardener`, with some, must exist. */
+/** Everything that docs/explanation/storage.md lists. The roles `neighbor`, without privileges, and `gardener`, with some, must exist. */
 export const leftOnConnections: readonly LeftOnConnections[] = [
   { name: "another schema", settings: ["search_path"], sql: "SET search_path = neighbor" },
   {
-    name: "tables of the same names",
+    name: "tables with the same names",
     settings: ["temporary tables"],
     sql: `CREATE TEMP TABLE IF NOT EXISTS plants (id bigint); CREATE TEMP TABLE IF NOT EXISTS deletions (seq bigint);
       CREATE TEMP TABLE IF NOT EXISTS plantstore_schema (version integer)`,
   },
   {
-    name: "cursors of plain names",
+    name: "cursors with common names",
     settings: ["cursors"],
     sql: `CLOSE ALL; DECLARE rows CURSOR WITH HOLD FOR SELECT 1; DECLARE plants CURSOR WITH HOLD FOR SELECT 1`,
   },
@@ -44,7 +44,7 @@ export const leftOnConnections: readonly LeftOnConnections[] = [
   },
   { name: "another encoding", settings: ["client_encoding"], sql: "SET client_encoding = LATIN1" },
   {
-    name: "other readings of SQL",
+    name: "other parsing of SQL",
     settings: ["standard_conforming_strings", "quote_all_identifiers", "transform_null_equals"],
     sql: "SET standard_conforming_strings = off; SET quote_all_identifiers = on; SET transform_null_equals = on",
   },
@@ -56,6 +56,6 @@ export const leftOnConnections: readonly LeftOnConnections[] = [
     refuses: true,
   },
   { name: "refused row security", settings: ["row_security"], sql: "SET row_security = off", refuses: true },
-  { name: "a role of other rights", settings: ["role"], sql: "SET ROLE gardener", refuses: true },
-  { name: "a role without rights", settings: ["role"], sql: "SET ROLE neighbor", refuses: true },
+  { name: "a role with other privileges", settings: ["role"], sql: "SET ROLE gardener", refuses: true },
+  { name: "a role without privileges", settings: ["role"], sql: "SET ROLE neighbor", refuses: true },
 ];

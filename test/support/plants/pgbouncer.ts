@@ -7,10 +7,10 @@ import { createInterface } from "node:readline";
 import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";
 import { openClient, type PostgresServer, runSql, serverOwner, startPostgres } from "./postgres-server.ts";
 
-/** A PgBouncer of a test's own, on a Unix socket, in front of the database `plantstore` of a server. */
+/** A separate PgBouncer for a test, on a Unix socket, in front of the database `plantstore` of a server. */
 export interface Pgbouncer extends AsyncDisposable {
   readonly url: string;
-  /** Kills it; what it was about to tell its clients is lost. */
+  /** Kills it; responses that it has not forwarded are lost. */
   kill(): Promise<void>;
   /** Starts it again, unless it runs. */
   start(): Promise<void>;
@@ -33,7 +33,7 @@ export interface PgbouncerOptions {
  * Starts PgBouncer with the example of `deploy/`, except for where its server is and which users it lets in.
  *
  * @param serverFolder - the folder of the server's socket
- * @throws Error when the program is not there
+ * @throws Error when the program is missing
  */
 export async function startPgbouncer(serverFolder: string, options: PgbouncerOptions = {}): Promise<Pgbouncer> {
   const folder = mkdtempSync(join(tmpdir(), "plantstore-pgbouncer-"));
@@ -50,7 +50,7 @@ export async function startPgbouncer(serverFolder: string, options: PgbouncerOpt
     if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
     child.kill("SIGKILL");
     await once(child, "exit");
-    // It takes an old socket for a sign that another one runs.
+    // An old socket would mean to it that another instance is running.
     rmSync(join(folder, `.s.PGSQL.${port}`), { force: true });
   };
 
@@ -62,7 +62,7 @@ export async function startPgbouncer(serverFolder: string, options: PgbouncerOpt
     const lines = createInterface(child.stderr);
     await new Promise<void>((resolve, reject) => {
       child.on("error", reject);
-      // Goes on for as long as it lives: nothing else empties the pipe of its log.
+      // Reads for as long as it runs, so that the pipe of its log does not fill up.
       lines.on("line", (line) => {
         log.push(line);
         if (line.includes("process up")) resolve();
@@ -87,7 +87,7 @@ export async function startPgbouncer(serverFolder: string, options: PgbouncerOpt
 export interface PooledDatabase extends AsyncDisposable {
   readonly postgres: PostgresServer;
   readonly pooler: Pgbouncer;
-  /** The URL of the database without the pooler, for the test's own looks at it. */
+  /** The URL of the database without the pooler, for checks of the test. */
   readonly direct: string;
 }
 
@@ -157,7 +157,7 @@ function program(): string {
       execFileSync(name, ["--version"], { stdio: "ignore" });
       return name;
     } catch {
-      // Not there.
+      // Missing.
     }
   }
   throw new Error("these tests need PgBouncer (on Debian: apt-get install pgbouncer)");

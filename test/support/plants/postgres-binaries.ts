@@ -6,7 +6,7 @@ import { dirname, join } from "node:path";
 /**
  * The folder with `initdb` and `postgres`: the system's, or else those of the development dependency.
  *
- * @throws Error when there are none
+ * @throws Error when they are missing
  */
 export function postgresBinaries(): string {
   for (const folder of folders()) if (existsSync(join(folder, "initdb"))) return folder;
@@ -29,7 +29,7 @@ function* folders(): Generator<string> {
   if (embedded !== undefined) yield embedded;
 }
 
-/** The folder of those of the development dependency, made ready to run; `undefined` where it lacks the platform. */
+/** Prepares the programs of the development dependency, and returns their folder; `undefined` on unsupported platforms. */
 export function embeddedBinaries(): string | undefined {
   const platform = process.platform === "win32" ? "windows" : process.platform;
   try {

@@ -15,7 +15,7 @@ export interface PostgresProxy extends AsyncDisposable {
 /**
  * Starts a proxy to the server whose socket is in `serverFolder`.
  *
- * @param pass - passes on what a client and the server say to each other; the end of one is the end of the other
+ * @param pass - forwards data between a client and the server; when one connection closes, so does the other
  * @param port - the number in the name of the socket
  */
 export async function startPostgresProxy(

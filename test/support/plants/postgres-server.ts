@@ -21,20 +21,19 @@ import { toolsFolder } from "../../../packages/testing/src/process/tools-folder.
 import { postgresBinaries } from "./postgres-binaries.ts";
 import { closeConnection, giveBackConnection, keepConnection, takeConnection } from "./sql-connection.ts";
 
-/** A PostgreSQL server of a test's own, on a Unix socket. */
+/** A separate PostgreSQL server for a test, on a Unix socket. */
 export interface PostgresServer extends AsyncDisposable {
   /** The folder of its socket. */
   readonly socketFolder: string;
   /** The lines of its log. */
   readonly log: readonly string[];
   /**
-   * The URL of an empty schema in it, new with every call: as good as a database of its own, and made in
-   * a hundredth of the time.
+   * Creates an empty schema and returns its URL. Isolated like a separate database, and created in a hundredth of the time.
    */
   createSchema(): Promise<string>;
   /**
-   * The URL of a new schema with the tables that `migrate` makes, and these plants. One script makes it, in a quarter
-   * of the time that a migration takes; `test/stores/postgres/migrate.test.ts` compares the two.
+   * Creates a schema with the tables that `migrate` creates, and these plants, and returns its URL. One script creates it, in
+   * a quarter of the time of a migration; `test/stores/postgres/migrate.test.ts` compares the two.
    */
   createPlants(ids?: readonly bigint[]): Promise<string>;
   /**
@@ -46,14 +45,14 @@ export interface PostgresServer extends AsyncDisposable {
   start(): Promise<void>;
 }
 
-/** The URL of a store with these plants, for a role of its own, by which its backends are told from others. */
+/** Creates a store with these plants, and returns its URL for a separate role, which identifies its backends. */
 export async function createPlantsFor(server: PostgresServer, role: string, ids: readonly bigint[]): Promise<string> {
   const url = await server.createPlants(ids);
   await runSql(url, `CREATE ROLE ${role} LOGIN SUPERUSER`);
   return url.replace("user=tester", `user=${role}`);
 }
 
-/** Runs SQL on a connection of the test's own, on which nothing is left of what ran there before. */
+/** Runs SQL on a separate connection without state of earlier SQL. */
 export async function runSql(url: string, sql: string): Promise<Record<string, unknown>[]> {
   const config = configOf(url);
   const client = await takeConnection(config);
@@ -64,7 +63,7 @@ export async function runSql(url: string, sql: string): Promise<Record<string, u
   }
 }
 
-/** Opens a connection on which SQL has run, such as a transaction that it begins, which ends with the connection. */
+/** Opens a connection and runs SQL on it, such as the start of a transaction, which ends with the connection. */
 export async function openClient(url: string, sql: string): Promise<Client> {
   const client = new Client(configOf(url));
   await client.connect();
@@ -72,12 +71,12 @@ export async function openClient(url: string, sql: string): Promise<Client> {
   return client;
 }
 
-/** Does work while every commit on the server waits for a standby that is never there. */
+/** Runs `work` while every commit on the server waits for a standby that does not exist. */
 export async function withoutStandby<Result>(url: string, work: () => Promise<Result>): Promise<Result> {
   await runSql(url, "ALTER SYSTEM SET synchronous_standby_names = 'nobody'");
   try {
     await runSql(url, "SELECT pg_reload_conf()");
-    await untilCommitsWait(url);
+    await waitUntilCommitsWait(url);
     return await work();
   } finally {
     await runSql(url, "ALTER SYSTEM RESET synchronous_standby_names");
@@ -85,8 +84,8 @@ export async function withoutStandby<Result>(url: string, work: () => Promise<Re
   }
 }
 
-/** Commits heed the setting only once the server's checkpointer has read it, which may be late. */
-async function untilCommitsWait(url: string): Promise<void> {
+/** Waits until the checkpointer has read the setting, from when on commits wait. */
+async function waitUntilCommitsWait(url: string): Promise<void> {
   for (let waited = false; !waited;) {
     const commit = { done: false };
     const committed = runSql(url, "SELECT pg_logical_emit_message(true, 'waits', ''), 'until commits wait'").finally(
@@ -103,18 +102,18 @@ async function untilCommitsWait(url: string): Promise<void> {
   }
 }
 
-/** Does what an operator does then: the server commits without its standbys what is waiting. Returns a row for each. */
+/** Cancels all waits for standbys, as an operator does; the server then commits. Returns a row for each. */
 export function cancelWaitsForStandby(url: string): Promise<unknown[]> {
   return runSql(url, "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'");
 }
 
-/** The URL with an isolation by default in which a transaction does not see what others commit meanwhile. */
+/** Returns the URL with `repeatable read` as the default isolation. */
 export function withStrictIsolation(url: string): string {
   const option = encodeURIComponent(String.raw`-cdefault_transaction_isolation=repeatable\ read `);
   return url.replace("options=", `options=${option}`);
 }
 
-/** The connection that a URL of {@link PostgresServer.createSchema} names. */
+/** Returns the client options for a URL of {@link PostgresServer.createSchema}. */
 export function configOf(url: string): ClientConfig {
   const { searchParams, pathname } = new URL(url);
   const parameter = (name: string): string => searchParams.get(name) ?? "";
@@ -127,45 +126,45 @@ export function configOf(url: string): ClientConfig {
   };
 }
 
-/** A certificate for a server that speaks TLS, and the TCP port it shall do so on. */
+/** The certificate and TCP port of a server with TLS. */
 export interface PostgresTls {
   readonly certificate: Certificate;
   readonly port: number;
 }
 
-/** What a server is to have beside its settings. */
+/** Options of {@link startPostgres} in addition to settings. */
 export interface PostgresOptions {
   readonly tls?: PostgresTls;
-  /** Whether the cluster is to be on a disk, because that is what is measured. */
+  /** Whether the cluster must be on a disk, for measurements. */
   readonly onDisk?: boolean;
-  /** Variables of its environment beside those of the test. */
+  /** Environment variables in addition to those of the test. */
   readonly environment?: NodeJS.ProcessEnv;
 }
 
-/** Makes a database cluster and starts its server, on a Unix socket and, with TLS, on a port of 127.0.0.1. */
+/** Creates a database cluster and starts its server, on a Unix socket and, with TLS, on a port of 127.0.0.1. */
 export async function startPostgres(
   settings: readonly string[] = [],
   { tls, onDisk = false, environment = {} }: PostgresOptions = {},
 ): Promise<PostgresServer> {
-  const folder = createServerFolder(onDisk ? tmpdir() : quickFolder());
+  const folder = createServerFolder(onDisk ? tmpdir() : fastFolder());
   createCluster(folder);
   const all = tls === undefined ? settings : [...settings, ...tlsSettings(folder, tls)];
   return await runServer(folder, all, { port: tls?.port, environment });
 }
 
-/** A standby of a server, which has all that the server had when it was made, and follows it. */
+/** A standby that replicates a server. */
 export interface PostgresStandby extends PostgresServer {
-  /** Makes it a primary. */
+  /** Promotes it to primary. */
   promote(): Promise<void>;
 }
 
-/** Makes a standby under this application name. The primary is stopped for a moment. */
+/** Creates a standby with this application name. The primary is stopped for a moment. */
 export async function startStandby(
   primary: PostgresServer,
   name: string,
   settings: readonly string[] = [],
 ): Promise<PostgresStandby> {
-  const folder = createServerFolder(quickFolder());
+  const folder = createServerFolder(fastFolder());
   const conninfo = `host=${primary.socketFolder} user=tester application_name=${name}`;
   await primary.stop("fast");
   cpSync(dataOf(primary.socketFolder), dataOf(folder), { recursive: true, preserveTimestamps: true });
@@ -179,8 +178,8 @@ export async function startStandby(
 }
 
 /**
- * Makes a database cluster in a folder. The first that a version of PostgreSQL makes is kept outside of the checkout,
- * and copied after that, which takes a quarter of the time.
+ * Creates a database cluster in a folder. The first one of each PostgreSQL version is cached outside of the checkout, and
+ * copied afterwards, which takes a quarter of the time.
  */
 function createCluster(folder: string): void {
   const version = execFileSync(binary("postgres"), ["--version"], { encoding: "utf8" });
@@ -206,14 +205,14 @@ function createServerFolder(parent: string): string {
   return folder;
 }
 
-// Bytes: what the largest cluster of a test takes, ten million plants.
+// Bytes: the size of the largest cluster of a test, with ten million plants.
 const memoryFreeMin = 4 * 2 ** 30;
 
 /**
- * The folder for clusters, in memory where the system has room for it. The store works only with fsync on, and a
- * machine does not crash in a test, so nothing would be gained by waiting for its disk.
+ * Returns the folder for clusters, in memory if there is enough. The store requires fsync, and a machine does not crash in a
+ * test, so waiting for a disk would gain nothing.
  */
-function quickFolder(): string {
+function fastFolder(): string {
   const memory = "/dev/shm";
   if (!existsSync(memory)) return tmpdir();
   const { bavail, bsize } = statfsSync(memory);
@@ -237,9 +236,9 @@ function tlsSettings(folder: string, { certificate, port }: PostgresTls): string
   return ["-c", "listen_addresses=127.0.0.1", "-p", String(port), "-c", "ssl=on", ...files];
 }
 
-const quick = ["-c", "max_connections=50", "-c", "shared_buffers=32MB"];
+const fastSettings = ["-c", "max_connections=50", "-c", "shared_buffers=32MB"];
 
-/** Starts the server of the cluster in this folder. The socket's name has the port in it. */
+/** Starts the server of the cluster in this folder. The name of the socket contains the port. */
 async function runServer(
   folder: string,
   settings: readonly string[] = [],
@@ -255,14 +254,14 @@ async function runServer(
   const start = async (): Promise<void> => {
     if (isRunning()) return;
     const socket = ["-k", folder, "-c", "listen_addresses="];
-    const args = ["-D", dataOf(folder), ...socket, ...quick, ...settings];
+    const args = ["-D", dataOf(folder), ...socket, ...fastSettings, ...settings];
     const owner = asOwner(folder);
     const env = { ...owner.env, ...environment };
     const child = spawn(binary("postgres"), args, { ...owner, env, stdio: ["ignore", "ignore", "pipe"] });
     server = child;
     const lines = createInterface(child.stderr);
     await new Promise<void>((resolve, reject) => {
-      // Goes on for as long as the server lives: nothing else empties the pipe of its log.
+      // Reads for as long as the server runs, so that the pipe of its log does not fill up.
       lines.on("line", (line) => {
         log.push(line);
         if (line.includes("database system is ready to accept")) resolve();

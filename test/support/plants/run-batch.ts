@@ -7,7 +7,7 @@ import { runSql } from "./postgres-server.ts";
 import { schemaOf } from "./schema-of.ts";
 import { singleServer } from "../../../src/stores/postgres/delete/single-server.ts";
 
-/** Runs a batch on one server. */
+/** Runs a batch on a single server. */
 export function runBatchWith(
   session: Session,
   pending: readonly PendingDelete[],
@@ -16,27 +16,27 @@ export function runBatchWith(
   return runBatchAt(session, pending, { ...options, placement: singleServer(schemaOf(session)) });
 }
 
-/** Runs a batch of which nothing is set aside. */
+/** Runs a batch of which no deletion may be deferred. */
 export function runBatch(session: Session, pending: readonly PendingDelete[]): ReturnType<typeof runBatchAt> {
-  return runBatchWith(session, pending, { defer: failToSetAside });
+  return runBatchWith(session, pending, { defer: failToDefer });
 }
 
-/** Nothing is to be set aside. */
-export function failToSetAside({ id }: PendingDelete): never {
-  throw new Error(`plant ${id} was set aside`);
+/** Fails if a deletion is deferred. */
+export function failToDefer({ id }: PendingDelete): never {
+  throw new Error(`plant ${id} was deferred`);
 }
 
-/** Callers that ignore their outcome. */
+/** Returns deletions that ignore their outcome. */
 export function callersOf(...ids: readonly bigint[]): PendingDelete[] {
   return ids.map((id) => ({ id, call: deleteCall(), resolve: () => {}, reject: () => {} }));
 }
 
-/** A caller with an idempotency key that ignores its outcome. */
+/** Returns a deletion with an idempotency key that ignores its outcome. */
 export function callerWith(id: bigint, idempotencyKey: string): PendingDelete {
   return { id, call: deleteCall({ idempotencyKey }), resolve: () => {}, reject: () => {} };
 }
 
-/** Callers, and what each was told first: only that counts. */
+/** Returns deletions, and the first outcome of each. */
 export function listenersOf(...ids: readonly bigint[]): {
   readonly deletions: PendingDelete[];
   readonly results: unknown[];
@@ -52,7 +52,7 @@ export function listenersOf(...ids: readonly bigint[]): {
   return { deletions, results };
 }
 
-/** The ids of the plants that are in a database. */
+/** Returns the ids of the plants in a database. */
 export async function plantsOf(url: string): Promise<unknown[]> {
   return (await runSql(url, "SELECT id FROM plants ORDER BY id")).map(({ id }) => id);
 }

@@ -3,11 +3,11 @@ import { openMemoryStore } from "../../../src/stores/index.ts";
 import type { PlantStore } from "../../../src/service/index.ts";
 import { deleteCall } from "./delete-call.ts";
 
-/** Ids that make the store of the contract do what stores seldom do. */
+/** Ids for which the store of the contract simulates rare situations. */
 export const situations = {
-  /** The store breaks: a bug, with a text that no client may see. */
+  /** The store throws an unexpected error, whose text no client may see. */
   fault: -500n,
-  /** The database is away. */
+  /** The database is unavailable. */
   away: -503n,
   /** A constraint of the database keeps the plant. */
   kept: -409n,
@@ -15,17 +15,17 @@ export const situations = {
   keyTaken: -208n,
   /** The queue of deletions is full. */
   full: -429n,
-  /** The deletion takes until the call is given up. */
+  /** The deletion runs until the call is cancelled. */
   slow: -504n,
 } as const;
 
 /** An idempotency key, of no issuer, that belongs to the deletion of one plant, by a subject that no token has. */
 export const takenKey = "taken";
 
-/** What a fault says to itself; none of it may reach a client. */
+/** The text of an internal error, which must not reach a client. */
 export const secretText = "ENOENT: /var/lib/secret/plants.db";
 
-/** A store that is the given set, in which the ids of {@link situations} bring about theirs. */
+/** Opens a store over the given set, in which the ids of {@link situations} cause their situations. */
 export function openSituationStore(plants: Set<bigint>): PlantStore {
   const memory = openMemoryStore(plants);
   plants.add(situations.keyTaken);

@@ -1,39 +1,39 @@
 import { Client, type ClientConfig } from "pg";
 
-/** Servers to which a connection is kept, by the folders of their sockets, and that connection while nothing runs on it. */
+/** Servers with a pooled connection, by the folders of their sockets, and that connection while it is idle. */
 const kept = new Map<string, Client | undefined>();
 
-/** Keeps a connection to this server for the next SQL of a test: a new one takes PostgreSQL 5 ms of work. */
+/** Pools a connection to this server for the next SQL of a test: a new one costs PostgreSQL 5 ms. */
 export function keepConnection(socketFolder: string): void {
   kept.set(socketFolder, undefined);
 }
 
-/** Closes the connection that is kept, and keeps none to this server from now on. */
+/** Closes the pooled connection, and pools none to this server any more. */
 export async function closeConnection(socketFolder: string): Promise<void> {
   const client = kept.get(socketFolder);
   kept.delete(socketFolder);
   await client?.end();
 }
 
-/** Takes the connection that is kept, or a new one. */
+/** Returns the pooled connection, or a new one. */
 export async function takeConnection(config: ClientConfig): Promise<Client> {
   const client = takeKept(config);
   try {
     await client?.query(`SET search_path = ${schemaOf(config)}`);
     if (client !== undefined) return client;
   } catch {
-    // The server has ended it.
+    // The server has closed it.
   }
   return await connect(config);
 }
 
-/** Keeps a connection on which SQL has run, with nothing left of that, or closes it. */
+/** Resets a connection and returns it to the pool, or closes it. */
 export async function giveBackConnection(config: ClientConfig, client: Client): Promise<void> {
   if (!mayBeKept(config)) return await client.end();
   try {
     await client.query("DISCARD ALL");
   } catch {
-    // It is in a transaction, or the server has ended it.
+    // It is in a transaction, or the server has closed it.
     return await client.end();
   }
   if (mayBeKept(config)) kept.set(serverOf(config), client);
@@ -42,7 +42,7 @@ export async function giveBackConnection(config: ClientConfig, client: Client): 
 
 async function connect(config: ClientConfig): Promise<Client> {
   const client = new Client(config);
-  // What runs on it is told, and while nothing does there is nobody to tell.
+  // Queries report errors themselves, and errors of an idle connection are ignored.
   client.on("error", () => undefined);
   await client.connect();
   return client;
@@ -63,7 +63,7 @@ function serverOf({ host = "" }: ClientConfig): string {
   return host;
 }
 
-/** The schema of a connection that any other may stand in for: one of the owner that has no other settings. */
+/** Returns the schema of a connection that can be pooled: one of the owner without other settings. */
 function schemaOf({ user, database, options = "" }: ClientConfig): string | undefined {
   if (user !== "tester" || database !== "postgres") return undefined;
   return options === "" ? "DEFAULT" : /^-csearch_path=(\w+)$/.exec(options)?.[1];

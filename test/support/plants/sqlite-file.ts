@@ -2,7 +2,7 @@ import { copyFileSync, existsSync, statSync, truncateSync } from "node:fs";
 import { DatabaseSync, type SQLOutputValue } from "node:sqlite";
 import { openDatabase } from "../../../src/stores/sqlite/database.ts";
 
-/** Creates a store without plants where there is no file. A file that exists is not opened, which would repair it. */
+/** Creates a store without plants, unless the file exists. An existing file is not opened, which would repair it. */
 export function createMissingStore(file: string): void {
   if (!existsSync(file)) openDatabase({ file, migrates: true }).close();
 }
@@ -43,7 +43,7 @@ export function leaveTruncatedFile(file: string): void {
   const crashing = `${file}.crashing`;
   using db = openDatabase({ file: crashing, plantsWhenCreated: { first: 7n, last: 9n } });
   const bytes = statSync(crashing).size;
-  // SQLite takes a file for damaged when it lacks much more than 64 KiB (sqlite.org/src: walCheckpoint).
+  // SQLite treats a file as damaged when it lacks much more than 64 KiB (sqlite.org/src: walCheckpoint).
   db.exec("CREATE TABLE filler AS SELECT zeroblob(1048576); PRAGMA wal_checkpoint(TRUNCATE)");
   db.exec("DELETE FROM plants WHERE id = 8");
   for (const end of ["", "-wal"]) copyFileSync(`${crashing}${end}`, `${file}${end}`);

@@ -17,7 +17,7 @@ import { text } from "node:stream/consumers";
 import { compileCache } from "../../../../packages/testing/src/process/child-program.ts";
 import { createTempFolder, type TempFolder } from "../../../../packages/testing/src/process/temp-folder.ts";
 
-/** Whether there is a compiler for the disk, and a linker that preloads it. */
+/** Returns whether a compiler for the disk and a linker that preloads it exist. */
 export function canForget(): boolean {
   try {
     execFileSync("cc", ["--version"], { stdio: "ignore" });
@@ -34,8 +34,7 @@ interface NamedFile {
 }
 
 /**
- * A folder whose disk forgets what was not synced, as disk.c says. Dispose of it with `using`; what is in it at first is
- * on its disk.
+ * A folder whose disk loses unsynced data, see disk.c. Dispose of it with `using`; its initial content is synced.
  */
 export class ForgetfulDisk {
   readonly #all: TempFolder = createTempFolder();
@@ -50,7 +49,7 @@ export class ForgetfulDisk {
     mkdirSync(this.folder);
     mkdirSync(this.#state);
     fill(this.folder);
-    const names = this.#seenNames().map(({ inode, name }) => {
+    const names = this.#currentNames().map(({ inode, name }) => {
       const path = join(this.folder, name);
       copyFileSync(path, join(this.#state, inode));
       linkSync(path, join(this.#state, `${inode}.inode`));
@@ -60,9 +59,9 @@ export class ForgetfulDisk {
   }
 
   /**
-   * Runs a program on this Node to its end, and returns what it has written.
+   * Runs a program on this Node.js, and returns its output.
    *
-   * @param fault - what happens to one of its syncs, as disk.c has it
+   * @param fault - the fault of one of its syncs, see DISK_FAULT in disk.c
    */
   run(args: readonly string[], fault?: string): string {
     const { stdout, stderr, error } = spawnSync(process.execPath, args, {
@@ -70,12 +69,12 @@ export class ForgetfulDisk {
       encoding: "utf8",
     });
     if (error !== undefined) throw error;
-    if (stdout === "") throw new Error(`the program has written nothing but ${stderr}`);
+    if (stdout === "") throw new Error(`the program has no output, only ${stderr}`);
     return stdout;
   }
 
   /**
-   * Runs a program on this Node to its end, and resolves to its exit code and standard error.
+   * Runs a program on this Node.js, and resolves to its exit code and standard error.
    *
    * @param onStep - called before each sync of a file or of the folder and after each rename, while the program waits
    */
@@ -95,14 +94,14 @@ export class ForgetfulDisk {
   }
 
   /**
-   * The folder as it is after a loss of power.
+   * Returns a copy of the folder after a power loss.
    *
-   * @param written - the ends of the names of files that the kernel has written in time, although nobody has synced them
-   * @param names - which names there are: those of the last sync of the folder, or those that the programs see
+   * @param written - the suffixes of files that the kernel has written in time without a sync
+   * @param names - the names in the folder: those of its last sync, or the current ones
    */
-  losePower(written: readonly string[], names: "synced" | "seen" = "synced"): string {
+  losePower(written: readonly string[], names: "synced" | "current" = "synced"): string {
     const after = mkdtempSync(this.#all.file("after-"));
-    for (const { inode, name } of names === "seen" ? this.#seenNames() : this.#syncedNames()) {
+    for (const { inode, name } of names === "current" ? this.#currentNames() : this.#syncedNames()) {
       const isWritten = written.some((end) => name.endsWith(end));
       const content = join(this.#state, isWritten ? `${inode}.inode` : inode);
       if (existsSync(content)) copyFileSync(content, join(after, name));
@@ -124,7 +123,7 @@ export class ForgetfulDisk {
     });
   }
 
-  #seenNames(): NamedFile[] {
+  #currentNames(): NamedFile[] {
     return readdirSync(this.folder).map((name) => ({ inode: String(statSync(join(this.folder, name)).ino), name }));
   }
 
