@@ -170,7 +170,7 @@ const changes: readonly Change[] = [
 /** What there may be after a loss of power: the kernel may have written any content and any names in time. */
 function afterLossOfPower(disk: ForgetfulDisk, read: Change["read"]): unknown[] {
   const everything = [""];
-  return (["synced", "seen"] as const).flatMap((names) =>
+  return (["synced", "current"] as const).flatMap((names) =>
     [[], [".db"], everything].map((written) => read(disk.losePower(written, names))),
   );
 }
