@@ -30,7 +30,7 @@ function openQueue(options: Partial<Omit<DeleteQueueOptions, "commit">> = {}) {
   };
 }
 
-/** A queue like {@link openQueue}'s, on a clock of the test's own. */
+/** Opens a queue like {@link openQueue}, on a clock of the test. */
 function openTimedQueue(options: { readonly inFlightMax?: number } = {}) {
   let nowMs = 10_000;
   const { queue, endBatch, sentIds } = openQueue({ nowMs: () => nowMs, ...options });

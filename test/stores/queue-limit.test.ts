@@ -3,12 +3,12 @@ import { QueueLimit } from "../../src/stores/queue-limit.ts";
 
 /** A store as a queue sees it, in milliseconds. */
 interface ModelStore {
-  /** What a commit takes by itself. */
+  /** The duration of a commit without deletions. */
   readonly commitMs: number;
   /** What each deletion adds to it. */
   readonly deletionMs: number;
   readonly inFlightMax: number;
-  /** What is otherwise from {@link changesAtMs} on. */
+  /** Changes from {@link changesAtMs} on. */
   readonly later?: { readonly commitMs?: number; readonly deletionMs?: number };
   /** How much longer the first batches from then on take, as many as are committed at the same time. */
   readonly pauseMs?: number;
@@ -19,11 +19,11 @@ interface Seen {
   readonly deletedPerS: number;
   readonly refusedPerS: number;
   readonly p99Ms: number;
-  /** How long the refused had waited before they were told. */
+  /** How long refused deletions had waited. */
   readonly refusedP99Ms: number;
 }
 
-/** When what is counted came, in milliseconds. */
+/** The time from which deletions are counted, in milliseconds. */
 interface Counted {
   readonly fromMs: number;
   readonly toMs: number;
@@ -45,7 +45,7 @@ interface Batch {
   readonly came: readonly number[];
 }
 
-/** A queue before a store, in a time of its own. */
+/** Simulates a queue and a store on a separate clock. */
 class ModelQueue {
   readonly refusedMs: number[] = [];
   readonly latenciesMs: number[] = [];
@@ -139,7 +139,7 @@ function p99Of(sample: readonly number[]): number {
   return sample.toSorted((a, b) => a - b)[Math.floor(sample.length * 0.99)] ?? Number.NaN;
 }
 
-/** So many at once, again and again. */
+/** Returns repeated bursts of this size. */
 function inBursts(size: number, everyMs: number): (nowMs: number) => number {
   return (nowMs) => (nowMs % everyMs === 0 ? (size * 1_000) / stepMs : 0);
 }

@@ -8,30 +8,30 @@ const damaged: StoreProblem = { text: "the file is damaged", isTemporary: false 
 
 const away: StoreProblem = { text: "the server is away", isTemporary: true, mayBeBrief: true };
 
-// So long that nothing happens by itself in a test.
+// So long that no timer fires in a test.
 const never = 2 ** 30;
 
 const opened: StoreHealth[] = [];
-// Of what is damaged, nobody checks whether it is good again.
+// A damaged store is not checked any more.
 afterAll(() => opened.forEach((health) => health.report(damaged)));
 
-/** Health whose checks wait until the test says what they find. */
+/** Opens health whose checks wait until the test resolves them. */
 function openHealth({ watchIntervalMs = never, graceMs = 0 } = {}) {
   const checks: PromiseWithResolvers<StoreProblem | undefined>[] = [];
   const requested: (() => void)[] = [];
-  const knewOfWork: boolean[] = [];
+  const committedFlags: boolean[] = [];
   const limitsMs: number[] = [];
   const findProblem = (hasCommitted: boolean, deadlineMs: number): Promise<StoreProblem | undefined> => {
     const pendingCheck = Promise.withResolvers<StoreProblem | undefined>();
     checks.push(pendingCheck);
-    knewOfWork.push(hasCommitted);
+    committedFlags.push(hasCommitted);
     limitsMs.push(deadlineMs);
     requested.shift()?.();
     return pendingCheck.promise;
   };
   const health = new StoreHealth({ findProblem, watchIntervalMs, graceMs });
   opened.push(health);
-  return { health, checks, knewOfWork, limitsMs, nextCheck: () => new Promise<void>((resolve) => requested.push(resolve)) };
+  return { health, checks, committedFlags, limitsMs, nextCheck: () => new Promise<void>((resolve) => requested.push(resolve)) };
 }
 
 describe.concurrent("the health of a store", () => {
@@ -194,22 +194,22 @@ describe.concurrent("the health of a store", () => {
   });
 
   test("requires a write in a check unless a deletion was committed lately", async ({ expect }) => {
-    const { health, knewOfWork, checks, nextCheck } = openHealth({ watchIntervalMs: 1 });
+    const { health, committedFlags, checks, nextCheck } = openHealth({ watchIntervalMs: 1 });
     await nextCheck();
     expect(health.hasCommittedSince(0)).toBe(false);
     const second = nextCheck();
     checks[0]?.resolve(undefined);
     await second;
-    expect(knewOfWork).toEqual([false, false]);
+    expect(committedFlags).toEqual([false, false]);
 
     const busy = openHealth();
     busy.health.recordCommit();
     void busy.health.check();
-    expect(busy.knewOfWork).toEqual([true]);
+    expect(busy.committedFlags).toEqual([true]);
     // What worked before a problem proves nothing.
     const tried = busy.nextCheck();
     busy.checks[0]?.resolve(full);
     await tried;
-    expect(busy.knewOfWork).toEqual([true, false]);
+    expect(busy.committedFlags).toEqual([true, false]);
   });
 });

@@ -29,7 +29,7 @@ afterAll(() => server[Symbol.asyncDispose]());
 
 const hourMs = 3_600_000;
 
-/** Drops what is older than this once, and returns what was told. */
+/** Drops older records once, and returns the reported upkeep. */
 async function dropOnce(url: string, keptMs: number): Promise<readonly Upkeep[]> {
   const reports: Upkeep[] = [];
   const retention = new Retention(new Session(readServerUrl(url)), {

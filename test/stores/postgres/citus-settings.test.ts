@@ -59,7 +59,7 @@ const requested: readonly Asked[] = [
   },
 ];
 
-/** A session with records of plants 8 and 9 that are a day old, and the role that has made them. */
+/** A session with records of plants 8 and 9 that are a day old, and the role that created them. */
 async function openRecorded(): Promise<{
   readonly url: string;
   readonly session: Session;

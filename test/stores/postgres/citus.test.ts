@@ -27,7 +27,7 @@ afterAll(() => server[Symbol.asyncDispose]());
 
 const hashMax = 2 ** 31 - 1;
 
-/** What is known of tables on one worker. */
+/** The placement of tables on one worker. */
 class Spread extends Citus {
   override get placement(): Placement {
     return citusPlacement(storeSchema("public"), new Shards([hashMax], [0]), false);

@@ -25,7 +25,7 @@ const lacking = /\bTEMP(?:ORARY)?\b|\bON COMMIT DROP\b|pg_(?:try_)?advisory_|\bL
 // Of the protocol of PostgreSQL ("Message Formats"): the type of a message, and its length, which counts itself.
 const headerBytes = 5;
 
-/** Where the outcome of a statement is lost: the server runs it, or not, and the answer is the same. */
+/** Where the outcome of a statement is lost: whether or not the server runs it, the response is the same. */
 interface Loss {
   readonly isRun: boolean;
 }
@@ -110,7 +110,7 @@ async function startDistributedProxy(serverFolder: string, dice: Pick<Dice, "rol
 function statementAt(type: string, message: Buffer): number {
   if (type === "Q") return headerBytes;
   const second = message.indexOf(0, headerBytes) + 1;
-  // What is parsed under a name is run by the message after it, and what is not by this one.
+  // A named statement is run by the next message after Parse, an unnamed one by the same message.
   if (type === "P") return second === headerBytes + 1 ? second : -1;
   return type === "B" && message[second] !== 0 ? second : -1;
 }
@@ -150,7 +150,7 @@ beforeAll(async () => {
   server = await startPostgres();
 });
 afterAll(() => server[Symbol.asyncDispose]());
-// With dice of its own, each test meets the same faults when it is run alone.
+// Each test has a separate random generator, so that it has the same faults when run alone.
 beforeEach(async () => {
   proxy = await startDistributedProxy(server.socketFolder, new Dice(testSeed));
 });

@@ -1,12 +1,12 @@
 import { describe, expect, test } from "vitest";
 import { faultTable, verdictOn } from "../../../src/stores/postgres/delete/fault-table.ts";
 
-/** What the client throws when the server refuses. */
+/** Returns an error of the server. */
 function refusal(sqlState: string): Error {
   return Object.assign(new Error("refused"), { code: sqlState, severity: "ERROR" });
 }
 
-/** A fault, by default a missing right, and where it comes up, as the server says it, the innermost first. */
+/** Returns an error, by default a missing privilege, with a context as the server sends it, the innermost first. */
 function within(where: string, sqlState = "42501"): Error {
   return Object.assign(refusal(sqlState), { where });
 }

@@ -56,7 +56,7 @@ function fail(reason: unknown): never {
   throw new Error("this was not expected", { cause: reason });
 }
 
-/** Deletions that go into one batch, and what their callers are told. */
+/** Deletions of one batch, and their outcomes. */
 function batchOf(...calls: readonly (readonly [id: bigint, call: DeleteCall])[]) {
   const outcomes = calls.map(() => Promise.withResolvers<boolean>());
   const pending: PendingDelete[] = calls.map(([id, call], i) => ({
@@ -195,7 +195,7 @@ describe("a deletion with a used key", () => {
     expect(await column(opened.url, plantsSql)).toEqual(["1"]);
   });
 
-  // Their plants are there again, and their callers are told before the rest is divided, or finds a lock.
+  // Their plants exist again, and they are settled before the rest is split or waits for a lock.
   test("is settled once, and excluded when the rest of its batch is split", async () => {
     await using opened = await openPlants(2);
     await failAttempts(opened.url, "DELETE ON plants", ["40001", "P0001"]);
@@ -250,7 +250,7 @@ describe("a deletion with a used key", () => {
     await other.end();
   });
 
-  // The statement leaves a plant alone whose record is dropped before the lookup of its key.
+  // The statement skips a plant whose record is dropped before the lookup of its key.
   test.each([
     { locks: "are waited for", skipsLocked: false, defer: [], plants: [] },
     { locks: "are left alone", skipsLocked: true, defer: [1n], plants: ["1"] },
@@ -313,7 +313,7 @@ describe("two deletions with the same key in one batch", () => {
     const batch = batchOf(...ids.map((id) => [id, keyed("key")] as const), [3n, deleteCall()]);
     await expect(batch.run(session)).resolves.toEqual(defer);
     await session.close();
-    // Those set aside are told nothing by the batch.
+    // The batch does not settle deferred deletions.
     if (defer.length === 0) expect(await batch.results).toEqual([...results, deleted]);
     const wasUsed = ids[0] === 1n && arrange === undefined;
     expect(await column(opened.url, keysSql)).toEqual(wasUsed ? ["1 key", "3 -"] : ["3 -"]);
@@ -366,11 +366,11 @@ describe("a deletion whose key another process uses at the same time", () => {
   test("gets the outcome of that deletion after waiting for the locked plant", async () => {
     await using opened = await openPlants(2);
     const other = await openClient(opened.url, `BEGIN; DELETE FROM plants WHERE id = 1; ${recordSql(1, "key")}`);
-    // On a machine that has stalled for long, a caller is told to come back: nothing was done.
+    // On a machine that has stalled for long, the deletion is unavailable: nothing was done.
     const askUntilTold = (key: string): Promise<boolean> =>
       opened.store.delete(1n, keyed(key)).catch(() => askUntilTold(key));
     const requested = ["key", "another"].map(askUntilTold);
-    // A lock that is waited for in vain is skipped from then on.
+    // After a lock timeout, locked plants are skipped.
     await expect.poll(() => server.log.filter((line) => line.includes("lock timeout"))).not.toEqual([]);
     await expect(opened.store.delete(2n, keyed("free"))).resolves.toBe(true);
     await other.query("COMMIT");

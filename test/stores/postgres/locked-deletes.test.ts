@@ -7,7 +7,7 @@ import { deleteCall } from "../../support/plants/delete-call.ts";
 
 const never = Number.POSITIVE_INFINITY;
 
-/** A deletion that is locked, and what its caller is told. */
+/** A locked deletion, and its outcome. */
 function lockedDelete(
   id: bigint,
   signal?: AbortSignal,
@@ -108,7 +108,7 @@ describe("deletions of locked plants", () => {
     const [late, short, first, second] = [lockedDelete(1n), lockedDelete(4n), lockedDelete(2n), lockedDelete(3n)];
     const deadlineMs = performance.now() + 60_000;
     locked.add(late.pending, 0);
-    // Too short for an attempt, which would be given up in doubt, with all that share it.
+    // Too short for an attempt, whose batch would be cancelled with an unknown outcome.
     locked.add(short.pending, performance.now() + 900);
     locked.add(first.pending, deadlineMs + 1);
     locked.add(second.pending, deadlineMs);

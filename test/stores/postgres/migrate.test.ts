@@ -35,7 +35,7 @@ const migrateLater = (
   steps = laterSteps,
 ): ReturnType<typeof migratePostgres> => migratePostgres(url, onWaiting, steps);
 
-// The partitions of days are made by whoever comes first, and compared with nothing.
+// Day partitions depend on the time, and are not compared.
 async function indexesOf(url: string): Promise<unknown[]> {
   return await runSql(
     url,

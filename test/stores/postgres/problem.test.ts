@@ -7,7 +7,7 @@ function refusal(sqlState: string): Error {
   return Object.assign(new Error("refused"), { code: sqlState, severity: "ERROR" });
 }
 
-// A name with several addresses has a fault for each of them, and no message of its own.
+// A host name with several addresses fails with one error per address, and no common message.
 const addresses = new AggregateError([new Error("connect ECONNREFUSED ::1:1"), new Error("connect ETIMEDOUT")]);
 
 test.each([

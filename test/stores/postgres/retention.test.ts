@@ -61,7 +61,7 @@ describe("the retention of deletion records in PostgreSQL", () => {
     const remaining = await runSql(url, "SELECT count(*), max(plant_id) FILTER (WHERE plant_id <= 1490) FROM deletions");
     expect(remaining).toEqual([{ count: "500", max: "490" }]);
     await other.end();
-    // The next slice goes on where this one has ended, and leaves to a later time what was locked.
+    // The next slice continues after this one, and locked records are dropped later.
     const next = await placement.dropOldRecords(session, 3_600_000, { max: 1_000, fromUs });
     expect(next).toMatchObject({ count: 430, isMore: mayBeMore });
     await session.close();
@@ -141,7 +141,7 @@ describe("the retention of deletion records in PostgreSQL", () => {
     const store = await openPostgresStore({ url, deletionsKeptMs: 2 * 3_600_000, onUpkeep });
     await expect.poll(() => reports).toMatchObject([{ count: 44_880 }]);
     await store.close();
-    // A record is looked up twice, and its page is looked at once more when it is written and when it is dropped.
+    // A record is read twice, and its page once more when it is written and when it is dropped.
     const readSql = `
       SELECT seq_tup_read, (SELECT idx_tup_read < 91000 FROM pg_stat_user_indexes WHERE indexrelid = to_regclass('deletions_by_row_by_time')) AS twice,
         (SELECT heap_blks_hit < 100000 FROM pg_statio_user_tables AS io WHERE io.relid = records.relid) AS once
@@ -159,7 +159,7 @@ describe("the retention of deletion records in PostgreSQL", () => {
        CREATE TRIGGER keep BEFORE DELETE ON deletions FOR EACH ROW WHEN (OLD.plant_id > 24990) EXECUTE FUNCTION keep()`,
     );
     const store = await openPostgresStore({ url, deletionsKeptMs: 3_600_000 });
-    // Of those that are kept there is a slice and a bit.
+    // A bit more than a slice is kept.
     await expect.poll(() => countRecords(url)).toBe(20_070);
     await store.close();
     expect(await runSql(url, "SELECT last_value FROM looks")).toEqual([{ last_value: "20010" }]);
@@ -347,7 +347,7 @@ describe("the retention of deletion records in PostgreSQL", () => {
     await expect.poll(() => reports).toMatchObject([{ count: 1 }, { count: 1 }]);
     expect(await countRecords(url)).toBe(0);
     await retention.stop();
-    // A timer that goes on would keep a closed store in memory.
+    // A running timer would keep a closed store in memory.
     expect(cleared.mock.calls.some(([one]) => one === timer)).toBe(true);
   });
 

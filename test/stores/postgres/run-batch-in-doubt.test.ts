@@ -48,7 +48,7 @@ describe("a committed batch whose response is lost", () => {
     // Somebody has deleted plant 4 before.
     await expect(runBatch(session, callersOf(4n))).resolves.toEqual([true]);
     await failAttempts(url, "UPDATE ON deletions", sqlStates);
-    // A look writes to no record but its own.
+    // A lookup updates only its own records.
     await runSql(
       url,
       `CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'not this one'; END $$;

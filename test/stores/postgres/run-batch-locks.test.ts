@@ -66,7 +66,7 @@ describe("a batch with plants that another transaction has locked", () => {
     const session = new Session(readServerUrl(url), lockTimeouts);
     const { deletions, results } = listenersOf(1n, 2n, 3n, 2n, 9n, 5n, 6n, 6n);
     const defer: bigint[] = [];
-    // Which of the callers have been told by the batch itself.
+    // The deletions that the batch has settled itself.
     const outcomes = await runBatchWith(session, deletions, { defer: ({ id }) => defer.push(id) });
     deletions.forEach(({ resolve }, i) => outcomes[i] !== undefined && resolve(outcomes[i]));
     expect(results).toEqual([true, undefined, true, undefined, false, undefined, true, false]);
@@ -93,7 +93,7 @@ describe("a batch with plants that another transaction has locked", () => {
     const defer: LockedDelete[] = [];
     const options = { defer: (one: LockedDelete) => void defer.push(one), token };
     await expect(runBatchWith(session, deletions, options)).resolves.toEqual([undefined, undefined, false, true]);
-    // Whatever becomes of the first, its caller is not told that nothing was done.
+    // Whatever the outcome of the first deletion, it is not reported as not done.
     defer.forEach(({ reject }) => reject(storeUnavailable()));
     expect(results).toEqual([unknown, away, undefined, undefined]);
     await lost.query("COMMIT");
@@ -142,7 +142,7 @@ test("a batch that is the victim of a deadlock is retried", async () => {
   // … the other transaction, which holds plant 3, waits for plant 1 …
   const locked = other.query("SELECT FROM plants WHERE id = 1 FOR UPDATE");
   await expect.poll(() => isWaiting(`= ${otherPid}`)).not.toEqual([]);
-  // … and the batch goes on to plant 3, where it closes the circle and is the one to notice.
+  // … and the batch continues with plant 3, where it completes the deadlock and detects it.
   await first.query("COMMIT");
   await locked;
   expect(server.log.filter((line) => line.includes("deadlock detected"))).not.toEqual([]);

@@ -58,7 +58,7 @@ describe("a batch that fails", () => {
     expect(await plantsOf(url)).toEqual(["3"]);
   });
 
-  // A caller may rely on being told that nothing was done; whether the server is well decides about readiness.
+  // The reported outcome must be true, and the state of the server decides about readiness.
   test.each([
     { sqlStates: ["42P01"], results: away, server: "refusing" },
     { sqlStates: ["57014", "42P01"], results: away, server: "refusing" },
@@ -104,7 +104,7 @@ describe("a batch that fails", () => {
     const url = await createPlants(1);
     await arrange();
     const session = new Session(readServerUrl(url.replace("user=tester", `user=${user}`)));
-    // A user that the server does not let in is told so at once, however long the caller would wait.
+    // A refused user fails immediately, without retries until the deadline.
     if (user === "tester") session.deadlineMs = 0;
     await expect(runBatch(session, callersOf(1n))).rejects.toMatchObject({
       reason: { rawMessage: away },
@@ -112,7 +112,7 @@ describe("a batch that fails", () => {
     });
   });
 
-  // While there are plants that others keep locked, a batch waits for none.
+  // While plants are locked, batches skip locks.
   test.each([
     { sqlStates: ["40001"], ended: [true, true], attempts: 2 },
     { sqlStates: ["53100"], ended: [true, true], attempts: 2 },
@@ -171,7 +171,7 @@ describe("a batch that fails", () => {
     session.deadlineMs = performance.now() + 1_300;
     await expect(runBatch(session, callersOf(1n))).rejects.toMatchObject({ server: "busy" });
     await session.close();
-    // With pauses that double from 5 ms to a second there are ten or so; as fast as the server answers, hundreds.
+    // With pauses that double from 5 ms to a second there are about ten attempts; without pauses, hundreds.
     expect(await countAttempts(url)).toBeLessThan(16);
   });
 
@@ -197,7 +197,7 @@ describe("a batch that the server partly refuses", () => {
       attempts: 2,
     },
     { sqlStates: ["P0001", "XX000", "P0001"], result: "done", results: [true, true, true, true], attempts: 6 },
-    // A part that may have been done, and is refused, is looked for among what is there and what is recorded.
+    // For a refused part in doubt, its plants and records are looked up.
     {
       sqlStates: ["XX000", "23503", "23503", "23503"],
       result: "done",
@@ -226,7 +226,7 @@ describe("a batch that the server partly refuses", () => {
       expect(ended).toBe(result);
       expect(listeners.results).toEqual(results);
       expect(await countAttempts(url)).toBe(attempts);
-      // What was told is what is there.
+      // The reported outcomes match the database.
       expect(await plantsOf(url)).toEqual(["1", "2", "3", "4"].filter((_, i) => results[i] !== true));
     },
   );
@@ -249,7 +249,7 @@ test("a batch records the first of several deletions of one plant", async () => 
   ]);
 });
 
-// A look is a write, which may fail although the deletion is done.
+// A lookup is a write, which may fail although the deletion is committed.
 test.each(["RETURN NULL", "RAISE 'no'", "RAISE 'no' USING ERRCODE = '55P03'"])(
   "a batch whose response arrived looks up no records and keys: %s",
   async (statement) => {

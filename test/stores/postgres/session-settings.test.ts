@@ -274,7 +274,7 @@ test("two calls with one key for a plant that was skipped at first are one delet
 test("a skipped deletion finds the record of its key, which another process has used meanwhile", async () => {
   const url = await server.createPlants([8n]);
   const session = new Session(readServerUrl(url));
-  // So that it is left alone at first.
+  // So that it is skipped at first.
   await session.run("SET synchronous_commit = off");
   const usual = singleServer(schemaOf(session), true);
   const placement: Placement = {
@@ -286,7 +286,7 @@ test("a skipped deletion finds the record of its key, which another process has 
   };
   const outcome = Promise.withResolvers<boolean>();
   const pending = [{ ...pendingOf(8n, "used"), ...outcome }];
-  // Answered by its key, and not by what was deleted.
+  // Settled by its key, not by a deletion.
   await expect(runOn(session, pending, { placement })).resolves.toEqual([undefined]);
   await expect(outcome.promise).resolves.toBe(true);
   await session.close();
@@ -409,7 +409,7 @@ describe("a setting because of which the server refuses a statement", () => {
       expect(remaining).toEqual([{ id: "9" }]);
     });
 
-    // What has been run before may have reset the role, but behind a pooler on another connection.
+    // An earlier statement may have reset the role, but behind a pooler on another connection.
     test.each<{ name: string; check: (session: Session) => Promise<unknown>; want: unknown }>([
       {
         name: "existing plants",
@@ -493,7 +493,7 @@ test("timeouts that are too short defer a deletion like that of a locked plant",
 });
 
 describe("a database and a role with other settings for parsing and formatting", () => {
-  /** The URL of a database of its own, for a role, both of which have settings. */
+  /** The URL of a separate database for a role, both of which have settings. */
   async function createOdd(): Promise<string> {
     const base = await server.createSchema();
     const name = `odd_${randomUUID().replaceAll("-", "")}`;

@@ -27,14 +27,14 @@ import { createTempFolder, type TempFolder } from "../../../packages/testing/src
 const timeouts = { lockTimeoutMs: 123, statementTimeoutMs: 4_567, responseTimeoutMs: 60_000 };
 const certificate = createCertificate("PostgreSQL");
 
-const silentMessage = "the server does not respond, not even to a cancel request";
-const goesOnMessage =
+const unresponsiveMessage = "the server does not respond, not even to a cancel request";
+const stillRunningMessage =
   "the server accepted a cancel request, but the statement is still running; its disk or a standby may not respond";
 
-/** Whether the server has answered too late for what it should have said. */
+/** Returns whether the response came too late for the expected error. */
 function isLate(result: unknown, should: { readonly message?: string }): boolean {
   if (!(result instanceof Error) || result.message === should.message) return false;
-  return result.message === silentMessage || (result.message === goesOnMessage && should.message !== silentMessage);
+  return result.message === unresponsiveMessage || (result.message === stillRunningMessage && should.message !== unresponsiveMessage);
 }
 
 let port: number;
@@ -159,7 +159,7 @@ describe("a session", () => {
     const application = name.replaceAll(" ", "-");
     await release(new Session(readServerUrl(`${url}&application_name=${application}`)));
     const remaining = `SELECT FROM pg_stat_activity WHERE application_name = '${application}'`;
-    // A statement goes on when its caller waits no more.
+    // A statement continues after its caller has stopped waiting.
     const running = `SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE application_name = '${application}'`;
     await expect.poll(() => runSql(url, running).then(() => runSql(url, remaining))).toEqual([]);
   });
@@ -265,13 +265,13 @@ describe("a session", () => {
     await expect(session.query("SELECT pg_sleep(60)")).rejects.toMatchObject({ code: "57014" });
     // The request to end it, if it comes late, ends nothing else.
     await expect(session.query("SELECT pg_backend_pid()")).resolves.not.toEqual([before]);
-    // It runs on for nobody, over a Unix socket either.
+    // It does not continue, over a Unix socket either.
     const running = "SELECT FROM pg_stat_activity WHERE application_name = 'silent' AND query LIKE '%sleep%'";
     await expect.poll(() => runSql(url, running)).toEqual([]);
     await session.close();
   });
 
-  // What has become of a statement is said by its own answer, if there is one.
+  // The outcome of a statement is in its response, if any.
   test.each([
     { name: "the server cancels it", sql: "SELECT pg_sleep(60)", expected: { code: "57014" } },
     {
@@ -287,9 +287,9 @@ describe("a session", () => {
               WHILE clock_timestamp() < until LOOP
                 BEGIN PERFORM pg_sleep(3); EXCEPTION WHEN query_canceled THEN NULL; END;
               END LOOP; END $$`,
-      expected: { message: goesOnMessage },
+      expected: { message: stillRunningMessage },
     },
-    { name: "the network drops packets", sql: "SELECT pg_sleep(60)", expected: { message: silentMessage }, dropsPackets: true },
+    { name: "the network drops packets", sql: "SELECT pg_sleep(60)", expected: { message: unresponsiveMessage }, dropsPackets: true },
   ])("reports the outcome of a statement by its deadline: $name", async ({ sql, expected, isAlone, dropsPackets }) => {
     const url = await server.createSchema();
     await using proxy = await startCuttingProxy(server.socketFolder, port);
@@ -313,7 +313,7 @@ describe("a session", () => {
     const askUntilInTime = async (): Promise<void> => {
       let result = await ask();
       // On a busy machine a server, too, may take more than half a second to end a statement.
-      for (let tries = 1; tries < 5 && isLate(result, expected); tries++) result = await ask();
+      for (let attempts = 1; attempts < 5 && isLate(result, expected); attempts++) result = await ask();
       expect(result).toMatchObject(expected);
     };
     await (isAlone === true ? withoutStandby(url, askUntilInTime) : askUntilInTime());
@@ -349,7 +349,7 @@ describe("a session", () => {
   ])("fails by its deadline if a host does not respond $what, whatever connect_timeout", async ({ expected }) => {
     const remaining = [...expected];
     await using mute = await forward(() => ({ reply: Buffer.from(remaining.shift() ?? ""), isOver: false }));
-    // For the second one there is no time left, so it is not blamed.
+    // There is no time for the second host, so the error does not name it.
     const hosts = `127.0.0.1:${mute.port},localhost:${mute.port}`;
     const url = `postgres://tester@${hosts}/plants?connect_timeout=60&sslmode=disable`;
     const session = new Session(readServerUrl(url), timeouts);
@@ -471,11 +471,11 @@ describe("a session", () => {
           if (first.readInt32BE(4) === cancelCode) {
             requested.resolve();
             const remove = (): void => void (ended.push("request"), client.end());
-            // A while after the answer.
+            // A while after the response.
             return void setTimeout(remove, 50);
           }
           client.once("close", () => void (ended.push("connection"), upstream.destroy()));
-          // The answer comes although the server was asked to end the statement.
+          // The response comes despite the cancel request.
           upstream.on("data", (data: Buffer) => {
             const until = data.includes("late") ? requested.promise : Promise.resolve();
             void until.then(() => client.write(data));
@@ -551,15 +551,15 @@ describe("a session", () => {
       );
       await Promise.all([rejection, expect.poll(() => cancelWaitsForStandby(url)).not.toEqual([])]);
     });
-    // There is no doubt about what comes next.
+    // The next statement is not in doubt.
     await expect(session.query("SELECT 1")).resolves.toEqual([["1"]]);
     await session.close();
   });
 });
 
 /**
- * A way to the server that, as PgBouncer does, ends a statement only for a connection that is still open. It takes its
- * time, in which a client that does not wait has closed it.
+ * A proxy that, like PgBouncer, cancels a statement only for a connection that is still open. It delays that, so that a client
+ * that does not wait has closed the connection.
  */
 async function startForgetfulPooler(): Promise<Forwarding> {
   const open = new Set<Socket>();
@@ -574,7 +574,7 @@ async function startForgetfulPooler(): Promise<Forwarding> {
     client.once("data", (first: Buffer) => {
       if (first.readInt32BE(4) === cancelCode) return void cancel(first);
       open.add(client);
-      // A connection may be closed with bytes in it that nobody has read, and then it ends without an end of file.
+      // A connection that is closed with unread bytes has no end of file.
       client.once("close", () => {
         open.delete(client);
         upstream.destroy();
@@ -586,7 +586,7 @@ async function startForgetfulPooler(): Promise<Forwarding> {
   return await listenOnPort(pooler);
 }
 
-/** A way to the server on which each statement is answered by this message first. */
+/** A proxy that sends this message before the response to each statement. */
 async function startWarningProxy(notice: Buffer): Promise<Forwarding> {
   const proxy = createServer((client) => {
     const upstream = connect(socketOf(server.socketFolder));
@@ -616,12 +616,12 @@ async function listenOnPort(proxy: Server): Promise<Forwarding> {
 // CancelRequest (postgresql.org/docs/current/protocol-message-formats.html).
 const cancelCode = 80_877_102;
 
-/** A way to the server on which nothing is encrypted: to a request for TLS it answers N. */
+/** A proxy without TLS: it replies N to an SSLRequest. */
 function startCleartextProxy(): Promise<Forwarding> {
   return forward((first) => (first.equals(sslRequest) ? { reply: Buffer.from("N"), isOver: false } : first));
 }
 
-/** A way to the server that says it speaks TLS, and does not. */
+/** A proxy that replies S to an SSLRequest, and does not support TLS. */
 function startBrokenTlsProxy(): Promise<Forwarding> {
   return forward((first) => {
     if (first.equals(sslRequest)) return { reply: Buffer.from("S"), isOver: false };
@@ -633,7 +633,7 @@ function startBrokenTlsProxy(): Promise<Forwarding> {
 // SSLRequest (postgresql.org/docs/current/protocol-message-formats.html).
 const sslRequest = Buffer.from("0000000804d2162f", "hex");
 
-/** A way to the server that takes start-up parameters as PgBouncer does. */
+/** A proxy that refuses start-up parameters like PgBouncer. */
 function startPoolerLike(): Promise<Forwarding> {
   const reply = errorMessage("SFATAL\0C08P01\0Munsupported startup parameter: statement_timeout\0\0");
   return forward((first) => (first.includes("_timeout") ? { reply, isOver: true } : first));
@@ -651,12 +651,12 @@ function messageOf(type: "E" | "N", fields: string): Buffer {
   return message;
 }
 
-/** A host that is read-only, as a standby is: the user "tester" becomes "reader" there. */
+/** A read-only host like a standby: the user "tester" becomes "reader". */
 function startReadOnlyHost(socketFolder: string): Promise<Forwarding> {
   return forward(asUser("reader"), socketOf(socketFolder));
 }
 
-/** Lets "tester" in as another user, whose name has as many letters. */
+/** Replaces the user "tester" by another one, whose name has the same length. */
 function asUser(name: string): (startup: Buffer) => Buffer {
   return (startup) => Buffer.from(startup.toString("latin1").replace("tester", name), "latin1");
 }
@@ -670,10 +670,10 @@ interface Forwarding extends AsyncDisposable {
 }
 
 /**
- * Forwards connections to the server's Unix socket, unless `judge` answers the first message itself.
+ * Forwards connections to the Unix socket of the server, unless `judge` replies to the first message.
  *
- * @param judge - the answer, or what is passed on in place of the first message
- * @param path - where to listen; a TCP port when it is left out
+ * @param judge - returns the reply, or the message to forward instead of the first one
+ * @param path - the Unix socket to listen on; by default a TCP port
  */
 async function forward(
   judge: (first: Buffer) => Buffer | { readonly reply: Buffer; readonly isOver: boolean },

@@ -76,7 +76,7 @@ describe("the table of session settings in docs/explanation/storage.md", () => {
   });
 });
 
-/** How SQL says it: a setting by its name, other things by the words that make them. */
+/** Returns the SQL text for it: a setting by its name, others by the statements that create them. */
 function wordsOf(name: string): string {
   const made: Readonly<Record<string, string>> = { "temporary tables": "TEMP TABLE", cursors: "DECLARE" };
   return made[name] ?? `\\b(?:SET|-c)\\s*${name}\\b|${name} ?=`;

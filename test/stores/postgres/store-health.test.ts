@@ -46,7 +46,7 @@ function keeping(statement: string): string {
 describe("a PostgreSQL store whose server is unavailable or refuses", () => {
   test("stays healthy when a batch fails but another one has succeeded meanwhile", async () => {
     await using opened = await openWith([1n, 2n]);
-    // It may be done, is refused when it is run again, and cannot be looked up once the gate is open.
+    // It is in doubt, refused when it is retried, and cannot be looked up once the gate is open.
     await failAttempts(opened.url, "DELETE ON plants", ["XX000", "P0001"], 1n);
     await runSql(
       opened.url,
@@ -130,7 +130,7 @@ describe("a PostgreSQL store whose server is unavailable or refuses", () => {
       const checked = singleServer(schemaOf(session)).checkWrite(session);
       if (isHealthy) await checked;
       else await expect(checked).rejects.toMatchObject({ code: fails });
-      // What was begun in vain is over.
+      // The failed transaction is closed.
       expect(session.processId === undefined).toBe(!isHealthy || sqlState !== undefined);
       // One that was refused is of no use.
       if (isHealthy) await expect(session.query("SELECT id FROM plants")).resolves.toEqual([["0"]]);
@@ -168,7 +168,7 @@ describe("a PostgreSQL store whose server is unavailable or refuses", () => {
     });
     const throughProxy = url.replace(server.socketFolder, proxy.socketFolder).replace("user=tester", "user=demoted");
     const store = await openPostgresStore({ url: throughProxy });
-    // The one that opens it, and that of the retention; each look has one of its own.
+    // One to open it, and one of the retention; each check has a separate one.
     await expect.poll(() => connections).toBeGreaterThan(3);
     await runSql(url, "ALTER ROLE demoted RESET default_transaction_read_only");
     await expect.poll(() => store.problem).toBeUndefined();
@@ -177,7 +177,7 @@ describe("a PostgreSQL store whose server is unavailable or refuses", () => {
 
   test("is unhealthy when a batch fails and another one has only found missing plants", async () => {
     await using opened = await openWith([1n]);
-    // The batch of plant 1 has met its first fault, and is given up once the gate is open.
+    // The batch of plant 1 has had its first error, and fails once the gate is open.
     await runSql(
       opened.url,
       `CREATE SEQUENCE faults;

@@ -38,7 +38,7 @@ describe("a PostgreSQL store with locked plants", () => {
         (deleted) => void order.push(`${id}: ${deleted}`),
         ({ code }) => void order.push(`${id}: ${Code[code]}`),
       );
-    // Each is asked for twice: once by itself, once beside others.
+    // Each is deleted twice: once alone, once in a batch.
     const locked = [1n, 2n, 1n, 2n].map(ask);
     await Promise.all([3n, 4n, 9n].map(ask));
     await ask(5n);
@@ -46,7 +46,7 @@ describe("a PostgreSQL store with locked plants", () => {
     await Promise.all(locked);
     expect(order.slice(4).toSorted()).toEqual(["1: Unavailable", "1: Unavailable", "2: Unavailable", "2: Unavailable"]);
     expect(opened.store.problem).toBeUndefined();
-    // On a machine that has stalled for long, a caller is told to come back: nothing was done.
+    // On a machine that has stalled for long, the deletion is unavailable: nothing was done.
     const askUntilTold = (id: bigint): Promise<boolean> =>
       opened.store.delete(id, deleteCall()).catch(() => askUntilTold(id));
     const again = [1n, 2n, 1n].map(askUntilTold);
@@ -67,7 +67,7 @@ describe("a PostgreSQL store with locked plants", () => {
     const timedOut = (): number => server.log.filter((line) => line.includes("lock timeout")).length;
     const before = timedOut();
     const results = [1n, 2n].map((id) => refusalOf(opened.store.delete(id, deleteCall())));
-    // Each leaves as a batch of its own, and waits by itself.
+    // Each is sent as a separate batch, and waits separately.
     await expect.poll(timedOut).toBe(before + 2);
     await expect(opened.store.delete(3n, deleteCall())).resolves.toBe(true);
     expect((await Promise.all(results)).map(({ code }) => code)).toEqual([Code.Unavailable, Code.Unavailable]);
@@ -78,7 +78,7 @@ describe("a PostgreSQL store with locked plants", () => {
   test("does not delete a locked plant after its batch has failed", async () => {
     await using opened = await openWith([1n, 2n, 3n, 4n]);
     const other = await openClient(opened.url, "BEGIN; SELECT FROM plants WHERE id = 1 FOR UPDATE");
-    // The batch is divided, and its second half fails for a while, then for good.
+    // The batch is split, and its second half fails temporarily, then permanently.
     const busy = Array<string>(8).fill("40001");
     await failAttempts(opened.url, "DELETE ON plants", ["P0001", ...busy, "42P01"], 3n);
     // Plants 7 and 8 are batches of their own, and the others wait.
@@ -151,14 +151,14 @@ describe("a PostgreSQL store with locked plants", () => {
     const codes: unknown[] = [];
     const outcome = opened.store.delete(1n, deleteCall()).catch(({ code }) => void codes.push(code));
     await opened.store.close();
-    // It is told by then.
+    // It is settled by then.
     expect(codes).toEqual([Code.Unavailable]);
     await outcome;
     await other.end();
     expect(await opened.plants()).toEqual([1n]);
   });
 
-  /** What a caller is told whose plant becomes free while the store is being closed, and what that leaves open. */
+  /** Returns the outcome of a deletion whose plant is unlocked while the store closes, and the connections after that. */
   async function closeWhileLocked(): Promise<unknown> {
     await using opened = await openWith([1n]);
     let connections = 0;
@@ -185,7 +185,7 @@ describe("a PostgreSQL store with locked plants", () => {
   }
 
   test("deletes plants that are unlocked meanwhile before it closes, and closes its connections", async () => {
-    // Once it says so, no look at the server makes another connection.
+    // From then on, no check of the server opens another connection.
     const ended = { outcome: true, remaining: 0, problem: "the store is closed" };
     // On a machine that has stalled, the plant was free too late, or a connection was cut off: then once more.
     let found: unknown;

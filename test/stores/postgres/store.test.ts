@@ -145,7 +145,7 @@ describe("a PostgreSQL store", () => {
     await other.end();
   });
 
-  /** What a caller is told whose attempt was lost, and went on. */
+  /** Returns the outcome of a deletion whose lost attempt continues. */
   async function tellOfLostAttempt(): Promise<unknown> {
     await using opened = await openWith([1n]);
     await using proxy = await startCuttingProxy(server.socketFolder);
@@ -183,7 +183,7 @@ describe("a PostgreSQL store", () => {
   }
 
   test("resolves a deletion with true when its lost attempt continues and deletes the plant", async () => {
-    // On a machine that has stalled for long, it is told that nobody knows: then once more.
+    // On a machine that has stalled for long, the outcome is unknown: then once more.
     const unknown = "the outcome of the deletion is unknown; repeating the request is safe";
     let results: unknown = unknown;
     for (let rounds = 0; results === unknown && rounds < 5; rounds++) results = await tellOfLostAttempt();
@@ -246,7 +246,7 @@ describe("a PostgreSQL store", () => {
     controller.abort(new ConnectError("too late", Code.DeadlineExceeded));
     await expect(given).rejects.toMatchObject({ code: Code.DeadlineExceeded });
     await ended;
-    // That a caller is gone says nothing about the server.
+    // A cancelled call says nothing about the state of the server.
     expect(store.problem).toBeUndefined();
     const outcome = store.delete(1n, deleteCall());
     await server.start();
@@ -282,7 +282,7 @@ describe("a PostgreSQL store", () => {
     await runSql(opened.url, sql);
     await expect(store.delete(1n, deleteCall())).rejects.toMatchObject({ code: Code.Unavailable });
     expect(store.problem).toMatch(/relation "plants_\d+\.deletions" does not exist$/);
-    // What is refused from then on is no batch.
+    // Deletions that are refused from then on form no batch.
     await expect(store.delete(1n, deleteCall())).rejects.toMatchObject({ code: Code.Unavailable });
     expect(batches).toEqual([1, expect.any(ConnectError)]);
     await store.close();

@@ -39,7 +39,7 @@ describe("committing a batch", () => {
     const db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 100n } });
     const deleteBatch = prepareDeleteBatch(db);
     const batch = batchOf(...Array.from({ length: 100 }, (_, i) => BigInt(i + 1)));
-    // SQLite answers a database at its size limit as it answers a full disk: SQLITE_FULL.
+    // SQLite returns the same error at the size limit of a database as for a full disk: SQLITE_FULL.
     db.exec("PRAGMA max_page_count = 1");
     expect(deleteBatch(batch)).toEqual({
       kind: "nothing-done",
@@ -150,7 +150,7 @@ describe("committing a batch", () => {
   });
 });
 
-// What keeps plants 3 and 6 in a file with plants 1 to 8.
+// Protections of plants 3 and 6 in a file with plants 1 to 8.
 const protections: readonly { name: string; sql: string }[] = [
   ...["BEFORE", "AFTER"].flatMap((time) =>
     ["ABORT", "FAIL", "ROLLBACK"].map((kind) => ({

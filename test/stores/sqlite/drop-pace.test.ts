@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { DropPace } from "../../../src/stores/sqlite/drop-pace.ts";
 
-/** A slice that took 10 ms, with what was deleted before it; `dueMs` is zero while there is more. */
+/** A slice of 10 ms, and the deletions before it; `dueMs` is zero while there is more. */
 interface Slice {
   readonly deleted?: readonly number[];
   readonly dueMs?: number;

@@ -39,7 +39,7 @@ function createStore(folder: TempFolder): string {
   return file;
 }
 
-/** What is done to a file, of which `other` is a copy of before, or to its log. All keep their inodes. */
+/** Changes to a file, of which `other` is an older copy, or to its log. All keep their inodes. */
 const changes: readonly { name: string; change: (file: string, other: string) => void; problem: string }[] = [
   { name: "its log is truncated to zero bytes", change: (file) => truncateSync(`${file}-wal`), problem: cut },
   {
@@ -126,14 +126,14 @@ describe("a store whose file another program changes", () => {
         return deleteUnchecked(batch);
       });
       expect(deleteBatch(batchOf(1n))).toMatchObject({ kind: "committed" });
-      // Its frames come behind the place of the old ones, so that the log is as long as it should be.
+      // Its frames are appended after the old ones, so that the log has the expected length.
       expect(deleteBatch(batchOf(2n))).toMatchObject({ kind: "unknown" });
       identity.close();
     },
   );
 });
 
-/** A file that is open and watched, and another connection to it. */
+/** An open file that is checked for changes, and another connection to it. */
 function watch(folder: TempFolder) {
   const file = createStore(folder);
   const db = openDatabase({ file });
@@ -144,7 +144,7 @@ function watch(folder: TempFolder) {
     find: () => identity.findProblem()?.text,
     deletePlant: (id: bigint) => expect(prepareDeleteBatch(db)(batchOf(id))).toMatchObject({ outcomes: [true] }),
     other,
-    /** Copies all of the log into the file. */
+    /** Copies the whole log into the file. */
     checkpoint: () => other.exec("PRAGMA wal_checkpoint(FULL)"),
     copyOver: () => copyFileSync(folder.file("other.db"), file),
     [Symbol.dispose]: () => {
@@ -366,7 +366,7 @@ describe("a store whose file other processes use with SQLite", () => {
     const db = openDatabase({ file });
     const identity = new FileIdentity(file, db);
     expect(prepareDeleteBatch(db)(batchOf(1n))).toMatchObject({ kind: "committed" });
-    // What a checkpoint sets in the index before it writes to the file.
+    // A checkpoint sets this in the index before it writes to the file.
     const index = openSync(`${file}-shm`, "r+");
     writeSync(index, new Uint32Array([99]), 0, 4, 128);
     closeSync(index);

@@ -14,7 +14,7 @@ const logGone = "its write-ahead log was moved, replaced or deleted";
 const saved = `${logGone}; every acknowledged deletion is in the file`;
 const lost = `${logGone}; a restart without it may undo acknowledged deletions`;
 
-// What is done to the file, what the store says to it, and which plants of 1 to 4 a restart finds after 1 was deleted.
+// The change to the file, the problem of the store, and which of plants 1 to 4 a restart finds after 1 was deleted.
 const interferences: readonly {
   name: string;
   interfere: (file: string) => void;
@@ -58,19 +58,19 @@ const interferences: readonly {
   },
 ];
 
-/** Opens a copy of a file and its log as they are now, as a start after a sudden end would, and reads its plants. */
+/** Opens a copy of a file and its log, as a start after a crash would, and reads its plants. */
 function plantsAfterRestart(file: string): bigint[] {
   const copy = `${file}.as-found`;
   copyFileSync(file, copy);
   try {
     copyFileSync(`${file}-wal`, `${copy}-wal`);
   } catch {
-    // There is no log, or nothing to be read by that name.
+    // The log is missing or not readable.
   }
   return plantsIn(copy);
 }
 
-/** A file of plants 1 to 4 that are all in the file itself, and a log that holds nothing. */
+/** Creates a file with plants 1 to 4, all in the file itself, with an empty log. */
 function createFile(file: string): void {
   openDatabase({ file, plantsWhenCreated: { first: 1n, last: 4n } }).close();
 }

@@ -41,7 +41,7 @@ function leaveMixture(folder: TempFolder, file: string): void {
   copyFileSync(`${crashing}-wal`, `${file}-wal`);
 }
 
-// What a power loss leaves of such a log is in test/suites/crash/sqlite-power-loss.test.ts.
+// For such a log after a power loss see test/suites/crash/sqlite-power-loss.test.ts.
 describe("a leftover log", () => {
   test("is rewritten unchanged, also when it is long", () => {
     using folder = createTempFolder();

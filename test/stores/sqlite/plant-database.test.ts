@@ -87,7 +87,7 @@ describe("an SQLite database", () => {
     await using database = await openSqliteDatabase(file);
     await using running = await database.startImport();
     expect(await running.add([1n])).toEqual({ added: 0, present: 0, deleted: 1 });
-    // No other deletion of a record that was read is looked at, and each later one is.
+    // Records that were read are not read again, and each later one is.
     db.exec("UPDATE deletions SET plant_id = 2; INSERT INTO deletions VALUES (2, 3, 0, '', '', 2)");
     db.close();
     expect(await running.add([1n, 2n, 3n])).toEqual({ added: 1, present: 0, deleted: 2 });
@@ -142,7 +142,7 @@ describe("backing up", () => {
     expect(copied.size + deleted.length).toBe(20_000);
     expect(deleted.length).toBeGreaterThanOrEqual(3);
 
-    // Nothing else is left of it.
+    // No other files remain.
     expect(readdirSync(folder.path).toSorted()).toEqual(["copy.db", "plants.db"]);
 
     const restored = await openSqliteStore({ file: folder.file("copy.db") });

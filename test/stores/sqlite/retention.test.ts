@@ -11,7 +11,7 @@ import { createTempFolder } from "../../../packages/testing/src/process/temp-fol
 
 const hourMs = 3_600_000;
 
-/** Until a record is looked at again of which nothing is left to drop. */
+/** The interval after which records are checked again when none remain to drop. */
 const intervalMs = 600_000;
 
 function databaseWith(file: string, deletedAt: readonly number[]): ReturnType<typeof openDatabase> {
@@ -25,7 +25,7 @@ function databaseWith(file: string, deletedAt: readonly number[]): ReturnType<ty
   return db;
 }
 
-/** What was told of upkeep. */
+/** The reported upkeep. */
 function recorded(): { readonly reports: readonly Upkeep[]; readonly record: OnUpkeep } {
   const reports: Upkeep[] = [];
   return { reports, record: (upkeep) => void reports.push(upkeep) };
@@ -73,7 +73,7 @@ describe("dropping expired deletion records", () => {
       prepareRetention(db, 0, () => {})(5_000);
       remaining.push(keysOf(`deleted_at < ${slice} * 1000`));
     }
-    // Four keys are passed for each record: first four tenths of all, and always what has waited for longest.
+    // Four keys are checked for each record: first four tenths of all, and always those that have waited longest.
     expect(remaining[0]).toBeGreaterThan(500);
     expect(Math.max(...remaining)).toBeLessThan(1_250);
     expect(keysOf("deleted_at >= 5000")).toBe(5_000);
@@ -128,7 +128,7 @@ describe("dropping expired deletion records", () => {
     const atLeastMs = performance.now() - underWayMs;
     expect(drop(hourMs)).toBe(intervalMs);
     const atMostMs = performance.now() - begunMs;
-    // All slices together, and nothing of the next time when there is nothing to do.
+    // All slices together, and no report when there is nothing to do.
     expect(drop(hourMs)).toBe(intervalMs);
     expect(upkeep.reports).toEqual([{ kind: "records-dropped", count: 2_499, lastedMs: expect.any(Number) }]);
     const [{ lastedMs } = { lastedMs: 0 }] = upkeep.reports;

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { SpinWait } from "../../../src/stores/sqlite/spin-wait.ts";
 
-/** Asks questions, each so many ms after the answer to the one before: lone deletions, except for one of several. */
+/** Sends requests, each so many ms after the reply to the previous one: single deletions, except for one of several. */
 function spinsAfter(afterMs: readonly number[], several?: number, spinMsMax = 0.15): number[] {
   const spinWait = new SpinWait(spinMsMax);
   let nowMs = 0;

@@ -8,7 +8,7 @@ import { startNode } from "../../../packages/testing/src/process/command-line.ts
 import { plantsIn } from "../../support/plants/sqlite-file.ts";
 import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
 
-// It creates a file with plants 1 to 1,000, and deletes as many as it is told.
+// It creates a file with plants 1 to 1,000, and deletes the given number.
 const program = fileURLToPath(new URL("../../support/plants/delete-one-by-one.ts", import.meta.url));
 
 describe("the storage thread", () => {

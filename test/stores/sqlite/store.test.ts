@@ -219,7 +219,7 @@ describe("an SQLite store", () => {
     expect(refused.map(({ metadata }) => metadata.get("retry-after"))).toEqual(["1", "1"]);
     expect(store.problem).toBe(`${file}: the storage thread has exited`);
     await expect(store.delete(3n, deleteCall())).rejects.toMatchObject({ code: Code.Unavailable });
-    // What is refused at once is no batch.
+    // Deletions that are refused immediately form no batch.
     expect(batches).toEqual([1, expect.any(ConnectError), 1, expect.any(ConnectError)]);
     await store.close();
     other.close();
@@ -462,7 +462,7 @@ describe("an SQLite store with a permanent problem", () => {
     const faults: unknown[] = [];
     const onFault = (fault: unknown): void => void faults.push(fault);
     process.on("unhandledRejection", onFault);
-    // In the middle of the next try, which waits for the lock as well.
+    // In the middle of the next check, which also waits for the lock.
     await delay(retryIntervalMs + lockTimeoutMs / 2);
     await thread.terminate();
     await delay(0);

@@ -3,25 +3,25 @@ import { MessageChannel, Worker } from "node:worker_threads";
 import { describe, expect, test, vi } from "vitest";
 import { ThreadWakeUp } from "../../../src/stores/sqlite/thread-wake-up.ts";
 
-// So many that what goes wrong once in a thousand rounds is seen.
+// Enough to show an error that occurs once in a thousand rounds.
 const rounds = 2_000;
 
-// Sleeping for ever would show a ring that is missed.
+// Sleeping for ever would show a missed wake-up.
 const forEver = Number.POSITIVE_INFINITY;
 
 describe("ThreadWakeUp", () => {
   test("returns the requests in order, and undefined after the last", () => {
     const { port1: near, port2: far } = new MessageChannel();
-    const bell = new ThreadWakeUp();
-    const farBell = new ThreadWakeUp(bell.memory);
+    const wakeUp = new ThreadWakeUp();
+    const farWakeUp = new ThreadWakeUp(wakeUp.memory);
     for (const kind of ["checkWrite", "close"]) {
       near.postMessage({ kind });
-      bell.announce();
+      wakeUp.announce();
     }
-    expect(farBell.nextRequest(far, forEver)?.message).toEqual({ kind: "checkWrite" });
-    expect(farBell.nextRequest(far, forEver)?.message).toEqual({ kind: "close" });
-    expect(farBell.nextRequest(far, 0)).toBeUndefined();
-    expect(farBell.nextRequest(far, 0, 1)).toBeUndefined();
+    expect(farWakeUp.nextRequest(far, forEver)?.message).toEqual({ kind: "checkWrite" });
+    expect(farWakeUp.nextRequest(far, forEver)?.message).toEqual({ kind: "close" });
+    expect(farWakeUp.nextRequest(far, 0)).toBeUndefined();
+    expect(farWakeUp.nextRequest(far, 0, 1)).toBeUndefined();
     near.close();
   });
 
@@ -36,19 +36,19 @@ describe("ThreadWakeUp", () => {
 
   test("wakes up for a request that arrives right after the port was checked", () => {
     const { port1: near, port2: far } = new MessageChannel();
-    const bell = new ThreadWakeUp();
-    // Threads come to this order once in a hundred thousand times. Here the request comes at the moment at which it
-    // is read how many were announced: before the look or after it.
+    const wakeUp = new ThreadWakeUp();
+    // Threads run in this order once in a hundred thousand times. Here the request arrives when the number of announced
+    // requests is read: before or after the port is checked.
     const { load } = Atomics;
     const loadOnce = (counts: Int32Array, index: number): number => {
       Object.assign(Atomics, { load });
       near.postMessage({ kind: "close" });
-      bell.announce();
+      wakeUp.announce();
       return load(counts, index);
     };
     Object.assign(Atomics, { load: loadOnce });
     const wait = vi.spyOn(Atomics, "wait");
-    expect(bell.nextRequest(far, 1_000)?.message).toEqual({ kind: "close" });
+    expect(wakeUp.nextRequest(far, 1_000)?.message).toEqual({ kind: "close" });
     expect(wait).not.toHaveBeenCalled();
     wait.mockRestore();
     near.close();
@@ -62,28 +62,28 @@ describe("ThreadWakeUp", () => {
     const program = `
       import { parentPort, workerData } from "node:worker_threads";
       import { ThreadWakeUp } from ${JSON.stringify(new URL("../../../src/stores/sqlite/thread-wake-up.ts", import.meta.url).href)};
-      const bell = new ThreadWakeUp(workerData);
-      let inVain = 0;
+      const wakeUp = new ThreadWakeUp(workerData);
+      let spurious = 0;
       for (let sent = 0; sent < ${rounds}; ) {
-        const request = bell.nextRequest(parentPort, ${patience});
+        const request = wakeUp.nextRequest(parentPort, ${patience});
         if (request === undefined) {
-          // A ring that came after its request had been found; any other would be one that was not waited for.
-          if (++inVain > ${rounds}) throw new Error("it did not wait");
+          // A wake-up whose request was already received; any other would mean that it did not wait.
+          if (++spurious > ${rounds}) throw new Error("it did not wait");
           continue;
         }
         parentPort.postMessage(request.message);
         sent++;
       }`;
-    const bell = new ThreadWakeUp();
+    const wakeUp = new ThreadWakeUp();
     const worker = new Worker(new URL(`data:text/javascript,${encodeURIComponent(program)}`), {
-      workerData: bell.memory,
+      workerData: wakeUp.memory,
     });
-    // A thread that ends hands over its last messages and its end at once.
+    // The last messages of a thread and its exit arrive at the same time.
     const ended = once(worker, "exit");
     for (let sent = 0; sent < rounds; sent++) {
       const reply = once(worker, "message");
       worker.postMessage(sent);
-      bell.announce();
+      wakeUp.announce();
       expect(await reply).toEqual([sent]);
     }
     expect(await ended).toEqual([0]);

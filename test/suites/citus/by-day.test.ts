@@ -86,7 +86,7 @@ describe("deletion records partitioned by day on Citus", () => {
     expect(found).toEqual([{ keyed: "10", count: "40" }]);
     expect(await runSql(url, "SELECT count(*) FROM deletions_by_row")).toEqual([{ count: "10" }]);
     expect(await runSql(url, "SELECT FROM deletions_other_days")).toEqual([]);
-    // A key is answered as the first time, whatever the day, and whether or not the plant is there again.
+    // A key gets the first outcome, whatever the day, and whether or not the plant exists again.
     await runSql(url, `UPDATE deletions SET deleted_at = '${dayFromNow(-80)}' WHERE day IS NULL`);
     await runSql(url, "INSERT INTO plants VALUES (1)");
     await expect(store.delete(1n, deleteCall({ idempotencyKey: "key-1" }))).resolves.toBe(true);
@@ -100,7 +100,7 @@ describe("deletion records partitioned by day on Citus", () => {
     const url = await createStore();
     const old = await addDays(url, dayFromNow(-100), 8, 40);
     const young = await addDays(url, dayFromNow(-92), 8, 20);
-    // What was moved to another schema is kept.
+    // A partition that was moved to another schema is kept.
     const moved = await addDays(url, dayFromNow(-130), 1, 2);
     await runSql(url, "CREATE SCHEMA elsewhere");
     await runSql(url, `ALTER TABLE ${moved} SET SCHEMA elsewhere`);
@@ -135,7 +135,7 @@ describe("deletion records partitioned by day on Citus", () => {
     const url = await createStore();
     const daysOf = (...days: number[]): string[] =>
       days.map((day) => `deletions_${dayFromNow(day).replaceAll("-", "")}`);
-    // migrate has made one for each day.
+    // migrate has created one for each day.
     expect(await partitionsOf(url)).toEqual([...daysOf(0, 1, 2, 3), "deletions_by_row", "deletions_other_days"]);
     for (const name of daysOf(1, 2, 3)) await runSql(url, `DROP TABLE ${name}`);
     await addRecords(url, dayFromNow(2), 1);

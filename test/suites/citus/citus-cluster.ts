@@ -6,7 +6,7 @@ import { runSql, serverOwner } from "../../support/plants/postgres-server.ts";
 import { citusBuild, programsFolder } from "./build.ts";
 import { type CitusNode, startNode } from "./citus-node.ts";
 
-/** A coordinator and two workers of a test's own. */
+/** A separate coordinator and two workers for a test. */
 export interface CitusCluster extends AsyncDisposable {
   readonly coordinator: CitusNode;
   readonly workers: readonly CitusNode[];

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { runSql, serverOwner } from "../../support/plants/postgres-server.ts";
 import { freePort } from "../../../packages/testing/src/process/free-port.ts";
 
-/** Milliseconds between two looks at what is still running. */
+/** Milliseconds between two checks of running processes. */
 const lookIntervalMs = 10;
 
 /** A server of a cluster, on a port of 127.0.0.1. */
@@ -15,7 +15,7 @@ export interface CitusNode {
   readonly port: number;
   /** Its first process, whose children the others are. */
   readonly pid: number;
-  /** The URL of the server itself, for a look at what is on it. */
+  /** The URL of the server itself, to check its state. */
   readonly url: string;
   /** Resolves once it takes connections. */
   start(): Promise<void>;
@@ -64,7 +64,7 @@ export async function startNode(programs: string, folder: string, name: string):
     const children = childrenOf(server.pid);
     signal("SIGKILL");
     await ended;
-    // Those that are left keep the memory that they share, and the server from starting.
+    // Remaining processes hold the shared memory, which prevents the server from starting.
     while (children.some(isRunning)) await sleep(lookIntervalMs);
   };
   const configure = async (setting: string): Promise<void> => {

@@ -63,7 +63,7 @@ function pendingDeletes(of: readonly bigint[]): PendingDelete[] {
   return of.map((id) => ({ id, call: deleteCall(), resolve: () => undefined, reject: () => undefined }));
 }
 
-/** Resolves once a statement on a worker waits for standbys, to what it is. */
+/** Resolves to the statement on a worker that waits for standbys, once there is one. */
 async function waiting(notPid = 0): Promise<number> {
   const look = async (): Promise<number> => {
     const [row] = await runSql(
@@ -94,7 +94,7 @@ function worker(): string {
   return cluster.workers[1]?.url ?? "";
 }
 
-/** What an operator does: the worker then commits without its standbys. */
+/** Cancels waits as an operator does: the worker then commits without its standbys. */
 async function cancelWaits(): Promise<void> {
   await runSql(worker(), "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'");
 }

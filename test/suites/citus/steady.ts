@@ -27,7 +27,7 @@ const days = Math.floor(Number(values.seconds) / Number(values.day));
 if (days < 6) throw new RangeError("records are judged from the sixth day on: give more seconds, or shorter days");
 const keptMs = 3 * 24 * 3_600_000;
 const callers = 256;
-/** So many plants are added at once, when fewer are left. */
+/** The number of plants that are added when fewer remain. */
 const supply = 100_000;
 const lookIntervalMs = 500;
 const refusedPauseMs = 100;
@@ -102,7 +102,7 @@ async function keepDeleting(): Promise<void> {
   }
 }
 
-/** Returns false if the plant was not there although no earlier answer leaves open whether it was deleted. */
+/** Returns false if the plant was missing although no earlier outcome of it is unknown. */
 async function deleteUntilAnswered(id: bigint, call: DeleteCall): Promise<boolean> {
   for (let isFirst = true; ; isFirst = false) {
     try {

@@ -236,7 +236,7 @@ describe("on Citus", () => {
     const url = await createStore();
     const { session, citus, placement } = await openCitusSession(url);
     await citus.refresh(session);
-    // Where nothing was moved, none is looked for again.
+    // If no shard was moved, no id is searched again.
     expect(citus.placement).toBe(placement);
     const asked = [...ids, -1n, 2n ** 63n - 1n, -(2n ** 63n), 2n ** 32n, -(2n ** 32n)];
     const rows = await session.query(
@@ -312,7 +312,7 @@ describe("on Citus", () => {
     const locking = await openClient(url, "BEGIN; SET lock_timeout = 0");
     for (const id of oneOfEach(placement)) await locking.query(`SELECT FROM plants WHERE id = ${id} FOR UPDATE`);
     const store = await openPostgresStore({ url });
-    // On a machine that stalls for long, a caller is told to come back.
+    // On a machine that stalls for long, the deletion is unavailable.
     const askUntilTold = (id: bigint): Promise<boolean> => store.delete(id, deleteCall()).catch(() => askUntilTold(id));
     const outcomes = Promise.all(ids.map(askUntilTold));
     await expect.poll(() => store.waiting).toMatchObject({ forBatch: 0, forLock: 2 });
@@ -356,7 +356,7 @@ describe("on Citus", () => {
 
   test.each([
     { name: "that is sent to the wrong worker", token: "'00000000-0000-4000-8000-000000000000'" },
-    // What is not constant keeps the coordinator from handing it over.
+    // With a non-constant argument, the coordinator does not delegate the function.
     { name: "that is not sent to a worker", token: "gen_random_uuid()" },
   ])("a batch $name succeeds nevertheless", async ({ token }) => {
     const url = await createStore(ids);

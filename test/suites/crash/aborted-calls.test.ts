@@ -44,7 +44,7 @@ test(name, { timeout: 300_000 }, async () => {
   expect(waiting).toStrictEqual(new Set());
 });
 
-/** A store in which every deletion waits until it is given up; `waiting` has those that do. */
+/** Opens a store in which every deletion waits until it is cancelled; `waiting` contains those. */
 function openWaitingStore(waiting: Set<bigint>): PlantStore {
   let last = 0n;
   return {

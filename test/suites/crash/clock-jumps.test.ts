@@ -55,7 +55,7 @@ describe("a server whose clock jumps", () => {
     return /plantstore_\S+/.exec(command.stdout())?.[0] ?? "";
   }
 
-  /** Sets the clock of the server, as far from the true one as libfaketime is told. */
+  /** Sets the offset of the server's clock with libfaketime. */
   function jump(offset: string): void {
     writeFileSync(folder.file("clock"), `${offset}\n`);
   }
@@ -122,7 +122,7 @@ test.each(["+100d", "-100d"])("records are dropped by the clock of a database th
   await store.close();
 });
 
-// The days are those of the database, and made ahead. A day that it jumps to has no partition.
+// Days are those of the database, and their partitions are created in advance. After a jump the day has no partition.
 test("no deletion record is lost when the clock of a database jumps across days, and a key applies to all days", async () => {
   using folder = createTempFolder();
   // The server runs as another user.

@@ -16,10 +16,10 @@ const timeout = 120_000;
 /** A command of an operator that changes files. */
 interface Change {
   readonly name: string;
-  /** Writes what is there before. */
+  /** Writes the initial files. */
   readonly fill: (folder: string) => void;
   readonly words: (folder: string) => readonly string[];
-  /** Reads what is there then. */
+  /** Reads the state afterwards. */
   readonly read: (folder: string) => unknown;
   readonly before: unknown;
   readonly after: unknown;
@@ -31,7 +31,7 @@ function fillStore(folder: string, first: bigint, last: bigint): void {
   openDatabase({ file: fileIn(folder), plantsWhenCreated: { first, last } }).close();
 }
 
-/** Leaves plants 7 to 9, of which a crash has left the deletion of 8 in the log, and a backup of plants 1 to 3. */
+/** Creates plants 7 to 9 with the deletion of 8 in the log of a crash, and a backup of plants 1 to 3. */
 function fillCrashed(folder: string): void {
   fillBackup(folder);
   using db = openDatabase({ file: join(folder, "crashing.db"), plantsWhenCreated: { first: 7n, last: 9n } });

@@ -14,13 +14,13 @@ import { createTempFolder, type TempFolder } from "../../../packages/testing/src
 /** How many plants go in and out again; the nightly run takes ten million. */
 const plants = Number(process.env["STREAMED_PLANTS"] ?? 1_000_000);
 
-/** MiB. The program and what it has in hand need 15, a million ids more than 30. */
+/** MiB. The program and its current batch need 15, a million ids more than 30. */
 const heapMaxMib = 40;
 
-/** MiB. Node, its young objects and buffers take 110 to 190, however many plants there are. */
+/** MiB. Node.js, its young objects and buffers need 110 to 190, for any number of plants. */
 const residentMaxMib = 256;
 
-/** A tenth of a millisecond for each plant is several times what it takes. */
+/** A tenth of a millisecond per plant is several times the usual duration. */
 const timeout = 60_000 + plants / 10;
 
 const plantsInChunk = 5_000;
@@ -90,7 +90,7 @@ async function run(args: readonly string[], databaseUrl: string, input: Readable
   return { exitCode: child.exitCode, hash: hash.digest("hex"), peakMib, stderr };
 }
 
-// A command that does not want it all says why by its exit code.
+// A command that stops reading reports why by its exit code.
 async function feed(input: Readable, stdin: Writable): Promise<void> {
   await pipeline(input, stdin).catch(() => undefined);
 }

@@ -20,14 +20,14 @@ import {
 } from "../../../packages/testing/src/carriers/http2-frames.ts";
 import { expectNothingKept } from "../../../packages/testing/src/carriers/leaks.ts";
 
-/** The connections that must leave nothing behind, and those before them, which warm up what is kept for good. */
+/** The connections that must not leak, and connections before them, which warm up permanent caches. */
 const connections = 4000;
 const warmUpConnections = 1000;
 
-/** Connections that are open at once. */
+/** Concurrent connections. */
 const atOnce = 20;
 
-/** What would be kept of a connection is a socket or a session at the least, kilobytes; 200 bytes each are the noise of a heap. */
+/** A leak per connection is at least a socket or a session, kilobytes; 200 bytes each are noise of the heap. */
 const growthLimitBytes = connections * 200;
 
 function http2Call(streamId: number, procedure: string): Buffer[] {

@@ -5,7 +5,7 @@ import { exchangeHttp1 } from "../../../packages/testing/src/carriers/http1-conn
 import { authorized } from "../../support/server/plant-server.ts";
 import { createTempFolder, type TempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
 
-/** How often the server is killed; each time right after an answer. */
+/** How often the server is killed, each time right after a response. */
 const kills = 5;
 
 describe("an acknowledged deletion", () => {

@@ -12,7 +12,7 @@ function syncsOf(plants: number): number {
   return lines.filter((line) => /f(?:data)?sync\(\d+/.test(line)).length;
 }
 
-// kill -9 cannot show that a sync is missing: what a process wrote outlives it in the system's cache.
+// kill -9 cannot show a missing sync: the page cache of the system survives the process.
 
 describe("an acknowledged deletion", () => {
   test.runIf(canTrace())(

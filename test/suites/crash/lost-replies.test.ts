@@ -17,23 +17,23 @@ import { createTempFolder } from "../../../packages/testing/src/process/temp-fol
 import { startPlantServer, tokens } from "../../support/server/plant-server.ts";
 import { testSeed } from "../../../packages/testing/src/test-seed.ts";
 
-/** How many answers are lost on the way to their callers, on each store. */
+/** The number of lost responses on each store. */
 const lostReplies = Number(process.env["LOST_REPLIES"] ?? 2_000);
 
 /** Connections that are cut again and again, and the calls that each has in flight: as many as the server takes. */
 const connections = 16;
 const callsAtOnce = 256;
 
-/** Bytes of a connection between two cuts, at most: as many as bring the answers to the calls in flight. */
+/** The most bytes of a connection between two cuts: enough for the responses to the calls in flight. */
 const bytesMax = 4_096;
 
 /** The same where each connection has one call at a time. */
 const unkeyedBytesMax = 512;
 
-/** Plants of a round, after which the tables are looked at. Each is asked for some ten times. */
+/** Plants per round, after which the tables are checked. Each has some ten calls. */
 const plantsOfRound = BigInt(Math.min(20_000, Math.max(2_000, Math.ceil(lostReplies / 10))));
 
-/** Calls without an idempotency key, each for a plant of its own. */
+/** Calls without an idempotency key, each for a different plant. */
 const unkeyedCalls = 2_500;
 
 let postgres: PostgresServer;
@@ -53,7 +53,7 @@ describe.each(["sqlite", "postgres"] as const)("over breaking connections, with 
       await migratePlants(location);
       const store = await openPlantStore(location);
       await using database = await openPlantDatabase(location);
-      // Answers of the server, of which each plant has one that arrives.
+      // Responses of the server, of which one per plant arrives.
       let answers = 0;
       const counting = {
         ...store,

@@ -30,7 +30,7 @@ const timeout = 300_000;
 const plants = 200_000;
 const crashes = 3;
 
-/** The database without the pooler, for the test's own looks at it. */
+/** The database without the pooler, for checks of the test. */
 let direct: string;
 let postgres: PostgresServer;
 let pooler: Pgbouncer;

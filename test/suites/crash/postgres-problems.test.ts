@@ -23,7 +23,7 @@ interface RunningClock extends Disposable {
 
 /**
  * Starts a clock that counts the time in which this process could run: of a pause of the whole machine it counts a
- * tenth of a second, which is no lateness of what is measured.
+ * tenth of a second, which does not count as delay.
  */
 function startRunningClock(): RunningClock {
   let elapsedMs = 0;
@@ -35,13 +35,13 @@ function startRunningClock(): RunningClock {
 
 const timeout = 180_000;
 
-/** The waits for a standby in statements that begin so: the store's own looks and upkeep wait for it, too. */
+/** The waits for a standby in statements with this prefix: checks and upkeep of the store wait for it, too. */
 const waiting = (sql: string): string =>
   `SELECT pid FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND query LIKE '${sql}%'`;
 
 const unknown = "the outcome of the deletion is unknown; repeating the request is safe";
 
-/** How much later than said a busy machine may be, in milliseconds in which it runs. */
+/** The allowed delay of a busy machine, in milliseconds in which it runs. */
 const marginMs = 4_000;
 
 /** Does work while something is wrong. */
@@ -54,7 +54,7 @@ beforeAll(async () => {
 afterAll(() => server[Symbol.asyncDispose]());
 
 describe("a store", () => {
-  // Reads go on as if nothing were wrong, and nobody deletes anything.
+  // Reads still succeed, and there are no deletions.
   test.each([
     {
       name: "the disk for its records is full",
@@ -105,7 +105,7 @@ describe("a store", () => {
     await store.close();
   });
 
-  // One is asked, and one only looks by itself, after five seconds at most.
+  // One has calls, and one only its checks, after at most five seconds.
   test.each<{ name: string; during: Situation; message: string; expected: RegExp }>([
     {
       name: "its synchronous standby is gone",
@@ -168,7 +168,7 @@ describe("a store", () => {
     const outcome = store.delete(1n, deleteCall());
     await expect(outcome).rejects.toMatchObject({ rawMessage: unknown });
     await expect.poll(() => store.problem).toBeDefined();
-    // Looks go on meanwhile, each of which waits for the standby in vain.
+    // Checks continue meanwhile, each of which times out waiting for the standby.
     const looks: string[] = [];
     while (looks.length < 3) {
       const running = await runSql(url, "SELECT pid FROM pg_stat_activity WHERE usename = 'lone'");

@@ -44,7 +44,7 @@ describe("a session", () => {
     const proxy = createServer((client) => {
       const upstream = connect(join(server.socketFolder, ".s.PGSQL.5432"));
       client.on("data", (data: Buffer) => passesOn(data) && upstream.write(data));
-      // The end of a server that has waited in vain is not passed on.
+      // The close of a server that has timed out is not forwarded.
       upstream.on("data", (data) => client.write(data));
       client.on("error", () => undefined);
       client.on("close", () => upstream.destroy());
@@ -75,7 +75,7 @@ test("a session keeps its connection when the server closes a released one late"
   session.discard();
   const before = await session.query("SELECT pg_backend_pid()");
   await runSql(url, `SELECT pg_terminate_backend(${first?.[0]}, 10000)`);
-  // What the server has said about it arrives now.
+  // The response of the server arrives now.
   const [client, upstream] = ways[0] ?? [];
   upstream?.resume();
   await expect.poll(() => client?.closed).toBe(true);
@@ -96,7 +96,7 @@ test(
     });
     await expect(refused).rejects.toThrow("again");
     expect(performance.now() - begunMs).toBeGreaterThan(9_900);
-    // With pauses that double from 5 ms to a second, each for a random part of it, there are thirty or so.
+    // With jittered pauses that double from 5 ms to a second, there are about thirty.
     expect(attempts).toBeLessThan(100);
     await session.close();
   },
@@ -124,7 +124,7 @@ test("a migration that waits for another one polls at most ten times a second", 
     client.pipe(upstream).pipe(client);
   });
   const running = migratePostgres(url.replace(server.socketFolder, proxy.socketFolder), undefined, laterSteps);
-  // One to work on, and one for each look.
+  // One for the migration, and one per poll.
   await expect.poll(() => connectedAtMs.length).toBeGreaterThan(5);
   expect((connectedAtMs[5] ?? 0) - (connectedAtMs[1] ?? 0)).toBeGreaterThan(4 * 99);
   await other.end();
@@ -152,7 +152,7 @@ describe("a store", () => {
     await server.stop("fast");
     const refused = await refusalOf(store.delete(1n, deleteCall()));
     expect(refused.rawMessage).toBe("the plant store cannot delete at the moment");
-    // It has not looked by itself for as long.
+    // Its own checks are less frequent.
     expect(store.problem).toMatch(/:5432\/postgres: connect /);
     await server.start();
     await store.close();
@@ -185,7 +185,7 @@ describe("a store", () => {
     await expect.poll(() => store.problem).toBeUndefined();
     await expect(store.delete(1n, deleteCall())).resolves.toBe(true);
     await store.close();
-    // It looks no more: others, which do so from now on, find a server that has come back, the second one a second later.
+    // It is not checked any more: others, which check from now on, find a recovered server, the second one a second later.
     const tester = url.replace("user=migrated", "user=tester");
     for (let others = 0; others < 2; others++) {
       await runSql(tester, "ALTER ROLE migrated SET default_transaction_read_only = on");
@@ -220,7 +220,7 @@ describe("a store", () => {
       const store = await openPlantStore({ kind: "postgres", url });
       const locking = await openClient(url, "BEGIN; LOCK TABLE plants IN SHARE MODE");
       const outcomes = [1n, 2n].map((id) => store.delete(id, deleteCall()));
-      // The look comes after five seconds at most, on a connection of its own; the batches are given up after ten.
+      // The check comes after at most five seconds, on a separate connection; the batches fail after ten.
       const connections = `SELECT count(*) FILTER (WHERE query LIKE 'BEGIN;%') AS looks, count(*) AS all
         FROM pg_stat_activity WHERE application_name = 'plantstore'`;
       await expect.poll(() => runSql(url, connections)).toEqual([{ looks: "1", all: "3" }]);
@@ -237,7 +237,7 @@ describe("a store", () => {
     const store = await openPlantStore({ kind: "postgres", url });
     await server.stop("fast");
     const outcomes: Promise<boolean>[] = [];
-    // Longer than the time between two looks.
+    // Longer than the interval of checks.
     for (let id = 1n; id <= 7n; id++) {
       outcomes.push(store.delete(id, deleteCall()));
       await sleep(1_000);

@@ -66,7 +66,7 @@ function start({ calls, admin }: Ports): Promise<ProxyProcess> {
   return startProxyProcess(["--upstream", upstreamUrl, "--reflection", ...ports]);
 }
 
-/** HAProxy's ports for REST, for gRPC, and for what it knows of its servers. */
+/** HAProxy's ports for REST, for gRPC, and for its statistics. */
 interface BalancerPorts {
   readonly rest: number;
   readonly grpc: number;

@@ -20,7 +20,7 @@ const changes: readonly { name: string; change: (file: string, backup: string) =
   { name: "a backup is copied over it", change: (file, backup) => copyFileSync(backup, file) },
 ];
 
-/** What is left of a file: how many of the plants that were acknowledged as deleted, and whether it is sound. */
+/** The state of a file: how many acknowledged deletions it has lost, and whether it is damaged. */
 function judge(file: string, deleted: Iterable<bigint>) {
   const left = new Set(plantsIn(file));
   const back = [...deleted].filter((id) => left.has(id)).length;
@@ -48,7 +48,7 @@ describe("a server on SQLite under load whose file another program changes", () 
       expect(await (await fetch(url)).json()).toEqual({ status: "not ready", obstacles: ["store"] });
       await load.stop();
       await server.stop(signal);
-      // What is found without the log, which does not belong to the file.
+      // Without the log, which does not belong to the file.
       copyFileSync(file, folder.file("found.db"));
       expect(judge(folder.file("found.db"), []).integrity).toEqual(sound);
     }

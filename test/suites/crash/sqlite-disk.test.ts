@@ -54,7 +54,7 @@ describe("a store on SQLite whose disk fails", () => {
     const { outcomes, problems } = JSON.parse(runWithFault(row.fault, `${file}-wal`, program));
     const failed = outcomes.findIndex((outcome: unknown) => outcome !== true);
     expect(failed).toBeGreaterThan(0);
-    // The commit itself has failed: what a restart finds is not known.
+    // The commit itself has failed, so the state after a restart is unknown.
     expect(outcomes[failed]).toBe(unknown);
     const text = `${file}: ${row.problem}`;
     expect(problems).toEqual([text, row.passes ? null : text]);
@@ -88,7 +88,7 @@ test.runIf(canTrace())(
   },
 );
 
-/** What makes a backup in a process of its own. */
+/** The program that creates a backup in a separate process. */
 function backingUp(file: string, copy: string): string[] {
   const module = new URL("../../../src/stores/sqlite/backup.ts", import.meta.url).href;
   const program = `import { backUp } from "${module}"; backUp("${file}", "${copy}");`;

@@ -14,7 +14,7 @@ const away = "the plant store cannot delete at the moment";
 
 const deleting = new URL("../../support/plants/disk/delete-and-print.ts", import.meta.url).pathname;
 
-/** The program of an operator's command that is killed once it has answered. */
+/** The program of a command that is killed once it has printed its result. */
 function asking(module: string, names: string, body: string): string[] {
   const { href } = new URL(`../../../src/stores/sqlite/${module}`, import.meta.url);
   const program = `
@@ -38,7 +38,7 @@ function createDisk(): ForgetfulDisk {
   });
 }
 
-/** What the process says that deletes plants 1 to 10, one by one and with keys, until a sync of its log goes wrong. */
+/** Returns the output of a process that deletes plants 1 to 10, one by one and with keys, until a sync of its log fails. */
 function deleteTen(disk: ForgetfulDisk, fault: string): unknown[] {
   return toldBy(disk.run([deleting, join(disk.folder, "plants.db"), "1", "10", "with keys"], fault));
 }
@@ -60,7 +60,7 @@ function allBut(gone: readonly number[]): number[] {
   return Array.from({ length: plants }, (_, i) => i + 1).filter((id) => !gone.includes(id));
 }
 
-// Each is asked of a new process, which is killed once it has answered. Plant 4 is the one in doubt.
+// Each runs in a new process, which is killed once it has printed its result. Plant 4 is the one in doubt.
 const questions: readonly { name: string; args: readonly string[]; answer: unknown; gone?: readonly number[] }[] = [
   { name: "a server by its key", args: [deleting, "FILE", "4", "4", "with keys"], answer: true },
   { name: "a server without a key", args: [deleting, "FILE", "4"], answer: false },
@@ -154,7 +154,7 @@ describe.runIf(canForget())("a store on SQLite whose disk loses unsynced data", 
   test("reports failing syncs, also while all deletions are of missing plants", { timeout }, () => {
     using disk = createDisk();
     const { href } = new URL("../../../src/stores/sqlite/store.ts", import.meta.url);
-    // A commit that deletes nothing writes nothing, so the first sync is that of a write of the store's own.
+    // A commit that deletes nothing writes nothing, so the first sync is that of a write check of the store.
     const program = `
       import { setTimeout as sleep } from "node:timers/promises";
       import { openSqliteStore } from "${href}";
