@@ -45,9 +45,9 @@ export interface DeleteQueueOptions {
 }
 
 /**
- * The most deletions of a batch that are settled in one turn of the event loop: about half a millisecond of work, so that
- * other requests do not wait for the whole batch, and the first callers can join the next one. The last of 1,024 deletions
- * is settled 15 turns later.
+ * The most deletions of a batch that are settled in one turn of the event loop: about half a millisecond of work, so
+ * that other requests do not wait for the whole batch, and the first callers can join the next one. The last of 1,024
+ * deletions is settled 15 turns later.
  */
 const settledPerTurn = 64;
 
@@ -166,9 +166,9 @@ export class DeleteQueue {
 /**
  * Returns whether the call has not been cancelled; rejects the deletion otherwise.
  *
- * This is checked once, when the deletion leaves the queue; from then on it may happen. A listener on every signal would
- * cost as much as the queue, only to reject earlier a call that nobody waits for. A deletion that was not queued is not
- * checked, because reading its signal would create it.
+ * This is checked once, when the deletion leaves the queue; from then on it may happen. A listener on every signal
+ * would cost as much as the queue, only to reject earlier a call that nobody waits for. A deletion that was not queued
+ * is not checked, because reading its signal would create it.
  */
 function isNotAborted({ call, reject }: PendingDelete): boolean {
   const { aborted, reason } = call.context.signal;

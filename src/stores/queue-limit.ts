@@ -1,7 +1,9 @@
 /** The most deletions in a small batch, which takes about as long as a single deletion: the time of a commit. */
 const smallBatchMax = 8;
 
-/** The number of small batches whose times are kept. The fastest counts, so that a pause in one of them has no effect. */
+/**
+ * The number of small batches whose times are kept. The fastest counts, so that a pause in one of them has no effect.
+ */
 const commitTimesKept = 8;
 
 /** A batch of at most this duration, in milliseconds, is never late: with the wait before it, callers wait 50 ms. */
@@ -17,8 +19,8 @@ const slowDeletionMs = 0.1;
 const overloadedAfterMs = 1_000;
 
 /**
- * The number of larger batches whose rates are kept. The fastest counts, so that a pause is not mistaken for a slow store.
- * Few, so that a store that has become slow is noticed soon.
+ * The number of larger batches whose rates are kept. The fastest counts, so that a pause is not mistaken for a slow
+ * store. Few, so that a store that has become slow is noticed soon.
  */
 const ratesKept = 4;
 
@@ -32,8 +34,8 @@ const ratesKnownMin = 3;
 const burstMs = 250;
 
 /**
- * Overload ends when no deletion was refused for this long, in milliseconds, or the store is idle. A late batch lowers the
- * limit for the same time.
+ * Overload ends when no deletion was refused for this long, in milliseconds, or the store is idle. A late batch lowers
+ * the limit for the same time.
  */
 const recoveryMs = 1_000;
 
@@ -49,12 +51,12 @@ interface Committed {
  * Decides how many deletions may wait for a batch.
  *
  * The limit is what fits into memory, unless the store cannot keep up: then it is what the store deletes in the longest
- * duration of a batch. A longer queue would delay all callers and gain nothing, since larger batches would be longer, not
- * faster. A queue is judged by its delay, and only if that lasts, as in CoDel (RFC 8289).
+ * duration of a batch. A longer queue would delay all callers and gain nothing, since larger batches would be longer,
+ * not faster. A queue is judged by its delay, and only if that lasts, as in CoDel (RFC 8289).
  *
- * It takes a second to detect overload, in which thousands of deletions would be queued only to be refused at its end. So
- * as soon as a batch is late although the store is no slower than before, which means load rather than a pause, the limit
- * is what the store deletes in a quarter of a second. Deletions that are already queued stay.
+ * It takes a second to detect overload, in which thousands of deletions would be queued only to be refused at its end.
+ * So as soon as a batch is late although the store is no slower than before, which means load rather than a pause, the
+ * limit is what the store deletes in a quarter of a second. Deletions that are already queued stay.
  *
  * A store that is idle between bursts keeps up, however long each burst takes.
  */
@@ -117,8 +119,8 @@ export class QueueLimit {
     remember(this.#commitsMs, durationMs, commitTimesKept);
     if (durationMs > this.#batchMsMax) return;
     this.#lateSinceMs = undefined;
-    // After pauses under overload the limit may allow only small batches, which do not show the rate of the store. So the
-    // limit doubles until a batch is large enough.
+    // After pauses under overload the limit may allow only small batches, which do not show the rate of the store. So
+    // the limit doubles until a batch is large enough.
     const isRateUnknown = this.#isOverloaded && this.current <= 2 * smallBatchMax;
     if (isRateUnknown) remember(this.#ratesPerMs, 2 * this.#fastestPerMs, ratesKept);
   }

@@ -16,8 +16,8 @@ const canonical = /^(?:0|-?[1-9][0-9]{0,18})$/;
 const byteOrderMark = "\u00ef\u00bb\u00bf";
 
 /**
- * Reads text with one id per line, in batches of at most `batchMax` ids. Lines end with LF or CRLF, which is optional on
- * the last line; empty lines are skipped.
+ * Reads text with one id per line, in batches of at most `batchMax` ids. Lines end with LF or CRLF, which is optional
+ * on the last line; empty lines are skipped.
  *
  * @throws InvalidLineError at the first line that is not a canonical int64. Earlier ids of its batch are not yielded.
  */
@@ -59,15 +59,15 @@ function lineEnd(bytes: Uint8Array, start: number): number {
   return end;
 }
 
-// An id is parsed as two numbers: its last nine digits, and the digits before them, which must be below this limit. The few
-// ids of int64 at the limit, and everything above int64, are left to parseLine.
+// An id is parsed as two numbers: its last nine digits, and the digits before them, which must be below this limit. The
+// few ids of int64 at the limit, and everything above int64, are left to parseLine.
 const lowDigits = 9;
 const lowRange = 1_000_000_000n;
 const highLimit = Number(int64Max / lowRange);
 
 /**
- * Returns the id of a line, at least twice as fast as {@link parseLine}; `undefined` for any line that is not only digits,
- * and for a few that are.
+ * Returns the id of a line, at least twice as fast as {@link parseLine}; `undefined` for any line that is not only
+ * digits, and for a few that are.
  */
 function parseDigits(bytes: Uint8Array, start: number, end: number): bigint | undefined {
   if (start === end || bytes[start] === digitZero) return undefined;

@@ -27,8 +27,8 @@ export function schemaAfter(steps: readonly SchemaStep[]): SchemaVersion {
 /**
  * Returns why a release cannot use the schema of a store, and what to do; `undefined` if it can.
  *
- * A release supports the schema of its own version and the next one, unless that one is marked as breaking. So its servers
- * keep deleting while `migrate` of the next release changes the schema, and can be restarted afterwards.
+ * A release supports the schema of its own version and the next one, unless that one is marked as breaking. So its
+ * servers keep deleting while `migrate` of the next release changes the schema, and can be restarted afterwards.
  *
  * @param own - the schema version of the release
  */

@@ -13,8 +13,8 @@ export interface StoreProblem {
    */
   readonly needsOperator?: boolean;
   /**
-   * Whether it may be over in a few seconds, like a restart or a failover. Callers wait for that, so it is reported only
-   * once it has lasted for {@link StoreHealthOptions.graceMs}, from the start of the check that found it.
+   * Whether it may be over in a few seconds, like a restart or a failover. Callers wait for that, so it is reported
+   * only once it has lasted for {@link StoreHealthOptions.graceMs}, from the start of the check that found it.
    */
   readonly mayBeBrief?: boolean;
 }
@@ -22,8 +22,8 @@ export interface StoreProblem {
 /** Options of {@link StoreHealth}. */
 export interface StoreHealthOptions {
   /**
-   * Returns the current problem; must not reject. `hasCommitted` is whether the store has committed a deletion lately; if
-   * not, only a write can show that it still can. Must resolve by `deadlineMs`, on the clock of `performance.now()`.
+   * Returns the current problem; must not reject. `hasCommitted` is whether the store has committed a deletion lately;
+   * if not, only a write can show that it still can. Must resolve by `deadlineMs`, on the clock of `performance.now()`.
    */
   readonly findProblem: (hasCommitted: boolean, deadlineMs: number) => Promise<StoreProblem | undefined>;
   /** How often to check a store that seems healthy, in milliseconds. */
@@ -35,7 +35,9 @@ export interface StoreHealthOptions {
 /** How often a store that is down is checked, in milliseconds: it is used at most a second after it recovers. */
 export const retryIntervalMs = 1_000;
 
-/** The time for the final check of a problem that may be brief, in milliseconds: enough for a write to succeed or fail. */
+/**
+ * The time for the final check of a problem that may be brief, in milliseconds: enough for a write to succeed or fail.
+ */
 const finalCheckMs = 1_000;
 
 /** Tracks whether a store can delete, and notices when that changes. */

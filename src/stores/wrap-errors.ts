@@ -7,11 +7,7 @@ import type { PlantDatabase, PlantImport } from "./plant-database.ts";
  * @param name - the file or server
  * @param describe - describes an error of the driver, as a clause
  */
-export function wrapErrors(
-  name: string,
-  describe: (fault: unknown) => string,
-  database: PlantDatabase,
-): PlantDatabase {
+export function wrapErrors(name: string, describe: (fault: unknown) => string, database: PlantDatabase): PlantDatabase {
   const fail = (fault: unknown): never => {
     throw fault instanceof StoreOpenError
       ? fault

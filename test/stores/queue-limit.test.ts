@@ -153,25 +153,31 @@ describe("a store under three times the load that it can handle", () => {
     { name: "commits of 5 ms", store: { ...slow, commitMs: 5 } },
     { name: "commits of 20 ms", store: { ...slow, commitMs: 20 } },
     { name: "5,000 deletions a second", store: { ...slow, deletionMs: 0.2 } },
-  ])("deletes at nine tenths of its rate, each deletion in at most three times its normal latency: $name", ({ store }) => {
-    const canDoPerS = (store.inFlightMax * 1_000) / store.deletionMs;
-    const below = offer(store, () => 0.9 * canDoPerS);
-    const above = offer(store, () => 3 * canDoPerS);
-    expect(below.refusedPerS).toBe(0);
-    expect(above.deletedPerS / canDoPerS).toBeGreaterThan(0.9);
-    expect(above.p99Ms / below.p99Ms).toBeLessThan(3);
-  });
+  ])(
+    "deletes at nine tenths of its rate, each deletion in at most three times its normal latency: $name",
+    ({ store }) => {
+      const canDoPerS = (store.inFlightMax * 1_000) / store.deletionMs;
+      const below = offer(store, () => 0.9 * canDoPerS);
+      const above = offer(store, () => 3 * canDoPerS);
+      expect(below.refusedPerS).toBe(0);
+      expect(above.deletedPerS / canDoPerS).toBeGreaterThan(0.9);
+      expect(above.p99Ms / below.p99Ms).toBeLessThan(3);
+    },
+  );
 
   test.each([
     { name: "one batch at a time", store: slow, firstPerS: 1_700 },
     { name: "two batches at a time", store: { commitMs: 1.5, deletionMs: 1, inFlightMax: 2 }, firstPerS: 1_700 },
     { name: "after a low load", store: slow, firstPerS: 300 },
-  ])("refuses deletions immediately rather than after queueing, also in the first two seconds: $name", ({ store, firstPerS }) => {
-    const onset = { fromMs: changesAtMs, toMs: changesAtMs + 2_000 };
-    const received = offer(store, (nowMs) => (nowMs < changesAtMs ? firstPerS : 6_000), onset);
-    expect(received.refusedP99Ms).toBeLessThan(1);
-    expect(received.p99Ms).toBeLessThan(1_000);
-  });
+  ])(
+    "refuses deletions immediately rather than after queueing, also in the first two seconds: $name",
+    ({ store, firstPerS }) => {
+      const onset = { fromMs: changesAtMs, toMs: changesAtMs + 2_000 };
+      const received = offer(store, (nowMs) => (nowMs < changesAtMs ? firstPerS : 6_000), onset);
+      expect(received.refusedP99Ms).toBeLessThan(1);
+      expect(received.p99Ms).toBeLessThan(1_000);
+    },
+  );
 
   test.each([
     { name: "the store becomes even slower", store: { ...slow, later: { deletionMs: 2 } }, firstPerS: 6_000 },

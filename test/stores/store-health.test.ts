@@ -31,7 +31,13 @@ function openHealth({ watchIntervalMs = never, graceMs = 0 } = {}) {
   };
   const health = new StoreHealth({ findProblem, watchIntervalMs, graceMs });
   opened.push(health);
-  return { health, checks, committedFlags, limitsMs, nextCheck: () => new Promise<void>((resolve) => requested.push(resolve)) };
+  return {
+    health,
+    checks,
+    committedFlags,
+    limitsMs,
+    nextCheck: () => new Promise<void>((resolve) => requested.push(resolve)),
+  };
 }
 
 describe.concurrent("the health of a store", () => {
@@ -98,9 +104,7 @@ describe.concurrent("the health of a store", () => {
     expect(checks).toHaveLength(2);
   });
 
-  test("reports a brief problem only after the grace period", async ({
-    expect,
-  }) => {
+  test("reports a brief problem only after the grace period", async ({ expect }) => {
     const { health, checks, nextCheck } = openHealth({ watchIntervalMs: 1, graceMs: never });
     await nextCheck();
     const second = nextCheck();

@@ -6,8 +6,8 @@ import type { Session } from "./server/session.ts";
 /**
  * Checks, without a write, that plants can be deleted in a database, and finds its tables.
  *
- * @throws StoreOpenError when its schema, settings or the privileges of the user are wrong; the error of a server that may
- * recover in a few seconds
+ * @throws StoreOpenError when its schema, settings or the privileges of the user are wrong; the error of a server that
+ * may recover in a few seconds
  */
 export async function checkStore(session: Session, citus: Citus): Promise<void> {
   const schema = await citus.schemaOn(session);

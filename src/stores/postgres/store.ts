@@ -48,8 +48,8 @@ const waitingMax = 16_384;
 export const watchIntervalMs = 5_000;
 
 /**
- * The timeouts of deletions. Another batch holds its locks for a few milliseconds, and a statement takes as long. A plant
- * that stays locked for longer is retried separately, and a statement that takes longer is stuck.
+ * The timeouts of deletions. Another batch holds its locks for a few milliseconds, and a statement takes as long. A
+ * plant that stays locked for longer is retried separately, and a statement that takes longer is stuck.
  */
 export const deleteTimeouts: SessionTimeouts = {
   lockTimeoutMs: 100,
@@ -58,12 +58,12 @@ export const deleteTimeouts: SessionTimeouts = {
 };
 
 /**
- * Opens a plant store in a PostgreSQL database, which any number of processes can share. The schema must exist: processes
- * of two releases may run at the same time, and the operator decides which of them migrates.
+ * Opens a plant store in a PostgreSQL database, which any number of processes can share. The schema must exist:
+ * processes of two releases may run at the same time, and the operator decides which of them migrates.
  *
- * Errors are handled as in the fault table, for at most ten seconds from when a deletion is sent; then the store reports a
- * `problem` and refuses deletions until the server responds again. It does so from the start if the server is unavailable,
- * for example while a whole cluster starts.
+ * Errors are handled as in the fault table, for at most ten seconds from when a deletion is sent; then the store
+ * reports a `problem` and refuses deletions until the server responds again. It does so from the start if the server is
+ * unavailable, for example while a whole cluster starts.
  *
  * @throws StoreOpenError with the name of the server and a problem that is not brief
  */
@@ -93,16 +93,16 @@ async function findFirstProblem(server: Server, citus: Citus): Promise<StoreProb
 class PostgresStore implements PlantStore {
   readonly #server: Server;
   /**
-   * All sessions, as many as were ever in use at the same time: one per batch in flight, one for locked plants, and one for
-   * checks of the server.
+   * All sessions, as many as were ever in use at the same time: one per batch in flight, one for locked plants, and one
+   * for checks of the server.
    */
   readonly #sessions: Session[] = [];
   /** The sessions that are not in use; the last one used is reused first. */
   readonly #idle: Session[] = [];
   readonly #citus: Citus;
   /**
-   * The queues by the index of the worker, for each worker that a plant was deleted on. The queue without workers, at -1, is
-   * unused once Citus has distributed the tables.
+   * The queues by the index of the worker, for each worker that a plant was deleted on. The queue without workers, at
+   * -1, is unused once Citus has distributed the tables.
    */
   readonly #queues = new Map<number, DeleteQueue>();
   #isClosed = false;
@@ -209,8 +209,8 @@ class PostgresStore implements PlantStore {
   }
 
   /**
-   * Returns whether the server is the cause. A server that refuses is, because it may refuse new connections only. Any other
-   * is not if batches have succeeded since this one began.
+   * Returns whether the server is the cause. A server that refuses is, because it may refuse new connections only. Any
+   * other is not if batches have succeeded since this one began.
    */
   #isServerAtFault({ server }: BatchFailure, begunMs: number): boolean {
     return server === "refusing" || (server !== "healthy" && !this.#health.hasCommittedSince(begunMs));

@@ -102,9 +102,9 @@ function readDatabaseFile<Result>(file: string, read: (db: DatabaseSync) => Resu
 }
 
 /**
- * Returns the URL to read a file without creating other files. Reading a store that no process has open would leave a log
- * and its index behind, unless SQLite knows that the file is immutable. It is not immutable while such files exist: another
- * process has it open, or has crashed.
+ * Returns the URL to read a file without creating other files. Reading a store that no process has open would leave a
+ * log and its index behind, unless SQLite knows that the file is immutable. It is not immutable while such files exist:
+ * another process has it open, or has crashed.
  *
  * @throws the error of the system when the file does not exist
  */

@@ -16,8 +16,8 @@ export interface DeleteBatch {
 }
 
 /**
- * Why a batch, or the rest of it, was not committed. With `nothing-done` that is certain; with `unknown`, the error occurred
- * during the commit.
+ * Why a batch, or the rest of it, was not committed. With `nothing-done` that is certain; with `unknown`, the error
+ * occurred during the commit.
  */
 export interface BatchStop {
   readonly kind: "nothing-done" | "unknown";
@@ -25,9 +25,9 @@ export interface BatchStop {
 }
 
 /**
- * The outcome of a deletion that neither deleted its plant nor found it missing: `kept`, because a constraint or trigger of
- * the file protects the plant; `replayed`, because an earlier deletion with its key is recorded; `key-taken`, because that
- * one was of another plant or by another subject.
+ * The outcome of a deletion that neither deleted its plant nor found it missing: `kept`, because a constraint or
+ * trigger of the file protects the plant; `replayed`, because an earlier deletion with its key is recorded;
+ * `key-taken`, because that one was of another plant or by another subject.
  */
 export interface OtherOutcome {
   readonly index: number;
@@ -35,8 +35,9 @@ export interface OtherOutcome {
 }
 
 /**
- * The result of a batch. `outcomes` are whether each call has durably deleted its plant; if the batch was stopped, they are
- * those of its first plants, and the stop applies to all others. `otherOutcomes` are the reasons of some calls that did not.
+ * The result of a batch. `outcomes` are whether each call has durably deleted its plant; if the batch was stopped, they
+ * are those of its first plants, and the stop applies to all others. `otherOutcomes` are the reasons of some calls that
+ * did not.
  */
 export type BatchResult = ({ readonly kind: "committed" } | BatchStop) & {
   readonly outcomes: readonly boolean[];
@@ -85,7 +86,9 @@ type PartResult =
 type Outcome = boolean | OtherOutcome["outcome"];
 
 /** Prepares the function that deletes the plant of one call of a batch, in a transaction, and records that. */
-function prepareDelete(db: DatabaseSync): (batch: DeleteBatch, i: number, deletedAt: number, number: bigint) => Outcome {
+function prepareDelete(
+  db: DatabaseSync,
+): (batch: DeleteBatch, i: number, deletedAt: number, number: bigint) => Outcome {
   const deletePlant = db.prepare("DELETE FROM plants WHERE id = ?");
   const findPlant = db.prepare("SELECT 1 FROM plants WHERE id = ?");
   const record = db.prepare(
@@ -118,8 +121,8 @@ function prepareDelete(db: DatabaseSync): (batch: DeleteBatch, i: number, delete
 }
 
 /**
- * Prepares the function that runs one part of a batch in one transaction: from the first plant without an outcome up to an
- * index. It appends the outcomes of the part once they are durable.
+ * Prepares the function that runs one part of a batch in one transaction: from the first plant without an outcome up to
+ * an index. It appends the outcomes of the part once they are durable.
  */
 function preparePart(
   db: DatabaseSync,

@@ -13,12 +13,12 @@ const saltsAt = 16;
 const hasTimes = process.platform !== "win32";
 
 /**
- * Detects changes to a file and its log that SQLite did not make, such as another file copied over it, or a truncated log.
- * Meanwhile any process may write to both with SQLite.
+ * Detects changes to a file and its log that SQLite did not make, such as another file copied over it, or a truncated
+ * log. Meanwhile any process may write to both with SQLite.
  *
- * The log must have the length in its index and start with the same salts. The file is written only by checkpoints, which
- * change the index, and after a complete one it has the length in the index. A copy of the same length that is made between
- * two checks while a checkpoint is running is not detected.
+ * The log must have the length in its index and start with the same salts. The file is written only by checkpoints,
+ * which change the index, and after a complete one it has the length in the index. A copy of the same length that is
+ * made between two checks while a checkpoint is running is not detected.
  */
 export class ExternalChanges {
   readonly #indexFile: WalIndexFile;
@@ -54,13 +54,18 @@ export class ExternalChanges {
     return this.#lastIndex !== undefined && isCheckpointRunning(this.#lastIndex);
   }
 
-  /** Checks the current `stat` of the file and size of its log; returns the change that this or an earlier check found. */
+  /**
+   * Checks the current `stat` of the file and size of its log; returns the change that this or an earlier check found.
+   */
   find(file: Stats, logBytes: number): ExternalChange | undefined {
     const index = this.#indexFile.read();
     if (index === undefined) return this.#found;
     if (!this.#isLogComplete(index, logBytes) && this.#isUnexplained(index, () => !this.#isLogComplete(index))) {
       this.#found = "log-cut";
-    } else if (!hasExpectedLength(file, index) && this.#isUnexplained(index, () => !hasExpectedLength(this.#statFile(), index))) {
+    } else if (
+      !hasExpectedLength(file, index) &&
+      this.#isUnexplained(index, () => !hasExpectedLength(this.#statFile(), index))
+    ) {
       this.#found = "file-written";
     } else if (file.size !== this.#file.size || timeOf(file) !== this.#file.writtenMs) {
       if (this.#indexBefore !== undefined && !mayHaveBackfilled(this.#indexBefore, index)) this.#found = "file-written";
@@ -93,7 +98,12 @@ export class ExternalChanges {
   #isUnexplained(index: WalIndex, holds: () => boolean): boolean {
     if (!holds()) return false;
     const now = this.#indexFile.read();
-    return now?.salts === index.salts && now.frames === index.frames && now.backfilled === index.backfilled && !isCheckpointRunning(now);
+    return (
+      now?.salts === index.salts &&
+      now.frames === index.frames &&
+      now.backfilled === index.backfilled &&
+      !isCheckpointRunning(now)
+    );
   }
 }
 
@@ -118,8 +128,8 @@ function hasExpectedLength({ size }: Stats, { frames, backfilled, pages, pageByt
 function mayHaveBackfilled(before: WalIndex, now: WalIndex): boolean {
   if (isCheckpointRunning(now)) return true;
   if (now.salts === before.salts) return now.backfilled !== before.backfilled;
-  // The log was restarted. Nothing was backfilled after the complete backfill if no commit followed, or one that restarted the
-  // log and whose frames are in it. A commit without frames is one that a checkpoint has backfilled.
+  // The log was restarted. Nothing was backfilled after the complete backfill if no commit followed, or one that
+  // restarted the log and whose frames are in it. A commit without frames is one that a checkpoint has backfilled.
   const commits = now.commits - before.commits;
   const wasBackfilled = commits === 0 || (commits === 1 && now.frames > 0);
   return !wasBackfilled || before.backfilled < before.frames || now.backfilled > 0;

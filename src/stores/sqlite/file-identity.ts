@@ -41,9 +41,9 @@ const externalChangeProblems: Readonly<Record<ExternalChange, StoreProblem>> = {
 };
 
 /**
- * Checks whether an open file, its write-ahead log and its -shm file are still the files with these names, and were changed
- * only by SQLite. Commits to a file that was moved, replaced or deleted are lost after the next start, and so is everything
- * that is only in the log. Commits to a file or log that another program has changed may damage it.
+ * Checks whether an open file, its write-ahead log and its -shm file are still the files with these names, and were
+ * changed only by SQLite. Commits to a file that was moved, replaced or deleted are lost after the next start, and so
+ * is everything that is only in the log. Commits to a file or log that another program has changed may damage it.
  */
 export class FileIdentity {
   readonly #db: DatabaseSync;
@@ -77,8 +77,8 @@ export class FileIdentity {
   }
 
   /**
-   * Returns the problem, if any. If no file has the name of the log, the content of the log, which is still open, is first
-   * copied into the file.
+   * Returns the problem, if any. If no file has the name of the log, the content of the log, which is still open, is
+   * first copied into the file.
    *
    * @throws the error of the system when the log cannot be read
    */
@@ -94,7 +94,9 @@ export class FileIdentity {
     return change && externalChangeProblems[change];
   }
 
-  /** Closes the connection. If the file or its log was changed in place, the log is not copied into the file any more. */
+  /**
+   * Closes the connection. If the file or its log was changed in place, the log is not copied into the file any more.
+   */
   close(): void {
     // The last connection that closes copies the log, unless it cannot write.
     const isChanged = this.#changes.found !== undefined;
@@ -106,8 +108,8 @@ export class FileIdentity {
 }
 
 /**
- * Runs batches only while the file is unchanged, and checks again before a commit is reported: a commit to a file that was
- * removed meanwhile is not durable.
+ * Runs batches only while the file is unchanged, and checks again before a commit is reported: a commit to a file that
+ * was removed meanwhile is not durable.
  */
 export function onlyWhileSameFile(
   identity: Pick<FileIdentity, "findProblem">,

@@ -3,8 +3,8 @@ import { dirname } from "node:path";
 import { StoreOpenError } from "../store-open-error.ts";
 
 /**
- * Checks that an absolute path can be the file of a store, whether or not it exists. For all of these problems SQLite only
- * reports "unable to open database file".
+ * Checks that an absolute path can be the file of a store, whether or not it exists. For all of these problems SQLite
+ * only reports "unable to open database file".
  *
  * @throws StoreOpenError with the problem, without the path
  */

@@ -3,7 +3,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { ImportOptions, PlantImport } from "../plant-database.ts";
 import { lockGapMs, runInTransaction } from "./transaction.ts";
 
-// The longest wait for the lock, in milliseconds: an import is not urgent, and a busy server releases the lock at times.
+// The longest wait for the lock, in milliseconds: an import is not urgent, and a busy server releases the lock at
+// times.
 const lockTimeoutMs = 60_000;
 
 // Ids that are sorted together, 2 MB. Random ids are distributed over all pages of the table. In ascending order, each
@@ -47,10 +48,11 @@ type IsDeleted = (id: bigint) => boolean;
 const neverDeleted = (): IsDeleted => () => false;
 
 /**
- * Copies the ids of the deletion records into a temporary table. Returns a function that copies those that were added since;
- * it must be called in the transaction of the insert, so that no plant is deleted between lookup and insert.
+ * Copies the ids of the deletion records into a temporary table. Returns a function that copies those that were added
+ * since; it must be called in the transaction of the insert, so that no plant is deleted between lookup and insert.
  *
- * With an index on the records no copy would be necessary, but every deletion would cost 1.5 times as much for rare imports.
+ * With an index on the records no copy would be necessary, but every deletion would cost 1.5 times as much for rare
+ * imports.
  */
 function followDeletions(db: DatabaseSync): () => IsDeleted {
   db.exec(`

@@ -15,13 +15,14 @@ export interface LeftoverLogOptions {
 }
 
 /**
- * Makes durable what earlier processes have left in the write-ahead log of a file, and checks that the log belongs to the
- * file; before that, the file must not be read. The page cache of the system, from which SQLite reads the log, may contain
- * commits that are not on disk: their process was killed before it synced them, or the sync failed. After a failed sync the
- * system marks the pages as written, and another sync does not write them. So the whole log is written again, unchanged.
+ * Makes durable what earlier processes have left in the write-ahead log of a file, and checks that the log belongs to
+ * the file; before that, the file must not be read. The page cache of the system, from which SQLite reads the log, may
+ * contain commits that are not on disk: their process was killed before it synced them, or the sync failed. After a
+ * failed sync the system marks the pages as written, and another sync does not write them. So the whole log is written
+ * again, unchanged.
  *
- * The file is checked only if no other process has it open: SQLite copies any log with the right name into it, even one of
- * an earlier file.
+ * The file is checked only if no other process has it open: SQLite copies any log with the right name into it, even one
+ * of an earlier file.
  *
  * @throws when that fails; then the file and its log are unchanged
  */
@@ -31,8 +32,8 @@ export function repairLeftoverLog(file: string, { lockTimeoutMs, onCheck }: Left
   try {
     const index = `${realpathSync(file)}-shm`;
     const initialMs = timeOf(index);
-    // The last connection that closes copies the log into the file and deletes it, unless it is read-only. A copy of commits
-    // that a power loss then removes from the log would damage the file.
+    // The last connection that closes copies the log into the file and deletes it, unless it is read-only. A copy of
+    // commits that a power loss then removes from the log would damage the file.
     using reader = new DatabaseSync(file, { readOnly: true });
     untilUnlocked(() => reader.exec("PRAGMA user_version"), lockTimeoutMs);
     // The first connection truncates the index (https://sqlite.org/src: unixLockSharedMemory).

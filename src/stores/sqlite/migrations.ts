@@ -13,8 +13,8 @@ export interface Migration extends SchemaStep {
  * - In `deletions`, plant_id is not unique: a restored plant can be deleted again. deleted_at is in milliseconds since
  *   1970-01-01 UTC; batch counts the commits.
  * - `plantstore_schema` has the oldest release that can use the schema; its version is `user_version`.
- * - Keys are random, so an index of the records would write another page for each record that is dropped. Keys in a separate
- *   table can be dropped later, a page at a time. `swept_keys` has the end of the last slice of keys.
+ * - Keys are random, so an index of the records would write another page for each record that is dropped. Keys in a
+ *   separate table can be dropped later, a page at a time. `swept_keys` has the end of the last slice of keys.
  */
 export const tablesSql = `
   CREATE TABLE plants (id INTEGER PRIMARY KEY) STRICT;

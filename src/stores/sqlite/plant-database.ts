@@ -23,8 +23,8 @@ export async function openSqliteDatabase(file: string): Promise<PlantDatabase> {
 }
 
 /**
- * Creates the file of a store or migrates it to the schema of this release, and returns the versions before and after. A
- * newer schema that this release can use is left unchanged.
+ * Creates the file of a store or migrates it to the schema of this release, and returns the versions before and after.
+ * A newer schema that this release can use is left unchanged.
  *
  * @throws StoreOpenError naming the file and what is wrong with it
  */

@@ -1,8 +1,8 @@
 import { closeSync, existsSync, openSync } from "node:fs";
 
 /**
- * Creates a file that only its owner may read and write, unless it exists; SQLite gives its log the same mode. An existing
- * file is not opened: closing it would release the locks that this process holds on it.
+ * Creates a file that only its owner may read and write, unless it exists; SQLite gives its log the same mode. An
+ * existing file is not opened: closing it would release the locks that this process holds on it.
  */
 export function createPrivateFile(path: string): void {
   if (existsSync(path)) return;

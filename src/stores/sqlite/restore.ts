@@ -9,8 +9,8 @@ import { createPrivateFile } from "./private-file.ts";
 import { fileProblemOf, isLocked } from "./problem.ts";
 
 /**
- * Replaces a store that no process has open by a copy of a backup. The old store is unchanged until the copy is complete and
- * on disk.
+ * Replaces a store that no process has open by a copy of a backup. The old store is unchanged until the copy is
+ * complete and on disk.
  *
  * @throws StoreOpenError when the backup is damaged or not a plant store, or the store is open or not writable
  */
@@ -47,8 +47,8 @@ function copyVerified(backup: string, copy: string): void {
 
 function replace(path: string, copy: string): void {
   using lock = existsSync(path) ? lockExclusively(path) : undefined;
-  // Under the lock, the file contains its log. Without the lock it may not, and is removed first: a start from the file without
-  // its log would restore deleted plants.
+  // Under the lock, the file contains its log. Without the lock it may not, and is removed first: a start from the file
+  // without its log would restore deleted plants.
   if (lock === undefined) rmSync(path, { force: true });
   // SQLite would copy an old log into the new file, so the removal of the log is durable before the rename.
   for (const end of ["-wal", "-shm", "-journal"]) rmSync(`${path}${end}`, { force: true });

@@ -9,12 +9,13 @@ import { runInTransaction } from "./transaction.ts";
 export const sliceMax = 1_000;
 
 /**
- * Prepares the function that drops expired deletion records: each call drops the oldest records that are older than `keptMs`
- * at `nowMs`, a time in milliseconds since the epoch, in one short transaction. It returns the milliseconds until the next
- * call is due, and does not throw. When no expired records remain, or after an error, it reports to `onUpkeep`.
+ * Prepares the function that drops expired deletion records: each call drops the oldest records that are older than
+ * `keptMs` at `nowMs`, a time in milliseconds since the epoch, in one short transaction. It returns the milliseconds
+ * until the next call is due, and does not throw. When no expired records remain, or after an error, it reports to
+ * `onUpkeep`.
  *
- * The newest record is never dropped: the next `seq` is one more than its `seq`, and a running import requires that no `seq`
- * is used twice.
+ * The newest record is never dropped: the next `seq` is one more than its `seq`, and a running import requires that no
+ * `seq` is used twice.
  */
 export function prepareRetention(db: DatabaseSync, keptMs: number, onUpkeep: OnUpkeep): (nowMs: number) => number {
   let count = 0;

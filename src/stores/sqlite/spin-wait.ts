@@ -2,9 +2,9 @@
 const wakeUpMs = 0.05;
 
 /**
- * Decides whether the storage thread spins before it sleeps. A caller that deletes one plant after another sends the next
- * request immediately, and need not wait until the thread has woken up. Spinning for slower callers would cost as much as
- * the deletion, and gain nothing.
+ * Decides whether the storage thread spins before it sleeps. A caller that deletes one plant after another sends the
+ * next request immediately, and need not wait until the thread has woken up. Spinning for slower callers would cost as
+ * much as the deletion, and gain nothing.
  */
 export class SpinWait {
   readonly #spinMsMax: number;

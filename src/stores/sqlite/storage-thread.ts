@@ -43,8 +43,8 @@ export class StorageThread {
   }
 
   /**
-   * Starts a thread before its file is known, for the next {@link StorageThread.start}: that takes 20 ms, in which the main
-   * thread can do something else. An unused thread does not keep the process running.
+   * Starts a thread before its file is known, for the next {@link StorageThread.start}: that takes 20 ms, in which the
+   * main thread can do something else. An unused thread does not keep the process running.
    */
   static prestart(): void {
     try {
@@ -122,8 +122,8 @@ export class StorageThread {
 }
 
 /**
- * Returns an environment that contains only the compile cache of the process, if it has one: the thread starts from source
- * in half of the time.
+ * Returns an environment that contains only the compile cache of the process, if it has one: the thread starts from
+ * source in half of the time.
  */
 function threadEnvironment(): NodeJS.ProcessEnv {
   const folder = getCompileCacheDir();

@@ -28,8 +28,8 @@ const batchMax = 1_024;
 const waitingMax = 16_384;
 
 /**
- * How often the file is written in addition to deletions, in milliseconds: so a server without callers notices that its disk
- * is full or its file was removed.
+ * How often the file is written in addition to deletions, in milliseconds: so a server without callers notices that its
+ * disk is full or its file was removed.
  */
 export const watchIntervalMs = 10_000;
 
@@ -53,10 +53,11 @@ const sqliteStoreOptionNames: OptionNames<SqliteStoreOptions> = {
  * Opens a plant store in an SQLite file: one process, one file, and a thread that owns it. A missing store is refused,
  * unless `migrates` or `plantsWhenCreated` create a new one.
  *
- * After a crash, the whole file is checked. The store is returned when the check starts; deletions wait until it is finished.
+ * After a crash, the whole file is checked. The store is returned when the check starts; deletions wait until it is
+ * finished.
  *
- * After an error of the file it stops writing, reports a `problem` and refuses deletions; after a temporary one, such as a
- * full disk, it resumes by itself.
+ * After an error of the file it stops writing, reports a `problem` and refuses deletions; after a temporary one, such
+ * as a full disk, it resumes by itself.
  *
  * @throws StoreOpenError naming the file and what is wrong with it; TypeError for unknown options
  */
@@ -135,9 +136,11 @@ class SqliteStore implements PlantStore {
     if (this.#isChecking) await this.#thread.opened.catch(() => undefined);
     // Queued before writing stopped.
     if (this.#health.problem !== undefined) throw storeUnavailable(this.problem);
-    const result = await this.#thread.request({ kind: "deleteBatch", value: toBatch(pending) }).catch((fault: unknown) => {
-      throw outcomeUnknown(fault);
-    });
+    const result = await this.#thread
+      .request({ kind: "deleteBatch", value: toBatch(pending) })
+      .catch((fault: unknown) => {
+        throw outcomeUnknown(fault);
+      });
     // Before the outcomes, because only the first settlement of a deletion counts.
     for (const other of result.otherOutcomes) settleOther(other, pending);
     if (result.kind === "committed") return result.outcomes;

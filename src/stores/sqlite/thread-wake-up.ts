@@ -4,8 +4,8 @@ import { type MessagePort, receiveMessageOnPort } from "node:worker_threads";
 type Received = NonNullable<ReturnType<typeof receiveMessageOnPort>>;
 
 /**
- * Wakes the storage thread. It has no event loop: it only replies to requests, and sleeps on shared memory between them. That
- * halves the cost of a request and its reply.
+ * Wakes the storage thread. It has no event loop: it only replies to requests, and sleeps on shared memory between
+ * them. That halves the cost of a request and its reply.
  */
 export class ThreadWakeUp {
   /** Shared by both threads: the number of announced requests, modulo 2^32. */

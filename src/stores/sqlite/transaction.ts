@@ -5,8 +5,8 @@ import { isLocked } from "./problem.ts";
 export const lockTimeoutMsDefault = 5_000;
 
 /**
- * How often a connection that waits for the lock retries, in milliseconds. SQLite itself soon backs off to 100 ms, and would
- * hardly ever get the lock between two batches of another process.
+ * How often a connection that waits for the lock retries, in milliseconds. SQLite itself soon backs off to 100 ms, and
+ * would hardly ever get the lock between two batches of another process.
  */
 export const lockPollMs = 2;
 

@@ -22,8 +22,8 @@ export interface WalIndex {
 const headerBytes = 48;
 const indexBytes = 2 * headerBytes + 36;
 
-// A writer needs less than a microsecond. After a writer was killed meanwhile, the copies differ until the next connection
-// reads and repairs them.
+// A writer needs less than a microsecond. After a writer was killed meanwhile, the copies differ until the next
+// connection reads and repairs them.
 const attemptsMax = 1_000;
 
 /** Reads the -shm file, in which all connections share the index of a write-ahead log. */

@@ -1,6 +1,6 @@
 /**
- * The thread that owns the file. A commit waits for the disk, and must not block anything else: the main thread only sends
- * batches here and receives their outcomes.
+ * The thread that owns the file. A commit waits for the disk, and must not block anything else: the main thread only
+ * sends batches here and receives their outcomes.
  */
 import { availableParallelism } from "node:os";
 import type { DatabaseSync } from "node:sqlite";
@@ -27,8 +27,8 @@ if (port === null) throw new Error("this module must run in a worker thread");
 const reply = (message: StorageReply<unknown>): void => port.postMessage(message);
 
 /**
- * How long the thread spins after a single deletion that came soon, in milliseconds: a caller that deletes one plant after
- * another sends the next request after about 0.1. Zero on a single core, where spinning would delay the response.
+ * How long the thread spins after a single deletion that came soon, in milliseconds: a caller that deletes one plant
+ * after another sends the next request after about 0.1. Zero on a single core, where spinning would delay the response.
  */
 const spinMsMax = availableParallelism() > 1 ? 0.15 : 0;
 

@@ -257,9 +257,7 @@ describe("deletion records partitioned by day", () => {
     const name = String(schema?.["name"]);
     await runSql(before, `ALTER SCHEMA ${name} RENAME TO renamed; CREATE SCHEMA ${name}`);
     const url = before.replace(name, "renamed");
-    await expect(openPostgresStore({ url })).rejects.toThrow(
-      /the schema renamed was renamed: run `plantstore mig/,
-    );
+    await expect(openPostgresStore({ url })).rejects.toThrow(/the schema renamed was renamed: run `plantstore mig/);
     await migratePostgres(url);
     const reports: Upkeep[] = [];
     const store = await openPostgresStore({ url, onUpkeep: (upkeep) => void reports.push(upkeep) });

@@ -18,8 +18,8 @@ import {
 } from "../../support/plants/postgres-server.ts";
 import { schemaOf } from "../../support/plants/schema-of.ts";
 
-// What a store on Citus asks without the function that deletes, and what another client of a pooler has set meanwhile. A
-// server without workers shows it as well: the coordinator is the one that has a pooler before it.
+// What a store on Citus asks without the function that deletes, and what another client of a pooler has set meanwhile.
+// A server without workers shows it as well: the coordinator is the one that has a pooler before it.
 
 let server: PostgresServer;
 beforeAll(async () => {
@@ -76,19 +76,22 @@ async function openRecorded(): Promise<{
   return { url, session, placement: citusPlacement(schemaOf(session), new Shards([2 ** 31 - 1], [0]), false) };
 }
 
-test.each(requested)("$name waits for its synchronous standby, with synchronous_commit = off", async ({ ask, want }) => {
-  const { url, session, placement } = await openRecorded();
-  await session.run("SET synchronous_commit = off");
-  const asking = await withoutStandby(url, async () => {
-    await expect.poll(() => session.query("SHOW synchronous_standby_names")).toEqual([["nobody"]]);
-    const running = ask(session, placement);
-    const waits = `SELECT FROM pg_stat_activity WHERE pid = ${session.processId} AND wait_event = 'SyncRep'`;
-    await expect.poll(() => runSql(url, waits)).toHaveLength(1);
-    return { running };
-  });
-  await expect(asking.running).resolves.toEqual(want);
-  await session.close();
-});
+test.each(requested)(
+  "$name waits for its synchronous standby, with synchronous_commit = off",
+  async ({ ask, want }) => {
+    const { url, session, placement } = await openRecorded();
+    await session.run("SET synchronous_commit = off");
+    const asking = await withoutStandby(url, async () => {
+      await expect.poll(() => session.query("SHOW synchronous_standby_names")).toEqual([["nobody"]]);
+      const running = ask(session, placement);
+      const waits = `SELECT FROM pg_stat_activity WHERE pid = ${session.processId} AND wait_event = 'SyncRep'`;
+      await expect.poll(() => runSql(url, waits)).toHaveLength(1);
+      return { running };
+    });
+    await expect(asking.running).resolves.toEqual(want);
+    await session.close();
+  },
+);
 
 test.each(requested)("$name is in doubt after a cancelled wait, with client_min_messages = error", async ({ ask }) => {
   const { url, session, placement } = await openRecorded();

@@ -120,22 +120,25 @@ test.each([
     disconnect: ({ sockets }: CuttingProxy) => sockets.forEach((socket) => socket.destroy()),
     expected: {},
   },
-])("the process of a statement that $name is recorded once as possibly waiting for a worker", async ({ responseTimeoutMs, disconnect, expected }) => {
-  const url = await server.createSchema();
-  await using proxy = await startCuttingProxy(server.socketFolder);
-  const citus = new Spread();
-  const noted = vi.spyOn(citus, "addPossibleWait");
-  const through = readServerUrl(url.replace(server.socketFolder, proxy.socketFolder));
-  const session = new Session(through, { lockTimeoutMs: 0, statementTimeoutMs: 0, responseTimeoutMs }, citus);
-  await session.query("SELECT 1");
-  await expect(session.query("SELECT 1 / 0")).rejects.toMatchObject({ code: "22012" });
-  const { processId } = session;
-  const rejected = expect(session.query("SELECT pg_sleep(60)")).rejects.toMatchObject(expected);
-  disconnect?.(proxy);
-  await rejected;
-  expect(noted.mock.calls).toEqual([[processId]]);
-  await session.close();
-});
+])(
+  "the process of a statement that $name is recorded once as possibly waiting for a worker",
+  async ({ responseTimeoutMs, disconnect, expected }) => {
+    const url = await server.createSchema();
+    await using proxy = await startCuttingProxy(server.socketFolder);
+    const citus = new Spread();
+    const noted = vi.spyOn(citus, "addPossibleWait");
+    const through = readServerUrl(url.replace(server.socketFolder, proxy.socketFolder));
+    const session = new Session(through, { lockTimeoutMs: 0, statementTimeoutMs: 0, responseTimeoutMs }, citus);
+    await session.query("SELECT 1");
+    await expect(session.query("SELECT 1 / 0")).rejects.toMatchObject({ code: "22012" });
+    const { processId } = session;
+    const rejected = expect(session.query("SELECT pg_sleep(60)")).rejects.toMatchObject(expected);
+    disconnect?.(proxy);
+    await rejected;
+    expect(noted.mock.calls).toEqual([[processId]]);
+    await session.close();
+  },
+);
 
 test("existing plants are looked up with one statement, because the function that deletes has waited for the standbys", async () => {
   const url = await server.createPlants([1n]);

@@ -33,9 +33,9 @@ interface Loss {
 /**
  * Starts a proxy to the server whose socket is in `serverFolder`.
  *
- * A statement is refused by spoiling its first letter, or that of its name, so that the state of the transaction is the one of a real error,
- * whose SQLSTATE is then replaced: 0A000 for what these engines lack; 40001 at random; and 40003 at random where a
- * transaction ends, of which every other one was committed.
+ * A statement is refused by spoiling its first letter, or that of its name, so that the state of the transaction is the
+ * one of a real error, whose SQLSTATE is then replaced: 0A000 for what these engines lack; 40001 at random; and 40003
+ * at random where a transaction ends, of which every other one was committed.
  */
 async function startDistributedProxy(serverFolder: string, dice: Pick<Dice, "roll">): Promise<DistributedProxy> {
   const refused = new Map<string, number>();

@@ -37,7 +37,11 @@ describe("verdictOn", () => {
       verdict: "split",
     })),
     { name: "splits a batch when a trigger lacks a privilege", fault: within(trigger), verdict: "split" },
-    { name: "splits a batch when a trigger raises an unknown SQLSTATE", fault: within(trigger, "PLANT"), verdict: "split" },
+    {
+      name: "splits a batch when a trigger raises an unknown SQLSTATE",
+      fault: within(trigger, "PLANT"),
+      verdict: "split",
+    },
     {
       name: "retries after a serialization failure in a trigger",
       fault: within(trigger, "40001"),
@@ -49,7 +53,11 @@ describe("verdictOn", () => {
       verdict: "split",
     },
     { name: "fails when our function on Citus lacks a privilege", fault: within(onCitus), verdict: "fail" },
-    { name: "fails when the privilege to call our function on Citus is missing", fault: within("while executing command on db-1:5432"), verdict: "fail" },
+    {
+      name: "fails when the privilege to call our function on Citus is missing",
+      fault: within("while executing command on db-1:5432"),
+      verdict: "fail",
+    },
     { name: "uses the row of the class for a code without a row", fault: refusal("08P01"), verdict: "unknown" },
     { name: "returns unknown for a code in a class of internal errors", fault: refusal("XX000"), verdict: "unknown" },
     {

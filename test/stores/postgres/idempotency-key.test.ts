@@ -254,26 +254,21 @@ describe("a deletion with a used key", () => {
   test.each([
     { locks: "are waited for", skipsLocked: false, defer: [], plants: [] },
     { locks: "are left alone", skipsLocked: true, defer: [1n], plants: ["1"] },
-  ])(
-    "is retried if its record is dropped meanwhile, where locks $locks",
-    async ({ skipsLocked, defer, plants }) => {
-      await using opened = await openPlants(2);
-      await runSql(
-        opened.url,
-        `${recordSql(1, "used")};
+  ])("is retried if its record is dropped meanwhile, where locks $locks", async ({ skipsLocked, defer, plants }) => {
+    await using opened = await openPlants(2);
+    await runSql(
+      opened.url,
+      `${recordSql(1, "used")};
        CREATE FUNCTION forget() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
          DELETE FROM deletions WHERE plant_id = 1; RETURN OLD;
        END $$;
        CREATE TRIGGER forget BEFORE DELETE ON plants FOR EACH ROW WHEN (OLD.id = 2) EXECUTE FUNCTION forget()`,
-      );
-      const session = new Session(readServerUrl(opened.url));
-      await expect(batchOf([1n, keyed("used")], [2n, deleteCall()]).run(session, skipsLocked)).resolves.toEqual(
-        defer,
-      );
-      await session.close();
-      expect(await column(opened.url, plantsSql)).toEqual(plants);
-    },
-  );
+    );
+    const session = new Session(readServerUrl(opened.url));
+    await expect(batchOf([1n, keyed("used")], [2n, deleteCall()]).run(session, skipsLocked)).resolves.toEqual(defer);
+    await session.close();
+    expect(await column(opened.url, plantsSql)).toEqual(plants);
+  });
 
   test("is a new deletion once the record is dropped", async () => {
     await using opened = await openPlants(1);
@@ -330,9 +325,19 @@ test("hundreds of deletions with one key for missing plants are settled in their
 
 describe("a deletion whose key another process uses at the same time", () => {
   test.each([
-    { name: "gets the outcome of a committed deletion of the same plant", statement: "1", end: "COMMIT", results: deleted },
+    {
+      name: "gets the outcome of a committed deletion of the same plant",
+      statement: "1",
+      end: "COMMIT",
+      results: deleted,
+    },
     { name: "is refused after a committed deletion of another plant", statement: "2", end: "COMMIT", results: taken },
-    { name: "deletes the plant after a rollback for the same plant", statement: "1", end: "ROLLBACK", results: deleted },
+    {
+      name: "deletes the plant after a rollback for the same plant",
+      statement: "1",
+      end: "ROLLBACK",
+      results: deleted,
+    },
     { name: "deletes the plant after a rollback for another plant", statement: "2", end: "ROLLBACK", results: deleted },
     // The first statement is that of the other process.
     {

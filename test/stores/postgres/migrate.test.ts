@@ -130,41 +130,44 @@ describe("migrating a PostgreSQL database", () => {
     expect(await runSql(url, built)).toEqual(before);
   });
 
-  test.each([1, 2])("from version %d allows deletions while it waits for a reader, and reports the reader", async (version) => {
-    const url = await createSchemaOfVersion(server, version);
-    await runSql(url, recordSql);
-    // It began earlier, and uses another table.
-    const bystander = new Session(readServerUrl(`${url}&application_name=bystander`));
-    await bystander.begin("ISOLATION LEVEL READ COMMITTED; SELECT id FROM plants");
-    const reader = new Session(readServerUrl(`${url}&application_name=less`));
-    await reader.begin("ISOLATION LEVEL REPEATABLE READ READ ONLY; SELECT plant_id FROM deletions");
-    const later = new Session(readServerUrl(`${url}&application_name=later`));
-    await later.begin("ISOLATION LEVEL READ COMMITTED; SELECT plant_id FROM deletions");
-    const reports: string[] = [];
-    const lockTimeouts = (): number => server.log.filter((line) => line.includes("due to lock timeout")).length;
-    const before = lockTimeouts();
-    let triesUntilTold: number | undefined;
-    let toldAtMs = Number.POSITIVE_INFINITY;
-    const running = migrateLater(url, (what) => {
-      reports.push(what);
-      triesUntilTold ??= lockTimeouts() - before;
-      toldAtMs = Math.min(toldAtMs, performance.now());
-    });
-    const waiting = "SELECT FROM pg_locks WHERE relation = 'deletions'::regclass AND NOT granted";
-    await expect.poll(() => runSql(url, waiting), { timeout: 20_000 }).not.toEqual([]);
-    await runSql(url, `SET lock_timeout = '5s'; DELETE FROM plants; ${recordSql}`);
-    const user = /^server process \d+ \(less\), which has used the table deletions for up to \d+ s$/;
-    await expect.poll(() => reports, { timeout: 20_000 }).toContainEqual(expect.stringMatching(user));
-    // The log may have come later.
-    expect(triesUntilTold).toBeLessThanOrEqual(1);
-    // It is the only one that migrates.
-    expect(await runSql(url, "SELECT FROM plantstore_schema FOR UPDATE SKIP LOCKED")).toEqual([]);
-    expect(await runSql(url, "SELECT version FROM plantstore_schema")).toEqual([{ version }]);
-    await Promise.all([reader.close(), later.close(), bystander.close()]);
-    await expect(running).resolves.toEqual({ from: version, to: latestVersion });
-    // The next try came a second after that, for which deletions go on.
-    expect(performance.now() - toldAtMs).toBeGreaterThan(900);
-  });
+  test.each([1, 2])(
+    "from version %d allows deletions while it waits for a reader, and reports the reader",
+    async (version) => {
+      const url = await createSchemaOfVersion(server, version);
+      await runSql(url, recordSql);
+      // It began earlier, and uses another table.
+      const bystander = new Session(readServerUrl(`${url}&application_name=bystander`));
+      await bystander.begin("ISOLATION LEVEL READ COMMITTED; SELECT id FROM plants");
+      const reader = new Session(readServerUrl(`${url}&application_name=less`));
+      await reader.begin("ISOLATION LEVEL REPEATABLE READ READ ONLY; SELECT plant_id FROM deletions");
+      const later = new Session(readServerUrl(`${url}&application_name=later`));
+      await later.begin("ISOLATION LEVEL READ COMMITTED; SELECT plant_id FROM deletions");
+      const reports: string[] = [];
+      const lockTimeouts = (): number => server.log.filter((line) => line.includes("due to lock timeout")).length;
+      const before = lockTimeouts();
+      let triesUntilTold: number | undefined;
+      let toldAtMs = Number.POSITIVE_INFINITY;
+      const running = migrateLater(url, (what) => {
+        reports.push(what);
+        triesUntilTold ??= lockTimeouts() - before;
+        toldAtMs = Math.min(toldAtMs, performance.now());
+      });
+      const waiting = "SELECT FROM pg_locks WHERE relation = 'deletions'::regclass AND NOT granted";
+      await expect.poll(() => runSql(url, waiting), { timeout: 20_000 }).not.toEqual([]);
+      await runSql(url, `SET lock_timeout = '5s'; DELETE FROM plants; ${recordSql}`);
+      const user = /^server process \d+ \(less\), which has used the table deletions for up to \d+ s$/;
+      await expect.poll(() => reports, { timeout: 20_000 }).toContainEqual(expect.stringMatching(user));
+      // The log may have come later.
+      expect(triesUntilTold).toBeLessThanOrEqual(1);
+      // It is the only one that migrates.
+      expect(await runSql(url, "SELECT FROM plantstore_schema FOR UPDATE SKIP LOCKED")).toEqual([]);
+      expect(await runSql(url, "SELECT version FROM plantstore_schema")).toEqual([{ version }]);
+      await Promise.all([reader.close(), later.close(), bystander.close()]);
+      await expect(running).resolves.toEqual({ from: version, to: latestVersion });
+      // The next try came a second after that, for which deletions go on.
+      expect(performance.now() - toldAtMs).toBeGreaterThan(900);
+    },
+  );
 
   test("reports a transaction without a server process that it waits for", async () => {
     const url = await createSchemaOfVersion(server, 2);
@@ -260,7 +263,8 @@ describe("migrating a PostgreSQL database", () => {
     {
       name: "a schema two versions ahead",
       version: newest + 2,
-      expected: /: its schema has version 3, which requires a release of schema version 2 or newer, .*: use a newer release$/,
+      expected:
+        /: its schema has version 3, which requires a release of schema version 2 or newer, .*: use a newer release$/,
     },
   ])("is required by all other commands on $name", async ({ version, expected }) => {
     const url = await createSchemaOfVersion(server, version);

@@ -30,7 +30,8 @@ async function openWith(plants: readonly bigint[], change = "") {
     url,
     store,
     deleteOne,
-    refusals: () => onUpkeep.mock.calls.map(([upkeep]) => upkeep).filter(({ kind }) => kind === "prepared-statements-refused"),
+    refusals: () =>
+      onUpkeep.mock.calls.map(([upkeep]) => upkeep).filter(({ kind }) => kind === "prepared-statements-refused"),
     [Symbol.asyncDispose]: () => store.close(),
   };
 }
@@ -84,7 +85,13 @@ describe("the statements of deletions", () => {
     await expect(store.delete(2n, deleteCall())).resolves.toBe(true);
     await store.close();
     expect(onUpkeep.mock.calls).toEqual([
-      [{ kind: "prepared-statements-refused", lastedMs: expect.any(Number), problem: expect.stringContaining("already exists") }],
+      [
+        {
+          kind: "prepared-statements-refused",
+          lastedMs: expect.any(Number),
+          problem: expect.stringContaining("already exists"),
+        },
+      ],
     ]);
     expect(await runSql(url, "SELECT count(*) FROM plants")).toEqual([{ count: String(ids.length - 2) }]);
   });

@@ -316,5 +316,7 @@ test("the check of a database fails for a user without the privileges for deleti
     GRANT SELECT ON ALL TABLES IN SCHEMA ${String(row?.["name"])} TO watcher`,
   );
   const refused = checkPostgresDatabase(url.replace("user=tester", "user=watcher"));
-  await expect(refused).rejects.toThrow(/: the user lacks privileges: UPDATE on plants, DELETE on plants, INSERT on deletions/);
+  await expect(refused).rejects.toThrow(
+    /: the user lacks privileges: UPDATE on plants, DELETE on plants, INSERT on deletions/,
+  );
 });

@@ -27,7 +27,12 @@ test.each([
   },
   { name: "a missing privilege", fault: refusal("42501"), text: "refused", mayBeBrief: false },
   { name: "an older schema", fault: new StoreOpenError("run it"), text: "run it", mayBeBrief: false },
-  { name: "a host that is unreachable on all addresses", fault: addresses, text: "connect ECONNREFUSED ::1:1; connect ETIMEDOUT", mayBeBrief: true },
+  {
+    name: "a host that is unreachable on all addresses",
+    fault: addresses,
+    text: "connect ECONNREFUSED ::1:1; connect ETIMEDOUT",
+    mayBeBrief: true,
+  },
   { name: "a value that is not an error", fault: "odd", text: "odd", mayBeBrief: true },
 ])("the problem for $name is temporary, and mayBeBrief is $mayBeBrief", ({ fault, text, mayBeBrief }) => {
   expect(problemOf(fault)).toEqual({ text, mayBeBrief, isTemporary: true });

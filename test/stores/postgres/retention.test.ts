@@ -58,8 +58,8 @@ describe("the retention of deletion records in PostgreSQL", () => {
     const placement = row.placement(schemaOf(session));
     const { reachedUs: fromUs, ...slice } = await placement.dropOldRecords(session, 3_600_000, { max: 1_000 });
     expect(slice).toEqual({ count: 1_000, isMore: true });
-    const remaining = await runSql(url, "SELECT count(*), max(plant_id) FILTER (WHERE plant_id <= 1490) FROM deletions");
-    expect(remaining).toEqual([{ count: "500", max: "490" }]);
+    const rows = await runSql(url, "SELECT count(*), max(plant_id) FILTER (WHERE plant_id <= 1490) FROM deletions");
+    expect(rows).toEqual([{ count: "500", max: "490" }]);
     await other.end();
     // The next slice continues after this one, and locked records are dropped later.
     const next = await placement.dropOldRecords(session, 3_600_000, { max: 1_000, fromUs });
@@ -107,7 +107,8 @@ describe("the retention of deletion records in PostgreSQL", () => {
       let dropped = 0;
       let fromUs: number | undefined;
       for (let isMore = true; isMore;) {
-        const slice = await singleServerByDay(schemaOf(session)).dropOldRecords(session, 3_600_000, { max: 500, fromUs });
+        const { dropOldRecords } = singleServerByDay(schemaOf(session));
+        const slice = await dropOldRecords(session, 3_600_000, { max: 500, fromUs });
         dropped += slice.count;
         ({ isMore, reachedUs: fromUs } = slice);
       }
@@ -225,7 +226,7 @@ describe("the retention of deletion records in PostgreSQL", () => {
   });
 
   test.each([
-    { name: "pauses after a slice during deletions, and stops immediately in the pause", hasDeleted: true, remaining: 25_000 },
+    { name: "pauses after a slice during deletions, and stops in the pause", hasDeleted: true, remaining: 25_000 },
     { name: "does not pause without deletions", hasDeleted: false, remaining: 60 },
   ])("$name", async ({ hasDeleted, remaining }) => {
     const url = await createRecords(45_000);
@@ -364,7 +365,8 @@ describe("the retention of deletion records in PostgreSQL", () => {
         reports.push(upkeep);
         if (upkeep.kind === "retention-failed") resolve(retention.stop());
       };
-      const options = { keptMs: 1, placementOn: (own: Session) => Promise.resolve(singleServer(schemaOf(own))), onUpkeep };
+      const placementOn = (own: Session) => Promise.resolve(singleServer(schemaOf(own)));
+      const options = { keptMs: 1, placementOn, onUpkeep };
       const retention = new Retention(new Session(readServerUrl(url)), options);
     });
     const lastedMs = expect.any(Number);

@@ -301,23 +301,26 @@ test.each([
   { name: "it waits for locks", options: {} },
   { name: "it skips locked plants", options: { skipsLocked: true } },
   { name: "it is in doubt, and refused when it is retried", options: { token: randomUUID() }, refusal: "P0001" },
-])("a batch reports a missing plant only after its standbys have the deletion, where $name", async ({ options, refusal }) => {
-  const url = await createPlants(1);
-  if (refusal !== undefined) await failAttempts(url, "DELETE ON plants", [refusal]);
-  const session = new Session(readServerUrl(url));
-  let outcomes: ReturnType<typeof runBatch> | undefined;
-  await withoutStandby(url, async () => {
-    await expect.poll(() => session.query("SHOW synchronous_standby_names")).toEqual([["nobody"]]);
-    outcomes = runBatchWith(session, callersOf(9n), { defer: failToDefer, ...options });
-    const isSettled = outcomes.then(() => true);
-    const waits = expect
-      .poll(() => runSql(url, "SELECT FROM pg_stat_activity WHERE wait_event = 'SyncRep'"))
-      .toHaveLength(1);
-    expect(await Promise.race([isSettled, waits.then(() => false)])).toBe(false);
-  });
-  await expect(outcomes).resolves.toEqual([false]);
-  await session.close();
-});
+])(
+  "a batch reports a missing plant only after its standbys have the deletion, where $name",
+  async ({ options, refusal }) => {
+    const url = await createPlants(1);
+    if (refusal !== undefined) await failAttempts(url, "DELETE ON plants", [refusal]);
+    const session = new Session(readServerUrl(url));
+    let outcomes: ReturnType<typeof runBatch> | undefined;
+    await withoutStandby(url, async () => {
+      await expect.poll(() => session.query("SHOW synchronous_standby_names")).toEqual([["nobody"]]);
+      outcomes = runBatchWith(session, callersOf(9n), { defer: failToDefer, ...options });
+      const isSettled = outcomes.then(() => true);
+      const waits = expect
+        .poll(() => runSql(url, "SELECT FROM pg_stat_activity WHERE wait_event = 'SyncRep'"))
+        .toHaveLength(1);
+      expect(await Promise.race([isSettled, waits.then(() => false)])).toBe(false);
+    });
+    await expect(outcomes).resolves.toEqual([false]);
+    await session.close();
+  },
+);
 
 test("a batch excludes cancelled calls from its next attempts, and rejects them with the reason", async () => {
   const url = await createPlants(3);

@@ -87,13 +87,24 @@ describe("readServerUrl", () => {
     })),
     { url: "postgres://ann:secret%zz@db/p", message: "the database URL has an invalid percent escape" },
     { url: "postgres://ann:secret@db/p?sslmod=require", message: "unsupported parameters in the database URL: sslmod" },
-    { url: "postgres://ann:secret@db/p?sslmod=require&x=1", message: "unsupported parameters in the database URL: sslmod, x" },
+    {
+      url: "postgres://ann:secret@db/p?sslmod=require&x=1",
+      message: "unsupported parameters in the database URL: sslmod, x",
+    },
     {
       url: "postgres://ann:secret@a,b/p?target_session_attrs=standby",
       message: "target_session_attrs in the database URL must be one of any, read-write or primary",
     },
-    { url: "postgres://ann:secret@db/p?sslmode=yes", message: 'sslmode in the database URL must be one of disable, prefer, require, verify-ca or verify-full, got "yes"' },
-    { url: "postgres://ann:secret@db/p?sslmode=allow", message: 'sslmode in the database URL must be one of disable, prefer, require, verify-ca or verify-full, got "allow"' },
+    {
+      url: "postgres://ann:secret@db/p?sslmode=yes",
+      message:
+        'sslmode in the database URL must be one of disable, prefer, require, verify-ca or verify-full, got "yes"',
+    },
+    {
+      url: "postgres://ann:secret@db/p?sslmode=allow",
+      message:
+        'sslmode in the database URL must be one of disable, prefer, require, verify-ca or verify-full, got "allow"',
+    },
     {
       url: "postgres://ann:secret@db/p?sslmode=verify-ca&sslrootcert=/nowhere/ca.pem",
       message: "cannot read /nowhere/ca.pem, which the database URL names",

@@ -82,7 +82,10 @@ const acknowledged: readonly { name: string; work: (session: Session) => Promise
   { name: "a deletion in doubt that was done", work: (session) => runOn(session, [pendingOf(9n)], { token }) },
   { name: "a deletion of a missing plant", work: (session) => runOn(session, [pendingOf(7n)]) },
   { name: "an import", work: (session) => startImport(session, schemaOf(session), {}).add([5n]) },
-  { name: "an import of existing plants", work: (session) => startImport(session, schemaOf(session), {}).add([1n, 6n]) },
+  {
+    name: "an import of existing plants",
+    work: (session) => startImport(session, schemaOf(session), {}).add([1n, 6n]),
+  },
   { name: "a check by a write", work: (session) => singleServer(schemaOf(session)).checkWrite(session) },
 ];
 
@@ -121,7 +124,10 @@ const upkeep: readonly {
   readonly before?: string;
   readonly work: (session: Session, schema: StoreSchema) => Promise<unknown>;
 }[] = [
-  { name: "a step of migrate", work: (session, schema) => runWithLockTimeout(session, schema, "CREATE TABLE step (id int)") },
+  {
+    name: "a step of migrate",
+    work: (session, schema) => runWithLockTimeout(session, schema, "CREATE TABLE step (id int)"),
+  },
   { name: "creating partitions of days", work: createDayPartitions },
   {
     name: "updating the functions of a renamed schema",
@@ -150,22 +156,19 @@ async function createNeglected(before = ""): Promise<string> {
 }
 
 describe("settings of another client of a pooler", () => {
-  test.each(upkeep)(
-    "do not prevent $name from waiting for its synchronous standby",
-    async ({ before, work }) => {
-      const url = await createNeglected(before);
-      const session = new Session(readServerUrl(url));
-      await session.run("SET synchronous_commit = off");
-      const working = await withoutStandby(url, async () => {
-        await expect.poll(() => session.query("SHOW synchronous_standby_names")).toEqual([["nobody"]]);
-        const running = work(session, schemaOf(session));
-        await expect.poll(() => runSql(url, waitingSql(session))).toHaveLength(1);
-        return { running };
-      });
-      await working.running;
-      await session.close();
-    },
-  );
+  test.each(upkeep)("do not prevent $name from waiting for its synchronous standby", async ({ before, work }) => {
+    const url = await createNeglected(before);
+    const session = new Session(readServerUrl(url));
+    await session.run("SET synchronous_commit = off");
+    const working = await withoutStandby(url, async () => {
+      await expect.poll(() => session.query("SHOW synchronous_standby_names")).toEqual([["nobody"]]);
+      const running = work(session, schemaOf(session));
+      await expect.poll(() => runSql(url, waitingSql(session))).toHaveLength(1);
+      return { running };
+    });
+    await working.running;
+    await session.close();
+  });
 
   test.each(upkeep)("do not prevent $name", async ({ before, work }) => {
     const url = await createNeglected(before);
@@ -373,7 +376,9 @@ describe("a setting because of which the server refuses a statement", () => {
   });
 
   describe("is checked if the server does not refuse it: the role of another client", () => {
-    /** A URL of plants, of which row security shows plant 9 to another role alone, and the others to that of the URL. */
+    /**
+     * A URL of plants, of which row security shows plant 9 to another role alone, and the others to that of the URL.
+     */
     async function createHidden(): Promise<{ readonly url: string; readonly role: string }> {
       const url = await server.createPlants([1n, 2n, 3n, 4n, 9n]);
       const [row] = await runSql(url, "SELECT current_schema() AS name");

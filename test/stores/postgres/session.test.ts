@@ -34,7 +34,10 @@ const stillRunningMessage =
 /** Returns whether the response came too late for the expected error. */
 function isLate(result: unknown, should: { readonly message?: string }): boolean {
   if (!(result instanceof Error) || result.message === should.message) return false;
-  return result.message === unresponsiveMessage || (result.message === stillRunningMessage && should.message !== unresponsiveMessage);
+  return (
+    result.message === unresponsiveMessage ||
+    (result.message === stillRunningMessage && should.message !== unresponsiveMessage)
+  );
 }
 
 let port: number;
@@ -223,7 +226,9 @@ describe("a session", () => {
     const [row] = await session.query("SELECT pg_backend_pid()");
     await runSql(url, `SELECT pg_terminate_backend(${row?.[0]}, 10000)`);
     await expect(session.query("INSERT INTO t VALUES (1)")).rejects.toThrow(/connection|terminat/i);
-    await expect(session.query("INSERT INTO t VALUES (2)")).rejects.toThrow("the connection was lost during a transaction");
+    await expect(session.query("INSERT INTO t VALUES (2)")).rejects.toThrow(
+      "the connection was lost during a transaction",
+    );
     await expect(session.commit()).rejects.toThrow("the connection was lost during a transaction");
     await expect(session.rollBack()).rejects.toThrow("the connection was lost during a transaction");
     session.discard();
@@ -289,7 +294,12 @@ describe("a session", () => {
               END LOOP; END $$`,
       expected: { message: stillRunningMessage },
     },
-    { name: "the network drops packets", sql: "SELECT pg_sleep(60)", expected: { message: unresponsiveMessage }, dropsPackets: true },
+    {
+      name: "the network drops packets",
+      sql: "SELECT pg_sleep(60)",
+      expected: { message: unresponsiveMessage },
+      dropsPackets: true,
+    },
   ])("reports the outcome of a statement by its deadline: $name", async ({ sql, expected, isAlone, dropsPackets }) => {
     const url = await server.createSchema();
     await using proxy = await startCuttingProxy(server.socketFolder, port);
@@ -329,18 +339,24 @@ describe("a session", () => {
     await within(session.close(), "the end of the connection");
   });
 
-  test.each(["SELECT 1", "SELECT 1 / 0"])("stops the timer of a statement when its response arrives: %s", async (sql) => {
-    const limitMs = 54_321;
-    const session = new Session(readServerUrl(await server.createSchema()), { ...timeouts, responseTimeoutMs: limitMs });
-    await session.connect();
-    using started = vi.spyOn(globalThis, "setTimeout");
-    using stopped = vi.spyOn(globalThis, "clearTimeout");
-    await session.query(sql).catch(() => undefined);
-    const timers = started.mock.results.filter((_, i) => started.mock.calls[i]?.[1] === limitMs);
-    expect(timers).toHaveLength(1);
-    expect(stopped.mock.calls.map(([timer]) => timer)).toContain(timers[0]?.value);
-    await session.close();
-  });
+  test.each(["SELECT 1", "SELECT 1 / 0"])(
+    "stops the timer of a statement when its response arrives: %s",
+    async (sql) => {
+      const limitMs = 54_321;
+      const session = new Session(readServerUrl(await server.createSchema()), {
+        ...timeouts,
+        responseTimeoutMs: limitMs,
+      });
+      await session.connect();
+      using started = vi.spyOn(globalThis, "setTimeout");
+      using stopped = vi.spyOn(globalThis, "clearTimeout");
+      await session.query(sql).catch(() => undefined);
+      const timers = started.mock.results.filter((_, i) => started.mock.calls[i]?.[1] === limitMs);
+      expect(timers).toHaveLength(1);
+      expect(stopped.mock.calls.map(([timer]) => timer)).toContain(timers[0]?.value);
+      await session.close();
+    },
+  );
 
   test.each([
     { what: "to the connection", expected: [] },
@@ -515,8 +531,14 @@ describe("a session", () => {
       notice: ["WARNUNG", "01000", "m", "SyncRepWaitForLSN"],
       expected: "committed, but not confirmed by its synchronous standbys",
     },
-    { notice: ["WARNUNG", "01000", "m", "DefaultCitusNoticeReceiver"], expected: "a worker sent a warning, possibly that" },
-    { notice: ["DEBUG", "57P01", "m", "DefaultCitusNoticeReceiver"], expected: "a worker sent a warning, possibly that" },
+    {
+      notice: ["WARNUNG", "01000", "m", "DefaultCitusNoticeReceiver"],
+      expected: "a worker sent a warning, possibly that",
+    },
+    {
+      notice: ["DEBUG", "57P01", "m", "DefaultCitusNoticeReceiver"],
+      expected: "a worker sent a warning, possibly that",
+    },
     { notice: ["DEBUG", "00000", "m", "DefaultCitusNoticeReceiver"] },
     { notice: ["WARNUNG", "01000", "ALTER DATABASE p REFRESH COLLATION VERSION", "DefaultCitusNoticeReceiver"] },
     { notice: ["WARNUNG", "01000", "m", "exec_stmt_raise"] },
@@ -558,8 +580,8 @@ describe("a session", () => {
 });
 
 /**
- * A proxy that, like PgBouncer, cancels a statement only for a connection that is still open. It delays that, so that a client
- * that does not wait has closed the connection.
+ * A proxy that, like PgBouncer, cancels a statement only for a connection that is still open. It delays that, so that a
+ * client that does not wait has closed the connection.
  */
 async function startForgetfulPooler(): Promise<Forwarding> {
   const open = new Set<Socket>();
@@ -857,7 +879,12 @@ test.each([
     text: "postgres://a?user=n",
     refused: true,
   },
-  { name: "a user whose name is the database", first: "postgres://old:word@a", text: "postgres://new:word@a", refused: true },
+  {
+    name: "a user whose name is the database",
+    first: "postgres://old:word@a",
+    text: "postgres://new:word@a",
+    refused: true,
+  },
   { name: "half of the URL", text: "postgres://half:wri", refused: true },
   { name: "a URL that is not of PostgreSQL", text: "https://a/", refused: true },
 ])("only user and password of a URL may change: $name", ({ first, text, refused }) => {

@@ -158,7 +158,9 @@ describe("a PostgreSQL store with locked plants", () => {
     expect(await opened.plants()).toEqual([1n]);
   });
 
-  /** Returns the outcome of a deletion whose plant is unlocked while the store closes, and the connections after that. */
+  /**
+   * Returns the outcome of a deletion whose plant is unlocked while the store closes, and the connections after that.
+   */
   async function closeWhileLocked(): Promise<unknown> {
     await using opened = await openWith([1n]);
     let connections = 0;

@@ -20,7 +20,10 @@ beforeAll(async () => {
 });
 afterAll(() => server[Symbol.asyncDispose]());
 
-/** Makes a schema with a table for each of a store's and a function for each of the server's, which fail if they are used. */
+/**
+ * Makes a schema with a table for each of a store's and a function for each of the server's, which fail if they are
+ * used.
+ */
 const decoySql = `
   CREATE SCHEMA decoy;
   CREATE VIEW decoy.plants AS SELECT 1::bigint AS id;

@@ -174,7 +174,8 @@ describe("opening a database file", () => {
         writeDatabase(folder.file("plants.db"), "PRAGMA user_version = 99");
         return folder.file("plants.db");
       },
-      message: /plants\.db: its schema has version 99, which requires a release of schema version 98 or newer, but this release has schema version 1: use a newer release$/,
+      message:
+        /plants\.db: its schema has version 99, which requires a release of schema version 98 or newer, but this release has schema version 1: use a newer release$/,
     },
     {
       name: "a schema of the next release after a breaking step",
@@ -186,7 +187,8 @@ describe("opening a database file", () => {
         );
         return folder.file("plants.db");
       },
-      message: /plants\.db: its schema has version 2, which requires a release of schema version 2 or newer, but this release has schema version 1: use a newer release$/,
+      message:
+        /plants\.db: its schema has version 2, which requires a release of schema version 2 or newer, but this release has schema version 1: use a newer release$/,
     },
     {
       name: "a damaged database",
@@ -220,7 +222,11 @@ describe("opening a database file", () => {
     const opened = openSqliteStore({ file: folder.file("nowhere/plants.db") });
     const message = /^cannot open .*nowhere\/plants\.db: the folder .*nowhere does not exist$/;
     await expect(opened).rejects.toEqual(
-      expect.objectContaining({ name: "StoreOpenError", code: "ERR_STORE_OPEN", message: expect.stringMatching(message) }),
+      expect.objectContaining({
+        name: "StoreOpenError",
+        code: "ERR_STORE_OPEN",
+        message: expect.stringMatching(message),
+      }),
     );
   });
 

@@ -77,25 +77,28 @@ describe("migrating a file", () => {
     { name: "the same release", early: steps, late: steps, reports: ["early 1 3"] },
     { name: "a newer release", early: steps, late: steps.slice(0, 1), reports: ["early 1 3"] },
     { name: "an older release", early: steps.slice(0, 1), late: steps, reports: ["early 1 2", "late 2 3"] },
-  ])("continues after the steps that a process of $name has run before it gets the lock", ({ early, late, reports }) => {
-    using folder = createTempFolder();
-    const file = folder.file("plants.db");
-    using lateDb = databaseOfVersion(1, file);
-    using earlyDb = new DatabaseSync(file, { readBigInts: true });
-    const reported: string[] = [];
-    let began = false;
-    // SQLite asks when it has the lock to take: the version has been read by then.
-    lateDb.setAuthorizer((action) => {
-      if (action === constants.SQLITE_TRANSACTION && !began) {
-        began = true;
-        migrate(earlyDb, { onMigrated: (from, to) => reported.push(`early ${from} ${to}`), steps: early });
-      }
-      return constants.SQLITE_OK;
-    });
-    migrate(lateDb, { onMigrated: (from, to) => reported.push(`late ${from} ${to}`), steps: late });
-    expect(reported).toEqual(reports);
-    expect(schemaOf(lateDb)).toEqual(schemaOf(databaseOfVersion(latest)));
-    const version = "SELECT user_version, oldest_server FROM pragma_user_version, plantstore_schema";
-    expect(lateDb.prepare(version).get()).toEqual({ user_version: 3n, oldest_server: 2n });
-  });
+  ])(
+    "continues after the steps that a process of $name has run before it gets the lock",
+    ({ early, late, reports }) => {
+      using folder = createTempFolder();
+      const file = folder.file("plants.db");
+      using lateDb = databaseOfVersion(1, file);
+      using earlyDb = new DatabaseSync(file, { readBigInts: true });
+      const reported: string[] = [];
+      let began = false;
+      // SQLite asks when it has the lock to take: the version has been read by then.
+      lateDb.setAuthorizer((action) => {
+        if (action === constants.SQLITE_TRANSACTION && !began) {
+          began = true;
+          migrate(earlyDb, { onMigrated: (from, to) => reported.push(`early ${from} ${to}`), steps: early });
+        }
+        return constants.SQLITE_OK;
+      });
+      migrate(lateDb, { onMigrated: (from, to) => reported.push(`late ${from} ${to}`), steps: late });
+      expect(reported).toEqual(reports);
+      expect(schemaOf(lateDb)).toEqual(schemaOf(databaseOfVersion(latest)));
+      const version = "SELECT user_version, oldest_server FROM pragma_user_version, plantstore_schema";
+      expect(lateDb.prepare(version).get()).toEqual({ user_version: 3n, oldest_server: 2n });
+    },
+  );
 });

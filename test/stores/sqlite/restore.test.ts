@@ -118,25 +118,22 @@ describe("restoring a backup", () => {
       leave: leaveTruncatedFile,
       removed: ["plants.db", "plants.db-wal", "plants.db-shm"],
     },
-  ])(
-    "syncs the copy and the removal of the old files before the rename, when $name",
-    ({ leave, removed }) => {
-      using folder = createTempFolder();
-      using recorded = recordFileSteps();
-      const backup = makeBackup(folder);
-      leave(folder.file("plants.db"));
-      const before = recorded.steps.length;
-      restore(folder.file("plants.db"), backup);
-      const unfinished = `plants.db.${process.pid}.unfinished`;
-      expect(recorded.steps.slice(before)).toEqual([
-        `sync ${unfinished}`,
-        ...removed.map((name) => `remove ${name}`),
-        `sync ${basename(folder.path)}`,
-        `rename ${unfinished} plants.db`,
-        `sync ${basename(folder.path)}`,
-      ]);
-    },
-  );
+  ])("syncs the copy and the removal of the old files before the rename, when $name", ({ leave, removed }) => {
+    using folder = createTempFolder();
+    using recorded = recordFileSteps();
+    const backup = makeBackup(folder);
+    leave(folder.file("plants.db"));
+    const before = recorded.steps.length;
+    restore(folder.file("plants.db"), backup);
+    const unfinished = `plants.db.${process.pid}.unfinished`;
+    expect(recorded.steps.slice(before)).toEqual([
+      `sync ${unfinished}`,
+      ...removed.map((name) => `remove ${name}`),
+      `sync ${basename(folder.path)}`,
+      `rename ${unfinished} plants.db`,
+      `sync ${basename(folder.path)}`,
+    ]);
+  });
 
   test("prevents other processes from opening the store until the backup is in place", () => {
     using folder = createTempFolder();

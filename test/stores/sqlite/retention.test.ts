@@ -95,7 +95,7 @@ describe("dropping expired deletion records", () => {
       clock.mockReturnValue(nowMs);
       drop(nowMs);
       const { outcomes, otherOutcomes } = deleteBatch({ ids: [id], subjects: [""], requestIds: [""], keys: [key] });
-      return otherOutcomes[0]?.end ?? outcomes[0];
+      return otherOutcomes[0]?.outcome ?? outcomes[0];
     };
     const firstMs = 10 * hourMs;
     expect(endAt(firstMs, 1n, "key")).toBe(true);

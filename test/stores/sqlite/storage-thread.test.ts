@@ -23,7 +23,10 @@ describe("the storage thread", () => {
     const other = new DatabaseSync(file);
     other.exec("BEGIN IMMEDIATE");
     const text = "another process holds the lock on the file";
-    await expect(thread.request({ kind: "checkWrite", value: undefined })).resolves.toEqual({ text, isTemporary: true });
+    await expect(thread.request({ kind: "checkWrite", value: undefined })).resolves.toEqual({
+      text,
+      isTemporary: true,
+    });
     other.close();
     await expect(thread.request({ kind: "checkWrite", value: undefined })).resolves.toBeUndefined();
     await thread.close();
@@ -58,7 +61,11 @@ describe("the storage thread", () => {
     const thread = await StorageThread.start(options);
     const deletionOf = (id: bigint) =>
       thread.request({ kind: "deleteBatch", value: { ids: [id], subjects: [""], requestIds: [""] } });
-    const replies = Promise.all([deletionOf(1n), thread.request({ kind: "checkWrite", value: undefined }), deletionOf(3n)]);
+    const replies = Promise.all([
+      deletionOf(1n),
+      thread.request({ kind: "checkWrite", value: undefined }),
+      deletionOf(3n),
+    ]);
     await expect(replies).resolves.toMatchObject([{ outcomes: [true] }, undefined, { outcomes: [false] }]);
     await thread.close();
   });
@@ -70,9 +77,13 @@ describe("the storage thread", () => {
     const [worker] = await started;
     await worker.terminate();
     await expect(thread.exited).resolves.toBe("the storage thread has exited");
-    await expect(thread.request({ kind: "checkWrite", value: undefined })).rejects.toThrow("the storage thread has exited");
+    await expect(thread.request({ kind: "checkWrite", value: undefined })).rejects.toThrow(
+      "the storage thread has exited",
+    );
     const batch = { ids: [1n], subjects: [""], requestIds: [""] };
-    await expect(thread.request({ kind: "deleteBatch", value: batch })).rejects.toThrow("the storage thread has exited");
+    await expect(thread.request({ kind: "deleteBatch", value: batch })).rejects.toThrow(
+      "the storage thread has exited",
+    );
     await thread.close();
   });
 

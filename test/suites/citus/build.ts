@@ -3,8 +3,8 @@ import { cpSync, existsSync, readFileSync, renameSync, rmSync, writeFileSync } f
 import { join } from "node:path";
 import { toolsFolder } from "../../../packages/testing/src/process/tools-folder.ts";
 
-// `node test/suites/citus/build.ts [REPOSITORY]`: builds Citus from its source for Debian's PostgreSQL, in two minutes, and keeps
-// it beside a copy of the server's programs, outside of the checkout and of the system. Done once.
+// `node test/suites/citus/build.ts [REPOSITORY]`: builds Citus from its source for Debian's PostgreSQL, in two minutes,
+// and keeps it beside a copy of the server's programs, outside of the checkout and of the system. Done once.
 
 const version = "v13.2.2";
 const postgres = "15";

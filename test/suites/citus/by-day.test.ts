@@ -211,11 +211,20 @@ describe("deletion records partitioned by day on Citus", () => {
       `BEGIN; SELECT FROM ${String(shard?.["name"])} WHERE plant_id = 1 FOR UPDATE`,
     );
     const { session } = await openCitusSession(url);
-    await expect(distributedDays(schemaOf(session)).dropOld(session, keptMs)).resolves.toEqual({ count: 39, isMore: true });
-    await expect(distributedDays(schemaOf(session)).dropOld(session, keptMs)).resolves.toEqual({ count: 0, isMore: false });
+    await expect(distributedDays(schemaOf(session)).dropOld(session, keptMs)).resolves.toEqual({
+      count: 39,
+      isMore: true,
+    });
+    await expect(distributedDays(schemaOf(session)).dropOld(session, keptMs)).resolves.toEqual({
+      count: 0,
+      isMore: false,
+    });
     await look.query("COMMIT");
     await look.end();
-    await expect(distributedDays(schemaOf(session)).dropOld(session, keptMs)).resolves.toEqual({ count: 1, isMore: true });
+    await expect(distributedDays(schemaOf(session)).dropOld(session, keptMs)).resolves.toEqual({
+      count: 1,
+      isMore: true,
+    });
     await session.close();
   });
 
@@ -286,25 +295,22 @@ describe("partitioning records by day on Citus", () => {
     expect(await runSql(url, "SELECT count(*) FROM plants WHERE id = 0 OR id >= 1000")).toEqual([{ count: "1" }]);
   });
 
-  test.each([1, 2, 3])(
-    "continues after an interruption after step %i, while servers delete",
-    async (steps) => {
-      const url = await createUndividedStore();
-      for (const sql of partitionByDaySql.slice(0, steps)) await runSql(url, sql);
-      const store = await openPostgresStore({ url });
-      const deleting = ids.map((id) => store.delete(id, deleteCall(id < 10n ? { idempotencyKey: `key-${id}` } : {})));
-      expect(new Set(await Promise.all(deleting))).toEqual(new Set([true]));
-      await migratePostgres(url);
-      await runSql(url, "INSERT INTO plants VALUES (1), (100)");
-      await expect(store.delete(1n, deleteCall({ idempotencyKey: "key-1" }))).resolves.toBe(true);
-      await expect(store.delete(100n, deleteCall())).resolves.toBe(true);
-      await store.close();
-      expect(Object.values(await recordsOf(url)).length).toBeGreaterThan(0);
-      expect(await runSql(url, "SELECT count(*), count(day) AS divided FROM deletions")).toEqual([
-        { count: "41", divided: "1" },
-      ]);
-    },
-  );
+  test.each([1, 2, 3])("continues after an interruption after step %i, while servers delete", async (steps) => {
+    const url = await createUndividedStore();
+    for (const sql of partitionByDaySql.slice(0, steps)) await runSql(url, sql);
+    const store = await openPostgresStore({ url });
+    const deleting = ids.map((id) => store.delete(id, deleteCall(id < 10n ? { idempotencyKey: `key-${id}` } : {})));
+    expect(new Set(await Promise.all(deleting))).toEqual(new Set([true]));
+    await migratePostgres(url);
+    await runSql(url, "INSERT INTO plants VALUES (1), (100)");
+    await expect(store.delete(1n, deleteCall({ idempotencyKey: "key-1" }))).resolves.toBe(true);
+    await expect(store.delete(100n, deleteCall())).resolves.toBe(true);
+    await store.close();
+    expect(Object.values(await recordsOf(url)).length).toBeGreaterThan(0);
+    expect(await runSql(url, "SELECT count(*), count(day) AS divided FROM deletions")).toEqual([
+      { count: "41", divided: "1" },
+    ]);
+  });
 
   test("keeps privileges, and grants no others", async () => {
     const url = await createUndividedStore();

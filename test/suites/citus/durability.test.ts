@@ -258,21 +258,18 @@ describe("a worker whose synchronous standby is gone", () => {
         limits: { ...timeouts, statementTimeoutMs: 1_000, responseTimeoutMs: 6_000 },
         first: "connected",
       },
-    ])(
-      "a worker that hangs meanwhile delays only one connection: the lookup is $ended",
-      async ({ limits, first }) => {
-        const { session, placement } = await openCitusSession(url, limits);
-        await cluster.delegate(false);
-        onTestFinished(() => cluster.delegate(true));
-        await deletionOf(1)(session, placement).catch(() => session.discard());
-        const look = (): Promise<unknown> => session.query("SELECT 'connected'").then(String, String);
-        cluster.workers[1]?.signal("SIGSTOP");
-        const looks = [await look(), await look()];
-        cluster.workers[1]?.signal("SIGCONT");
-        expect(looks).toEqual([first, "connected"]);
-        await session.close();
-      },
-    );
+    ])("a worker that hangs meanwhile delays only one connection: the lookup is $ended", async ({ limits, first }) => {
+      const { session, placement } = await openCitusSession(url, limits);
+      await cluster.delegate(false);
+      onTestFinished(() => cluster.delegate(true));
+      await deletionOf(1)(session, placement).catch(() => session.discard());
+      const look = (): Promise<unknown> => session.query("SELECT 'connected'").then(String, String);
+      cluster.workers[1]?.signal("SIGSTOP");
+      const looks = [await look(), await look()];
+      cluster.workers[1]?.signal("SIGCONT");
+      expect(looks).toEqual([first, "connected"]);
+      await session.close();
+    });
   });
 
   test("causes cancelling only the waits of plant stores", async () => {
@@ -348,21 +345,24 @@ test("a coordinator whose synchronous standby is gone does not delay deletions o
   await store.close();
 });
 
-test.each(["fsync", "synchronous_commit"])("a worker with %s = off refuses deletions, with the reason", async (setting) => {
-  const [, [id = 0n] = []] = await plantsByWorker();
-  const store = await openPostgresStore({ url });
-  await cluster.workers[1]?.configure(`SET ${setting} = off`);
-  await expect(store.delete(id, deleteCall())).rejects.toMatchObject({ code: Code.Unavailable });
-  expect(store.problem).toMatch(/so commits would not be durable/);
-  await store.close();
-  const { session, placement } = await openSession();
-  await expect(placement.checkWrite(session)).rejects.toThrow(/so commits would not be durable/);
-  await session.close();
-  await expect(openPostgresStore({ url })).rejects.toThrow(/on the worker 127\.0\.0\.1/);
-  await expect(checkPostgresDatabase(url)).rejects.toThrow(/on the worker 127\.0\.0\.1/);
-  await cluster.workers[1]?.configure(`RESET ${setting}`);
-  await expect(checkPostgresDatabase(url)).resolves.toBeUndefined();
-});
+test.each(["fsync", "synchronous_commit"])(
+  "a worker with %s = off refuses deletions, with the reason",
+  async (setting) => {
+    const [, [id = 0n] = []] = await plantsByWorker();
+    const store = await openPostgresStore({ url });
+    await cluster.workers[1]?.configure(`SET ${setting} = off`);
+    await expect(store.delete(id, deleteCall())).rejects.toMatchObject({ code: Code.Unavailable });
+    expect(store.problem).toMatch(/so commits would not be durable/);
+    await store.close();
+    const { session, placement } = await openSession();
+    await expect(placement.checkWrite(session)).rejects.toThrow(/so commits would not be durable/);
+    await session.close();
+    await expect(openPostgresStore({ url })).rejects.toThrow(/on the worker 127\.0\.0\.1/);
+    await expect(checkPostgresDatabase(url)).rejects.toThrow(/on the worker 127\.0\.0\.1/);
+    await cluster.workers[1]?.configure(`RESET ${setting}`);
+    await expect(checkPostgresDatabase(url)).resolves.toBeUndefined();
+  },
+);
 
 test("workers with a collation warning on every new connection delete as usual", async () => {
   const update = (version: string): Promise<unknown> =>
@@ -382,6 +382,8 @@ test("workers with a collation warning on every new connection delete as usual",
 test("a store does not open if the warnings of workers would not arrive", async () => {
   const { session, citus } = await openSession();
   await session.run("SET citus.worker_min_messages = notice");
-  await expect(citus.refresh(session)).rejects.toThrow(/to debug1 for the role, because .* from being set .* unnoticed$/);
+  await expect(citus.refresh(session)).rejects.toThrow(
+    /to debug1 for the role, because .* from being set .* unnoticed$/,
+  );
   await session.close();
 });

@@ -11,10 +11,11 @@ import { createTempFolder } from "../../../packages/testing/src/process/temp-fol
 import { startCitus } from "./citus-cluster.ts";
 import { openCitusSession } from "./open-session.ts";
 
-// `node test/suites/citus/steady.ts [--seconds 600] [--day 20] [--keys]`: whether a store grows whose callers delete as fast as
-// they can while old records are dropped. The clock of its servers jumps to the next day every `--day` seconds, by
-// libfaketime, and records are kept for three days. Prints what each day has done, and fails if at the end of one there
-// are more records than the last five days can have made: three days, the one that goes on, and the one that is dropped.
+// `node test/suites/citus/steady.ts [--seconds 600] [--day 20] [--keys]`: whether a store grows whose callers delete as
+// fast as they can while old records are dropped. The clock of its servers jumps to the next day every `--day` seconds,
+// by libfaketime, and records are kept for three days. Prints what each day has done, and fails if at the end of one
+// there are more records than the last five days can have made: three days, the one that goes on, and the one that is
+// dropped.
 
 const { values } = parseArgs({
   options: {

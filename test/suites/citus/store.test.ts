@@ -175,7 +175,9 @@ describe("on Citus", () => {
       `INSERT INTO deletions (plant_id, subject, request_id, batch, idempotency_key)
        VALUES (2, 'subject', '', gen_random_uuid(), 'used')`,
     );
-    await expect(openPostgresStore({ url })).rejects.toThrow(/not distributed by `plantstore migrate`: run `plantstore migrate` to complete them$/);
+    await expect(openPostgresStore({ url })).rejects.toThrow(
+      /not distributed by `plantstore migrate`: run `plantstore migrate` to complete them$/,
+    );
     await migratePostgres(url);
     const store = await openPostgresStore({ url });
     await expect(store.delete(1n, deleteCall({ idempotencyKey: "key" }))).resolves.toBe(true);
@@ -216,7 +218,9 @@ describe("on Citus", () => {
     await runSql(url, "SELECT create_distributed_table('plants', 'id')");
     const how = `'${spread.column}', colocate_with => '${spread.together}'`;
     await runSql(url, `SELECT create_distributed_table('deletions', ${how})`);
-    await expect(migratePostgres(url)).rejects.toThrow(/`plants` must be distributed by `id`, and `deletions` by `plant_id` and colocated with `plants`$/);
+    await expect(migratePostgres(url)).rejects.toThrow(
+      /`plants` must be distributed by `id`, and `deletions` by `plant_id` and colocated with `plants`$/,
+    );
   });
 
   test("a distributed schema is refused with a clear message", async () => {

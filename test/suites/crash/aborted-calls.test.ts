@@ -21,7 +21,10 @@ import { deletePlantProcedure } from "../../support/plants/delete-plant.ts";
 const calls = 100_000;
 const warmUpCalls = 10_000;
 
-/** The engines close a connection that resets more streams: a thousand on the one of Node.js, 400 on that of the gateway. */
+/**
+ * The engines close a connection that resets more streams: a thousand on the one of Node.js, 400 on that of the
+ * gateway.
+ */
 const callsPerConnection = 300;
 
 /** Frames are sent in portions, so that calls are cancelled in different states. */

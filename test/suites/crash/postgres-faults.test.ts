@@ -54,7 +54,8 @@ describe("a server on PostgreSQL", () => {
     }
     await load.stop();
     await expectTruth(tally);
-    // Every retry has ended well. Some deletions may be refused unsent: to a busy machine sixteen callers can be too many.
+    // Every retry has ended well. Some deletions may be refused unsent: to a busy machine sixteen callers can be too
+    // many.
     const overloaded = `error ${Code.ResourceExhausted}`;
     const refused = tally.failures.get(overloaded) ?? 0;
     expect([...tally.failures.keys()].filter((failure) => failure !== overloaded)).toEqual([]);

@@ -135,29 +135,25 @@ describe("a store", () => {
       message: unknown,
       expected: /: (?:the server does not respond, .*|\S+ did not respond in time)$/,
     },
-  ])(
-    "rejects calls within ten seconds, and reports what it waits for, when $name",
-    { timeout },
-    async (row) => {
-      const url = await server.createPlants([1n]);
-      await using proxy = await startCuttingProxy(server.socketFolder);
-      const stores = await Promise.all(
-        [1, 2].map(() => openPostgresStore({ url: url.replace(server.socketFolder, proxy.socketFolder) })),
-      );
-      const [asked, idle] = stores;
-      // It has a connection before anything is wrong.
-      await asked?.delete(9n, deleteCall());
-      await row.during(url, proxy, async () => {
-        using clock = startRunningClock();
-        await expect(asked?.delete(1n, deleteCall())).rejects.toMatchObject({ rawMessage: row.message });
-        expect(clock.elapsedMs()).toBeLessThan(batchTimeoutMs + marginMs);
-        expect(asked?.problem).toMatch(row.expected);
-        await expect.poll(() => idle?.problem).toMatch(row.expected);
-        expect(clock.elapsedMs()).toBeLessThan(watchIntervalMs + batchTimeoutMs + marginMs);
-      });
-      await Promise.all(stores.map((store) => store.close()));
-    },
-  );
+  ])("rejects calls within ten seconds, and reports what it waits for, when $name", { timeout }, async (row) => {
+    const url = await server.createPlants([1n]);
+    await using proxy = await startCuttingProxy(server.socketFolder);
+    const stores = await Promise.all(
+      [1, 2].map(() => openPostgresStore({ url: url.replace(server.socketFolder, proxy.socketFolder) })),
+    );
+    const [asked, idle] = stores;
+    // It has a connection before anything is wrong.
+    await asked?.delete(9n, deleteCall());
+    await row.during(url, proxy, async () => {
+      using clock = startRunningClock();
+      await expect(asked?.delete(1n, deleteCall())).rejects.toMatchObject({ rawMessage: row.message });
+      expect(clock.elapsedMs()).toBeLessThan(batchTimeoutMs + marginMs);
+      expect(asked?.problem).toMatch(row.expected);
+      await expect.poll(() => idle?.problem).toMatch(row.expected);
+      expect(clock.elapsedMs()).toBeLessThan(watchIntervalMs + batchTimeoutMs + marginMs);
+    });
+    await Promise.all(stores.map((store) => store.close()));
+  });
 
   test("is unavailable, and leaves no backend behind, while its synchronous standby is gone", { timeout }, async () => {
     const url = await createPlantsFor(server, "lone", [1n, 2n]);

@@ -9,23 +9,19 @@ const run = promisify(execFile);
 const processes = 4;
 const plants = 10_000;
 
-test(
-  "each plant is deleted by exactly one of several processes",
-  { timeout: 180_000 },
-  async () => {
-    await using postgres = await startPostgres();
-    const url = await postgres.createSchema();
-    await migratePlants({ kind: "postgres", url });
-    await runSql(url, `INSERT INTO plants SELECT generate_series(1, ${plants})`);
-    const program = fileURLToPath(new URL("../../support/plants/delete-all.ts", import.meta.url));
-    const outputs = await Promise.all(
-      Array.from({ length: processes }, (_, seed) =>
-        run(process.execPath, [program, url, String(plants), String(seed * 1_000)], { maxBuffer: 2 ** 24 }),
-      ),
-    );
-    const deleted: string[] = outputs.flatMap(({ stdout }) => JSON.parse(stdout));
-    expect(deleted).toHaveLength(plants);
-    expect(new Set(deleted).size).toBe(plants);
-    expect(await runSql(url, "SELECT count(*) FROM plants")).toEqual([{ count: "0" }]);
-  },
-);
+test("each plant is deleted by exactly one of several processes", { timeout: 180_000 }, async () => {
+  await using postgres = await startPostgres();
+  const url = await postgres.createSchema();
+  await migratePlants({ kind: "postgres", url });
+  await runSql(url, `INSERT INTO plants SELECT generate_series(1, ${plants})`);
+  const program = fileURLToPath(new URL("../../support/plants/delete-all.ts", import.meta.url));
+  const outputs = await Promise.all(
+    Array.from({ length: processes }, (_, seed) =>
+      run(process.execPath, [program, url, String(plants), String(seed * 1_000)], { maxBuffer: 2 ** 24 }),
+    ),
+  );
+  const deleted: string[] = outputs.flatMap(({ stdout }) => JSON.parse(stdout));
+  expect(deleted).toHaveLength(plants);
+  expect(new Set(deleted).size).toBe(plants);
+  expect(await runSql(url, "SELECT count(*) FROM plants")).toEqual([{ count: "0" }]);
+});

@@ -83,24 +83,20 @@ test("a session keeps its connection when the server closes a released one late"
   await session.close();
 });
 
-test(
-  "the work of a command fails after ten seconds of retries with backoff",
-  { timeout },
-  async () => {
-    const session = new Session(readServerUrl(await server.createSchema()));
-    const begunMs = performance.now();
-    let attempts = 0;
-    const refused = retryTransientErrors(session, async () => {
-      attempts++;
-      await session.run("DO $$ BEGIN RAISE 'again' USING ERRCODE = '40001'; END $$");
-    });
-    await expect(refused).rejects.toThrow("again");
-    expect(performance.now() - begunMs).toBeGreaterThan(9_900);
-    // With jittered pauses that double from 5 ms to a second, there are about thirty.
-    expect(attempts).toBeLessThan(100);
-    await session.close();
-  },
-);
+test("the work of a command fails after ten seconds of retries with backoff", { timeout }, async () => {
+  const session = new Session(readServerUrl(await server.createSchema()));
+  const begunMs = performance.now();
+  let attempts = 0;
+  const refused = retryTransientErrors(session, async () => {
+    attempts++;
+    await session.run("DO $$ BEGIN RAISE 'again' USING ERRCODE = '40001'; END $$");
+  });
+  await expect(refused).rejects.toThrow("again");
+  expect(performance.now() - begunMs).toBeGreaterThan(9_900);
+  // With jittered pauses that double from 5 ms to a second, there are about thirty.
+  expect(attempts).toBeLessThan(100);
+  await session.close();
+});
 
 test("a migration reports what it waits for every few seconds", { timeout }, async () => {
   // The next step locks the records.
@@ -185,7 +181,8 @@ describe("a store", () => {
     await expect.poll(() => store.problem).toBeUndefined();
     await expect(store.delete(1n, deleteCall())).resolves.toBe(true);
     await store.close();
-    // It is not checked any more: others, which check from now on, find a recovered server, the second one a second later.
+    // It is not checked any more: others, which check from now on, find a recovered server, the second one a second
+    // later.
     const tester = url.replace("user=migrated", "user=tester");
     for (let others = 0; others < 2; others++) {
       await runSql(tester, "ALTER ROLE migrated SET default_transaction_read_only = on");
@@ -212,25 +209,21 @@ describe("a store", () => {
     await store.close();
   });
 
-  test(
-    "is checked while two batches wait, whose calls then succeed",
-    { timeout },
-    async () => {
-      const url = await createPlantsFor(server, "busy", [1n, 2n]);
-      const store = await openPlantStore({ kind: "postgres", url });
-      const locking = await openClient(url, "BEGIN; LOCK TABLE plants IN SHARE MODE");
-      const outcomes = [1n, 2n].map((id) => store.delete(id, deleteCall()));
-      // The check comes after at most five seconds, on a separate connection; the batches fail after ten.
-      const connections = `SELECT count(*) FILTER (WHERE query LIKE 'BEGIN;%') AS looks, count(*) AS all
+  test("is checked while two batches wait, whose calls then succeed", { timeout }, async () => {
+    const url = await createPlantsFor(server, "busy", [1n, 2n]);
+    const store = await openPlantStore({ kind: "postgres", url });
+    const locking = await openClient(url, "BEGIN; LOCK TABLE plants IN SHARE MODE");
+    const outcomes = [1n, 2n].map((id) => store.delete(id, deleteCall()));
+    // The check comes after at most five seconds, on a separate connection; the batches fail after ten.
+    const connections = `SELECT count(*) FILTER (WHERE query LIKE 'BEGIN;%') AS looks, count(*) AS all
         FROM pg_stat_activity WHERE application_name = 'plantstore'`;
-      await expect.poll(() => runSql(url, connections)).toEqual([{ looks: "1", all: "3" }]);
-      expect(store.problem).toBeUndefined();
-      await locking.end();
-      await expect(Promise.all(outcomes)).resolves.toEqual([true, true]);
-      expect(store.problem).toBeUndefined();
-      await store.close();
-    },
-  );
+    await expect.poll(() => runSql(url, connections)).toEqual([{ looks: "1", all: "3" }]);
+    expect(store.problem).toBeUndefined();
+    await locking.end();
+    await expect(Promise.all(outcomes)).resolves.toEqual([true, true]);
+    expect(store.problem).toBeUndefined();
+    await store.close();
+  });
 
   test("delays calls but fails none while its server is unavailable for some seconds", { timeout }, async () => {
     const url = await createPlantsFor(server, "patient", [1n, 2n, 3n, 4n, 5n, 6n, 7n, 8n]);

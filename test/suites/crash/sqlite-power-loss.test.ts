@@ -38,7 +38,9 @@ function createDisk(): ForgetfulDisk {
   });
 }
 
-/** Returns the output of a process that deletes plants 1 to 10, one by one and with keys, until a sync of its log fails. */
+/**
+ * Returns the output of a process that deletes plants 1 to 10, one by one and with keys, until a sync of its log fails.
+ */
 function deleteTen(disk: ForgetfulDisk, fault: string): unknown[] {
   return toldBy(disk.run([deleting, join(disk.folder, "plants.db"), "1", "10", "with keys"], fault));
 }
@@ -47,7 +49,9 @@ function toldBy(output: string): unknown[] {
   return output.split("\n").flatMap((line) => (line === "" ? [] : [JSON.parse(line)]));
 }
 
-/** Expects that a store from which some plants are gone is whole, whatever of its file the system has written by itself. */
+/**
+ * Expects that a store from which some plants are gone is whole, whatever of its file the system has written by itself.
+ */
 function expectAfterLossOfPower(disk: ForgetfulDisk, gone: readonly number[]): void {
   for (const written of [[], ["plants.db"]]) {
     const file = join(disk.losePower(written), "plants.db");
@@ -126,7 +130,8 @@ describe.runIf(canForget())("a store on SQLite whose disk loses unsynced data", 
 
   test("rewrites all of a long log whose end could not be synced", { timeout }, () => {
     using disk = createDisk();
-    // More than an opening writes at a time. After the syncs of the log's header and of this, the third is the deletion's.
+    // More than an opening writes at a time. After the syncs of the log's header and of this, the third is the
+    // deletion's.
     const leaving = onDatabaseFile(`
       db.exec("PRAGMA wal_autocheckpoint = 0; CREATE TABLE other AS SELECT randomblob(9000000) AS bytes");
       try { db.exec("DELETE FROM plants WHERE id = 1"); } catch (fault) { writeSync(1, JSON.stringify(fault.message)); }`);

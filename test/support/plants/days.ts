@@ -51,8 +51,8 @@ export async function partitionsOf(url: string): Promise<readonly unknown[]> {
 }
 
 /**
- * Drops the partition of a day on another connection after `work` has selected it and before it drops it. For that, the row
- * of the version, which `work` has to lock, is in a view that waits.
+ * Drops the partition of a day on another connection after `work` has selected it and before it drops it. For that, the
+ * row of the version, which `work` has to lock, is in a view that waits.
  */
 export async function dropMeanwhile<Result>(url: string, name: string, work: () => Promise<Result>): Promise<Result> {
   const other = new Client(configOf(url));

@@ -1,6 +1,6 @@
 /**
- * A process that deletes plants 1 to n from an SQLite file one after the other, and prints the outcomes, and the problem of
- * the store right after the first refusal, and once it has recovered or the time limit of the test is over.
+ * A process that deletes plants 1 to n from an SQLite file one after the other, and prints the outcomes, and the
+ * problem of the store right after the first refusal, and once it has recovered or the time limit of the test is over.
  */
 import { ConnectError } from "@connectrpc/connect";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -16,8 +16,7 @@ for (let id = 1n; id <= BigInt(plants); id++) {
   outcomes.push(outcome);
   if (typeof outcome === "boolean" || problems.length > 0) continue;
   problems.push(store.problem);
-  for (let waitedMs = 0; waitedMs < Number(limitMs) && store.problem !== undefined; waitedMs += 100)
-    await sleep(100);
+  for (let waitedMs = 0; waitedMs < Number(limitMs) && store.problem !== undefined; waitedMs += 100) await sleep(100);
   problems.push(store.problem);
 }
 await store.close();

@@ -76,20 +76,17 @@ export function describePlantDatabase(openEmpty: () => Promise<OpenedDatabase>):
         deleted: [-(2n ** 63n), 0n],
         fresh: 9n,
       },
-    ])(
-      "skips deleted plants among ids $where, but not adjacent ones",
-      async ({ ids, deleted, fresh }) => {
-        await using opened = await open();
-        await importInto(opened.database, [ids]);
-        for (const id of deleted) await opened.store.delete(id, deleteCall());
-        const beside = [...ids.filter((id) => !deleted.includes(id)), fresh];
-        await expect(importInto(opened.database, [ids, beside])).resolves.toEqual([
-          { added: 0, present: ids.length - deleted.length, deleted: deleted.length },
-          { added: 1, present: beside.length - 1, deleted: 0 },
-        ]);
-        expect(await exported(opened.database)).toEqual(beside.toSorted((one, other) => (one < other ? -1 : 1)));
-      },
-    );
+    ])("skips deleted plants among ids $where, but not adjacent ones", async ({ ids, deleted, fresh }) => {
+      await using opened = await open();
+      await importInto(opened.database, [ids]);
+      for (const id of deleted) await opened.store.delete(id, deleteCall());
+      const beside = [...ids.filter((id) => !deleted.includes(id)), fresh];
+      await expect(importInto(opened.database, [ids, beside])).resolves.toEqual([
+        { added: 0, present: ids.length - deleted.length, deleted: deleted.length },
+        { added: 1, present: beside.length - 1, deleted: 0 },
+      ]);
+      expect(await exported(opened.database)).toEqual(beside.toSorted((one, other) => (one < other ? -1 : 1)));
+    });
 
     test("restores deleted plants with the option restore, and they can be deleted again", async () => {
       await using opened = await open();

@@ -165,7 +165,9 @@ function testDelete(open: OpenStore, keyHoldsFor: KeyHoldsFor): void {
       const remaining = await opened.plants();
       expect(remaining).toHaveLength(ids.length - 1);
       const refused = { status: "rejected", reason: expect.objectContaining({ code: Code.AlreadyExists }) };
-      expect(outcomes).toEqual(ids.map((id) => (remaining.includes(id) ? refused : { status: "fulfilled", value: true })));
+      expect(outcomes).toEqual(
+        ids.map((id) => (remaining.includes(id) ? refused : { status: "fulfilled", value: true })),
+      );
     });
 
     testOfStore("deletes the one plant that is there of two that it is asked for at once", async () => {

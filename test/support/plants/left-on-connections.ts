@@ -10,7 +10,10 @@ export interface LeftOnConnections {
   readonly refuses?: true;
 }
 
-/** Everything that docs/explanation/storage.md lists. The roles `neighbor`, without privileges, and `gardener`, with some, must exist. */
+/**
+ * Everything that docs/explanation/storage.md lists. The roles `neighbor`, without privileges, and `gardener`, with
+ * some, must exist.
+ */
 export const leftOnConnections: readonly LeftOnConnections[] = [
   { name: "another schema", settings: ["search_path"], sql: "SET search_path = neighbor" },
   {

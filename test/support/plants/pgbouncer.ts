@@ -132,8 +132,8 @@ plantstore = host=${serverFolder} port=5432 dbname=plantstore
 }
 
 /**
- * Does what a client of a pooler may do: runs SQL, such as a `SET`, on every connection to the server, and leaves them to
- * the next clients as they are then.
+ * Does what a client of a pooler may do: runs SQL, such as a `SET`, on every connection to the server, and leaves them
+ * to the next clients as they are then.
  */
 export async function leaveOnConnections(url: string, sql: string): Promise<void> {
   // Each in a transaction, so that no two have the same connection.

@@ -29,7 +29,9 @@ function* folders(): Generator<string> {
   if (embedded !== undefined) yield embedded;
 }
 
-/** Prepares the programs of the development dependency, and returns their folder; `undefined` on unsupported platforms. */
+/**
+ * Prepares the programs of the development dependency, and returns their folder; `undefined` on unsupported platforms.
+ */
 export function embeddedBinaries(): string | undefined {
   const platform = process.platform === "win32" ? "windows" : process.platform;
   try {

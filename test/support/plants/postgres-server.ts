@@ -28,17 +28,18 @@ export interface PostgresServer extends AsyncDisposable {
   /** The lines of its log. */
   readonly log: readonly string[];
   /**
-   * Creates an empty schema and returns its URL. Isolated like a separate database, and created in a hundredth of the time.
+   * Creates an empty schema and returns its URL. Isolated like a separate database, and created in a hundredth of the
+   * time.
    */
   createSchema(): Promise<string>;
   /**
-   * Creates a schema with the tables that `migrate` creates, and these plants, and returns its URL. One script creates it, in
-   * a quarter of the time of a migration; `test/stores/postgres/migrate.test.ts` compares the two.
+   * Creates a schema with the tables that `migrate` creates, and these plants, and returns its URL. One script creates
+   * it, in a quarter of the time of a migration; `test/stores/postgres/migrate.test.ts` compares the two.
    */
   createPlants(ids?: readonly bigint[]): Promise<string>;
   /**
-   * Stops it: `fast` disconnects its clients, `immediate` is a crash that it sees coming, and `kill` a SIGKILL of all of
-   * its processes.
+   * Stops it: `fast` disconnects its clients, `immediate` is a crash that it sees coming, and `kill` a SIGKILL of all
+   * of its processes.
    */
   stop(mode: "fast" | "immediate" | "kill"): Promise<void>;
   /** Starts it again, unless it runs. */
@@ -178,8 +179,8 @@ export async function startStandby(
 }
 
 /**
- * Creates a database cluster in a folder. The first one of each PostgreSQL version is cached outside of the checkout, and
- * copied afterwards, which takes a quarter of the time.
+ * Creates a database cluster in a folder. The first one of each PostgreSQL version is cached outside of the checkout,
+ * and copied afterwards, which takes a quarter of the time.
  */
 function createCluster(folder: string): void {
   const version = execFileSync(binary("postgres"), ["--version"], { encoding: "utf8" });
@@ -209,8 +210,8 @@ function createServerFolder(parent: string): string {
 const memoryFreeMin = 4 * 2 ** 30;
 
 /**
- * Returns the folder for clusters, in memory if there is enough. The store requires fsync, and a machine does not crash in a
- * test, so waiting for a disk would gain nothing.
+ * Returns the folder for clusters, in memory if there is enough. The store requires fsync, and a machine does not crash
+ * in a test, so waiting for a disk would gain nothing.
  */
 function fastFolder(): string {
   const memory = "/dev/shm";
@@ -319,7 +320,10 @@ function giveToOwner(path: string): void {
   if (owner !== undefined) execFileSync("chown", ["-R", `${owner.uid}:${owner.gid}`, path]);
 }
 
-/** The user that runs the programs of a server, when it is not the user of the tests: PostgreSQL and PgBouncer do not run as root. */
+/**
+ * The user that runs the programs of a server, when it is not the user of the tests: PostgreSQL and PgBouncer do not
+ * run as root.
+ */
 export function serverOwner(): { readonly uid: number; readonly gid: number } | undefined {
   if (process.getuid?.() !== 0) return undefined;
   nobody ??= { uid: idOfNobody("-u"), gid: idOfNobody("-g") };

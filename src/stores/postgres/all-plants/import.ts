@@ -11,14 +11,14 @@ import { sqlStateOf } from "../server/sql-state.ts";
 import { int64Copy } from "./int64-copy.ts";
 
 // The ids are a parameter rather than a temporary table: distributed engines lack those, or do not join them with
-// distributed tables. The inner SELECT hides the number of ids from the planner, so that it uses the index; otherwise it may
-// read all records for each batch.
+// distributed tables. The inner SELECT hides the number of ids from the planner, so that it uses the index; otherwise
+// it may read all records for each batch.
 const findDeleted = ({ deletions }: StoreSchema): string => `
   SELECT DISTINCT plant_id
   FROM pg_catalog.unnest((SELECT $1::bigint[])) AS line (id) JOIN ${deletions} ON plant_id = id`;
 
-// Each of about ninety partitions has a separate index, which is searched for each id. Ids that are close together, as in an
-// export, are in one range of each index.
+// Each of about ninety partitions has a separate index, which is searched for each id. Ids that are close together, as
+// in an export, are in one range of each index.
 const findDeletedBetween = ({ deletions }: StoreSchema): string =>
   `SELECT DISTINCT plant_id FROM ${deletions} WHERE plant_id BETWEEN $1 AND $2`;
 
@@ -73,7 +73,8 @@ async function addBatch(
   const { session } = target;
   // Sorted, so that adjacent index entries are written together, and two imports do not deadlock.
   const lines = new BigInt64Array(ids).toSorted();
-  // The ids that were added by attempts with an unknown outcome. If a later attempt finds them, this import has added them.
+  // The ids that were added by attempts with an unknown outcome. If a later attempt finds them, this import has added
+  // them.
   const added = new Set<string>();
   return await retryTransientErrors(session, async () => {
     const isCopied = mayBeNew && (await copyNew(target, lines, restore));
@@ -93,7 +94,8 @@ async function addBatch(
 }
 
 /**
- * Begins a transaction and copies ids in it. Returns whether all of them were new; if not, the transaction was rolled back.
+ * Begins a transaction and copies ids in it. Returns whether all of them were new; if not, the transaction was rolled
+ * back.
  */
 async function copyNew(target: Target, lines: BigInt64Array, restore: boolean): Promise<boolean> {
   const { session, schema } = target;
@@ -136,8 +138,8 @@ async function insertUndeleted(target: Target, lines: BigInt64Array): Promise<In
   const before = await idsWithRecord(target, lines);
   const undeleted = before.size === 0 ? lines : lines.filter((id) => !before.has(String(id)));
   const added = await insertIds(target, undeleted);
-  // If a deletion is in progress, the INSERT waits for it, and then inserts the id. So the records are read again with a new
-  // snapshot, and only for the added ids, because a restored plant has a record, too.
+  // If a deletion is in progress, the INSERT waits for it, and then inserts the id. So the records are read again with
+  // a new snapshot, and only for the added ids, because a restored plant has a record, too.
   const meanwhile = await idsWithRecord(target, BigInt64Array.from(added, BigInt));
   if (meanwhile.size > 0) await target.session.query(removeIds(target.schema), [toArrayLiteral([...meanwhile])]);
   return { added, deleted: new Set([...before, ...meanwhile]) };

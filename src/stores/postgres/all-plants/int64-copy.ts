@@ -1,5 +1,6 @@
-// The binary format of COPY (postgresql.org/docs/current/sql-copy.html): a signature, flags and the length of the header
-// extension, which is 0; for each row the number of its columns, and each column after its length; -1 at the end.
+// The binary format of COPY (postgresql.org/docs/current/sql-copy.html): a signature, flags and the length of the
+// header extension, which is 0; for each row the number of its columns, and each column after its length; -1 at the
+// end.
 const signature = Buffer.from("PGCOPY\n\xff\r\n\0", "latin1");
 const headerBytes = signature.length + 4 + 4;
 const rowBytes = 2 + 4 + 8;

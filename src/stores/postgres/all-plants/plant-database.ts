@@ -25,8 +25,8 @@ import { deleteTimeouts } from "../store.ts";
 import { startImport } from "./import.ts";
 
 /**
- * Opens a PostgreSQL database for an operator, while servers use it. A replica suffices, except for imports. There are no
- * timeouts.
+ * Opens a PostgreSQL database for an operator, while servers use it. A replica suffices, except for imports. There are
+ * no timeouts.
  *
  * @throws StoreOpenError naming the server and what is wrong with it or its schema
  */
@@ -91,7 +91,9 @@ export async function migratePostgres(
       if (!(await isByDay(session, schema))) return;
       await updateRenamedSchema(session, schema);
       // With a retention of 0, for one day per partition: the retention is a setting of the servers.
-      await ((await isCitus(session)) ? distributedDays(schema).make(session, 0) : createDayPartitions(session, schema));
+      await ((await isCitus(session))
+        ? distributedDays(schema).make(session, 0)
+        : createDayPartitions(session, schema));
     });
     return versions;
   };
@@ -124,8 +126,8 @@ async function* listDeletions(
   { deletions }: StoreSchema,
   { since, plantId }: DeletionFilter,
 ): AsyncGenerator<readonly Deletion[]> {
-  // The query of a cursor has no parameters. The time is a number, because PostgreSQL does not accept the text of a Date
-  // before year 1 or after 9999. No record is older than 1970.
+  // The query of a cursor has no parameters. The time is a number, because PostgreSQL does not accept the text of a
+  // Date before year 1 or after 9999. No record is older than 1970.
   const sinceS = Math.max(0, since?.getTime() ?? 0) / 1_000;
   const ofPlant = plantId === undefined ? "" : `AND plant_id = '${plantId}'::bigint`;
   const chunks = chunksOf(

@@ -6,12 +6,12 @@ import { problemOf } from "../delete/problem.ts";
 import type { Session } from "../server/session.ts";
 import { sqlStateOf } from "../server/sql-state.ts";
 
-// Rows per transaction: some ten milliseconds and up to five megabytes of WAL, too little to delay a standby. With slices of
-// five thousand, half as many are dropped per second, because each slice waits for the disk.
+// Rows per transaction: some ten milliseconds and up to five megabytes of WAL, too little to delay a standby. With
+// slices of five thousand, half as many are dropped per second, because each slice waits for the disk.
 const sliceMax = 20_000;
 
-// The attempts to lock a table, and the milliseconds between them, in which deletions continue. A table that is locked for
-// longer is reported, and tried again at the next interval.
+// The attempts to lock a table, and the milliseconds between them, in which deletions continue. A table that is locked
+// for longer is reported, and tried again at the next interval.
 const lockAttemptsMax = 5;
 const lockIntervalMs = 1_000;
 
@@ -24,8 +24,8 @@ export interface RetentionOptions {
   /** Returns the placement of the records, which is determined if it is not known yet. */
   readonly placementOn: (session: Session) => Promise<Placement>;
   /**
-   * Returns whether plants were deleted since a time on the clock of `performance.now()`: then retention pauses. By default
-   * it never does.
+   * Returns whether plants were deleted since a time on the clock of `performance.now()`: then retention pauses. By
+   * default it never does.
    */
   readonly hasDeletedSince?: (timeMs: number) => boolean;
   readonly onUpkeep?: OnUpkeep | undefined;
@@ -50,8 +50,8 @@ export class Retention {
   }
 
   /**
-   * Stops, and cancels the running statement, whether or not the server still responds. Resolves once the dropped records
-   * that the server has confirmed are reported.
+   * Stops, and cancels the running statement, whether or not the server still responds. Resolves once the dropped
+   * records that the server has confirmed are reported.
    */
   async stop(): Promise<void> {
     this.#stopping.abort();

@@ -31,8 +31,8 @@ async function callLocking(session: Session, name: string, keptMs: number): Prom
 }
 
 /**
- * Runs work in a transaction with a lock timeout, also on workers. If this process hangs before the commit, the coordinator
- * aborts the transaction, which releases its locks.
+ * Runs work in a transaction with a lock timeout, also on workers. If this process hangs before the commit, the
+ * coordinator aborts the transaction, which releases its locks.
  */
 async function lockingOnWorkers<Result>(
   session: Session,
@@ -91,8 +91,8 @@ export async function distributeByDay(session: Session, schema: StoreSchema, onW
 }
 
 /**
- * Partitions the deletion records by day, while servers keep deleting. Does nothing if they are already partitioned, or not
- * distributed. An interrupted step is run again by the next attempt.
+ * Partitions the deletion records by day, while servers keep deleting. Does nothing if they are already partitioned, or
+ * not distributed. An interrupted step is run again by the next attempt.
  *
  * @throws StoreOpenError naming the objects that prevent replacing the table
  */
@@ -102,7 +102,9 @@ async function partitionByDay(session: Session, schema: StoreSchema, onWaiting?:
   const dependents = found.flatMap(([what]) => what ?? []);
   if (dependents.length > 0) {
     const what = dependents.join(", ");
-    throw new StoreOpenError(`cannot replace the table deletions: drop ${what}, and create it again after the migration`);
+    throw new StoreOpenError(
+      `cannot replace the table deletions: drop ${what}, and create it again after the migration`,
+    );
   }
   for (const sql of partitionByDaySql) {
     const begin = `${readCommitted}; ${searchPathSql(schema)}`;
@@ -111,9 +113,10 @@ async function partitionByDay(session: Session, schema: StoreSchema, onWaiting?:
   }
 }
 
-// Adds the column to partition by, which is NULL in all existing records. The table becomes the partition of records that
-// are dropped row by row: those from before, and those with an idempotency key, because its index prevents using a key twice
-// on any day. The constraint is validated while servers run, so that attaching the partition does not read its rows.
+// Adds the column to partition by, which is NULL in all existing records. The table becomes the partition of records
+// that are dropped row by row: those from before, and those with an idempotency key, because its index prevents using a
+// key twice on any day. The constraint is validated while servers run, so that attaching the partition does not read
+// its rows.
 const markSql = `
   DO $$ BEGIN
     IF EXISTS (${isByDaySql}) THEN RETURN; END IF;
@@ -131,16 +134,16 @@ const validateSql = `
     ALTER TABLE deletions VALIDATE CONSTRAINT deletions_not_by_day;
   END $$`;
 
-// The tables are created for the owner of the table, who may be a role of the user that migrates, and in its schema, which may
-// not be the first of the search_path.
+// The tables are created for the owner of the table, who may be a role of the user that migrates, and in its schema,
+// which may not be the first of the search_path.
 const inSchemaOfOwner = `
     SELECT relowner::regrole::text AS owner, relnamespace::regnamespace::text AS schema INTO one
       FROM pg_class WHERE oid = 'deletions'::regclass;
     PERFORM set_config('search_path', one.schema || ', pg_temp', true);
     IF one.owner <> quote_ident(current_user) THEN EXECUTE 'SET LOCAL ROLE ' || one.owner; END IF;`;
 
-// The sequence stays the same, and everyone may use it, as with an identity. Other partitions have separate indexes: an index
-// of the parent would be built for this partition, too, while it is locked.
+// The sequence stays the same, and everyone may use it, as with an identity. Other partitions have separate indexes: an
+// index of the parent would be built for this partition, too, while it is locked.
 const partitionSql = `
   DO $divide$ DECLARE grants text[] := '{}'; one record; sql text; BEGIN
     IF EXISTS (${isByDaySql}) THEN RETURN; END IF;
@@ -164,7 +167,7 @@ const partitionSql = `
   END $divide$`;
 
 /**
- * The steps to partition a distributed table of records by day. Each is one idempotent transaction, which locks the table
- * briefly.
+ * The steps to partition a distributed table of records by day. Each is one idempotent transaction, which locks the
+ * table briefly.
  */
 export const partitionByDaySql: readonly string[] = [markSql, validateSql, partitionSql];

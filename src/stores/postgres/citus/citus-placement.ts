@@ -35,23 +35,24 @@ const oldRecordsSql = ({ deletions }: StoreSchema, condition: string): string =>
 const dropSql = ({ deletions }: StoreSchema, condition: string): string =>
   `DELETE FROM ${deletions} WHERE ${condition} AND plant_id = ANY($1::bigint[]) AND seq = ANY($2::bigint[]) RETURNING 1`;
 
-// Citus would use a sequence of the coordinator, and then wait for its standbys, which a deletion on a worker does not do.
-// So each check uses a random number, of so many that concurrent checks do not have the same: one would wait until the other
-// has rolled back its record. It is negative because the numbers of deletions start at 1.
+// Citus would use a sequence of the coordinator, and then wait for its standbys, which a deletion on a worker does not
+// do. So each check uses a random number, of so many that concurrent checks do not have the same: one would wait until
+// the other has rolled back its record. It is negative because the numbers of deletions start at 1.
 const probeRecordSql = ({ deletions }: StoreSchema, id: bigint): string => `
   INSERT INTO ${deletions} (seq, plant_id, subject, request_id, batch) OVERRIDING SYSTEM VALUE
   VALUES (-(1 + pg_catalog.random() * 1e15)::bigint, ${id}, '', '', '00000000-0000-0000-0000-000000000000')`;
 
 /**
- * Returns the placement of tables that Citus has distributed over its workers (docs.citusdata.com), by the id of the plant:
- * a plant and the records of its deletions are on the same worker.
+ * Returns the placement of tables that Citus has distributed over its workers (docs.citusdata.com), by the id of the
+ * plant: a plant and the records of its deletions are on the same worker.
  *
- * - A statement that both deletes and records would be a two-phase commit over all workers. In a function that Citus runs on
- *   the worker of its first argument it is a local transaction; so each batch is for one worker.
+ * - A statement that both deletes and records would be a two-phase commit over all workers. In a function that Citus
+ *   runs on the worker of its first argument it is a local transaction; so each batch is for one worker.
  * - If records are partitioned by day, the function sets the day of those without a key.
- * - A statement for workers cannot contain functions that change settings. Statements that need pinned settings, other than
- *   the function that deletes, are run in a transaction that pins them first.
- * - An index cannot be unique across workers, so an idempotency key applies to one plant, whose id is its prefix in records.
+ * - A statement for workers cannot contain functions that change settings. Statements that need pinned settings, other
+ *   than the function that deletes, are run in a transaction that pins them first.
+ * - An index cannot be unique across workers, so an idempotency key applies to one plant, whose id is its prefix in
+ *   records.
  */
 export function citusPlacement(schema: StoreSchema, shards: Shards, isByDay: boolean): Placement {
   // Day partitions have no records with a key, and none that are dropped row by row.
@@ -80,7 +81,8 @@ export function citusPlacement(schema: StoreSchema, shards: Shards, isByDay: boo
       return toFates(row);
     },
     // The function that deletes has waited for the standbys.
-    findPlants: async (session, ids) => toIds(await session.queryInTransaction(existingPlantsSql(schema), [toArrayLiteral(ids)])),
+    findPlants: async (session, ids) =>
+      toIds(await session.queryInTransaction(existingPlantsSql(schema), [toArrayLiteral(ids)])),
     runLookup: (session, toSql, values) => session.queryInTransaction(toSql("true"), values),
     // By a batch without plants, which waits for the standbys of the worker.
     waitForStandbys: async (session, [one]) => {
@@ -125,9 +127,9 @@ function toFates(row: Row | undefined): Map<bigint, PlantFate> {
 }
 
 /**
- * Runs a check for a plant of each worker. An unavailable worker does not affect the plants of others, so it is an error only
- * if all workers are unavailable, and its check gets only a part of the time. A worker that refuses is always an error,
- * which only the operator can fix.
+ * Runs a check for a plant of each worker. An unavailable worker does not affect the plants of others, so it is an
+ * error only if all workers are unavailable, and its check gets only a part of the time. A worker that refuses is
+ * always an error, which only the operator can fix.
  */
 async function checkEachWorker(
   session: Session,

@@ -13,8 +13,8 @@ import { deleteFunction } from "./delete-function.ts";
 import { isCitus, refuseDistributedSchema, distributedByHand } from "./distribute.ts";
 import { Shards } from "./shards.ts";
 
-// The part of the hint that is the same in all languages. After an upgrade of the C library, each new connection to a worker
-// starts with this warning, so checking on a new connection would never resolve the doubt.
+// The part of the hint that is the same in all languages. After an upgrade of the C library, each new connection to a
+// worker starts with this warning, so checking on a new connection would never resolve the doubt.
 const collationHint = "REFRESH COLLATION VERSION";
 
 // The most processes to remember, about as many as a server has connections; the oldest are forgotten first.
@@ -41,7 +41,9 @@ export class Citus implements Workers {
     return this.#placement?.isDistributed ?? false;
   }
 
-  /** Returns the schema, which is determined once, so that a later change of the search_path does not move the store. */
+  /**
+   * Returns the schema, which is determined once, so that a later change of the search_path does not move the store.
+   */
   async schemaOn(session: Session): Promise<StoreSchema> {
     const schema = this.#schema ?? (await findSchema(session));
     return (this.#schema ??= schema);
@@ -72,7 +74,9 @@ export class Citus implements Workers {
       if (this.#placement !== undefined && isDeepStrictEqual(found, known)) return;
       this.#shards = undefined;
       this.#hasDefaultSettings = hasDefaultSettings;
-      this.#placement = isPartitioned ? singleServerByDay(schema, hasDefaultSettings) : singleServer(schema, hasDefaultSettings);
+      this.#placement = isPartitioned
+        ? singleServerByDay(schema, hasDefaultSettings)
+        : singleServer(schema, hasDefaultSettings);
       return;
     }
     if (rows.some(([, , canDelete]) => canDelete === "f")) throw new StoreOpenError(distributedByHand);
@@ -87,8 +91,8 @@ export class Citus implements Workers {
     this.#placement = citusPlacement(schema, this.#shards, isPartitioned);
   }
 
-  // Citus forwards SQLSTATE and text of a worker's warning, but not the routine; `57P01` means that the waiting backend was
-  // terminated. So any warning of a worker may be that of a cancelled wait for standbys.
+  // Citus forwards SQLSTATE and text of a worker's warning, but not the routine; `57P01` means that the waiting backend
+  // was terminated. So any warning of a worker may be that of a cancelled wait for standbys.
   doubtOf({ routine, code = "", message = "" }: Notice): string | undefined {
     const isWarning = routine === "DefaultCitusNoticeReceiver" && (code.startsWith("01") || code === "57P01");
     if (!isWarning || message.includes(collationHint)) return undefined;
@@ -99,8 +103,8 @@ export class Citus implements Workers {
     if (processId !== null && this.isDistributed) this.#stuck = [...this.#stuck, processId].slice(-stuckMax);
   }
 
-  // While Citus commits on workers it cannot be cancelled itself. So each cancelled statement would occupy a connection to the
-  // server and one to the worker until the standbys are back, or no connections remain.
+  // While Citus commits on workers it cannot be cancelled itself. So each cancelled statement would occupy a connection
+  // to the server and one to the worker until the standbys are back, or no connections remain.
   async cancelWaits(session: Session): Promise<void> {
     const stuck = this.#stuck;
     if (stuck.length === 0) return;
@@ -139,11 +143,11 @@ const warningsHidden =
   "set client_min_messages and citus.worker_min_messages to debug1 for the role, because a connection pooler drops the " +
   "values that the connection sets; otherwise a commit missing on the standbys of a worker would go unnoticed";
 
-// The application name with which a process of the server connects to workers contains its number. Another process may have
-// the number meanwhile, or it may be of a host that was replaced. So only processes with the name of this one are cancelled:
-// plant stores look up the outcome of a cancelled wait. `plantstore import` and `plantstore migrate` have that name as well.
-// If the wait of one of them is cancelled by mistake, it reports that a worker sent a warning, and can be run again; a
-// migration that finds its step committed continues by itself.
+// The application name with which a process of the server connects to workers contains its number. Another process may
+// have the number meanwhile, or it may be of a host that was replaced. So only processes with the name of this one are
+// cancelled: plant stores look up the outcome of a cancelled wait. `plantstore import` and `plantstore migrate` have
+// that name as well. If the wait of one of them is cancelled by mistake, it reports that a worker sent a warning, and
+// can be run again; a migration that finds its step committed continues by itself.
 const cancelWaitsSql = `
   SELECT DISTINCT pid FROM pg_catalog.pg_stat_activity CROSS JOIN LATERAL
     pg_catalog.run_command_on_workers(pg_catalog.format(

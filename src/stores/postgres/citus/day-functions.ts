@@ -19,15 +19,15 @@ const dropSliceSql = `$$ WITH dropped AS (
 const definer = `LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET DateStyle = 'ISO'`;
 
 /**
- * Creates the functions that create and drop partitions on Citus, as on a single server, but of several days if records are
- * kept for long. They are partitioned by the column `day`, because Citus supports one level of partitions only. The caller
- * sets the lock timeout: a setting of a function does not apply to workers.
+ * Creates the functions that create and drop partitions on Citus, as on a single server, but of several days if records
+ * are kept for long. They are partitioned by the column `day`, because Citus supports one level of partitions only. The
+ * caller sets the lock timeout: a setting of a function does not apply to workers.
  *
- * Records outside of day partitions are dropped on each shard separately: a statement for all shards takes three times as
- * long.
+ * Records outside of day partitions are dropped on each shard separately: a statement for all shards takes three times
+ * as long.
  *
- * The day of a record is set by its worker. A constraint of each partition refuses later records, so that a partition whose
- * days are all expired has only expired records.
+ * The day of a record is set by its worker. A constraint of each partition refuses later records, so that a partition
+ * whose days are all expired has only expired records.
  */
 export const dayFunctionsSql: string = `
   CREATE FUNCTION plantstore_make_day(first date, count integer) RETURNS void ${definer} AS $function$

@@ -1,8 +1,8 @@
 /** The signature of the function that deletes batches, for `to_regprocedure`. */
 export const deleteFunction = "plantstore_delete(bigint, bigint[], text[], text[], uuid, text[], boolean)";
 
-// Whether any of these plants is on another server than the one that runs the function. NOT IN calculates the shard of each
-// plant once.
+// Whether any of these plants is on another server than the one that runs the function. NOT IN calculates the shard of
+// each plant once.
 const elsewhere = (ids: string): string => `EXISTS (
         SELECT FROM unnest(${ids}) AS id WHERE get_shard_id_for_distribution_column('plants', id) NOT IN (
           SELECT shardid FROM pg_dist_placement WHERE groupid = (SELECT groupid FROM pg_dist_local_group)))`;
@@ -22,21 +22,22 @@ const todayWithoutKey = ", CASE WHEN NULLIF(key, '') IS NULL THEN (now() AT TIME
  * The settings of a worker are those of its role and configuration, and are checked. Only if the function runs on the
  * coordinator, another client of a pooler may have changed them, so they are reset until the commit.
  *
- * The function is one transaction on one worker. Without a token it only checks that worker. With `skips` it does not wait
- * for locks; on Citus, SKIP LOCKED works on one shard at a time. As in the statement for other servers, "not found" waits
- * for standbys. A batch that was sent to the wrong worker is a two-phase commit, in which every worker waits for its
- * standbys, also for plants that it has not found; the warnings of other workers must be forwarded. The setting for that is
- * changed last, because Citus would otherwise report each statement, which costs time. Ids are collected in a loop, because
- * Citus writes the rows of a CTE to a file.
+ * The function is one transaction on one worker. Without a token it only checks that worker. With `skips` it does not
+ * wait for locks; on Citus, SKIP LOCKED works on one shard at a time. As in the statement for other servers, "not
+ * found" waits for standbys. A batch that was sent to the wrong worker is a two-phase commit, in which every worker
+ * waits for its standbys, also for plants that it has not found; the warnings of other workers must be forwarded. The
+ * setting for that is changed last, because Citus would otherwise report each statement, which costs time. Ids are
+ * collected in a loop, because Citus writes the rows of a CTE to a file.
  *
- * Dropped records fail the function, as in the statement for other servers. Citus counts the records that it sends to the
- * shards, where a trigger may drop some. Counting the stored records takes as long as everything else together, so it is
- * done only if there is such a trigger, or if the triggers of another server would have to be known.
+ * Dropped records fail the function, as in the statement for other servers. Citus counts the records that it sends to
+ * the shards, where a trigger may drop some. Counting the stored records takes as long as everything else together, so
+ * it is done only if there is such a trigger, or if the triggers of another server would have to be known.
  *
  * After a change of its nodes, such as a failover, Citus runs the function on the coordinator until all nodes know the
- * change. Its deletions are then committed on the workers of the plants. For plants that it has not found, it writes records
- * there and rolls them back: the commit of a transaction that has written waits for the standbys, even after a rollback to
- * a savepoint. A trigger may prevent writing the records; then the deletion is retried until a worker runs it.
+ * change. Its deletions are then committed on the workers of the plants. For plants that it has not found, it writes
+ * records there and rolls them back: the commit of a transaction that has written waits for the standbys, even after a
+ * rollback to a savepoint. A trigger may prevent writing the records; then the deletion is retried until a worker runs
+ * it.
  */
 export const functionBodyOf = (isByDay: boolean): string => `
   DECLARE

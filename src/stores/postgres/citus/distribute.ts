@@ -29,13 +29,15 @@ export async function isCitus(session: Session): Promise<boolean> {
 }
 
 /** The message for distributed tables without the function that deletes. */
-export const distributedByHand: string = "its tables were not distributed by `plantstore migrate`: run `plantstore migrate` to complete them";
-const distributedDifferently = "`plants` must be distributed by `id`, and `deletions` by `plant_id` and colocated with `plants`";
+export const distributedByHand: string =
+  "its tables were not distributed by `plantstore migrate`: run `plantstore migrate` to complete them";
+const distributedDifferently =
+  "`plants` must be distributed by `id`, and `deletions` by `plant_id` and colocated with `plants`";
 
 /**
  * Distributes the tables of a store and their rows over the workers, unless they are already distributed. Adds what is
- * missing to tables that an operator has distributed, and replaces the function of another release. Does nothing on a server
- * without Citus. Deletions wait meanwhile.
+ * missing to tables that an operator has distributed, and replaces the function of another release. Does nothing on a
+ * server without Citus. Deletions wait meanwhile.
  *
  * @throws StoreOpenError when an operator has distributed them differently
  */
@@ -57,7 +59,15 @@ async function missingSql(session: Session): Promise<readonly string[]> {
   if (state === "of another release") return [functionSql];
   if (state === "by hand") return [sequentialSql, ...keysSql, functionSql, distributeFunctionSql];
   if (state !== "local") return [];
-  return [mergePartitionsSql, sequentialSql, primaryKeySql, ...keysSql, distributeSql, functionSqlOf(false), distributeFunctionSql];
+  return [
+    mergePartitionsSql,
+    sequentialSql,
+    primaryKeySql,
+    ...keysSql,
+    distributeSql,
+    functionSqlOf(false),
+    distributeFunctionSql,
+  ];
 }
 
 const stateSql = `

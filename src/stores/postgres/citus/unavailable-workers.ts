@@ -1,6 +1,8 @@
 import { elapsedMsSince, type OnUpkeep } from "../../upkeep.ts";
 
-/** Reports once when a worker of Citus is unavailable and once when it has recovered. Readiness does not depend on it. */
+/**
+ * Reports once when a worker of Citus is unavailable and once when it has recovered. Readiness does not depend on it.
+ */
 export class UnavailableWorkers {
   readonly #onUpkeep: OnUpkeep | undefined;
   /** When each worker was found to be unavailable, on the clock of `performance.now()`. */
@@ -13,8 +15,8 @@ export class UnavailableWorkers {
   }
 
   /**
-   * Records that a batch for the worker failed while the store is otherwise healthy. The worker is not the cause if it has
-   * committed another batch since this one began.
+   * Records that a batch for the worker failed while the store is otherwise healthy. The worker is not the cause if it
+   * has committed another batch since this one began.
    *
    * @param begunMs - when the batch began, on the clock of `performance.now()`
    */

@@ -2,8 +2,8 @@ import type { PendingDelete } from "../../delete-queue.ts";
 import { toStorableText } from "../../storable-text.ts";
 
 /**
- * Returns the idempotency keys of deletions as a parameter of the type `text[]`, with an empty string for those without a
- * key, which is not a valid one. NULL would be the text "NULL" in a session with `array_nulls = off`.
+ * Returns the idempotency keys of deletions as a parameter of the type `text[]`, with an empty string for those without
+ * a key, which is not a valid one. NULL would be the text "NULL" in a session with `array_nulls = off`.
  */
 export function keysOf(pending: readonly PendingDelete[]): string {
   return toArrayLiteral(pending.map(({ call }) => quoted(call.idempotencyKey ?? "")));

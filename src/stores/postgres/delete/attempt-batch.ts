@@ -16,8 +16,8 @@ export interface AttemptMode {
   /** Whether plants that other transactions have locked are skipped; otherwise the statement waits for the locks. */
   readonly skipsLocked: boolean;
   /**
-   * Whether the idempotency keys are looked up before anything is deleted. Unless something has failed, it is sufficient to
-   * look up the keys of deletions that have deleted no plant: the index prevents using a key twice.
+   * Whether the idempotency keys are looked up before anything is deleted. Unless something has failed, it is
+   * sufficient to look up the keys of deletions that have deleted no plant: the index prevents using a key twice.
    */
   readonly checksKeysFirst: boolean;
   /** Settles the deletions whose key has a record. */
@@ -28,7 +28,9 @@ export interface AttemptMode {
 export type Attempt =
   | {
       readonly kind: "done";
-      /** The fates of the plants of the statement. One without a fate did not exist, unless its deletion was settled. */
+      /**
+       * The fates of the plants of the statement. One without a fate did not exist, unless its deletion was settled.
+       */
       readonly fates: ReadonlyMap<bigint, PlantFate>;
       /** Which of the plants of postponed deletions exist. */
       readonly existing: ReadonlySet<bigint>;
@@ -44,12 +46,12 @@ export type Attempt =
     };
 
 /**
- * Attempts to delete the plants of a batch, and settles the deletions whose key already has a record. Before a deletion with
- * a key is reported as not found, its key is looked up.
+ * Attempts to delete the plants of a batch, and settles the deletions whose key already has a record. Before a deletion
+ * with a key is reported as not found, its key is looked up.
  *
- * A batch that may be done is run again before its records are read. If the earlier attempt is still running, this waits for
- * its locks; with `skipsLocked`, the plants that it has locked are `locked`, and in doubt. For all others the records are
- * complete.
+ * A batch that may be done is run again before its records are read. If the earlier attempt is still running, this
+ * waits for its locks; with `skipsLocked`, the plants that it has locked are `locked`, and in doubt. For all others the
+ * records are complete.
  */
 export async function attemptBatch(
   session: Session,
@@ -141,8 +143,8 @@ async function deleteUnlocked(
 }
 
 /**
- * Determines what an earlier attempt did to a plant that the server refuses to delete, the only one of its batch. A plant
- * that still exists is `kept`: the attempt has not deleted it, because this waits for its lock.
+ * Determines what an earlier attempt did to a plant that the server refuses to delete, the only one of its batch. A
+ * plant that still exists is `kept`: the attempt has not deleted it, because this waits for its lock.
  */
 export async function findRefused(
   session: Session,
@@ -161,9 +163,9 @@ export async function findRefused(
 const lockSql = ({ plants }: StoreSchema, condition: string): string =>
   `SELECT id FROM ${plants} WHERE id = ANY($1::bigint[]) AND ${condition} FOR UPDATE`;
 
-// An UPDATE that changes nothing instead of a SELECT: its commit waits for the disk and for synchronous standbys, so the
-// records that it finds are durable even if the first attempt did not wait for that. If a trigger suppresses the update, the
-// statement fails: the record exists, so the plant must not be reported as not found.
+// An UPDATE that changes nothing instead of a SELECT: its commit waits for the disk and for synchronous standbys, so
+// the records that it finds are durable even if the first attempt did not wait for that. If a trigger suppresses the
+// update, the statement fails: the record exists, so the plant must not be reported as not found.
 const findRecordedSql = ({ deletions }: StoreSchema, condition: string): string => `
   WITH looked AS (
     UPDATE ${deletions} SET batch = batch
@@ -174,8 +176,8 @@ const findRecordedSql = ({ deletions }: StoreSchema, condition: string): string 
   WHERE plant_id = ANY($1::bigint[]) AND batch = $2::pg_catalog.uuid`;
 
 /**
- * Returns the plants that any attempt at a batch has deleted, except for a key of a cancelled call. The result is final only
- * for plants that are not locked, or for whose lock the statement waited: otherwise, it may miss a later commit.
+ * Returns the plants that any attempt at a batch has deleted, except for a key of a cancelled call. The result is final
+ * only for plants that are not locked, or for whose lock the statement waited: otherwise, it may miss a later commit.
  */
 async function findRecorded(
   session: Session,

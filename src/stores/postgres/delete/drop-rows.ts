@@ -9,8 +9,8 @@ type DropRows = (session: Session, schema: StoreSchema, keptMs: number, slice: S
 
 const toTime = (us: string): string => `pg_catalog.to_timestamp(${us}::bigint / 1000000.0)`;
 
-// The parameters of all statements: how long records are kept, and the µs from which on they are searched. Before that, the
-// index still has entries of deleted records, and reading them for each slice would take longer and longer.
+// The parameters of all statements: how long records are kept, and the µs from which on they are searched. Before that,
+// the index still has entries of deleted records, and reading them for each slice would take longer and longer.
 const oldSql = `deleted_at < pg_catalog.now() - $1::interval AND deleted_at >= ${toTime("$2")}`;
 
 // The time as an integer, in µs.
@@ -45,8 +45,8 @@ export const dropFromTable: DropRows = (session, schema, keptMs, slice) =>
 
 /**
  * Drops a time range of the records that are not in day partitions. Selecting records first, finding them by ctid and
- * returning them would take the server 1.7 times as long. Records that stay locked, as by another process that drops the
- * same ones, are skipped.
+ * returning them would take the server 1.7 times as long. Records that stay locked, as by another process that drops
+ * the same ones, are skipped.
  */
 export const dropFromPartition: DropRows = async (session, schema, keptMs, slice) => {
   try {
@@ -80,7 +80,7 @@ async function dropUnlocked(
 }
 
 // By the index on the time: without statistics, as after a restore, the planner would read all expired records for each
-// slice. Behind PgBouncer a session has no timeouts: these bound the wait for a row, and release the rows of a process that
-// hangs before its commit.
+// slice. Behind PgBouncer a session has no timeouts: these bound the wait for a row, and release the rows of a process
+// that hangs before its commit.
 const inOrder = `${readCommitted}; SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off;
   SET LOCAL lock_timeout = '100ms'; SET LOCAL idle_in_transaction_session_timeout = '5s'`;

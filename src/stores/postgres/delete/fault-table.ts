@@ -8,16 +8,17 @@ import { sqlStateOf } from "../server/sql-state.ts";
  * - `skip`: it did nothing because of a timeout, probably for a lock, and is run again without locked plants.
  * - `wait`: it did nothing because the server lacks a resource, and is run again.
  * - `reconnect`: it did nothing, and is run again on a new connection.
- * - `unknown`: it may have been committed. It is run again on a new connection; then the deletion records show which plants
- *   were deleted, by this attempt or an earlier one.
- * - `split`: it did nothing because the server refuses part of it. Its halves are run, so that only the refused plants fail.
+ * - `unknown`: it may have been committed. It is run again on a new connection; then the deletion records show which
+ *   plants were deleted, by this attempt or an earlier one.
+ * - `split`: it did nothing because the server refuses part of it. Its halves are run, so that only the refused plants
+ *   fail.
  * - `fail`: it did nothing, and would fail again.
  */
 export type Verdict = "retry" | "skip" | "wait" | "reconnect" | "unknown" | "split" | "fail";
 
 /**
- * The state of the server according to an error: `refusing` everything, `unavailable` or short of a resource, `busy` with
- * other transactions, or `healthy`, because only these plants are affected.
+ * The state of the server according to an error: `refusing` everything, `unavailable` or short of a resource, `busy`
+ * with other transactions, or `healthy`, because only these plants are affected.
  */
 export type ServerState = "refusing" | "unavailable" | "busy" | "healthy";
 
@@ -32,13 +33,14 @@ interface Consequence {
 }
 
 /**
- * The next step of a batch: another attempt, one that skips locked plants like all further ones, its halves, or failure.
+ * The next step of a batch: another attempt, one that skips locked plants like all further ones, its halves, or
+ * failure.
  */
 export type Step = "retry" | "skip-locked" | "split" | "fail";
 
 /**
- * The consequences of each verdict. They do not depend on whether the batch is in doubt: a statement that did nothing says
- * nothing about an earlier attempt, so a batch stays in doubt from its first `unknown` to its end.
+ * The consequences of each verdict. They do not depend on whether the batch is in doubt: a statement that did nothing
+ * says nothing about an earlier attempt, so a batch stays in doubt from its first `unknown` to its end.
  *
  * Two steps depend on more than the verdict, see {@link nextStep}.
  */
@@ -55,11 +57,11 @@ export const consequences: Readonly<Record<Verdict, Consequence>> = {
 /**
  * Returns the next step of a batch after an error.
  *
- * An attempt that skips locked plants may nevertheless time out for a lock. Then either the whole table is locked, so the
- * batch has to wait, or a row that depends on a plant, such as one of another table, so the plant has to be found.
+ * An attempt that skips locked plants may nevertheless time out for a lock. Then either the whole table is locked, so
+ * the batch has to wait, or a row that depends on a plant, such as one of another table, so the plant has to be found.
  *
- * @param hasUnreadKeys - whether idempotency keys were not looked up yet: an earlier use of a key takes precedence over the
- * error
+ * @param hasUnreadKeys - whether idempotency keys were not looked up yet: an earlier use of a key takes precedence over
+ * the error
  */
 export function nextStep(verdict: Verdict, fault: unknown, skipsLocked: boolean, hasUnreadKeys: boolean): Step {
   const meetsLockOfPlant = skipsLocked && verdict === "skip" && isRaisedWithin(fault);
@@ -113,13 +115,13 @@ const keyIndex = /^deletions_by_key(?:_\d+)?$/;
 const verdicts: ReadonlyMap<string, Verdict> = new Map(faultTable.map((row) => [row.sqlState, row.verdict]));
 
 /**
- * Returns the verdict on the error of a statement. An error without a SQLSTATE is one of the connection, and says nothing
- * about the statement.
+ * Returns the verdict on the error of a statement. An error without a SQLSTATE is one of the connection, and says
+ * nothing about the statement.
  *
  * If another transaction has used an idempotency key at the same time, no plant is refused: now the key has a record.
  *
- * A trigger may raise any SQLSTATE, even an unknown one. If an error that was raised within the statement has no row, or one
- * with the verdict `fail`, a trigger refuses a plant.
+ * A trigger may raise any SQLSTATE, even an unknown one. If an error that was raised within the statement has no row,
+ * or one with the verdict `fail`, a trigger refuses a plant.
  */
 export function verdictOn(fault: unknown): Verdict {
   const code = sqlStateOf(fault);
@@ -135,9 +137,11 @@ function isKeyConflict(fault: unknown): boolean {
 }
 
 /**
- * Returns whether an error was raised within the statement: in a trigger, by a foreign key, or at a certain row. Only then
- * does the server add a context (`where`).
+ * Returns whether an error was raised within the statement: in a trigger, by a foreign key, or at a certain row. Only
+ * then does the server add a context (`where`).
  */
 function isRaisedWithin(fault: unknown): boolean {
-  return fault instanceof Error && "where" in fault && typeof fault.where === "string" && !ownCitusContext.test(fault.where);
+  return (
+    fault instanceof Error && "where" in fault && typeof fault.where === "string" && !ownCitusContext.test(fault.where)
+  );
 }

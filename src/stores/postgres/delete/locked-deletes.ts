@@ -28,7 +28,8 @@ export function markInDoubt(pending: LockedDelete, token: string): LockedDelete 
   return { id, call, resolve, reject: (reason) => pending.reject(withUnknownOutcome(reason)), token };
 }
 
-// These two codes mean that nothing was done. Other reasons are a cancelled call, and a database that protects the plant.
+// These two codes mean that nothing was done. Other reasons are a cancelled call, and a database that protects the
+// plant.
 function withUnknownOutcome(reason: unknown): unknown {
   const { code } = ConnectError.from(reason);
   return code === Code.Unavailable || code === Code.ResourceExhausted ? outcomeUnknown(reason) : reason;
@@ -37,8 +38,8 @@ function withUnknownOutcome(reason: unknown): unknown {
 /** Options of {@link LockedDeletes}. */
 export interface LockedDeletesOptions {
   /**
-   * Deletes the plants that are no longer locked and hands the rest back to {@link LockedDeletes.add}. All deletions have
-   * the same token, and their plants are on the same worker. Must settle by `deadlineMs`, on the clock of
+   * Deletes the plants that are no longer locked and hands the rest back to {@link LockedDeletes.add}. All deletions
+   * have the same token, and their plants are on the same worker. Must settle by `deadlineMs`, on the clock of
    * `performance.now()`.
    */
   readonly commit: (batch: readonly LockedDelete[], deadlineMs: number) => Promise<Outcomes>;
@@ -51,8 +52,8 @@ export interface LockedDeletesOptions {
 }
 
 /**
- * Deletions of plants that other transactions have locked. They are retried separately from the queue, so that they do not
- * delay other deletions. After two seconds their callers get `Unavailable`.
+ * Deletions of plants that other transactions have locked. They are retried separately from the queue, so that they do
+ * not delay other deletions. After two seconds their callers get `Unavailable`.
  */
 export class LockedDeletes {
   readonly #options: LockedDeletesOptions;
@@ -66,7 +67,9 @@ export class LockedDeletes {
     this.#options = options;
   }
 
-  /** Whether no deletion waits here. If one does, other plants may be locked, too, and batches do not wait for locks. */
+  /**
+   * Whether no deletion waits here. If one does, other plants may be locked, too, and batches do not wait for locks.
+   */
   get isEmpty(): boolean {
     return this.#attempting === undefined;
   }
@@ -77,8 +80,8 @@ export class LockedDeletes {
   }
 
   /**
-   * Adds a deletion, which is settled by `deadlineMs`, on the clock of `performance.now()`. One that is handed back keeps its
-   * deadline.
+   * Adds a deletion, which is settled by `deadlineMs`, on the clock of `performance.now()`. One that is handed back
+   * keeps its deadline.
    */
   add(pending: LockedDelete, deadlineMs: number): void {
     if (this.#waiting.length >= this.#options.waitingMax) return pending.reject(queueFull());

@@ -5,14 +5,14 @@ import type { Row, Session } from "../server/session.ts";
 import type { PreparedBatch } from "./prepared-batch.ts";
 
 /**
- * The fate of an existing plant: `deleted`, `locked` by another transaction, `kept` by a trigger, or skipped because its
- * idempotency key is `used`.
+ * The fate of an existing plant: `deleted`, `locked` by another transaction, `kept` by a trigger, or skipped because
+ * its idempotency key is `used`.
  */
 export type PlantFate = "deleted" | "locked" | "kept" | "used";
 
 /**
- * The placement of the tables of a store, on a single server or distributed over the workers of Citus, with the operations
- * that depend on it.
+ * The placement of the tables of a store, on a single server or distributed over the workers of Citus, with the
+ * operations that depend on it.
  */
 export interface Placement {
   /** The schema that the tables are in. */
@@ -26,22 +26,23 @@ export interface Placement {
   /** Returns a call with its idempotency key in the form of the records. */
   toRecordedCall(call: DeleteCall, id: bigint): DeleteCall;
   /**
-   * Deletes the plants of a batch and records that, in one statement, round trip and commit, after waiting for their locks.
-   * Plants whose key is used are skipped if the statement can see that. Others may be skipped, too: {@link findPlants} finds
-   * them, and {@link deleteUnlockedPlants} deletes them. Returns the deleted ones.
+   * Deletes the plants of a batch and records that, in one statement, round trip and commit, after waiting for their
+   * locks. Plants whose key is used are skipped if the statement can see that. Others may be skipped, too: {@link
+   * findPlants} finds them, and {@link deleteUnlockedPlants} deletes them. Returns the deleted ones.
    */
   deletePlants(session: Session, batch: PreparedBatch): Promise<readonly bigint[]>;
   /**
-   * Does the same without waiting for locks of other transactions, including an earlier attempt at the batch that is still
-   * running. Returns the fate of each plant that existed.
+   * Does the same without waiting for locks of other transactions, including an earlier attempt at the batch that is
+   * still running. Returns the fate of each plant that existed.
    */
   deleteUnlockedPlants(session: Session, batch: PreparedBatch): Promise<Map<bigint, PlantFate>>;
   /**
-   * Returns which of these plants exist, once a statement has tried to delete them or others of the same batch. The others
-   * are deleted permanently, even after a failover.
+   * Returns which of these plants exist, once a statement has tried to delete them or others of the same batch. The
+   * others are deleted permanently, even after a failover.
    *
-   * A deletion may be visible on its server before the standbys have it, when its backend is terminated while it waits for
-   * them, or the server restarts. So this waits for another commit, which the standbys cannot have without all earlier ones.
+   * A deletion may be visible on its server before the standbys have it, when its backend is terminated while it waits
+   * for them, or the server restarts. So this waits for another commit, which the standbys cannot have without all
+   * earlier ones.
    */
   findPlants(session: Session, ids: readonly bigint[]): Promise<readonly bigint[]>;
   /**
@@ -49,14 +50,20 @@ export interface Placement {
    *
    * @param toSql - returns the statement; its WHERE must contain the condition, which is always true
    */
-  runLookup(session: Session, toSql: (condition: string) => string, values: readonly unknown[]): Promise<readonly Row[]>;
-  /** Waits until the standbys have the deletion of these plants, which do not exist and which no statement has deleted. */
+  runLookup(
+    session: Session,
+    toSql: (condition: string) => string,
+    values: readonly unknown[],
+  ): Promise<readonly Row[]>;
+  /**
+   * Waits until the standbys have the deletion of these plants, which do not exist and which no statement has deleted.
+   */
   waitForStandbys(session: Session, missing: readonly bigint[]): Promise<void>;
   /** Returns key, plant, subject and, if durable, `seq` of the records with the keys of these deletions. */
   findKeyRecords(session: Session, keyed: readonly PendingDelete[]): Promise<readonly Row[]>;
   /**
-   * The pause after dropping a slice of expired records during deletions, which it slows down: a multiple of the duration of
-   * the slice. Zero if dropping could then be slower than deletions add records.
+   * The pause after dropping a slice of expired records during deletions, which it slows down: a multiple of the
+   * duration of the slice. Zero if dropping could then be slower than deletions add records.
    */
   readonly dropPause: number;
   /** The partitions of deletion records by day; `undefined` if these are in one table. */
@@ -69,8 +76,8 @@ export interface Placement {
   /** Checks, without a write, that deletions would be durable on each reachable worker. */
   checkWorkers(session: Session): Promise<void>;
   /**
-   * Checks that a deletion could be committed now, which only a write can show: a full disk, a locked table or a missing
-   * synchronous standby does not affect reads. Rejects with the error; then discard the session.
+   * Checks that a deletion could be committed now, which only a write can show: a full disk, a locked table or a
+   * missing synchronous standby does not affect reads. Rejects with the error; then discard the session.
    */
   checkWrite(session: Session): Promise<void>;
 }

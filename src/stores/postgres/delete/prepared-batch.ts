@@ -21,8 +21,8 @@ export interface PreparedBatch {
 /**
  * Prepares a batch for the next attempt. The token stays the same for all attempts.
  *
- * After an error, deletions that were cancelled meanwhile are rejected and excluded. Before the first error, signals are not
- * read, because reading creates them, and the queue has just checked the deletions that had to wait.
+ * After an error, deletions that were cancelled meanwhile are rejected and excluded. Before the first error, signals
+ * are not read, because reading creates them, and the queue has just checked the deletions that had to wait.
  *
  * @param settled - the deletions that were settled by their key, which are excluded
  */

@@ -37,8 +37,9 @@ export class BatchFailure extends Error {
 /** Options of {@link runBatch}. */
 export interface RunBatchOptions {
   /**
-   * Receives a deletion whose plant another transaction has locked, or whose idempotency key another deletion of the batch
-   * has. The deletion must not be retried or settled before the batch is: if the batch fails, all of its deletions fail.
+   * Receives a deletion whose plant another transaction has locked, or whose idempotency key another deletion of the
+   * batch has. The deletion must not be retried or settled before the batch is: if the batch fails, all of its
+   * deletions fail.
    */
   readonly defer: (pending: LockedDelete) => void;
   /** The placement of the plants of the batch. */
@@ -57,9 +58,9 @@ export interface RunBatchOptions {
 type OutcomeOf = Map<PendingDelete, boolean>;
 
 /**
- * Deletes a batch on a session, and retries it as long as that may help according to the fault table, a caller waits for it,
- * and the session has time. Deletions that are cancelled meanwhile are rejected, and excluded from the next attempt. So are
- * those of protected and locked plants, so that they do not delay other callers.
+ * Deletes a batch on a session, and retries it as long as that may help according to the fault table, a caller waits
+ * for it, and the session has time. Deletions that are cancelled meanwhile are rejected, and excluded from the next
+ * attempt. So are those of protected and locked plants, so that they do not delay other callers.
  *
  * @throws BatchFailure
  */
@@ -104,7 +105,12 @@ async function runPart(session: Session, pending: readonly PendingDelete[], opti
     if (reconnects) session.discard();
     if (step === "split") {
       const tokenInDoubt = mayBeDone ? token : undefined;
-      return await splitBatch(session, batch, pending, fault, { ...options, token: tokenInDoubt, afterFault, skipsLocked });
+      return await splitBatch(session, batch, pending, fault, {
+        ...options,
+        token: tokenInDoubt,
+        afterFault,
+        skipsLocked,
+      });
     }
     if (step !== "fail") await sleep(Math.max(0, Math.min(backoffMs(attempts), session.remainingMs)));
     const reason = reasonOf(fault, mayBeDone);
@@ -131,8 +137,8 @@ function outcomesOf(
     if (settled.has(one)) continue;
     const first = firstOf.get(one.id);
     const fate = fates.get(one.id);
-    // The key of a postponed deletion is unused, since the other deletion with it has found no plant. If the first deletion of
-    // a plant was settled by its key, the plant may exist for the next one.
+    // The key of a postponed deletion is unused, since the other deletion with it has found no plant. If the first
+    // deletion of a plant was settled by its key, the plant may exist for the next one.
     const isRetried = postponed.has(one)
       ? existing.has(one.id)
       : fate === "used" || (first !== undefined && settled.has(first));
@@ -146,7 +152,8 @@ function outcomesOf(
 }
 
 /**
- * Splits a batch to find the part that the server refuses, so that a protected plant does not prevent deleting the others.
+ * Splits a batch to find the part that the server refuses, so that a protected plant does not prevent deleting the
+ * others.
  *
  * @param options - `token` only if the batch may be done
  */
@@ -158,8 +165,8 @@ async function splitBatch(
   options: PartOptions,
 ): Promise<OutcomeOf> {
   const { token, settled, defer } = options;
-  // An earlier attempt can only have recorded the first deletion of each plant. For the others nothing was done, and they are
-  // retried.
+  // An earlier attempt can only have recorded the first deletion of each plant. For the others nothing was done, and
+  // they are retried.
   const mayBeOf = (one: PendingDelete): boolean => token === undefined || firstOf.get(one.id) === one;
   const parts = pending.filter(mayBeOf);
   for (const one of pending) if (!mayBeOf(one) && !settled.has(one)) defer(one);

@@ -21,8 +21,8 @@ interface Layout {
 interface Statements {
   readonly deleteAll: NamedStatement;
   /**
-   * The same for a single plant. Without the joins it takes the server a quarter less time. With `hasDefaultSettings`, it
-   * skips the plant if a setting has to be pinned nevertheless.
+   * The same for a single plant. Without the joins it takes the server a quarter less time. With `hasDefaultSettings`,
+   * it skips the plant if a setting has to be pinned nevertheless.
    */
   readonly deleteOne: NamedStatement;
   /**
@@ -40,8 +40,8 @@ interface Statements {
  *
  * `unnest` with several arrays is always that of `pg_catalog`, and cannot be qualified.
  *
- * A plant whose idempotency key already has a record is skipped, since it may have been restored: the following lookup of
- * keys settles its deletion. Only a key that another process uses at the same time fails the statement.
+ * A plant whose idempotency key already has a record is skipped, since it may have been restored: the following lookup
+ * of keys settles its deletion. Only a key that another process uses at the same time fails the statement.
  *
  * A trigger may silently drop a record. Then the cast fails, and with it the statement: no plant is deleted without its
  * record. Because of the SQLSTATE, 22P02, the batch is split until the plant is found; the message is for the operator.
@@ -143,9 +143,9 @@ const existingPlantsSql = ({ plants }: StoreSchema): string => `
 const waitForStandbysSql = `SELECT pg_catalog.pg_logical_emit_message(true, 'plantstore', '') WHERE ${pinned}`;
 
 /**
- * The lookup of records by their idempotency keys. An UPDATE that changes nothing instead of a SELECT: its commit waits for
- * the disk and for synchronous standbys, so the records are durable. A record without `seq` was not updated: it is being
- * dropped, or a trigger has suppressed the update.
+ * The lookup of records by their idempotency keys. An UPDATE that changes nothing instead of a SELECT: its commit waits
+ * for the disk and for synchronous standbys, so the records are durable. A record without `seq` was not updated: it is
+ * being dropped, or a trigger has suppressed the update.
  */
 export const findKeysSql = ({ deletions }: StoreSchema, condition: string, pins: string): string => `
   WITH looked AS (UPDATE ${deletions} SET batch = batch WHERE ${condition} AND ${pins} RETURNING seq)
@@ -170,9 +170,9 @@ export function singleServerByDay(schema: StoreSchema, hasDefaultSettings: boole
   const dropDaySql = `SELECT ${schema.quoted}.plantstore_drop_day($1::interval) WHERE ${pinned}`;
   return {
     ...createPlacement(schema, { isByDay: true, hasDefaultSettings }),
-    // At full load dropping then takes a thirteenth of the time of one core, and drops some 1.4 times as many records as
-    // deletions add. Without pauses the rate of deletions would be a quarter to a half lower, and with a factor of eight a
-    // fifth lower.
+    // At full load dropping then takes a thirteenth of the time of one core, and drops some 1.4 times as many records
+    // as deletions add. Without pauses the rate of deletions would be a quarter to a half lower, and with a factor of
+    // eight a fifth lower.
     dropPause: 12,
     days: {
       make: (session) => createDayPartitions(session, schema),

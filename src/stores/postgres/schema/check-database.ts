@@ -43,7 +43,8 @@ const lackingSql = `
 export async function checkRights(session: Session, { name }: StoreSchema): Promise<void> {
   // In a separate transaction, which resets the role to that of the URL.
   const lacking = await session.transact(readCommitted, () => session.query(lackingSql, [name]));
-  if (lacking.length > 0) throw new StoreOpenError(`the user lacks privileges: ${lacking.map(([what]) => what).join(", ")}`);
+  if (lacking.length > 0)
+    throw new StoreOpenError(`the user lacks privileges: ${lacking.map(([what]) => what).join(", ")}`);
 }
 
 const settingsSql = `
@@ -55,8 +56,8 @@ const settingsSql = `
      ORDER BY relname LIMIT 1)`;
 
 /**
- * Checks that the database is writable, makes commits durable and accepts any text. Settings that statements pin are not
- * checked.
+ * Checks that the database is writable, makes commits durable and accepts any text. Settings that statements pin are
+ * not checked.
  *
  * @throws StoreOpenError when not, and an `Error` when it is read-only, which a failover may change
  */

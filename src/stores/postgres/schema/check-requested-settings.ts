@@ -4,7 +4,8 @@ import type { Session } from "../server/session.ts";
 import { sqlStateOf } from "../server/sql-state.ts";
 
 /**
- * Checks that the settings in `options` of the database URL are in effect. Settings that the session overrides are ignored.
+ * Checks that the settings in `options` of the database URL are in effect. Settings that the session overrides are
+ * ignored.
  *
  * @throws StoreOpenError naming the first one that did not reach the server
  */
@@ -25,9 +26,9 @@ const sourceSql = "SELECT source FROM pg_catalog.pg_settings WHERE pg_catalog.lo
 const refused = /^(?:22|42|55)/;
 
 /**
- * Returns whether a setting has this value: now, as a pooler may set it, or at the start of the connection, as for the role.
- * A setting that can only be set at the start, such as `log_connections`, must have been set by the client; its value is
- * not compared, because the server may format it differently and no guarantee depends on it.
+ * Returns whether a setting has this value: now, as a pooler may set it, or at the start of the connection, as for the
+ * role. A setting that can only be set at the start, such as `log_connections`, must have been set by the client; its
+ * value is not compared, because the server may format it differently and no guarantee depends on it.
  */
 async function isInEffect(session: Session, name: string, value: string): Promise<boolean> {
   try {

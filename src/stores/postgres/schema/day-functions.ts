@@ -2,15 +2,18 @@
 export const daysAhead: number = 3;
 
 /**
- * The largest partition, in bytes, whose rows are counted before it is dropped; for larger ones, the server's estimate is
- * returned.
+ * The largest partition, in bytes, whose rows are counted before it is dropped; for larger ones, the server's estimate
+ * is returned.
  */
 export const countedBytesMax: number = 64 * 2 ** 20;
 
 /** The most rows outside of day partitions that are dropped together: a few milliseconds. */
 export const sliceMax: number = 1_000;
 
-/** The functions run with the privileges of the owner, so they check that the caller may insert or delete records itself. */
+/**
+ * The functions run with the privileges of the owner, so they check that the caller may insert or delete records
+ * itself.
+ */
 export const checkCaller = (right: "INSERT" | "DELETE"): string => `
     IF NOT has_table_privilege(
       CASE current_setting('role') WHEN 'none' THEN session_user ELSE current_setting('role') END, 'deletions', '${right}'
@@ -25,8 +28,8 @@ export const exclusively: string = "PERFORM FROM plantstore_schema FOR UPDATE SK
 const definer = `LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET lock_timeout = '50ms'`;
 
 /**
- * Revokes all privileges on tables from everyone but their owner, including default ones (ALTER DEFAULT PRIVILEGES). For a
- * block that declares `one record`.
+ * Revokes all privileges on tables from everyone but their owner, including default ones (ALTER DEFAULT PRIVILEGES).
+ * For a block that declares `one record`.
  */
 export const closeSql = (tables: string): string => `
     FOR one IN SELECT DISTINCT pg_class.oid::regclass AS name, grantee FROM pg_class CROSS JOIN aclexplode(relacl)
@@ -37,19 +40,19 @@ export const closeSql = (tables: string): string => `
     END LOOP;`;
 
 /**
- * Creates the functions that create and drop partitions of a day (UTC), with the privileges of their owner: servers have
- * privileges on rows only. The `search_path` is the current one.
+ * Creates the functions that create and drop partitions of a day (UTC), with the privileges of their owner: servers
+ * have privileges on rows only. The `search_path` is the current one.
  *
- * `plantstore_make_days` creates the partitions of the next days. A day that has begun without a partition, as after a jump
- * of the clock, stays without: its records are in the default partition, and are dropped row by row. Attaching its partition
- * could fail a concurrent deletion. Attaching one in advance blocks no deletion, only readers of the default partition. Its
- * bounds are literals in UTC and ISO, whatever the time zone and style of the caller: `IST` is the time of India or of
- * Israel. The replica identity is FULL because a table without a key in a publication of all tables could not be updated,
- * which is necessary to find the record of a deletion in doubt.
+ * `plantstore_make_days` creates the partitions of the next days. A day that has begun without a partition, as after a
+ * jump of the clock, stays without: its records are in the default partition, and are dropped row by row. Attaching its
+ * partition could fail a concurrent deletion. Attaching one in advance blocks no deletion, only readers of the default
+ * partition. Its bounds are literals in UTC and ISO, whatever the time zone and style of the caller: `IST` is the time
+ * of India or of Israel. The replica identity is FULL because a table without a key in a publication of all tables
+ * could not be updated, which is necessary to find the record of a deletion in doubt.
  *
- * `plantstore_drop_day` drops the oldest day whose records are all expired, by the bound of its partition, which the server
- * enforces; if there is none, a slice of the expired records in the default partition. It returns the number of records,
- * and NULL when none remain. Partitions that were moved to another schema are kept.
+ * `plantstore_drop_day` drops the oldest day whose records are all expired, by the bound of its partition, which the
+ * server enforces; if there is none, a slice of the expired records in the default partition. It returns the number of
+ * records, and NULL when none remain. Partitions that were moved to another schema are kept.
  */
 export const dayFunctionsSql: string = `
   CREATE FUNCTION plantstore_make_day(day date) RETURNS void LANGUAGE plpgsql

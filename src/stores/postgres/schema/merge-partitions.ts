@@ -2,7 +2,8 @@
 export const isByDaySql = "SELECT FROM pg_class WHERE oid = to_regclass('deletions') AND relkind = 'p'";
 
 /** The declarations of a block with `saveTriggersSql` and `restoreTriggersSql`. */
-export const transferDeclarationsSql = "triggers text[] := '{}'; grants text[] := '{}'; one record; sql text; last bigint;";
+export const transferDeclarationsSql =
+  "triggers text[] := '{}'; grants text[] := '{}'; one record; sql text; last bigint;";
 
 /** Saves the privileges on the table `deletions`. */
 export const grantsSql: string = `

@@ -4,15 +4,21 @@ import { isCitus } from "../citus/distribute.ts";
 import { readCommitted } from "../server/pinned-settings.ts";
 import { retryTransientErrors } from "../server/retry-transient-errors.ts";
 import type { Session } from "../server/session.ts";
-import { buildIndex, disableTransactionTimeout, type OnWaiting, runOnline, runWithLockTimeout } from "./online-migration.ts";
+import {
+  buildIndex,
+  disableTransactionTimeout,
+  type OnWaiting,
+  runOnline,
+  runWithLockTimeout,
+} from "./online-migration.ts";
 import { isPostgres } from "./by-day.ts";
 import { checkSettings, versionOf } from "./check-database.ts";
 import type { Migration } from "./migrations.ts";
 import { searchPathSql, type StoreSchema } from "./store-schema.ts";
 import { tablesSql } from "./tables.ts";
 
-// Milliseconds between two attempts to become the process that migrates. A statement that waits would hold a snapshot, for
-// which the build of an index would wait in turn.
+// Milliseconds between two attempts to become the process that migrates. A statement that waits would hold a snapshot,
+// for which the build of an index would wait in turn.
 const lockIntervalMs = 100;
 
 const allTablesSql = "SELECT FROM pg_catalog.pg_publication WHERE puballtables";
@@ -25,9 +31,9 @@ export interface Versions {
 }
 
 /**
- * Migrates the database to the newest schema, step by step, and returns the versions before and after. A failed step does
- * not change the version, and is run again by the next attempt. Of several concurrent processes, one migrates and the others
- * wait. A newer schema that the release can use is left unchanged.
+ * Migrates the database to the newest schema, step by step, and returns the versions before and after. A failed step
+ * does not change the version, and is run again by the next attempt. Of several concurrent processes, one migrates and
+ * the others wait. A newer schema that the release can use is left unchanged.
  *
  * @throws StoreOpenError when the release cannot use the schema, or the database is unsuitable for a store
  */
@@ -79,8 +85,8 @@ async function runNextStep(migrating: Migrating, onWaiting?: OnWaiting): Promise
 }
 
 /**
- * Creates the tables, before there is anything to lock: of several processes, all but one find them created. Records are
- * partitioned by day if the server is PostgreSQL itself; on Citus, when they are distributed.
+ * Creates the tables, before there is anything to lock: of several processes, all but one find them created. Records
+ * are partitioned by day if the server is PostgreSQL itself; on Citus, when they are distributed.
  */
 async function createTables(session: Session, schema: StoreSchema): Promise<void> {
   const isByDay = (await isPostgres(session)) && !(await isCitus(session));
@@ -92,7 +98,8 @@ async function createTables(session: Session, schema: StoreSchema): Promise<void
  * unchanged. A row lock, because distributed engines support few others.
  */
 async function lockVersion(lock: Session, schema: StoreSchema, version: number): Promise<boolean> {
-  // No timeouts, because building an index may take long. An idle transaction holds no snapshot only under READ COMMITTED.
+  // No timeouts, because building an index may take long. An idle transaction holds no snapshot only under READ
+  // COMMITTED.
   await lock.begin(`${readCommitted}; ${searchPathSql(schema)}; SET LOCAL idle_in_transaction_session_timeout = 0;
     ${disableTransactionTimeout(true)}`);
   const [row] = await lock.query(`SELECT version FROM ${schema.versionTable} FOR UPDATE SKIP LOCKED`);
@@ -121,8 +128,8 @@ async function runStep(
 }
 
 /**
- * Returns the statements that change the version. With a publication of all tables, PostgreSQL refuses updates of a table
- * without a key or replica identity.
+ * Returns the statements that change the version. With a publication of all tables, PostgreSQL refuses updates of a
+ * table without a key or replica identity.
  */
 async function setVersion(
   session: Session,

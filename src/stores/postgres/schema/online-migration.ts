@@ -6,8 +6,8 @@ import type { Migration } from "./migrations.ts";
 import { searchPathSql, type StoreSchema } from "./store-schema.ts";
 
 /**
- * Milliseconds that a step waits for the lock on a table that servers use. Deletions queue behind it, and wait no longer for
- * a lock themselves: at worst they are retried.
+ * Milliseconds that a step waits for the lock on a table that servers use. Deletions queue behind it, and wait no
+ * longer for a lock themselves: at worst they are retried.
  */
 export const tableLockMs = 100;
 
@@ -38,8 +38,8 @@ export async function runOnline(
 }
 
 /**
- * Returns the statement that disables `transaction_timeout` for the transaction, or else the session: a query, because SET
- * fails before PostgreSQL 17, which introduced this timeout.
+ * Returns the statement that disables `transaction_timeout` for the transaction, or else the session: a query, because
+ * SET fails before PostgreSQL 17, which introduced this timeout.
  */
 export const disableTransactionTimeout = (isLocal: boolean): string =>
   `SELECT pg_catalog.set_config(name, '0', ${isLocal}) FROM pg_catalog.pg_settings WHERE name = 'transaction_timeout'`;
@@ -77,9 +77,9 @@ async function describeLockHolder(session: Session, { quoted }: StoreSchema, tab
 }
 
 /**
- * Builds an index, unless it exists. An index of an interrupted attempt is invalid, and is rebuilt. An index cannot be built
- * concurrently in a transaction, so no settings are pinned: the following commit of the version makes it durable, and the
- * server refuses to build it for another role and in read-only transactions.
+ * Builds an index, unless it exists. An index of an interrupted attempt is invalid, and is rebuilt. An index cannot be
+ * built concurrently in a transaction, so no settings are pinned: the following commit of the version makes it durable,
+ * and the server refuses to build it for another role and in read-only transactions.
  */
 export async function buildIndex(
   session: Session,

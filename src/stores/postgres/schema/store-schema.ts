@@ -37,9 +37,9 @@ export function storeSchema(name: string): StoreSchema {
 const versionTable = "plantstore_schema";
 
 /**
- * Finds the schema of the store: the first one in the `search_path` with a store, or else the first one, where `migrate`
- * creates a store. The `search_path` is that of the database URL, or the initial one of the connection, as set for the role
- * or the database. A later `SET` is ignored, because another client of a pooler may have run it.
+ * Finds the schema of the store: the first one in the `search_path` with a store, or else the first one, where
+ * `migrate` creates a store. The `search_path` is that of the database URL, or the initial one of the connection, as
+ * set for the role or the database. A later `SET` is ignored, because another client of a pooler may have run it.
  *
  * @throws StoreOpenError when a setting of the URL did not reach the server, or there is no such schema
  */

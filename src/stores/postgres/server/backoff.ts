@@ -3,8 +3,8 @@ const backoffMsFirst = 5;
 const backoffMsMax = 1_000;
 
 /**
- * Returns the wait before the next attempt, in milliseconds. Full jitter, so that replicas that failed together do not retry
- * together.
+ * Returns the wait before the next attempt, in milliseconds. Full jitter, so that replicas that failed together do not
+ * retry together.
  */
 export function backoffMs(attempts: number): number {
   return Math.random() * Math.min(backoffMsMax, backoffMsFirst * 2 ** attempts);

@@ -50,8 +50,8 @@ export interface ConnectOptions {
 }
 
 /**
- * How long closing a connection or cancelling its statement may take, in milliseconds: a running server needs a few, and
- * an unreachable one never responds. The next attempt waits until the statement is cancelled.
+ * How long closing a connection or cancelling its statement may take, in milliseconds: a running server needs a few,
+ * and an unreachable one never responds. The next attempt waits until the statement is cancelled.
  */
 export const closeTimeoutMs = 500;
 
@@ -83,8 +83,8 @@ export async function connectTo({ ways, connectTimeoutMs }: Host, options: Conne
 }
 
 /**
- * Closes a connection gracefully, or immediately if a statement is running. Resolves when it is closed, whether or not the
- * server still responds.
+ * Closes a connection gracefully, or immediately if a statement is running. Resolves when it is closed, whether or not
+ * the server still responds.
  */
 export async function disconnect(client: Client): Promise<void> {
   setTimeout(() => client.connection.stream.destroy(), closeTimeoutMs).unref();
@@ -93,12 +93,12 @@ export async function disconnect(client: Client): Promise<void> {
 }
 
 // The warning that a commit is not on the standbys must arrive, whatever the role or the URL sets. Citus forwards the
-// warning of a worker, in some transactions as a debug message, and always if it comes from another worker. Other servers
-// ignore the second setting; the debug messages that the first one causes are ignored here.
+// warning of a worker, in some transactions as a debug message, and always if it comes from another worker. Other
+// servers ignore the second setting; the debug messages that the first one causes are ignored here.
 const showWarnings = "-c client_min_messages=debug1 -c citus.worker_min_messages=debug1";
 
-// CancelRequest (postgresql.org/docs/current/protocol-message-formats.html): its length, its code, and the process id and
-// secret key of the connection.
+// CancelRequest (postgresql.org/docs/current/protocol-message-formats.html): its length, its code, and the process id
+// and secret key of the connection.
 const cancelBytes = 16;
 const cancelCode = 80_877_102;
 
@@ -115,8 +115,8 @@ export async function cancelStatement({ host, port, processID, secretKey }: Clie
   const socket = host.startsWith("/") ? connectSocket(`${host}/.s.PGSQL.${port}`) : connectSocket(port, host);
   const { promise: isAccepted, resolve } = Promise.withResolvers<boolean>();
   // Errors are ignored: a stopped server runs no statement. A running one only closes the connection, which is noticed
-  // only if the socket is read. The socket is not half-closed here, because a pooler may take that for a client that has
-  // disconnected.
+  // only if the socket is read. The socket is not half-closed here, because a pooler may take that for a client that
+  // has disconnected.
   socket
     .on("error", () => undefined)
     .once("close", () => resolve(socket.readableEnded))
@@ -135,8 +135,9 @@ export async function abortStatement(client: Client): Promise<boolean> {
   return await cancelStatement(client);
 }
 
-// A plan that is cached while a table is empty uses sequential scans and nested loops, and is still used when the table has
-// millions of rows. JIT is off because disabled plan types get huge cost estimates, for which the server would compile.
+// A plan that is cached while a table is empty uses sequential scans and nested loops, and is still used when the table
+// has millions of rows. JIT is off because disabled plan types get huge cost estimates, for which the server would
+// compile.
 const cachedPlanOptions = "-c enable_seqscan=off -c enable_nestloop=off -c jit=off";
 
 /** Returns the `options` that every session sets, after those of the URL, which they override. */
@@ -144,7 +145,9 @@ export function sessionOptions({ timeouts, cachesPlans }: Pick<ConnectOptions, "
   // As options, because node-postgres cannot send a timeout of 0, which overrides that of the role.
   const limits =
     timeouts && `-c lock_timeout=${timeouts.lockTimeoutMs} -c statement_timeout=${timeouts.statementTimeoutMs}`;
-  return [showWarnings, limits, cachesPlans ? cachedPlanOptions : undefined].filter((part) => part !== undefined).join(" ");
+  return [showWarnings, limits, cachesPlans ? cachedPlanOptions : undefined]
+    .filter((part) => part !== undefined)
+    .join(" ");
 }
 
 function settingsOf(connectOptions: ConnectOptions, options?: string): ClientConfig {

@@ -6,7 +6,8 @@ import { readServerUrl, type Server } from "./server-url.ts";
  * Returns the server of a URL whose user and password may change while it is used. While a file that the URL names is
  * missing, the last server is used.
  *
- * @param currentUrl - returns the current URL, which {@link assertSameDatabase} has accepted; called for each connection
+ * @param currentUrl - returns the current URL, which {@link assertSameDatabase} has accepted; called for each
+ * connection
  * @throws StoreOpenError when the URL cannot be used
  */
 export function followServerUrl(url: string, currentUrl: () => string): Server {
@@ -32,7 +33,8 @@ export function followServerUrl(url: string, currentUrl: () => string): Server {
  * @throws StoreOpenError when anything else differs
  */
 export function assertSameDatabase(url: string, renewed: string): void {
-  if (targetOf(renewed) !== targetOf(url)) throw new StoreOpenError("the new URL must differ only in user and password");
+  if (targetOf(renewed) !== targetOf(url))
+    throw new StoreOpenError("the new URL must differ only in user and password");
 }
 
 /** Returns everything in a URL except user and password, as a string to compare. */

@@ -8,8 +8,8 @@ export interface NamedStatement {
 }
 
 /**
- * Names a statement by a hash of its text. Behind a pooler, another release or program may have prepared statements on the
- * same connection, and theirs must never be run instead of this one.
+ * Names a statement by a hash of its text. Behind a pooler, another release or program may have prepared statements on
+ * the same connection, and theirs must never be run instead of this one.
  */
 export function nameStatement(text: string): NamedStatement {
   return { name: `${namePrefix}${createHash("sha256").update(text).digest("base64url")}`, text };
@@ -49,8 +49,8 @@ export class NamedStatements {
   }
 }
 
-// 26000: the prepared statement does not exist; 42P05: it already exists. An error with a context (`where`) was raised by a
-// trigger. RevalidateCachedQuery: a table has changed, so that the result would have other types.
+// 26000: the prepared statement does not exist; 42P05: it already exists. An error with a context (`where`) was raised
+// by a trigger. RevalidateCachedQuery: a table has changed, so that the result would have other types.
 function isRefusal(fault: Error): boolean {
   if ("where" in fault && fault.where !== undefined) return false;
   const state = sqlStateOf(fault);

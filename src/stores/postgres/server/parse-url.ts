@@ -10,9 +10,9 @@ const form = /^postgres(?:ql)?:\/\/(?:([^/@:]*)(?::([^/@]*))?@)?([^/?@]*)(?:\/([
 const hostForm = /^(?:\[([^[\]]+)\]|([^[\]:]*))(?::(.*))?$/s;
 
 /**
- * Parses a URL as libpq does, and returns its decoded parameters. The parts before the `?` are `user`, `password`, `host`
- * and `port` (both comma-separated lists), and `dbname`, which are empty if they are missing; those after it take
- * precedence, the last one if one is repeated. A `+` does not mean a space.
+ * Parses a URL as libpq does, and returns its decoded parameters. The parts before the `?` are `user`, `password`,
+ * `host` and `port` (both comma-separated lists), and `dbname`, which are empty if they are missing; those after it
+ * take precedence, the last one if one is repeated. A `+` does not mean a space.
  *
  * @throws StoreOpenError, which contains nothing of the URL
  */

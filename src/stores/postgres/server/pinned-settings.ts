@@ -1,10 +1,10 @@
 import { sqlStateOf } from "./sql-state.ts";
 
-// Behind a pooler, a connection keeps the settings of its previous client, and a role or database has settings, too. The
-// guarantees of the store must not depend on them; docs/explanation/storage.md lists them all.
+// Behind a pooler, a connection keeps the settings of its previous client, and a role or database has settings, too.
+// The guarantees of the store must not depend on them; docs/explanation/storage.md lists them all.
 
-// A commit is an acknowledgement, so it waits for the disk and for synchronous standbys. NULL resets a setting to its value
-// at the start of the connection: if that is `remote_apply`, which waits for more, it is kept.
+// A commit is an acknowledgement, so it waits for the disk and for synchronous standbys. NULL resets a setting to its
+// value at the start of the connection: if that is `remote_apply`, which waits for more, it is kept.
 const pinSynchronousCommit = `
     CASE pg_catalog.set_config('synchronous_commit', NULL, true) WHEN 'on' THEN '' WHEN 'remote_apply' THEN ''
       ELSE pg_catalog.set_config('synchronous_commit', 'on', true) END`;
@@ -21,8 +21,8 @@ const pinReplicationRole = `
 
 const otherRole = "another client has set the role";
 
-// Row security may hide a plant from one role and show it to another. The visible rows are determined before a statement
-// runs, so it cannot set its role, but it can fail.
+// Row security may hide a plant from one role and show it to another. The visible rows are determined before a
+// statement runs, so it cannot set its role, but it can fail.
 const refuseOtherRole = `
     CASE pg_catalog.current_setting('role') WHEN pg_catalog.set_config('role', NULL, true) THEN ''
       ELSE ('${otherRole} ' || pg_catalog.current_setting('role'))::bigint::pg_catalog.text END`;
@@ -31,20 +31,20 @@ const pins = `${pinSynchronousCommit} || ${pinClientMinMessages} || ${pinReplica
 
 /**
  * A condition that is always true, and pins the settings that the commit of its statement depends on until that commit
- * (`set_config(…, true)`), for the WHERE of an UPDATE or DELETE of a single row: PostgreSQL evaluates it for each row, before
- * it changes the row. Without a row there is nothing to commit.
+ * (`set_config(…, true)`), for the WHERE of an UPDATE or DELETE of a single row: PostgreSQL evaluates it for each row,
+ * before it changes the row. Without a row there is nothing to commit.
  */
 export const pinnedByRow: string = `(${pins}) IS NOT NULL`;
 
 /**
- * The same for any number of rows: PostgreSQL evaluates the uncorrelated subquery once, before it reads rows. Citus does
- * not support such a function in a statement for its workers.
+ * The same for any number of rows: PostgreSQL evaluates the uncorrelated subquery once, before it reads rows. Citus
+ * does not support such a function in a statement for its workers.
  */
 export const pinned: string = `(SELECT ${pins}) IS NOT NULL`;
 
 /**
- * A condition that is true if no setting has to be pinned, for connections that start with the default settings
- * ({@link hasDefaultSettingsSql}). It takes the server a fifth of the time of {@link pinnedByRow}, which spends most of its
+ * A condition that is true if no setting has to be pinned, for connections that start with the default settings ({@link
+ * hasDefaultSettingsSql}). It takes the server a fifth of the time of {@link pinnedByRow}, which spends most of its
  * time on functions that are not even called.
  */
 export const alreadyPinned: string = `(

@@ -52,8 +52,8 @@ const connectTimeoutSDefault = 5;
 // connections but never responds would block the attempts with other hosts.
 const connectTimeoutSMax = 60;
 
-// Milliseconds of inactivity before TCP checks the server. Imports and exports have no other timeout, and the default of
-// operating systems is two hours.
+// Milliseconds of inactivity before TCP checks the server. Imports and exports have no other timeout, and the default
+// of operating systems is two hours.
 const keepAliveMs = 10_000;
 
 const supported: ReadonlySet<string> = new Set([
@@ -143,7 +143,9 @@ function readConnectTimeoutS(parameters: Parameters): number {
   const text = parameters.get("connect_timeout") ?? String(connectTimeoutSDefault);
   const seconds = /^\d{1,2}$/.test(text) ? Number(text) : 0;
   if (seconds >= 1 && seconds <= connectTimeoutSMax) return seconds;
-  throw new StoreOpenError(`connect_timeout in the database URL must be an integer between 1 and ${connectTimeoutSMax}, in seconds`);
+  throw new StoreOpenError(
+    `connect_timeout in the database URL must be an integer between 1 and ${connectTimeoutSMax}, in seconds`,
+  );
 }
 
 function readWord(parameters: Parameters, name: string, words: readonly string[]): string | undefined {
@@ -151,7 +153,9 @@ function readWord(parameters: Parameters, name: string, words: readonly string[]
   if (word === undefined || words.includes(word)) return word;
   // Created only here, because the first use of Intl takes 15 ms.
   const oneOf = new Intl.ListFormat("en-GB", { type: "disjunction" });
-  throw new StoreOpenError(`${name} in the database URL must be ${words.length > 2 ? "one of " : ""}${oneOf.format(words)}`);
+  throw new StoreOpenError(
+    `${name} in the database URL must be ${words.length > 2 ? "one of " : ""}${oneOf.format(words)}`,
+  );
 }
 
 // Servers do not offer TLS on Unix sockets.
@@ -184,7 +188,9 @@ function tlsOf(parameters: Parameters, host: string): readonly Tls[] {
         { ...files, rejectUnauthorized: true, checkServerIdentity: (_, peer) => tls().checkServerIdentity(host, peer) },
       ];
     default:
-      throw new StoreOpenError(`sslmode in the database URL must be one of disable, prefer, require, verify-ca or verify-full, got ${JSON.stringify(mode)}`);
+      throw new StoreOpenError(
+        `sslmode in the database URL must be one of disable, prefer, require, verify-ca or verify-full, got ${JSON.stringify(mode)}`,
+      );
   }
 }
 

@@ -18,8 +18,8 @@ import type { Server } from "./server-url.ts";
 import { sqlStateOf } from "./sql-state.ts";
 
 /**
- * The shortest time for an attempt, in milliseconds: several times as long as a statement waits for a lock. An attempt that
- * is cancelled may have an unknown outcome.
+ * The shortest time for an attempt, in milliseconds: several times as long as a statement waits for a lock. An attempt
+ * that is cancelled may have an unknown outcome.
  */
 const attemptMsMin = 500;
 
@@ -28,7 +28,8 @@ export const attemptTotalMs: number = attemptMsMin + closeTimeoutMs;
 
 // The errors for a statement without a response.
 const unresponsive = "the server does not respond, not even to a cancel request";
-const stillRunning = "the server accepted a cancel request, but the statement is still running; its disk or a standby may not respond";
+const stillRunning =
+  "the server accepted a cancel request, but the statement is still running; its disk or a standby may not respond";
 
 /** The error of a statement whose success is not certain. */
 export class InDoubtError extends Error {}
@@ -38,8 +39,8 @@ export interface Workers {
   /** Returns why a commit may not be on the standbys of a worker; `undefined` for an unrelated notice. */
   doubtOf(notice: Notice): string | undefined;
   /**
-   * Records that a process of the server may still wait for a worker, although its statement was cancelled; `null` for an
-   * unknown process id.
+   * Records that a process of the server may still wait for a worker, although its statement was cancelled; `null` for
+   * an unknown process id.
    */
   addPossibleWait(processId: number | null): void;
   /** Called with each new connection, to cancel such waits. Must not reject. */
@@ -117,8 +118,8 @@ export class Session {
   }
 
   /**
-   * Prepares an attempt: connects if there is no connection. Rejects with the error of the last host that was tried, or when
-   * too little time remains.
+   * Prepares an attempt: connects if there is no connection. Rejects with the error of the last host that was tried, or
+   * when too little time remains.
    */
   async connect(): Promise<void> {
     if (this.#client !== undefined) return;
@@ -153,8 +154,8 @@ export class Session {
   }
 
   /**
-   * Runs a statement. {@link verdictOn} classifies its errors. A statement that the server may have refused because of a
-   * setting of another client of a pooler is run again in a separate transaction.
+   * Runs a statement. {@link verdictOn} classifies its errors. A statement that the server may have refused because of
+   * a setting of another client of a pooler is run again in a separate transaction.
    */
   async query(statement: string | NamedStatement, values: readonly unknown[] = []): Promise<readonly Row[]> {
     try {
@@ -221,8 +222,8 @@ export class Session {
   }
 
   /**
-   * Begins a transaction as {@link beginSql} does. Until {@link commit}, everything runs on this connection and fails if it
-   * is lost, because the rest of a transaction must not run without its beginning. An error disconnects.
+   * Begins a transaction as {@link beginSql} does. Until {@link commit}, everything runs on this connection and fails
+   * if it is lost, because the rest of a transaction must not run without its beginning. An error disconnects.
    */
   async begin(characteristics: string): Promise<void> {
     try {
@@ -236,8 +237,8 @@ export class Session {
   }
 
   /**
-   * Runs statements without parameters and results in a transaction like that of {@link begin}, in one message: the server
-   * commits even if this process hangs. An error rolls back, and disconnects.
+   * Runs statements without parameters and results in a transaction like that of {@link begin}, in one message: the
+   * server commits even if this process hangs. An error rolls back, and disconnects.
    */
   async runInTransaction(characteristics: string, script: string): Promise<void> {
     try {
@@ -297,7 +298,9 @@ export class Session {
       // There was no response, so the statement may still be running.
       const isAccepted = await (cancellation.isAccepted ?? cancelStatement(client));
       if (cancellation.isAccepted === undefined) this.#workers?.addPossibleWait(client.processID);
-      throw cancellation.isAccepted === undefined ? fault : new Error(isAccepted ? stillRunning : unresponsive, { cause: fault });
+      throw cancellation.isAccepted === undefined
+        ? fault
+        : new Error(isAccepted ? stillRunning : unresponsive, { cause: fault });
     } finally {
       clearTimeout(timer);
       this.#isRunning = false;
@@ -318,8 +321,9 @@ export class Session {
   }
 
   /**
-   * Closes the connection, immediately if a statement is running. The next statement opens another one, to the next host if
-   * there are several: a replaced primary may not know it, and wait forever for standbys that follow another primary.
+   * Closes the connection, immediately if a statement is running. The next statement opens another one, to the next
+   * host if there are several: a replaced primary may not know it, and wait forever for standbys that follow another
+   * primary.
    */
   discard(): void {
     this.#host++;
