@@ -98,8 +98,8 @@ describe("opening a database file", () => {
     if (isAccepted) open.not.toThrow();
     else
       open.toThrow(
-        `this Node has SQLite ${version}, which can lose commits; ` +
-          "3.51.3 or newer is needed, as Node 24.15 has it, or 3.50.7 or 3.44.6",
+        `SQLite ${version}, included in this Node.js, can lose commits: ` +
+          "use SQLite 3.51.3 or newer (as in Node.js 24.15), 3.50.7 or 3.44.6",
       );
   });
 
