@@ -107,7 +107,7 @@ describe("readServerUrl", () => {
     },
     {
       url: "postgres://ann:secret@db/p?sslmode=verify-ca&sslrootcert=/nowhere/ca.pem",
-      message: "cannot read /nowhere/ca.pem, which the database URL names",
+      message: "cannot read /nowhere/ca.pem, which is named in the database URL",
     },
   ])("refuses $url without showing the password", ({ url, message }) => {
     expect(() => readServerUrl(url)).toThrow(StoreOpenError);

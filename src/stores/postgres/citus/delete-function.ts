@@ -20,7 +20,7 @@ const todayWithoutKey = ", CASE WHEN NULLIF(key, '') IS NULL THEN (now() AT TIME
  * The body of the function, which `migrate` compares with that in the database.
  *
  * The settings of a worker are those of its role and configuration, and are checked. Only if the function runs on the
- * coordinator, another client of a pooler may have changed them, so they are reset until the commit.
+ * coordinator, another client of a pooler may have changed them, so the function resets them for its transaction.
  *
  * The function is one transaction on one worker. Without a token it only checks that worker. With `skips` it does not
  * wait for locks; on Citus, SKIP LOCKED works on one shard at a time. As in the statement for other servers, "not
