@@ -23,6 +23,8 @@ beforeAll(async () => {
 });
 afterAll(() => server[Symbol.asyncDispose]());
 
+const onSingleServer = (session: Session): Promise<Placement> => Promise.resolve(singleServer(schemaOf(session)));
+
 describe("the retention of deletion records in PostgreSQL", () => {
   /** A database with this many records, one a minute, the youngest half a minute old. */
   async function createRecords(count: number): Promise<string> {
@@ -107,8 +109,8 @@ describe("the retention of deletion records in PostgreSQL", () => {
       let dropped = 0;
       let fromUs: number | undefined;
       for (let isMore = true; isMore;) {
-        const { dropOldRecords } = singleServerByDay(schemaOf(session));
-        const slice = await dropOldRecords(session, 3_600_000, { max: 500, fromUs });
+        const placement = singleServerByDay(schemaOf(session));
+        const slice = await placement.dropOldRecords(session, 3_600_000, { max: 500, fromUs });
         dropped += slice.count;
         ({ isMore, reachedUs: fromUs } = slice);
       }
@@ -214,7 +216,7 @@ describe("the retention of deletion records in PostgreSQL", () => {
     const reports: Upkeep[] = [];
     const retention = new Retention(new Session(through), {
       keptMs: 3_600_000,
-      placementOn: (own) => Promise.resolve(singleServer(schemaOf(own))),
+      placementOn: onSingleServer,
       onUpkeep: (upkeep) => void reports.push(upkeep),
     });
     const waiting = "SELECT FROM pg_locks WHERE NOT granted AND locktype = 'advisory'";
@@ -319,7 +321,7 @@ describe("the retention of deletion records in PostgreSQL", () => {
     const session = new Session(readServerUrl(`${url}&application_name=keeper`));
     const retention = new Retention(session, {
       keptMs: 3_600_000,
-      placementOn: (own) => Promise.resolve(singleServer(schemaOf(own))),
+      placementOn: onSingleServer,
       onUpkeep: (upkeep) => void reports.push(upkeep),
     });
     const problem = expect.stringMatching(/^relation "plants_\d+\.deletions" does not exist$/);
@@ -336,7 +338,7 @@ describe("the retention of deletion records in PostgreSQL", () => {
     using cleared = vi.spyOn(globalThis, "clearInterval");
     const retention = new Retention(session, {
       keptMs: 1,
-      placementOn: (own) => Promise.resolve(singleServer(schemaOf(own))),
+      placementOn: onSingleServer,
       onUpkeep: (upkeep) => void reports.push(upkeep),
     });
     const [shorten, intervalMs] = intervals.mock.lastCall ?? [];
@@ -365,8 +367,7 @@ describe("the retention of deletion records in PostgreSQL", () => {
         reports.push(upkeep);
         if (upkeep.kind === "retention-failed") resolve(retention.stop());
       };
-      const placementOn = (own: Session) => Promise.resolve(singleServer(schemaOf(own)));
-      const options = { keptMs: 1, placementOn, onUpkeep };
+      const options = { keptMs: 1, placementOn: onSingleServer, onUpkeep };
       const retention = new Retention(new Session(readServerUrl(url)), options);
     });
     const lastedMs = expect.any(Number);
@@ -385,7 +386,7 @@ async function shortenLocked(url: string, through: string) {
   const reports: Upkeep[] = [];
   const retention = new Retention(new Session(readServerUrl(through)), {
     keptMs: 3_600_000,
-    placementOn: (own) => Promise.resolve(singleServer(schemaOf(own))),
+    placementOn: onSingleServer,
     onUpkeep: (upkeep) => void reports.push(upkeep),
   });
   const waiting = "SELECT FROM pg_locks WHERE NOT granted AND relation = 'deletions'::regclass";
