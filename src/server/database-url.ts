@@ -92,7 +92,7 @@ export async function watchDatabaseUrl(location: Database, log: Log): Promise<Wa
   const { url, urlFile } = location;
   let current = url;
   const take = (renewed: string): ParseResult<object> => {
-    const same = toResult("be of the same database", () => demandSameDatabase(url, renewed));
+    const same = toResult("be of the same database", () => assertSameDatabase(url, renewed));
     // Not the reason, which could contain a part of an unencoded password.
     if (same.kind === "problems") return notParsed("only the user and password of the URL may change");
     current = renewed;

@@ -10,11 +10,11 @@ export function logUpkeep(log: Pick<Log, "info" | "warn">): OnUpkeep {
         return log.info(fields, "schema migrated");
       case "records-dropped":
         return log.info(fields, "old deletion records dropped");
-      case "worker-away":
+      case "worker-unavailable":
         return log.warn(withCode("ERR_CITUS_WORKER_UNAVAILABLE", fields), "Citus worker unavailable");
-      case "worker-back":
+      case "worker-recovered":
         return log.warn(fields, "Citus worker available again");
-      case "names-refused":
+      case "prepared-statements-refused":
         return log.warn(fields, "cannot use prepared statements");
       default:
         return log.warn(withCode("ERR_RETENTION_FAILED", fields), "cannot drop old deletion records");

@@ -12,13 +12,17 @@ test.each<{ event: Parameters<OnUpkeep>[0]; level: "info" | "warn"; msg: string;
     errorCode: "ERR_RETENTION_FAILED",
   },
   {
-    event: { kind: "worker-away", problem: "db2", lastedMs: 7 },
+    event: { kind: "worker-unavailable", problem: "db2", lastedMs: 7 },
     level: "warn",
     msg: "Citus worker unavailable",
     errorCode: "ERR_CITUS_WORKER_UNAVAILABLE",
   },
-  { event: { kind: "worker-back", lastedMs: 8 }, level: "warn", msg: "Citus worker available again" },
-  { event: { kind: "names-refused", problem: "x", lastedMs: 9 }, level: "warn", msg: "cannot use prepared statements" },
+  { event: { kind: "worker-recovered", lastedMs: 8 }, level: "warn", msg: "Citus worker available again" },
+  {
+    event: { kind: "prepared-statements-refused", problem: "x", lastedMs: 9 },
+    level: "warn",
+    msg: "cannot use prepared statements",
+  },
 ])("logUpkeep logs $event.kind in one line with all fields", ({ event, level, msg, errorCode }) => {
   const lines: unknown[] = [];
   const write =

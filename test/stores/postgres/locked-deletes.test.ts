@@ -151,7 +151,7 @@ describe("a deletion in doubt", () => {
     { reason: storeUnavailable("away"), expected: unknown },
     { reason: queueFull(), expected: unknown },
     { reason: outcomeUnknown("lost"), expected: unknown },
-    { reason: plantProtected(1n), expected: "the database keeps plant 1" },
+    { reason: plantProtected(1n), expected: "the database does not allow deleting plant 1" },
     { reason: new ConnectError("too late", Code.DeadlineExceeded), expected: "too late" },
   ])("is never rejected with an error that nothing was done: $reason.message", async ({ reason, expected }) => {
     const { pending, outcome } = lockedDelete(1n);

@@ -177,7 +177,7 @@ test.each([
     ...Array.from({ length: 7 }, () => undefined),
   ]);
   await session.close();
-  expect(results).toEqual([true, "the database keeps plant 2", ...Array<string>(6).fill(refusal)]);
+  expect(results).toEqual([true, "the database does not allow deleting plant 2", ...Array<string>(6).fill(refusal)]);
   expect(await runSql(url, "SELECT plant_id FROM deletions")).toEqual([{ plant_id: "1" }]);
   expect(await runSql(url, "SELECT count(*) FROM plants")).toEqual([{ count: "7" }]);
 });
@@ -199,6 +199,6 @@ test("a split batch excludes cancelled calls from its other parts", async () => 
   }));
   await expect(runBatch(session, deletions)).resolves.toEqual([undefined, true, true, false]);
   await session.close();
-  expect(results).toEqual(["the database keeps plant 1", "too late"]);
+  expect(results).toEqual(["the database does not allow deleting plant 1", "too late"]);
   expect(await plantsOf(url)).toEqual(["1", "4"]);
 });

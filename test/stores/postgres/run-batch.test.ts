@@ -201,14 +201,14 @@ describe("a batch that the server partly refuses", () => {
     {
       sqlStates: ["XX000", "23503", "23503", "23503"],
       result: "done",
-      results: ["the database keeps plant 1", true, true, true],
+      results: ["the database does not allow deleting plant 1", true, true, true],
       attempts: 6,
     },
     { sqlStates: ["XX000", "P0001", "42P01"], result: "given up", results: Array(4).fill(undefined), attempts: 3 },
     {
       sqlStates: ["23503", "23503", "23503"],
       result: "done",
-      results: ["the database keeps plant 1", true, true, true],
+      results: ["the database does not allow deleting plant 1", true, true, true],
       attempts: 5,
     },
   ])(
@@ -280,7 +280,7 @@ test("a batch does not report a plant as missing that a trigger keeps, although 
   const batch = [{ id: 1n, call, resolve: () => {}, reject: () => {} }, ...deletions];
   await expect(runBatch(session, batch)).resolves.toEqual([undefined, undefined]);
   await session.close();
-  expect(results).toEqual(["the database keeps plant 1"]);
+  expect(results).toEqual(["the database does not allow deleting plant 1"]);
 });
 
 test("a batch reports a missing plant without a write if there are no standbys", async () => {
