@@ -23,7 +23,11 @@ test.each([
   { sentence: "is not ready and retries every second", documentedMs: 1_000, actualMs: retryIntervalMs },
   { sentence: "checked every five seconds during normal operation", documentedMs: 5_000, actualMs: watchIntervalMs },
   { sentence: "turns readiness off within ten seconds", documentedMs: 10_000, actualMs: batchTimeoutMs },
-  { sentence: "Every ten seconds, the server makes a write that changes nothing", documentedMs: 10_000, actualMs: fileWatchIntervalMs },
+  {
+    sentence: "Every ten seconds, the server makes a write that changes nothing",
+    documentedMs: 10_000,
+    actualMs: fileWatchIntervalMs,
+  },
 ])("docs/explanation/storage.md has the current value: $sentence", ({ sentence, documentedMs, actualMs }) => {
   expect(page).toContain(sentence);
   expect(actualMs).toBe(documentedMs);
