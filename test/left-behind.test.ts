@@ -7,14 +7,14 @@ import { openMemoryStore } from "../src/index.ts";
 
 // If the folder of sources moved, the check for leftovers would find nothing.
 
-function filesThatBegan(): string[] {
-  return [...(globalThis.begun ?? [])].map(({ callers: [nearest = ""] }) => nearest);
+function filesWithOpenResources(): string[] {
+  return [...(globalThis.openResources ?? [])].map(({ callers: [nearest = ""] }) => nearest);
 }
 
 test("the check for leftovers of test files detects resources of the packages", async () => {
   await using greenhouse = await startGreenhouse({});
   const socket = connect(greenhouse.address);
-  await expect.poll(filesThatBegan).toContainEqual(expect.stringContaining("/packages/gateway/src/"));
+  await expect.poll(filesWithOpenResources).toContainEqual(expect.stringContaining("/packages/gateway/src/"));
   socket.destroy();
 });
 

@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { type FoundThing, type Requirement, requirements } from "../packages/testing/src/requirements.ts";
+import { type RequirementSpec, type Requirement, requirements } from "../packages/testing/src/requirements.ts";
 import { isFileSuite, type Occasion, type Suite } from "../packages/testing/src/suite.ts";
 import { suites } from "../test/suites/suites.ts";
 import { projectFolder } from "./build/manifest.ts";
@@ -72,7 +72,7 @@ export function describeSuite({ name, about, whySeparate, needs = [], occasion }
 
 /** Returns how to install a requirement, as a word for .ci/install-tools and its argument. */
 function sourceOf(need: Requirement): string {
-  const thing: FoundThing = requirements[need];
+  const thing: RequirementSpec = requirements[need];
   if ("debian" in thing) return `debian ${thing.debian}`;
   if ("debian13" in thing) return `debian-13 ${thing.debian13}`;
   if ("go" in thing) return `go ${thing.go}`;

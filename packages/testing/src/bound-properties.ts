@@ -9,16 +9,16 @@ import { type RunnerTestCase, TestRunner } from "vitest";
 import { waitLimitMs } from "./deadline.ts";
 import { isNightly, testSeed } from "./test-seed.ts";
 
-// Set up before each test file. A property tries as many inputs as there is time for: a busy machine tries fewer of them,
-// and fails none. It ends between two inputs only, never within one: an input that hangs is a failure.
+// Setup file of each test file. A property stops after a time limit, so that a busy machine runs fewer inputs and fails
+// none. It stops only between inputs: an input that hangs is a failure.
 
-/** How long one input may take, in ms: less than any wait for its answer, so that it is named, and tried smaller. */
+/** Timeout of one input in ms: shorter than any wait within it, so that the input is reported and shrunk. */
 const inputLimitMs = waitLimitMs / 2;
 
-/** The share of its inputs that a property tries at least, or fails: those of a night are twenty times as many. */
+/** The minimum share of its inputs that a property must run. Lower at night, with twenty times as many inputs. */
 const shareMin = isNightly ? 1 / 200 : 1 / 10;
 
-/** How many inputs the properties of a test have tried, and were to try. */
+/** The number of inputs that a property has run, and should run. */
 export interface TriedInputs {
   readonly tried: number;
   readonly wanted: number;
@@ -39,7 +39,7 @@ const endInTime: Plugin<unknown> = () => {
   return { decorateRun: (run) => (value) => (performance.now() < end ? run(value) : new PreconditionFailure(true)) };
 };
 
-// What is set up for the file before lives as long as the process.
+// Installed once per process, which runs many test files.
 globalThis.areInputsBounded ??= (installGlobalPlugin(endInTime), true);
 
 configureGlobal({

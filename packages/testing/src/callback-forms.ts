@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, expect } from "vitest";
 
-/** The ways in which a callback of the program ends. */
+/** The ways in which a callback of the application completes. */
 export const forms = ["returns", "resolves", "throws", "rejects"] as const;
 
 export type Form = (typeof forms)[number];
 
-/** Returns a callback of this form, with what it returns or else fails with. */
+/** Returns a callback of this form. @param value - its result @param failure - its error */
 export function callbackOf(form: Form, value: unknown, failure: Error): () => unknown {
   switch (form) {
     case "returns":
@@ -23,7 +23,7 @@ export function callbackOf(form: Form, value: unknown, failure: Error): () => un
   }
 }
 
-/** Fails each test of this file that leaves a rejection unhandled, which would exit a process. */
+/** Fails each test of this file with an unhandled rejection, which would exit a process. */
 export function expectNoUnhandledRejections(): void {
   let unhandled: unknown[];
   const record = (reason: unknown): void => void unhandled.push(reason);

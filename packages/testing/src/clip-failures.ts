@@ -1,12 +1,12 @@
 import type { Reporter, TestCase } from "vitest/node";
 
-// What a row compares may be megabytes, and a screen is enough to see what went wrong.
+// Compared values may have megabytes; one screen is enough to understand a failure.
 const linesMax = 30;
 const columnsMax = 200;
 
 /**
- * Clips what is said of a row that failed, for the reporters behind this one. A hook would do so, too, but each of the
- * thousands of rows that pass would wait for it.
+ * Truncates the messages of failed tests for the reporters after this one. A hook could do so, too, but would delay each of
+ * the thousands of tests that pass.
  */
 export class ClipFailures implements Reporter {
   onTestCaseResult(test: TestCase): void {
@@ -19,7 +19,7 @@ export class ClipFailures implements Reporter {
   }
 }
 
-/** The beginning of a text, whose lines may be in colour. */
+/** Returns the start of a text, whose lines may have ANSI colors. */
 function clip(text: string): string {
   const lines = text.split("\n", linesMax + 1);
   const shown = lines

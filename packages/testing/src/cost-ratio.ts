@@ -1,6 +1,6 @@
 /**
- * How many times as much CPU as the other the first work takes. They take turns, and of each the least counts, so that
- * a busy machine changes little. To be compared with a bound that is far from what is right and from what is wrong.
+ * Returns the CPU time of the first work divided by that of the other. They run alternately, and the minimum of each counts,
+ * so that a busy machine has little effect. Compare it with a bound well away from both good and bad values.
  */
 export async function costRatio(work: Work, other: Work, turns: number = 7): Promise<number> {
   let [least, leastOther] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];

@@ -1,4 +1,4 @@
-/** Numbers that a seed determines (mulberry32). */
+/** A seeded random number generator (mulberry32). */
 export class Dice {
   #state: number;
 
@@ -6,7 +6,7 @@ export class Dice {
     this.#state = seed;
   }
 
-  /** From 0 on and below `sides`. */
+  /** Returns an integer from 0 to `sides` - 1. */
   roll(sides: number): number {
     this.#state = (this.#state + 0x6d2b79f5) | 0;
     let mixed = Math.imul(this.#state ^ (this.#state >>> 15), 1 | this.#state);
@@ -14,15 +14,15 @@ export class Dice {
     return ((mixed ^ (mixed >>> 14)) >>> 0) % sides;
   }
 
-  /** So many octets at most. */
+  /** Returns random octets, at most this many. */
   bytes(most: number): Buffer {
     return Buffer.from(Array.from({ length: this.roll(most + 1) }, () => this.roll(256)));
   }
 
-  /** One of some choices. Throws when there are none. */
+  /** Returns one of the choices. @throws Error if there are none */
   oneOf<T>(choices: readonly T[]): T {
     const choice = choices[this.roll(choices.length)];
-    if (choice === undefined) throw new Error("there is nothing to choose from");
+    if (choice === undefined) throw new Error("the choices must not be empty");
     return choice;
   }
 }

@@ -2,16 +2,17 @@ import { beforeEach } from "vitest";
 import { waitLimitMs } from "./deadline.ts";
 import { startWatchdog } from "./process/watchdog.ts";
 
-// Set up before each test file. Vitest cannot end a test that blocks its process: its limits are timers of that process.
+// Setup file of each test file. Vitest cannot stop a test that blocks its process, because its timeouts are timers of that
+// process.
 
-/** How long a test may block its process, in ms: as long as it may take. */
+/** Milliseconds that a test may block its process: the timeout of a test. */
 const blockedLimitMs = 2 * waitLimitMs;
 
 declare global {
-  /** The watchdog of this process, which runs many test files. */
-  var tellWatchdog: ((what: string) => void) | undefined;
+  /** Reports the running test to the watchdog of this process, which runs many test files. */
+  var reportToWatchdog: ((testName: string) => void) | undefined;
 }
 
-const tell = (globalThis.tellWatchdog ??= startWatchdog(blockedLimitMs));
+const report = (globalThis.reportToWatchdog ??= startWatchdog(blockedLimitMs));
 
-beforeEach(({ task }) => tell(task.fullName));
+beforeEach(({ task }) => report(task.fullName));

@@ -1,11 +1,10 @@
-/** Rounds of a measurement, of which one that shows enough is enough. */
+/** Maximum rounds of a measurement. */
 const rounds = 5;
 
 /**
- * Measures until a value is below a bound, five times at most, and returns the least.
+ * Measures until a value is below a bound, at most five times, and returns the minimum.
  *
- * What is too much by a fault is too much each time. What a busy machine, a collection of garbage or the compiler of V8
- * adds comes now and then.
+ * A bug exceeds the bound each time; a busy machine, garbage collection or the compiler of V8 only sometimes.
  */
 export async function leastOf(measure: () => Promise<number>, bound: number): Promise<number> {
   let least = Number.POSITIVE_INFINITY;

@@ -9,51 +9,51 @@ import { takeWindow, windowBytesMax } from "../../gateway/src/compression/window
 import { waitLimitMs } from "./deadline.ts";
 import { projectFolder } from "./process/child-program.ts";
 
-// Set up before each test file. When a file is over, nothing that our source code has begun meanwhile may go on: no timer,
-// no account of a budget, no listener of a signal, no window of a decoder, no bytes of a window of HTTP/2 that were not
-// given back, no connection. So a clean-up that is lost fails the files that need it, although all their answers are right.
+// Setup file of each test file. After a file, no resource that the source code has opened may remain: no timer, no account of
+// a budget, no listener of a signal, no window of a decoder, no uncredited bytes of an HTTP/2 window, no connection. A missing
+// cleanup thus fails the files that need it, even if all their results are correct.
 
-/** Something that has begun. */
-interface Begun {
+/** A resource that was opened. */
+interface OpenResource {
   readonly what: string;
-  /** Who began it. */
+  /** The stack of the call that opened it. */
   readonly callers: readonly string[];
-  readonly isOver: () => boolean;
+  readonly isClosed: () => boolean;
 }
 
 declare global {
-  /** What has begun in this process, which runs many test files, and is not known to be over. */
-  var begun: Set<Begun> | undefined;
+  /** The resources of this process, which runs many test files, that are not known to be closed. */
+  var openResources: Set<OpenResource> | undefined;
 }
 
-/** How many are kept before those that are over are looked for: few, because some tests measure the memory in use. */
-const keptMin = 64;
+/** Minimum number of entries before closed ones are removed: few, because some tests measure memory. */
+const sweepMin = 64;
 
-/** The sources of the packages, and of the application in the project's folder. */
+/** Source files of the packages, and of the application in the project folder. */
 const sourceFile = /^(?:packages\/(?!testing\/)[^/]+\/)?src\//;
 
-/** How many are shown of what is left. */
+/** Maximum number of resources in the failure message. */
 const shownMax = 5;
 
-const begun = (globalThis.begun ??= countFromNowOn());
+const openResources = (globalThis.openResources ??= trackResources());
 
 afterAll(async () => {
-  // Sockets close, and what depends on them ends, within a few turns of the event loop.
+  // Sockets and their resources close within a few turns of the event loop.
   const end = performance.now() + waitLimitMs / 3;
-  while (leftBehind().length > 0 && performance.now() < end) await new Promise(setImmediate);
-  const left = leftBehind();
-  begun.clear();
-  expect(left.slice(0, shownMax), left[0]?.replaceAll("\n", ", of ")).toEqual([]);
+  while (findLeaks().length > 0 && performance.now() < end) await new Promise(setImmediate);
+  const leaks = findLeaks();
+  openResources.clear();
+  expect(leaks.slice(0, shownMax), leaks[0]?.replaceAll("\n", ", of ")).toEqual([]);
 });
 
-/** Says what is left, and who began it. */
-function leftBehind(): string[] {
-  forgetOver(begun);
-  const left = [...begun].map(({ what, callers }) => [what, ...callers].join("\n"));
-  return areWindowsBack() ? left : [...left, "the window of a decoder"];
+/** Describes the resources that are still open, with their stacks. */
+function findLeaks(): string[] {
+  removeClosed(openResources);
+  const leaks = [...openResources].map(({ what, callers }) => [what, ...callers].join("\n"));
+  return areWindowsReleased() ? leaks : [...leaks, "the window of a decoder"];
 }
 
-function areWindowsBack(): boolean {
+function areWindowsReleased(): boolean {
   try {
     takeWindow(windowBytesMax)();
     return true;
@@ -62,134 +62,135 @@ function areWindowsBack(): boolean {
   }
 }
 
-/** Forgets what is over. */
-function forgetOver(all: Set<Begun>): void {
-  for (const one of all) if (one.isOver()) all.delete(one);
+/** Removes closed resources. */
+function removeClosed(all: Set<OpenResource>): void {
+  for (const one of all) if (one.isClosed()) all.delete(one);
 }
 
-function countFromNowOn(): Set<Begun> {
-  const all = new Set<Begun>();
-  let lookAt = keptMin;
-  const begin = (one: Begun): void => {
-    // Not what dependencies and tests have begun.
+function trackResources(): Set<OpenResource> {
+  const all = new Set<OpenResource>();
+  let sweepAt = sweepMin;
+  const track = (one: OpenResource): void => {
+    // Ignores resources of dependencies and tests.
     if (one.callers.length === 0) return;
     all.add(one);
-    if (all.size < lookAt) return;
-    forgetOver(all);
-    lookAt = Math.max(keptMin, 2 * all.size);
+    if (all.size < sweepAt) return;
+    removeClosed(all);
+    sweepAt = Math.max(sweepMin, 2 * all.size);
   };
-  countTimers(begin);
-  countListeners(begin);
-  countAccounts(begin);
-  countWindows(begin);
-  // Connections that are accepted have accounts.
+  countTimers(track);
+  countListeners(track);
+  countAccounts(track);
+  countWindows(track);
+  // Accepted connections are tracked by their accounts.
   subscribe("net.client.socket", function connected(message) {
     if (typeof message !== "object" || message === null || !("socket" in message)) return;
     const { socket } = message;
     if (!(socket instanceof Socket)) return;
-    begin({ what: "a connection", callers: callersOf(connected), isOver: () => socket.closed });
+    track({ what: "a connection", callers: callersOf(connected), isClosed: () => socket.closed });
   });
   return all;
 }
 
-type Begin = (one: Begun) => void;
+type Track = (one: OpenResource) => void;
 
-function countTimers(begin: Begin): void {
+function countTimers(track: Track): void {
   const ours = new WeakSet();
   for (const what of ["setTimeout", "setInterval"]) {
     watch(globalThis, what, ({ result: timer, callers }) => {
       if (!(timer instanceof Object)) return;
       const from = callers();
       if (from.length > 0) ours.add(timer);
-      begin({ what, callers: from, isOver: () => Reflect.get(timer, "_destroyed") === true });
-      if (what === "setInterval") queueMicrotask(() => tellIfKeeping(begin, timer, from));
+      track({ what, callers: from, isClosed: () => Reflect.get(timer, "_destroyed") === true });
+      if (what === "setInterval") queueMicrotask(() => trackIfRefed(track, timer, from));
     });
   }
 
-  // A timer that is refreshed goes on until it is cleared, although it is over between two rounds.
+  // A refreshed timer counts as open until it is cleared, although it is destroyed between two rounds.
   const timers: object = Object.getPrototypeOf(setTimeout(() => undefined));
   watch(timers, "refresh", ({ self: timer, callers }) => {
     if (!(timer instanceof Object) || !ours.delete(timer)) return;
-    const isOver = (): boolean => typeof Reflect.get(timer, "_onTimeout") !== "function";
-    begin({ what: "a timer that begins again", callers: callers(), isOver });
+    const isClosed = (): boolean => typeof Reflect.get(timer, "_onTimeout") !== "function";
+    track({ what: "a refreshed timer", callers: callers(), isClosed });
   });
 }
 
-/** What begins the interval of calls that wait for a connection. */
-const waitingCalls = `#connect in ${join(projectFolder, "packages/proxy/src/upstreams/upstream.ts")}`;
+/** The function that starts the interval for queued calls. */
+const queueCheck = `#connect in ${join(projectFolder, "packages/proxy/src/upstreams/upstream.ts")}`;
 
-/** Tells of an interval that keeps the process alive, which none does but that of calls that wait. */
-function tellIfKeeping(begin: Begin, timer: object, callers: readonly string[]): void {
-  const keeps = "hasRef" in timer && typeof timer.hasRef === "function" && timer.hasRef() === true;
-  if (!keeps || callers[0] === waitingCalls) return;
-  begin({ what: "an interval that keeps the process", callers, isOver: () => false });
+/** Tracks an interval that keeps the process alive; only that for queued calls may. */
+function trackIfRefed(track: Track, timer: object, callers: readonly string[]): void {
+  const hasRef = "hasRef" in timer && typeof timer.hasRef === "function" && timer.hasRef() === true;
+  if (!hasRef || callers[0] === queueCheck) return;
+  track({ what: "an interval that keeps the process alive", callers, isClosed: () => false });
 }
 
-function countListeners(begin: Begin): void {
-  watch(AbortSignal.prototype, "addEventListener", ({ self: signal, given: [, listener], callers }) => {
+function countListeners(track: Track): void {
+  watch(AbortSignal.prototype, "addEventListener", ({ self: signal, args: [, listener], callers }) => {
     if (!(signal instanceof AbortSignal)) return;
-    const isOver = (): boolean => signal.aborted || !getEventListeners(signal, "abort").some((one) => one === listener);
-    begin({ what: "a listener", callers: callers(), isOver });
+    const isClosed = (): boolean =>
+      signal.aborted || !getEventListeners(signal, "abort").some((one) => one === listener);
+    track({ what: "a listener", callers: callers(), isClosed });
   });
 }
 
-function countAccounts(begin: Begin): void {
+function countAccounts(track: Track): void {
   const closed = new WeakSet<Backlog>();
   watch(BacklogBudget.prototype, "open", ({ result: account, callers }) => {
     if (!(account instanceof Backlog)) return;
-    begin({ what: "an account", callers: callers(), isOver: () => closed.has(account) });
+    track({ what: "an account", callers: callers(), isClosed: () => closed.has(account) });
   });
   watch(Backlog.prototype, "close", ({ self: account }) => {
     if (account instanceof Backlog) closed.add(account);
   });
 }
 
-function countWindows(begin: Begin): void {
-  /** The bytes that were taken out of each window and not given back. */
-  const taken = new WeakMap<ReceiveFlow, { bytes: number }>();
-  watch(ReceiveFlow.prototype, "take", ({ self: flow, given: [bytes], callers }) => {
+function countWindows(track: Track): void {
+  /** The bytes of each window that were received and not credited. */
+  const uncredited = new WeakMap<ReceiveFlow, { bytes: number }>();
+  watch(ReceiveFlow.prototype, "take", ({ self: flow, args: [bytes], callers }) => {
     if (!(flow instanceof ReceiveFlow)) return;
-    const of = taken.get(flow) ?? { bytes: 0 };
-    taken.set(flow, of);
-    if (of.bytes === 0) begin({ what: "bytes of a window", callers: callers(), isOver: () => of.bytes === 0 });
+    const of = uncredited.get(flow) ?? { bytes: 0 };
+    uncredited.set(flow, of);
+    if (of.bytes === 0) track({ what: "bytes of a window", callers: callers(), isClosed: () => of.bytes === 0 });
     of.bytes += Number(bytes);
   });
-  watch(ReceiveFlow.prototype, "credit", ({ self: flow, given: [bytes] }) => {
-    const of = flow instanceof ReceiveFlow ? taken.get(flow) : undefined;
+  watch(ReceiveFlow.prototype, "credit", ({ self: flow, args: [bytes] }) => {
+    const of = flow instanceof ReceiveFlow ? uncredited.get(flow) : undefined;
     if (of !== undefined) of.bytes -= Number(bytes);
   });
 }
 
-/** A call of a function that is watched. */
+/** A call of a watched function. */
 interface Call {
   readonly self: unknown;
-  readonly given: readonly unknown[];
+  readonly args: readonly unknown[];
   readonly result: unknown;
-  /** Returns who has called, to {@link watch} only. */
+  /** Returns the stack of the caller. Valid only within the callback of {@link watch}. */
   readonly callers: () => readonly string[];
 }
 
-/** Tells of each call of a method. */
-function watch(holder: object, name: string, tell: (call: Call) => void): void {
-  const method: (...given: unknown[]) => unknown = Reflect.get(holder, name);
-  const apply = (target: typeof method, self: unknown, given: unknown[]): unknown => {
-    const result = Reflect.apply(target, self, given);
-    tell({ self, given, result, callers: () => callersOf(apply) });
+/** Calls `onCall` after each call of a method. */
+function watch(holder: object, name: string, onCall: (call: Call) => void): void {
+  const method: (...args: unknown[]) => unknown = Reflect.get(holder, name);
+  const apply = (target: typeof method, self: unknown, args: unknown[]): unknown => {
+    const result = Reflect.apply(target, self, args);
+    onCall({ self, args, result, callers: () => callersOf(apply) });
     return result;
   };
   Reflect.set(holder, name, new Proxy(method, { apply }));
 }
 
 /**
- * Returns the callers of a function, the nearest first, as text: an error would keep alive what they work on. None unless
- * the nearest that is not of node is in a {@link sourceFile}.
+ * Returns the callers of a function, nearest first, as strings, because an Error would retain their objects. Returns none
+ * unless the nearest caller outside node is in a {@link sourceFile}.
  */
-function callersOf(callee: (...given: never[]) => unknown): readonly string[] {
+function callersOf(callee: (...args: never[]) => unknown): readonly string[] {
   const prepare: unknown = Reflect.get(Error, "prepareStackTrace");
   Error.prepareStackTrace = (_, calls) => {
     const caller = calls.find((call) => call.getFileName()?.startsWith("node:") === false);
     const file = caller?.getFileName() ?? "";
-    // The listener of the health service lives as long as its signal.
+    // The listener of the health service has the lifetime of its signal.
     const [, path = ""] = file.split(projectFolder);
     if (!sourceFile.test(path) || caller?.getFunctionName() === "createHealthService") return [];
     return calls.map((call) => `${call.getFunctionName()} in ${call.getFileName()}`);

@@ -2,8 +2,8 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
 /**
- * Returns whether the tests run on this version of a peer, or on a newer one: `.ci/lift-packages` runs them on the
- * oldest.
+ * Returns whether the installed version of a peer dependency is this one or newer. `.ci/lift-packages` runs the tests with
+ * the oldest.
  */
 export function isSince(peer: "@bufbuild/protobuf" | "@connectrpc/connect", since: string): boolean {
   const manifest = join(import.meta.dirname, "../../../node_modules", peer, "package.json");

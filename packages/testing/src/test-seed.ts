@@ -1,13 +1,13 @@
 /**
- * Where everything random in the tests begins. It is the same in each run, so that the verdict on a change does not
- * depend on luck; `.ci/nightly` sets `TEST_SEED`, a whole number below 2^31, to another one each night.
+ * The seed of everything random in the tests. It is the same in each run, so that results do not depend on luck;
+ * `.ci/nightly` sets `TEST_SEED`, an integer below 2^31, to a different one each night.
  */
 export const testSeed: number = Number(process.env["TEST_SEED"] ?? 1);
 
-/** Whether the inputs are new ones: then more of them tell more. The same ones say everything the first time. */
+/** Whether the inputs are new, so that running more of them is useful. */
 export const isNightly: boolean = process.env["TEST_SEED"] !== undefined;
 
-/** How often a property is tried: twenty times as often on new inputs, or for as long as there is time. */
+/** Returns the number of runs of a property: twenty times as many with new inputs, within the time limit. */
 export function numRunsOf(count: number): number {
   return isNightly ? 20 * count : count;
 }
