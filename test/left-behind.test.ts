@@ -20,6 +20,6 @@ test("the check for leftovers of test files detects resources of the packages", 
 
 test("the check for leftovers of test files detects resources of the plant store", () => {
   const watch = watchStoreFailure(openMemoryStore(), silentLog);
-  expect(filesThatBegan()).toContainEqual(expect.stringContaining("/src/server/watch-store-failure.ts"));
+  expect(filesWithOpenResources()).toContainEqual(expect.stringContaining("/src/server/watch-store-failure.ts"));
   watch.stop();
 });

@@ -45,8 +45,8 @@ test("the command of the page serves the documented response", async () => {
   const printed: string[] = [];
   const done = proxyCommand([...words, "--port", "0", "--drain-delay-ms", "0"], {
     print: (text) => void printed.push(text),
-    complain: (text) => void printed.push(text),
-    stopped: () => new Promise<void>((resolve) => (stop = resolve)),
+    printError: (text) => void printed.push(text),
+    stopRequested: () => new Promise<void>((resolve) => (stop = resolve)),
     onHangup: () => undefined,
   });
   await expect.poll(() => printed.length, { timeout: 10_000 }).toBe(1);

@@ -46,16 +46,16 @@ export {
   type UpstreamTls,
 } from "./upstreams/index.ts";
 
-/** Options of {@link createProxy}: those of a gateway, whose handlers are the upstreams'. */
+/** Options of {@link createProxy}: those of a gateway, with upstreams instead of handlers. */
 export interface ProxyOptions extends Omit<GatewayOptions, "engine" | "routes"> {
   readonly upstreams: readonly ProxiedUpstream[];
   /** Registers services that this process serves itself, such as its health. */
   readonly routes?: GatewayOptions["routes"];
-  /** The HTTP that `listen` serves. Default the engine of `@plantstore/http-engine`. */
+  /** The HTTP engine of `listen`. Default: that of `@plantstore/http-engine`. */
   readonly engine?: HttpEngine;
   /**
-   * Called after each reload that has changed something, found problems, or found that those of the last one are gone,
-   * also of those that nobody has asked for.
+   * Called after each reload, automatic ones included, that changed something, found problems, or no longer found those
+   * of the reload before.
    */
   readonly onReload?: (report: ReloadReport) => void;
 }
@@ -67,41 +67,41 @@ const proxyOptionNames: OptionNames<ProxyOptions> = {
   onReload: true,
 };
 
-/** A gateway before gRPC services, ready to listen by itself or to be mounted in another server. */
+/** A gateway in front of gRPC services, which can listen or be mounted in another server. */
 export interface ProxyGateway extends Gateway {
-  /** The services that are proxied, as they are described by now. */
+  /** The services that are proxied, by the current descriptors. */
   readonly services: readonly DescService[];
-  /** The services that are not proxied because types that they need are not described, each with the reason. */
+  /** The services that are not proxied because the descriptors lack a type that they need, each with the reason. */
   readonly omitted: readonly string[];
-  /** The descriptor sets in use, one for each upstream in their order: comments are in them too. */
+  /** The descriptor sets in use, one for each upstream in their order, comments included. */
   readonly descriptorSets: readonly Uint8Array[];
   /**
-   * How the descriptors of each upstream were read the last time, in their order. While those of one were never read, its
-   * services are not known, and calls of unknown paths fail with `Unavailable`.
+   * The last read of the descriptors of each upstream, in their order. Until those of every upstream were read once, calls
+   * of unknown paths fail with `Unavailable`.
    */
   readonly descriptorReloads: readonly DescriptorReload[];
   /**
-   * Reads the descriptors again, checks them as at the start, and puts them in use all at once; calls in flight go on by
-   * the old ones. Never rejects: with problems, everything stays as it was, or the upstreams of several that could not be
-   * read do.
+   * Reads the descriptors again, checks them as at the start, and replaces those in use atomically; calls in flight keep the
+   * old ones. Never rejects: if there are problems, nothing changes; if only some upstreams could not be read, those keep
+   * their descriptors.
    */
   reload(): Promise<ReloadReport>;
 }
 
 /**
- * Creates a gateway before gRPC services: callers speak gRPC, gRPC-Web, Connect or REST, upstreams gRPC over HTTP/2.
+ * Creates a gateway in front of gRPC services: callers use gRPC, gRPC-Web, Connect or REST, upstreams gRPC over HTTP/2.
  *
- * Messages of binary protocols are passed on as bytes; only JSON is read and written by the descriptors. The deadline of
- * a caller is passed on, less what has passed, and a caller that leaves ends the upstream's call. No call is repeated
- * that may have been processed.
+ * Messages of binary protocols are forwarded as bytes; only JSON is decoded and encoded by the descriptors. The remaining
+ * time of the caller's deadline is forwarded, and a caller that disconnects cancels the upstream's call. Calls that may
+ * have been processed are never retried.
  *
- * Of several upstreams, those that cannot be reached when `"reflection"` asks them do not keep the others from starting:
- * they are asked again, with a back-off, and are served from then on.
+ * With several upstreams, those whose `"reflection"` cannot be reached do not prevent the others from starting: they are
+ * retried with a backoff, and served once their descriptors are read.
  *
- * Connects when the first call comes. `drain` and `close` close the connections to upstreams as well.
+ * Connects at the first call. `drain` and `close` also close the connections to upstreams.
  *
- * @returns a promise that rejects with an Error that lists every problem of the descriptors and the HTTP rules at once,
- * with what a {@link DescriptorSource} rejects with, or with a TypeError for an option that is wrong
+ * @returns a promise that rejects with an Error that lists all problems of the descriptors and the HTTP rules, with the
+ * error of a {@link DescriptorSource}, or with a TypeError for an option that is not valid
  */
 export async function createProxy(options: ProxyOptions): Promise<ProxyGateway> {
   refuseUnknownOptions(options, proxyOptionNames, "createProxy");
@@ -122,7 +122,7 @@ export async function createProxy(options: ProxyOptions): Promise<ProxyGateway> 
     });
     const table = new ProxyTable(upstreams, compile, report, options);
     await table.load().catch((error: unknown) => {
-      // Nobody is left whom a late reading could serve.
+      // Descriptors that are read from now on would never be used.
       table.close();
       throw error;
     });
@@ -141,12 +141,12 @@ function openProxy(
   upstreams: readonly OpenUpstream[],
   options: ProxyOptions,
 ): ProxyGateway {
-  const stops = upstreams.map((upstream) => upstream.watchDescriptors(() => void table.reload()));
+  const watches = upstreams.map((upstream) => upstream.watchDescriptors(() => void table.reload()));
   const gateway = assembleGateway(server, { ...options, engine: options.engine ?? createHttpEngine() });
-  const end = async (endGateway: () => Promise<void>): Promise<void> => {
+  const stop = async (stopGateway: () => Promise<void>): Promise<void> => {
     table.close();
-    for (const stop of stops) stop();
-    await endGateway();
+    for (const stopWatch of watches) stopWatch();
+    await stopGateway();
     await closeAll(upstreams);
   };
   return {
@@ -158,8 +158,8 @@ function openProxy(
       return gateway.load;
     },
     setSecureContext: (context) => gateway.setSecureContext(context),
-    drain: (timeoutMs) => end(() => gateway.drain(timeoutMs)),
-    close: () => end(() => gateway.close()),
+    drain: (timeoutMs) => stop(() => gateway.drain(timeoutMs)),
+    close: () => stop(() => gateway.close()),
     get services() {
       return table.services;
     },
@@ -176,7 +176,7 @@ function openProxy(
   };
 }
 
-/** Creates the handlers of all RPCs, and the routes to them. */
+/** Creates the handlers of all RPCs and their routes. */
 function compileProxyRoutes(
   upstreams: readonly OpenUpstream[],
   described: readonly Described[],
@@ -191,11 +191,11 @@ function compileProxyRoutes(
     for (const [at, upstream] of upstreams.entries()) {
       for (const [method, run] of upstream.register(router, described[at]?.services ?? [])) runs.set(method, run);
     }
-    // Returned, so that a promise is refused.
+    // Returned so that a promise is rejected as an error.
     return registered;
   };
   const rules = [...upstreams.flatMap((upstream) => upstream.options.rules ?? []), ...(rest.rules ?? [])];
-  // The RPCs of one that could not be read yet are not known: a rule may be of these.
+  // A rule may belong to an upstream whose descriptors could not be read yet.
   const isIncomplete = described.some(({ services }) => services.length === 0);
   return compileNodeRoutes(
     {
@@ -207,9 +207,9 @@ function compileProxyRoutes(
     report,
     {
       createCodecs: (...rpc) => (proxied.has(rpc[0].parent) ? createServerCodecs(...rpc) : createMethodCodecs(...rpc)),
-      // No test can tell: to validate all of them again would hold up calls for a while.
+      // No test can tell: validating them again would only delay calls.
       isValidated: (service) => proxied.has(service),
-      // No test can tell: without it, each call takes a promise more.
+      // No test can tell: without it, each call allocates one more promise.
       runOf: (method) => runs.get(method),
     },
   );

@@ -27,7 +27,7 @@ afterAll(() => {
 test("the documented command exits with 0 for a definition with which the proxy starts", () => {
   const [block] = blocksRunBy("test/suites/package/check.test.ts");
   const printed = user.run("bash", "-ec", block?.text ?? "");
-  expect(printed).toContain("\nIt would start: 4 services with 1 binding of REST.\n");
+  expect(printed).toContain("\nThe gateway would start: 4 services with 1 REST binding.\n");
 });
 
 /** Runs the command, and returns its output with the exit code on the last line. */
@@ -41,7 +41,7 @@ test("check exits with 1 and prints all problems of a definition", () => {
   const rules = `http: {rules: [{selector: ${selector}, get: "/{nope}", additional_bindings: [{get: /a//b}]}]}\n`;
   writeFileSync(join(user.path, "rules.yaml"), rules);
   const output = check("definition.binpb --rules rules.yaml");
-  expect(output).toContain("\nIt would not start, for 2 reasons:\n");
+  expect(output).toContain("\nThe gateway would not start, for 2 reasons:\n");
   expect(output).toMatch(/\n1\n$/);
 });
 
@@ -49,7 +49,7 @@ test.each([
   {
     name: "a file that is not a descriptor set",
     words: "buf.yaml",
-    says: "buf.yaml is no binary descriptor set: it is text.",
+    says: "buf.yaml is not a binary descriptor set: it is text.",
   },
   { name: "missing arguments", words: "", says: "Usage: npx @plantstore/proxy check SET" },
 ])("check exits with 2 and prints a message for $name", ({ words, says }) => {

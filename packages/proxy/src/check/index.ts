@@ -1,11 +1,11 @@
 /**
- * What would the gateway make of this definition? `npx @plantstore/proxy check set.binpb`.
+ * Would the gateway start with this definition? `npx @plantstore/proxy check set.binpb`.
  *
- * Flow: the file → services (read-services) → what `createGateway` refuses (survey) → a report. Nothing is served and no
- * socket is opened.
+ * Flow: the file → services (read-services) → the problems that `createGateway` throws (survey) → a report. Nothing is
+ * served and no socket is opened.
  */
 export { checkCommand, type Output } from "./check-command.ts";
 export { readRules } from "./read-rules.ts";
 export { parseOptions } from "./parse-options.ts";
-export { InputProblem } from "./read-services.ts";
+export { InputError } from "./read-services.ts";
 export { parseProfile, parseSwitches, toRestOptions } from "./rest-switches.ts";

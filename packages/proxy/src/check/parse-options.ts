@@ -1,16 +1,16 @@
 import { parseArgs, type ParseArgsConfig } from "node:util";
 import { messageOf } from "@plantstore/gateway/internal/errors";
-import { InputProblem } from "./read-services.ts";
+import { InputError } from "./read-services.ts";
 
-/** Reads the words of a command by its options. @throws InputProblem with the usage for others */
+/** Parses the arguments of a command. @throws InputError with the usage for unknown options */
 export function parseOptions<const Options extends NonNullable<ParseArgsConfig["options"]>>(
-  words: readonly string[],
+  args: readonly string[],
   options: Options,
   usage: string,
 ): ReturnType<typeof parseArgs<{ args: string[]; options: Options; allowPositionals: true; strict: true }>> {
   try {
-    return parseArgs({ args: [...words], options, allowPositionals: true, strict: true });
+    return parseArgs({ args: [...args], options, allowPositionals: true, strict: true });
   } catch (error) {
-    throw new InputProblem(`${messageOf(error)}\n\n${usage}`);
+    throw new InputError(`${messageOf(error)}\n\n${usage}`);
   }
 }

@@ -3,71 +3,72 @@ import type { DescService } from "@bufbuild/protobuf";
 import { type DescribedServices, NotADescriptorSet, readDescriptorSet } from "@plantstore/gateway/internal/descriptors";
 import { messageOf } from "@plantstore/gateway/internal/errors";
 
-/** Bytes of a file that is read: all of Google's APIs are 30 MB, and a file that is no definition may be anything. */
+/** Bytes of the largest file that is read. 200 MiB: the descriptors of all of Google's APIs have 30 MB. */
 const fileMaxBytes = 200 * 1024 * 1024;
 
-/** Why a file or an argument cannot be used, in a sentence for whoever typed the command. */
-export class InputProblem extends Error {}
+/** A file or an argument that is not valid. The message is shown to the user of the command. */
+export class InputError extends Error {}
 
 /**
- * Reads the services of a file with a binary google.protobuf.FileDescriptorSet, or an image of buf, which is one too.
+ * Reads the services of a file with a binary google.protobuf.FileDescriptorSet, which an image of buf is too.
  *
- * @throws InputProblem for a file that is none, or none of whose services has all types that it needs
+ * @throws InputError for any other file, or if every service lacks a type
  */
 export async function readServices(path: string): Promise<ReadServices> {
   const bytes = await readBytes(path);
   const { services, omitted } = describe(path, bytes);
-  const left = [...omitted].map(([name, reason]) => `${name} is left out: ${reason}. ${howTo}`);
-  if (services.length > 0) return { services, omitted: left };
-  throw new InputProblem(left[0] ?? `${path} has no service in it`);
+  const omissions = [...omitted].map(([name, reason]) => `${name} is omitted: ${reason}. ${howTo}`);
+  if (services.length > 0) return { services, omitted: omissions };
+  throw new InputError(omissions[0] ?? `${path} declares no services`);
 }
 
-/** The services of a file, and in a sentence each those that lack a type. */
+/** The services of a file. */
 interface ReadServices {
   readonly services: readonly DescService[];
+  /** One message for each service that lacks a type. */
   readonly omitted: readonly string[];
 }
 
-const howTo = "Make it by `buf build -o set.binpb`, or `protoc --include_imports --descriptor_set_out=set.binpb`";
+const howTo = "Create it with `buf build -o set.binpb` or `protoc --include_imports --descriptor_set_out=set.binpb`";
 
 /**
- * Reads a file, or what comes out of a pipe.
+ * Reads a file or a pipe.
  *
- * @throws InputProblem if it cannot be read, is empty, or is larger than {@link fileMaxBytes}
+ * @throws InputError if it cannot be read, is empty, or is larger than {@link fileMaxBytes}
  */
 export async function readBytes(path: string): Promise<Uint8Array> {
   const pieces: Uint8Array[] = [];
   let length = 0;
   try {
-    // A byte more than is allowed tells that there is more.
+    // `end` is inclusive, so this reads one byte more than allowed if there is one.
     for await (const piece of createReadStream(path, { end: fileMaxBytes })) {
       pieces.push(piece);
       length += piece.length;
     }
   } catch (error) {
-    throw new InputProblem(`${path} cannot be read: ${messageOf(error)}`);
+    throw new InputError(`cannot read ${path}: ${messageOf(error)}`);
   }
-  if (length > fileMaxBytes) throw new InputProblem(`${path} is larger than ${fileMaxBytes} bytes`);
-  if (length === 0) throw new InputProblem(`${path} is empty. ${howTo}`);
+  if (length > fileMaxBytes) throw new InputError(`${path} is larger than ${fileMaxBytes} bytes`);
+  if (length === 0) throw new InputError(`${path} is empty. ${howTo}`);
   return Buffer.concat(pieces, length);
 }
 
 function describe(path: string, bytes: Uint8Array): DescribedServices {
-  const none = (reason: string): InputProblem =>
-    new InputProblem(`${path} is no binary descriptor set: it ${reason}. ${howTo}`);
-  if (bytes[0] === 0x1f && bytes[1] === 0x8b) throw none("is compressed by gzip");
-  // The tag of a set's only field, `file`.
-  if (bytes[0] !== 0x0a) throw none(isText(bytes) ? "is text" : "begins with something else than a file");
+  const notASet = (reason: string): InputError =>
+    new InputError(`${path} is not a binary descriptor set: it ${reason}. ${howTo}`);
+  if (bytes[0] === 0x1f && bytes[1] === 0x8b) throw notASet("is compressed with gzip");
+  // The tag of `file`, the only field of a set.
+  if (bytes[0] !== 0x0a) throw notASet(isText(bytes) ? "is text" : "does not start with a file");
   try {
     return readDescriptorSet(bytes);
   } catch (error) {
     if (!(error instanceof NotADescriptorSet))
-      throw new InputProblem(`${path} is no valid definition: ${messageOf(error)}`);
-    throw none(isText(bytes) ? "is text" : `is cut short, or no protobuf (${messageOf(error)})`);
+      throw new InputError(`${path} is not a valid definition: ${messageOf(error)}`);
+    throw notASet(isText(bytes) ? "is text" : `is truncated or not protobuf (${messageOf(error)})`);
   }
 }
 
-/** Returns whether what a file begins with is text, as .proto files and descriptor sets in JSON are. */
+/** Returns whether a file starts with text, as .proto files and descriptor sets in JSON do. */
 function isText(bytes: Uint8Array): boolean {
   // eslint-disable-next-line no-control-regex
   return !/[\x00-\x08\x0e-\x1f\x7f-\xff]/.test(Buffer.from(bytes.subarray(0, 1000)).toString("latin1"));

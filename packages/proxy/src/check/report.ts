@@ -1,19 +1,21 @@
 import type { Survey } from "./survey.ts";
 
-/** Writes what was found as text for people. */
+/** Formats the result of a survey. */
 export function writeReport(file: string, { services, bindings, problems }: Survey): string {
   const rpcs = services.flatMap((service) => service.methods);
   const lines = [`${file}: ${count(services.length, "service")}, ${count(rpcs.length, "RPC")}`, ""];
   if (problems.length > 0) {
-    lines.push(`It would not start, for ${count(problems.length, "reason")}:`, "");
+    lines.push(`The gateway would not start, for ${count(problems.length, "reason")}:`, "");
     lines.push(...problems.map((problem) => `  ${problem}`));
-    lines.push("", "rest.rules replaces a rule that you cannot change, and rest.omit leaves an RPC out of REST.");
+    lines.push("", "rest.rules overrides a rule that you cannot change, and rest.omit excludes an RPC from REST.");
     return lines.join("\n");
   }
-  lines.push(`It would start: ${count(services.length, "service")} with ${count(bindings.length, "binding")} of REST.`);
+  lines.push(
+    `The gateway would start: ${count(services.length, "service")} with ${count(bindings.length, "REST binding")}.`,
+  );
   const unbound = rpcs.length - new Set(bindings.map(({ method }) => method)).size;
   if (unbound > 0) {
-    lines.push(`${count(unbound, "RPC")} without a rule: JSON too, by POST /package.Service/Method.`);
+    lines.push(`${count(unbound, "RPC")} without a rule: callable as JSON with POST /package.Service/Method.`);
   }
   return lines.join("\n");
 }

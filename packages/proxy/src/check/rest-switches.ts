@@ -1,12 +1,12 @@
 import type { RestOptions, RestProfile, RestServiceOptions } from "@plantstore/gateway/rest";
-import { InputProblem } from "./read-services.ts";
+import { InputError } from "./read-services.ts";
 
-/** The names of the members of a type that are true or false. */
+/** The names of the boolean members of a type. */
 type BooleansOf<Options> = {
   [Name in keyof Options]-?: NonNullable<Options[Name]> extends boolean ? Name : never;
 }[keyof Options];
 
-/** An option that `--rest` turns on: of `rest`, or for every service of what `rest.service` returns. */
+/** An option that `--rest` enables: a member of `rest`, or of what `rest.service` returns for every service. */
 export type SwitchName = BooleansOf<RestServiceOptions> | "fullyDecodeReservedExpansion";
 
 const switches: Readonly<Record<SwitchName, true>> = {
@@ -30,18 +30,18 @@ function isSwitchName(name: string): name is SwitchName {
   return Object.hasOwn(switches, name);
 }
 
-/** Returns the names that are given, each alone or several with commas. @throws InputProblem that lists all names */
-export function parseSwitches(given: readonly string[]): ReadonlySet<SwitchName> {
-  const names = given.flatMap((text) => text.split(",")).map((name) => name.replace(/^rest\./, ""));
+/** Parses names, each alone or several separated by commas. @throws InputError that lists all names */
+export function parseSwitches(values: readonly string[]): ReadonlySet<SwitchName> {
+  const names = values.flatMap((text) => text.split(",")).map((name) => name.replace(/^rest\./, ""));
   return new Set(
     names.map((name) => {
-      if (!isSwitchName(name)) throw new InputProblem(`--rest knows no ${name}, only ${switchNames.join(", ")}`);
+      if (!isSwitchName(name)) throw new InputError(`--rest must be one of ${switchNames.join(", ")}, got "${name}"`);
       return name;
     }),
   );
 }
 
-/** Returns options that turn these on, for every service, in addition to those of a profile. */
+/** Returns options that enable these switches for every service, in addition to those of a profile. */
 export function toRestOptions(names: ReadonlySet<SwitchName>, profile: RestProfile = "strict"): RestOptions {
   const { fullyDecodeReservedExpansion = false, ...ofServices } = Object.fromEntries(
     [...names].map((name) => [name, true]),
@@ -49,11 +49,11 @@ export function toRestOptions(names: ReadonlySet<SwitchName>, profile: RestProfi
   return { profile, service: () => ofServices, fullyDecodeReservedExpansion };
 }
 
-/** Returns the profile of this name. @throws InputProblem that lists all names */
+/** Parses the name of a profile. @throws InputError that lists all names */
 export function parseProfile(name: string): RestProfile {
   const found = profileNames.find((each) => each === name);
   if (found === undefined)
-    throw new InputProblem(`--rest-profile must be one of ${profileNames.join(", ")}, got ${name}`);
+    throw new InputError(`--rest-profile must be one of ${profileNames.join(", ")}, got "${name}"`);
   return found;
 }
 

@@ -2,31 +2,31 @@ import type { DescService } from "@bufbuild/protobuf";
 import { messageOf } from "@plantstore/gateway/internal/errors";
 import { type RestBinding, type RestOptions, surveyRestRoutes } from "@plantstore/gateway/rest";
 
-/** What a gateway with some services would be. */
+/** The routes and problems that a gateway with some services would have. */
 export interface Survey {
   readonly services: readonly DescService[];
-  /** The bindings of all rules that nothing is wrong with. */
+  /** The bindings of all valid rules. */
   readonly bindings: readonly RestBinding[];
-  /** Why `createGateway` would throw, one problem each; empty if the gateway would start. */
+  /** The problems for which `createGateway` would throw; empty if the gateway would start. */
   readonly problems: readonly string[];
 }
 
-/** Surveys services under options. */
+/** Surveys services with these options. */
 export async function survey(services: readonly DescService[], rest: RestOptions): Promise<Survey> {
   const methods = services.flatMap((service) => service.methods);
   const { bindings } = surveyRestRoutes(methods, rest).routes;
   return { services, bindings, problems: await problemsOf(services, rest) };
 }
 
-/** Returns what the gateway itself refuses. */
+/** Returns the problems that the gateway itself reports. */
 async function problemsOf(services: readonly DescService[], rest: RestOptions): Promise<readonly string[]> {
-  // Imported here, so that the package has its main entry in one file, which nothing else shares.
+  // Imported here so that the bundled package has its main entry in one file.
   const { createGateway } = await import("@plantstore/gateway");
   try {
     createGateway({ routes: (router) => services.forEach((service) => router.service(service, {})), rest });
     return [];
   } catch (error) {
-    // Its first line says only that the others are about rules.
+    // The first of several lines is only a heading.
     const [first = "", ...others] = messageOf(error).split("\n");
     return others.length === 0 ? [first] : others;
   }

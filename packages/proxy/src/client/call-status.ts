@@ -5,17 +5,17 @@ import { connectionLost } from "@plantstore/http-engine/client";
 import { LazyHeaders } from "@plantstore/gateway/internal/protocols";
 
 /**
- * Reads how a call has ended from its trailer, or from a header that is all of the answer ("Trailers-Only").
+ * Reads the status of a call from its trailer, or from the header of a "Trailers-Only" response.
  *
- * @param header - what else becomes metadata of the error
+ * @param header - further fields for the metadata of the error
  * @returns `undefined` for success
  */
 export function readStatus(trailer: HeaderFields, header: HeaderFields): ConnectError | undefined {
   const text = readHeaderField(trailer, "grpc-status");
   if (text === "0") return undefined;
-  if (text === null) return new ConnectError("the server has sent no grpc-status", Code.Internal);
+  if (text === null) return new ConnectError("the response has no grpc-status", Code.Internal);
   const status = statusSyntax.test(text) ? Number(text) : undefined;
-  if (status === undefined) return new ConnectError("the server has sent a grpc-status that is none", Code.Internal);
+  if (status === undefined) return new ConnectError("the grpc-status of the response is not a number", Code.Internal);
   const code = status in Code ? status : Code.Unknown;
   const error = withDetails(trailer, code) ?? withoutDetails(trailer, code);
   new LazyHeaders(header).forEach((value, name) => error.metadata.append(name, value));
@@ -25,7 +25,7 @@ export function readStatus(trailer: HeaderFields, header: HeaderFields): Connect
 // gRPC over HTTP/2, "Status": digits.
 const statusSyntax = /^[0-9]+$/;
 
-/** Returns the error with its details; `undefined` if they cannot be read, or say something else than the status. */
+/** Returns the error with its details; `undefined` if they cannot be read or have a different code than the status. */
 function withDetails(trailer: HeaderFields, code: Code): ConnectError | undefined {
   try {
     const error = findTrailerError(new LazyHeaders(trailer));
@@ -37,11 +37,11 @@ function withDetails(trailer: HeaderFields, code: Code): ConnectError | undefine
 
 function withoutDetails(trailer: HeaderFields, code: Code): ConnectError {
   const message = percentDecoded(readHeaderField(trailer, "grpc-message") ?? "");
-  // As Connect marks errors of another server, whose metadata is not passed on.
+  // Connect's mark for errors of another server, whose metadata is not forwarded.
   return Object.assign(new ConnectError(message, code, new LazyHeaders(trailer)), { isWireError: true });
 }
 
-/** gRPC over HTTP/2, "Status-Message": what is not encoded well is shown as it is. */
+/** Decodes a "Status-Message" (gRPC over HTTP/2). Returns one that is not encoded correctly unchanged. */
 function percentDecoded(text: string): string {
   try {
     return decodeURIComponent(text);
@@ -50,7 +50,7 @@ function percentDecoded(text: string): string {
   }
 }
 
-/** Returns the code for an answer without a grpc-status, by gRPC's "HTTP to gRPC Status Code Mapping". */
+/** Returns the code for a response without a grpc-status, by gRPC's "HTTP to gRPC Status Code Mapping". */
 export function codeOfHttpStatus(httpStatus: number): Code {
   return httpStatusCodes.get(httpStatus) ?? Code.Unknown;
 }
@@ -69,24 +69,23 @@ const httpStatusCodes: ReadonlyMap<number, Code> = new Map([
 /** Returns the error of a call whose stream was reset, by the mapping in gRPC over HTTP/2, "Errors". */
 export function resetError(code: number): ConnectError {
   if (code === connectionLost) return new ConnectError("the connection was lost", Code.Unavailable);
-  const known = resetErrors.get(code);
-  const [text, status] = known ?? ["the server has reset the call", Code.Internal];
+  const [text, status] = resetErrors.get(code) ?? ["the server reset the call", Code.Internal];
   return new ConnectError(text, status);
 }
 
 const resetErrors: ReadonlyMap<number, readonly [text: string, code: Code]> = new Map([
-  [ErrorCode.refusedStream, ["the server has refused the call", Code.Unavailable]],
-  [ErrorCode.cancel, ["the server has canceled the call", Code.Canceled]],
-  [ErrorCode.enhanceYourCalm, ["the call takes too much", Code.ResourceExhausted]],
-  [ErrorCode.inadequateSecurity, ["the connection is not secure enough", Code.PermissionDenied]],
+  [ErrorCode.refusedStream, ["the server refused the call", Code.Unavailable]],
+  [ErrorCode.cancel, ["the server cancelled the call", Code.Canceled]],
+  [ErrorCode.enhanceYourCalm, ["the server rejected the call as excessive load", Code.ResourceExhausted]],
+  [ErrorCode.inadequateSecurity, ["the connection is not secure enough for the server", Code.PermissionDenied]],
 ]);
 
 /**
- * Returns an error that is found in an answer: what would be a client's mistake in a request is the server's here, and
- * has no identifier of those mistakes.
+ * Converts an error in a response. An InvalidArgument of the shared parsers becomes Internal, without identifier, because
+ * the mistake is the server's.
  */
-export function answerError(error: unknown): ConnectError {
+export function responseError(error: unknown): ConnectError {
   const { code, rawMessage, cause } = ConnectError.from(error, Code.Internal);
   if (code !== Code.InvalidArgument) return new ConnectError(rawMessage, code, undefined, undefined, cause);
-  return new ConnectError(`the answer is not as it should be: ${rawMessage}`, Code.Internal);
+  return new ConnectError(`the response is not valid: ${rawMessage}`, Code.Internal);
 }

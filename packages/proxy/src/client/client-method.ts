@@ -5,17 +5,17 @@ import { createBinaryReader, createBinaryWriter } from "@plantstore/gateway/inte
 import type { BodyMemory } from "@plantstore/gateway/exchange";
 import { StableFields } from "@plantstore/http-engine/client";
 import { type Codec, compressedFlag, type Envelope, writeEnvelope } from "@plantstore/gateway/internal/protocols";
-import type { AnswerCoding } from "./answer-head.ts";
-import { answerError } from "./call-status.ts";
+import type { ResponseCoding } from "./response-head.ts";
+import { responseError } from "./call-status.ts";
 
-/** What all calls of a transport have in common. */
+/** Settings of all calls of a transport. */
 export interface CallSettings {
   readonly scheme: string;
   readonly authority: string;
   readonly sendCompression: Compression | undefined;
-  /** What can be read of answers. */
+  /** Compressions that responses may use. */
   readonly acceptCompression: readonly Compression[];
-  /** Whether servers are told so, and then may compress. */
+  /** Whether requests offer {@link acceptCompression} to servers. */
   readonly offersCompression: boolean;
   readonly compressMinBytes: number;
   readonly readMaxBytes: number;
@@ -25,19 +25,19 @@ export interface CallSettings {
   readonly codegen?: boolean;
 }
 
-/** Converts the messages of one RPC to and from bytes. What it throws becomes `Internal`. */
+/** Converts the messages of one RPC to and from bytes. Errors that it throws become `Internal`. */
 export interface ClientCodec extends Pick<Codec, "decode" | "envelopes"> {
   encode(init: unknown): Uint8Array;
 }
 
-/** One RPC, as a transport calls it: what is the same in all its calls. */
+/** One RPC of a transport, with everything that its calls share. */
 export class ClientMethod {
   readonly desc: DescMethod;
   readonly settings: CallSettings;
-  /** How the header section begins, with the name of this client and without it. */
+  /** The first fields of each header section, including `user-agent`. */
   readonly stable: StableFields;
   readonly #codec: ClientCodec;
-  #anonymous: StableFields | undefined;
+  #stableWithoutUserAgent: StableFields | undefined;
 
   constructor(desc: DescMethod, settings: CallSettings, codec: ClientCodec = createMessageCodec(desc, settings)) {
     this.desc = desc;
@@ -46,25 +46,25 @@ export class ClientMethod {
     this.#codec = codec;
   }
 
-  /** How the header section begins if the caller names the program itself. */
-  get anonymous(): StableFields {
-    return (this.#anonymous ??= new StableFields(this.#fields()));
+  /** The same fields without `user-agent`, for calls whose caller sets it. */
+  get stableWithoutUserAgent(): StableFields {
+    return (this.#stableWithoutUserAgent ??= new StableFields(this.#fields()));
   }
 
-  /** Where the bytes of responses may be. */
+  /** The memory that the bytes of responses may be in. */
   get memory(): BodyMemory {
     return this.#codec.envelopes?.memory ?? "own";
   }
 
   /**
-   * Returns a message as it is sent, in its envelope; in a promise if it is compressed.
+   * Encodes a message in its envelope; returns a promise if it is compressed.
    *
    * @throws ConnectError `Internal` for a message that cannot be encoded, `ResourceExhausted` over `writeMaxBytes`
    */
   envelop(init: unknown): Uint8Array | Promise<Uint8Array> {
     const { sendCompression, compressMinBytes, writeMaxBytes } = this.settings;
-    const received = sendCompression === undefined ? this.#codec.envelopes?.of(init) : undefined;
-    if (received !== undefined) return received;
+    const unchanged = sendCompression === undefined ? this.#codec.envelopes?.of(init) : undefined;
+    if (unchanged !== undefined) return unchanged;
     const bytes = this.#serialize(init);
     if (bytes.byteLength > writeMaxBytes) {
       throw new ConnectError(`the message is larger than ${writeMaxBytes} bytes`, Code.ResourceExhausted);
@@ -73,19 +73,19 @@ export class ClientMethod {
     return sendCompression.compress(bytes).then((compressed) => writeEnvelope(compressedFlag, compressed));
   }
 
-  /** Returns the message in an envelope; in a promise if it is compressed. Throws, or rejects with, a ConnectError. */
-  open(envelope: Envelope, coding: AnswerCoding): Message | Promise<Message> {
+  /** Decodes the message of an envelope; returns a promise if it is compressed. @throws ConnectError, or rejects with it */
+  open(envelope: Envelope, coding: ResponseCoding): Message | Promise<Message> {
     if (!envelope.compressed) {
       const { envelopes } = this.#codec;
       return envelopes === undefined ? this.#parse(envelope.bytes) : envelopes.open(envelope.whole);
     }
     if (coding === undefined) {
-      throw new ConnectError("a message is compressed although the header says otherwise", Code.Internal);
+      throw new ConnectError("a message is compressed, but the header declares no compression", Code.Internal);
     }
     return coding.decompress(envelope.bytes, this.settings.readMaxBytes).then(
       (decompressed) => this.#parse(decompressed),
       (error: unknown) => {
-        throw answerError(error);
+        throw responseError(error);
       },
     );
   }
@@ -94,7 +94,7 @@ export class ClientMethod {
     try {
       return this.#codec.encode(init);
     } catch (error) {
-      throw new ConnectError("the message cannot be encoded", Code.Internal, undefined, undefined, error);
+      throw new ConnectError("cannot encode the message", Code.Internal, undefined, undefined, error);
     }
   }
 
@@ -102,7 +102,7 @@ export class ClientMethod {
     try {
       return this.#codec.decode(bytes);
     } catch (error) {
-      const message = `the answer is not a valid ${this.desc.output.typeName}`;
+      const message = `the response is not a valid ${this.desc.output.typeName}`;
       throw new ConnectError(message, Code.Internal, undefined, undefined, error);
     }
   }
@@ -111,7 +111,7 @@ export class ClientMethod {
     const { scheme, authority, sendCompression, acceptCompression, offersCompression } = this.settings;
     const path = `/${this.desc.parent.typeName}/${this.desc.name}`;
     const target = [":method", "POST", ":scheme", scheme, ":path", path, ":authority", authority];
-    // gRPC over HTTP/2: `te` shows proxies that trailers are read.
+    // gRPC over HTTP/2: `te` detects proxies that do not forward trailers.
     const type = ["te", "trailers", "content-type", "application/grpc+proto"];
     const sent = sendCompression === undefined ? [] : ["grpc-encoding", sendCompression.name];
     const accepted = acceptCompression.map(({ name }) => name).join(",");

@@ -32,49 +32,49 @@ import { type CallSettings, ClientMethod } from "./client-method.ts";
 import type { CallInit } from "./outgoing-call.ts";
 import { type HeadersInit, readRequestFields } from "./request-fields.ts";
 import { Retries, type RetryPolicy, retryPolicyNames } from "./retries.ts";
-import { type StreamAnswer, StreamCall } from "./stream-call.ts";
-import { PromisedCall, type UnaryAnswer } from "./unary-call.ts";
+import { type StreamCallResponse, StreamCall } from "./stream-call.ts";
+import { PromisedCall, type UnaryCallResponse } from "./unary-call.ts";
 
 /** Options of {@link createGrpcTransport}. */
 export interface GrpcTransportOptions {
   /**
-   * Where the server is: `http://host:port`, `https://host:port`, `unix:/path`, or `dns:host:port`, each of whose
-   * addresses is a server. HTTP/2 on all of them. Or an upstream, which stays open when the transport is disposed of.
+   * The address of the server: `http://host:port`, `https://host:port`, `unix:/path`, or `dns:host:port`, each of whose
+   * addresses is a server. All use HTTP/2. Or an upstream, which stays open when the transport is disposed of.
    */
   readonly baseUrl: string | Upstream;
-  /** Connect's interceptors; the first one sees a call first. */
+  /** Connect's interceptors; the first one is called first. */
   readonly interceptors?: readonly Interceptor[];
-  /** For `https:`: certificates to trust (`ca`), our own (`cert` and `key`), the name of the server (`servername`). */
+  /** For `https:`: trusted certificates (`ca`), client certificate (`cert`, `key`), the server's name (`servername`). */
   readonly tls?: UpstreamTls;
-  /** Connections at most, each opened when all streams of the others are taken: from 1 to 1,000. Default 100. */
+  /** Maximum connections, each opened when all streams of the others are in use: from 1 to 1,000. Default 100. */
   readonly connections?: number;
-  /** How messages are compressed from {@link compressMinBytes} on. By default they are not. */
+  /** Compression of messages of at least {@link compressMinBytes}. Default: none. */
   readonly sendCompression?: "gzip" | "br" | "zstd";
-  /** Bytes of the smallest message that is compressed. Default 1,024. */
+  /** Minimum size in bytes of a message to compress. Default 1,024. */
   readonly compressMinBytes?: number;
-  /** Bytes that a message of an answer may have, compressed or not; `ResourceExhausted` above. Default 4 MiB. */
+  /** Maximum bytes of a response message, compressed and uncompressed; else `ResourceExhausted`. Default 4 MiB. */
   readonly readMaxBytes?: number;
-  /** Bytes that a message of a request may have, before compression; `ResourceExhausted` above. Default 4 MiB. */
+  /** Maximum bytes of a request message before compression; else `ResourceExhausted`. Default 4 MiB. */
   readonly writeMaxBytes?: number;
-  /** Milliseconds that a call may take if it says nothing itself. By default, and with 0, there is no deadline. */
+  /** Timeout in milliseconds of a call that sets none. Default 0: no deadline. */
   readonly defaultTimeoutMs?: number;
   /**
-   * Milliseconds of silence, while calls wait, after which the server is sent a PING; if it does not answer within as
-   * long, and 20 s at most, the connection is given up. Default 310 s. A server of gRPC ends connections that do so more
-   * than once in 5 minutes.
+   * Milliseconds without received data, while calls are in flight, after which the client sends a PING. If it is not
+   * acknowledged within the same time, at most 20 s, the connection is closed. Default 310 s: gRPC servers close connections
+   * that send more than one PING in 5 minutes.
    */
   readonly keepaliveMs?: number;
   /**
-   * Whether calls wait, each until its deadline, while no server can be reached or none is healthy, as gRPC's
-   * "wait for ready" has it. Default false: they fail at once.
+   * Whether calls wait, each until its deadline, while no server can be reached or none is healthy (gRPC's "wait for
+   * ready"). Default false: they fail immediately.
    */
   readonly waitForReady?: boolean;
   /**
-   * When a call that has failed is sent again: `"transparent"`, the default, once if it was certainly not processed;
-   * `"off"`, never; or also by a policy, with a back-off and a budget, as long as its answer has not begun.
+   * When a failed call is retried: with `"transparent"`, the default, once if it was certainly not processed; with `"off"`,
+   * never; with a policy, also by its backoff and budget, until the response has begun.
    */
   readonly retry?: RetryPolicy | "transparent" | "off";
-  /** Whether functions that read and write messages are generated at run time, as by a gateway. Default true. */
+  /** Whether code that encodes and decodes messages may be generated at run time. Default true. */
   readonly codegen?: boolean;
 }
 
@@ -94,26 +94,26 @@ const grpcTransportOptionNames: OptionNames<GrpcTransportOptions> = {
   codegen: true,
 };
 
-/** A transport for Connect's clients, with connections that it keeps until it is disposed of. */
+/** A transport for Connect's clients, which keeps its connections until it is disposed of. */
 export interface GrpcTransport extends Transport, AsyncDisposable {}
 
 /**
- * Creates a transport that calls a gRPC server over the gateway's own HTTP/2. Connects when the first call is made.
+ * Creates a transport that calls a gRPC server over the HTTP/2 of `@plantstore/http-engine`. Connects at the first call.
  *
- * A call that certainly was not processed is sent again, once: one that the server has refused, or that came after the last
- * one a server takes before it goes away. Nothing else is ever repeated.
+ * A call that was certainly not processed is retried once: the server refused it, or it came after the last stream that the
+ * server accepted before going away. Unless {@link GrpcTransportOptions.retry} is a policy, no other call is retried.
  *
- * `await using`, or `[Symbol.asyncDispose]()`, closes it: calls that wait fail with `Unavailable`, others may end.
+ * `await using`, or `[Symbol.asyncDispose]()`, closes it: queued calls fail with `Unavailable`, others may finish.
  *
- * @throws TypeError for options that do not exist, and a `baseUrl` that is no address of a server; RangeError for a number out of range; Error for
- * certificates or keys that cannot be read
+ * @throws TypeError for unknown options and a `baseUrl` that is not the address of a server; RangeError for a number out of
+ * range; Error for certificates or keys that cannot be read
  */
 export function createGrpcTransport(options: GrpcTransportOptions): GrpcTransport {
   refuseUnknownOptions(options, grpcTransportOptionNames, "createGrpcTransport");
-  return new OwnGrpcTransport(options);
+  return new Http2GrpcTransport(options);
 }
 
-class OwnGrpcTransport implements GrpcTransport {
+class Http2GrpcTransport implements GrpcTransport {
   readonly #baseUrl: string;
   readonly #interceptors: Interceptor[];
   readonly #defaultTimeoutMs: number;
@@ -170,8 +170,8 @@ class OwnGrpcTransport implements GrpcTransport {
       fields: HeadersInit | undefined,
       message: unknown,
     ): Promise<UnaryResponse<I, O>> => {
-      const answer = await callUnary(this.#init(method, callSignal, deadlineMs, fields), message);
-      return { stream: false, service: method.parent, method, ...(answer as DecodedUnary<O>) };
+      const response = await callUnary(this.#init(method, callSignal, deadlineMs, fields), message);
+      return { stream: false, service: method.parent, method, ...(response as DecodedUnary<O>) };
     };
     if (this.#interceptors.length === 0) return send(signal, header, input);
     return runUnaryCall<I, O>({
@@ -195,8 +195,8 @@ class OwnGrpcTransport implements GrpcTransport {
       fields: HeadersInit | undefined,
       messages: AsyncIterable<unknown>,
     ): Promise<StreamResponse<I, O>> => {
-      const answer = await callStream(this.#init(method, callSignal, deadlineMs, fields), messages);
-      return { stream: true, service: method.parent, method, ...(answer as DecodedStream<O>) };
+      const response = await callStream(this.#init(method, callSignal, deadlineMs, fields), messages);
+      return { stream: true, service: method.parent, method, ...(response as DecodedStream<O>) };
     };
     if (this.#interceptors.length === 0) return send(signal, header, input);
     return runStreamingCall<I, O>({
@@ -211,12 +211,12 @@ class OwnGrpcTransport implements GrpcTransport {
   }
 
   /**
-   * As in Connect's transports, 0 or less is no deadline at all.
+   * Returns the deadline; as in Connect's transports, there is none for 0 or less.
    *
-   * @throws ConnectError `InvalidArgument` for what is no number
+   * @throws ConnectError `InvalidArgument` for NaN
    */
   #deadlineOf(timeoutMs: number = this.#defaultTimeoutMs): number | undefined {
-    if (Number.isNaN(timeoutMs)) throw new ConnectError("timeoutMs is not a number", Code.InvalidArgument);
+    if (Number.isNaN(timeoutMs)) throw new ConnectError("timeoutMs must be a number, got NaN", Code.InvalidArgument);
     return timeoutMs > 0 && timeoutMs < Number.POSITIVE_INFINITY ? timeoutMs : undefined;
   }
 
@@ -236,13 +236,17 @@ class OwnGrpcTransport implements GrpcTransport {
     return {
       interceptors: this.#interceptors,
       ...(signal && { signal }),
-      // Connect has a timer of its own, for which anything longer is a millisecond.
+      // Connect sets a timer with this value, and a longer timer of node would fire after 1 ms.
       ...(timeoutMs !== undefined && { timeoutMs: Math.min(timeoutMs, timerMsMax) }),
     };
   }
 
-  /** What interceptors see of a request besides its messages. */
-  #request(method: DescMethod, header: HeadersInit | undefined, contextValues: ContextValues | undefined): SeenRequest {
+  /** The members of the request that interceptors get, without the message. */
+  #request(
+    method: DescMethod,
+    header: HeadersInit | undefined,
+    contextValues: ContextValues | undefined,
+  ): InterceptedRequest {
     return {
       service: method.parent,
       requestMethod: "POST",
@@ -253,35 +257,35 @@ class OwnGrpcTransport implements GrpcTransport {
   }
 }
 
-/** An answer whose messages were decoded as those of the RPC. */
+/** A response whose messages have the types of the RPC. */
 type DecodedUnary<O extends DescMessage> = Pick<UnaryResponse<DescMessage, O>, "header" | "message" | "trailer">;
 type DecodedStream<O extends DescMessage> = Pick<StreamResponse<DescMessage, O>, "header" | "message" | "trailer">;
 
 type Interception = Pick<Parameters<typeof runUnaryCall>[0], "interceptors" | "signal" | "timeoutMs">;
-type SeenRequest = Pick<UnaryRequest, "service" | "requestMethod" | "url" | "header" | "contextValues">;
+type InterceptedRequest = Pick<UnaryRequest, "service" | "requestMethod" | "url" | "header" | "contextValues">;
 
-async function callUnary(init: CallInit, input: unknown): Promise<UnaryAnswer> {
+async function callUnary(init: CallInit, input: unknown): Promise<UnaryCallResponse> {
   const enveloped = init.method.envelop(input);
   const request = enveloped instanceof Promise ? await enveloped : enveloped;
   return new Promise((resolve, reject) => new PromisedCall(init, request, resolve, reject).start());
 }
 
-function callStream(init: CallInit, input: AsyncIterable<unknown>): Promise<StreamAnswer> {
+function callStream(init: CallInit, input: AsyncIterable<unknown>): Promise<StreamCallResponse> {
   return new Promise((resolve, reject) => new StreamCall(init, input, resolve, reject).start());
 }
 
-/** What is accepted of answers, the first one first. */
+/** The compressions that responses may use, in order of preference. */
 const compressions: readonly Compression[] = [gzip, brotli, zstd];
 
-function findCompression(wanted: string | undefined): Compression | undefined {
-  const found = compressions.find(({ name }) => name === wanted);
-  if (wanted === undefined || found !== undefined) return found;
-  throw new TypeError(`sendCompression is "gzip", "br" or "zstd", not "${wanted}"`);
+function findCompression(name: string | undefined): Compression | undefined {
+  const found = compressions.find((compression) => compression.name === name);
+  if (name === undefined || found !== undefined) return found;
+  throw new TypeError(`sendCompression must be one of "gzip", "br" or "zstd", got "${name}"`);
 }
 
 function openUpstream(baseUrl: string | Upstream, options: Omit<UpstreamOptions, "addresses">): Upstream {
   if (typeof baseUrl === "string") return createUpstream({ ...options, addresses: baseUrl });
-  const [foreign] = Object.keys(options);
-  if (foreign === undefined) return baseUrl;
-  throw new TypeError(`${foreign} is an option of the upstream`);
+  const [misplaced] = Object.keys(options);
+  if (misplaced === undefined) return baseUrl;
+  throw new TypeError(`${misplaced} must be set in createUpstream, because baseUrl is an upstream`);
 }

@@ -1,5 +1,5 @@
 /**
- * The entry `@plantstore/proxy/client`: a transport for Connect's clients over the gateway's own HTTP/2.
+ * The entry `@plantstore/proxy/client`: a gRPC transport for Connect's clients.
  */
 export { createGrpcTransport, type GrpcTransport, type GrpcTransportOptions } from "./create-grpc-transport.ts";
 export type { RetryPolicy } from "./retries.ts";

@@ -1,16 +1,16 @@
 /**
- * How does Node call a gRPC service? By a transport for Connect's clients, whose entry is `entry.ts`, or call by call, as
- * a proxy does.
+ * How does Node call a gRPC service? With a transport for Connect's clients, whose entry is `entry.ts`, or with single calls,
+ * as the proxy does.
  *
- * `create-grpc-transport.ts` makes a call of what a client asks for; a call (`outgoing-call.ts`) gets a stream from an
- * upstream, sends its messages and ends once.
+ * `create-grpc-transport.ts` starts a call for each request of a client; a call (`outgoing-call.ts`) gets a stream from an
+ * upstream, sends its messages and completes once.
  */
 export { type CallSettings, type ClientCodec, ClientMethod } from "./client-method.ts";
-export type { Abandonment, CallInit } from "./outgoing-call.ts";
+export type { CancelSignal, CallInit } from "./outgoing-call.ts";
 export { createGrpcTransport, type GrpcTransport, type GrpcTransportOptions } from "./create-grpc-transport.ts";
 export type { RequestFields } from "./request-fields.ts";
 export { Retries, type RetryPolicy, retryPolicyNames } from "./retries.ts";
-export { type StreamAnswer, StreamCall } from "./stream-call.ts";
+export { type StreamCallResponse, StreamCall } from "./stream-call.ts";
 export { UnaryCall } from "./unary-call.ts";
 export {
   createUpstream,

@@ -1,49 +1,49 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { ErrorCode, type HeaderFields, readHeaderField, startDeadline } from "@plantstore/gateway/exchange";
 import type { ResponseReceiver, ResponseSection, ClientConnection, ClientStream } from "@plantstore/http-engine/client";
-import type { Caller, Upstream } from "../upstreams/index.ts";
-import { type AnswerCoding, readAnswerHead } from "./answer-head.ts";
+import type { PendingCall, Upstream } from "../upstreams/index.ts";
+import { type ResponseCoding, readResponseHead } from "./response-head.ts";
 import { readStatus, resetError } from "./call-status.ts";
 import type { ClientMethod } from "./client-method.ts";
 import { encodeRequestFields, type RequestFields } from "./request-fields.ts";
 import { type Retries, transparentRetries } from "./retries.ts";
 
-/** What says that a caller has given up: an AbortSignal, or what costs less. */
-export interface Abandonment {
+/** The signal that a caller cancelled: an AbortSignal, or a cheaper equivalent. */
+export interface CancelSignal {
   readonly aborted: boolean;
   readonly reason: unknown;
   addEventListener(type: "abort", listener: { handleEvent(): void }): void;
   removeEventListener(type: "abort", listener: { handleEvent(): void }): void;
 }
 
-/** What a call is made with. */
+/** The parameters of a call. */
 export interface CallInit {
   readonly upstream: Upstream;
   readonly method: ClientMethod;
   readonly fields: RequestFields;
-  readonly signal: Abandonment | undefined;
+  readonly signal: CancelSignal | undefined;
   /** Milliseconds; `undefined` for no deadline. */
   readonly timeoutMs: number | undefined;
-  /** When it is sent again. By default, once if it was certainly not processed. */
+  /** When it is retried. By default once, if it was certainly not processed. */
   readonly retries?: Retries;
 }
 
-/** A call on its way: it waits for a stream, is sent, and ends once, by its answer, its deadline, its caller or a loss. */
-export abstract class OutgoingCall implements Caller, ResponseReceiver {
+/** A call in flight: it waits for a stream, is sent, and completes once, by response, deadline, cancellation or failure. */
+export abstract class OutgoingCall implements PendingCall, ResponseReceiver {
   protected readonly method: ClientMethod;
   protected stream: ClientStream | undefined;
-  protected coding: AnswerCoding;
-  /** The header of the answer; `undefined` before it has come, and if it is all of the answer. */
+  protected coding: ResponseCoding;
+  /** The header of the response; `undefined` before it arrives, and for a trailers-only response. */
   protected head: HeaderFields | undefined;
-  protected done = false;
+  protected isDone = false;
   readonly #init: CallInit;
   readonly #startedAtMs: number;
   readonly #retries: Retries;
-  /** How often it was sent, and how often since a server has said when it wants it. */
+  /** How often it was sent, in total and since the last pushback of a server. */
   #attempts = 1;
   #attemptsSincePushback = 1;
-  /** Whether this attempt was repeated as the server had refused it. gRFC A6: once, so that no overload is multiplied. */
-  #isRepeated = false;
+  /** Whether this attempt is a transparent retry. Only one is made, so that it does not add to an overload (gRFC A6). */
+  #isTransparentRetry = false;
   #retryTimer: NodeJS.Timeout | undefined;
   #stopDeadline: (() => void) | undefined;
 
@@ -58,7 +58,7 @@ export abstract class OutgoingCall implements Caller, ResponseReceiver {
     return this.method.settings.waitsForReady;
   }
 
-  /** Begins the call. */
+  /** Starts the call. */
   start(): void {
     const { signal, timeoutMs, upstream } = this.#init;
     if (signal?.aborted === true) return this.handleEvent();
@@ -67,102 +67,102 @@ export abstract class OutgoingCall implements Caller, ResponseReceiver {
     upstream.call(this);
   }
 
-  /** Is called when the caller's signal is aborted. */
+  /** Called when the caller's signal is aborted. */
   handleEvent(): void {
-    if (this.abandonment !== undefined) this.fail(this.abandonment);
+    if (this.cancellation !== undefined) this.fail(this.cancellation);
   }
 
   begin(connection: ClientConnection): void {
     const { fields, timeoutMs, method } = this.#init;
     let varying: Uint8Array;
     try {
-      const leftMs = timeoutMs === undefined ? undefined : this.#leftMs(timeoutMs);
-      varying = encodeRequestFields(fields, leftMs, this.#attempts - 1);
+      const remainingMs = timeoutMs === undefined ? undefined : this.#remainingMs(timeoutMs);
+      varying = encodeRequestFields(fields, remainingMs, this.#attempts - 1);
     } catch (error) {
       return this.fail(ConnectError.from(error));
     }
-    this.stream = connection.open(fields.namesProgram ? method.anonymous : method.stable, varying, this);
+    this.stream = connection.open(fields.hasUserAgent ? method.stableWithoutUserAgent : method.stable, varying, this);
     this.send(this.stream);
   }
 
   refuse(error: ConnectError): void {
-    if (!this.done) this.#attemptFailed(error, undefined);
+    if (!this.isDone) this.#attemptFailed(error, undefined);
   }
 
-  /** Sends the request, from its beginning. */
+  /** Sends the request from its start. */
   protected abstract send(stream: ClientStream): void;
 
   /** Whether {@link send} can be called again. */
-  protected abstract get repeatable(): boolean;
+  protected abstract get isRepeatable(): boolean;
 
   /**
    * Called once when the call has failed.
    *
-   * @param trailer - the trailer that says so; `undefined` if the answer is not complete
+   * @param trailer - the trailer with the status; `undefined` if the response is not complete
    */
   protected abstract failed(error: ConnectError, trailer: HeaderFields | undefined): void;
 
-  /** Called once when the answer is complete, with its trailer; its status says success. */
+  /** Called once when the response is complete and its status is success. */
   protected abstract completed(trailer: HeaderFields): void;
 
-  /** Called when a header has come that is not all of the answer. */
-  protected abstract begun(head: HeaderFields): void;
+  /** Called when the header arrives, except for a trailers-only response. */
+  protected abstract headReceived(head: HeaderFields): void;
 
   abstract onData(piece: Uint8Array): void;
 
   abstract onWritable(): void;
 
-  /** Ends the call with an error, and its stream with it. */
+  /** Fails the call, and resets its stream. */
   fail(error: ConnectError): void {
-    if (this.done) return;
+    if (this.isDone) return;
     const { stream } = this;
     this.#finish();
-    this.#init.upstream.leave(this);
+    this.#init.upstream.dequeue(this);
     if (stream !== undefined) dropStream(stream);
     this.failed(error, undefined);
   }
 
   onHead(section: ResponseSection, ended: boolean): void {
-    const coding = readAnswerHead(section, this.method.settings.acceptCompression);
+    const coding = readResponseHead(section, this.method.settings.acceptCompression);
     if (coding instanceof ConnectError) return this.#attemptFailed(coding, undefined);
-    if (ended) return this.#end(section.fields, noFields);
+    if (ended) return this.#complete(section.fields, noFields);
     this.head = section.fields;
     this.coding = coding;
-    this.begun(section.fields);
+    this.headReceived(section.fields);
   }
 
   onEnd(trailer: ResponseSection | undefined): void {
-    this.#end(trailer?.fields ?? noFields, this.head ?? noFields);
+    this.#complete(trailer?.fields ?? noFields, this.head ?? noFields);
   }
 
   onReset(code: number): void {
     this.stream = undefined;
-    // RFC 9113 §8.7: the only code that says that nothing was done, which is also that of streams above the last one of
-    // a GOAWAY; after a header it could not be true.
-    const isUntouched = code === ErrorCode.refusedStream && this.head === undefined;
-    if (this.#isLate(code)) return this.fail(deadlineExceeded());
-    if (!isUntouched || !this.repeatable || this.#isRepeated || !this.#retries.repeatsUntouched) {
+    // RFC 9113 §8.7: the only code that guarantees that nothing was processed, also used for streams above the last one of
+    // a GOAWAY. After a response header it cannot be true.
+    const isUnprocessed = code === ErrorCode.refusedStream && this.head === undefined;
+    if (this.#isDeadlineReset(code)) return this.fail(deadlineExceeded());
+    if (!isUnprocessed || !this.isRepeatable || this.#isTransparentRetry || !this.#retries.retriesUnprocessed) {
       return this.#attemptFailed(resetError(code), undefined);
     }
-    this.#isRepeated = true;
+    this.#isTransparentRetry = true;
     this.#init.upstream.call(this);
   }
 
-  /** Returns why the caller has given up; `undefined` if it has not. */
-  protected get abandonment(): ConnectError | undefined {
+  /** Returns why the caller cancelled; `undefined` if it did not. */
+  protected get cancellation(): ConnectError | undefined {
     const { signal } = this.#init;
     return signal?.aborted === true ? ConnectError.from(signal.reason, Code.Canceled) : undefined;
   }
 
-  /** Notes that the call is over: nothing else ends it. */
+  /** Marks the call as done, and stops everything that could still complete it. */
   #finish(): void {
-    this.done = true;
+    this.isDone = true;
     this.#stopDeadline?.();
     clearTimeout(this.#retryTimer);
     this.#init.signal?.removeEventListener("abort", this);
   }
 
-  #end(trailer: HeaderFields, header: HeaderFields): void {
+  #complete(trailer: HeaderFields, header: HeaderFields): void {
     const error = readStatus(trailer, header);
     if (error !== undefined) return this.#attemptFailed(error, trailer);
     this.#finish();
@@ -170,9 +170,9 @@ export abstract class OutgoingCall implements Caller, ResponseReceiver {
     this.completed(trailer);
   }
 
-  /** Ends the call, unless it is to be sent again: never once its answer has begun. */
+  /** Fails the call, or schedules a retry. A call is never retried after its response has begun. */
   #attemptFailed(error: ConnectError, trailer: HeaderFields | undefined): void {
-    const delayMs = this.head === undefined && this.repeatable ? this.#retryAfter(error, trailer) : undefined;
+    const delayMs = this.head === undefined && this.isRepeatable ? this.#retryAfter(error, trailer) : undefined;
     if (delayMs === undefined) {
       if (trailer === undefined) return this.fail(error);
       this.#finish();
@@ -182,7 +182,7 @@ export abstract class OutgoingCall implements Caller, ResponseReceiver {
     this.stream = undefined;
     if (stream !== undefined) dropStream(stream);
     this.#attempts += 1;
-    this.#isRepeated = false;
+    this.#isTransparentRetry = false;
     this.#retryTimer = setTimeout(() => this.#init.upstream.call(this), delayMs);
   }
 
@@ -195,29 +195,29 @@ export abstract class OutgoingCall implements Caller, ResponseReceiver {
     return this.#retries.failed({ method: method.desc, error, pushback, attempts, attemptsSincePushback });
   }
 
-  /** Returns whether the server has given the call up because of its deadline, which it may notice earlier than we do. */
-  #isLate(code: number): boolean {
+  /** Returns whether the server cancelled the call because of its deadline, which it may notice before the client. */
+  #isDeadlineReset(code: number): boolean {
     const { timeoutMs } = this.#init;
-    return code === ErrorCode.cancel && timeoutMs !== undefined && this.#leftMs(timeoutMs) === leftMsMin;
+    return code === ErrorCode.cancel && timeoutMs !== undefined && this.#remainingMs(timeoutMs) === remainingMsMin;
   }
 
-  /** Returns what is left of the deadline for the server: what was spent waiting for a stream is gone. */
-  #leftMs(timeoutMs: number): number {
+  /** Returns the remaining milliseconds of the deadline, without the time that the call was queued. */
+  #remainingMs(timeoutMs: number): number {
     const spentMs = Math.trunc(performance.now() - this.#startedAtMs);
-    return Math.max(leftMsMin, timeoutMs - spentMs);
+    return Math.max(remainingMsMin, timeoutMs - spentMs);
   }
 }
 
 const noFields: HeaderFields = [];
 
-/** Ends a stream of which nothing is wanted any more. */
+/** Resets a stream whose response is no longer needed. */
 function dropStream(stream: ClientStream): void {
   stream.receiver = undefined;
   stream.reset(ErrorCode.cancel);
 }
 
-/** Milliseconds that a server is given at least. */
-const leftMsMin = 1;
+/** Minimum milliseconds of a deadline that is sent. */
+const remainingMsMin = 1;
 
 function deadlineExceeded(): ConnectError {
   return new ConnectError("the operation timed out", Code.DeadlineExceeded);

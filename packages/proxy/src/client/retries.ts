@@ -6,24 +6,23 @@ import { requireRange } from "../upstreams/index.ts";
 
 const defaultBudget = { maxTokens: 100, tokenRatio: 0.1 };
 
-/** Which calls that have failed are sent again although their server may have processed them, and when (gRFC A6). */
+/** Which failed calls are retried although their server may have processed them, and when (gRFC A6). */
 export interface RetryPolicy {
-  /** How often a call is sent at most, the first time included: from 2 to 5. */
+  /** Maximum attempts of a call, including the first: from 2 to 5. */
   readonly maxAttempts: number;
-  /** Milliseconds before the second attempt, give or take a fifth. */
+  /** Milliseconds before the second attempt, ±20 %. */
   readonly initialBackoffMs: number;
-  /** Milliseconds that the wait before an attempt is lengthened to at most. */
+  /** Maximum milliseconds before an attempt. */
   readonly maxBackoffMs: number;
-  /** By how much each wait is longer than the one before it. */
+  /** Factor between the wait before an attempt and the one before the previous attempt. */
   readonly backoffMultiplier: number;
-  /** The codes that are worth another attempt, such as `Code.Unavailable`. */
+  /** The codes to retry, such as `Code.Unavailable`. */
   readonly retryableCodes: readonly Code[];
-  /** The methods whose calls may be processed twice. By default all. */
+  /** Selects the methods whose calls may be processed twice. Default: all. */
   readonly methods?: (method: DescMethod) => boolean;
   /**
-   * How many failures are allowed for all calls: each takes one of `maxTokens`, each success gives back `tokenRatio`, and
-   * nothing is sent again while half of them, or fewer, are left. Default 100 and 0.1: if most calls fail, every tenth
-   * success pays for one more attempt.
+   * Limits retries of all calls: each failure removes one of `maxTokens`, each success adds `tokenRatio`, and no call is
+   * retried while at most half of `maxTokens` remain. Default 100 and 0.1: if most calls fail, ten successes allow one retry.
    */
   readonly budget?: { readonly maxTokens: number; readonly tokenRatio: number };
 }
@@ -39,53 +38,53 @@ export const retryPolicyNames: OptionNames<RetryPolicy> = {
   budget: defaultBudget,
 };
 
-/** What {@link Retries} ask of a call that has failed. */
+/** A failed attempt, as {@link Retries} needs it. */
 export interface FailedCall {
   readonly method: DescMethod;
   readonly error: ConnectError;
-  /** The field `grpc-retry-pushback-ms`, by which a server says when it wants the call again; `null` if it says nothing. */
+  /** The field `grpc-retry-pushback-ms`, with which a server delays or forbids a retry; `null` if absent. */
   readonly pushback: string | null;
   /** How often the call was sent. */
   readonly attempts: number;
-  /** How often since a server last said when it wants it. */
+  /** How often since the last pushback of a server. */
   readonly attemptsSincePushback: number;
 }
 
-/** By which share a wait is longer or shorter by chance, so that callers do not come back all at once. */
+/** Random share by which a wait is longer or shorter, so that callers do not retry at the same time. */
 const jitter = 0.2;
 
-/** When calls of a transport are sent again, by a policy or without one. */
+/** Decides when calls of a transport are retried, with or without a policy. */
 export class Retries {
-  /** Whether a call that was certainly not processed is sent again. */
-  readonly repeatsUntouched: boolean;
+  /** Whether a call that was certainly not processed is retried. */
+  readonly retriesUnprocessed: boolean;
   readonly #policy: RetryPolicy | undefined;
   readonly #budget: { readonly maxTokens: number; readonly tokenRatio: number };
   #tokens: number;
 
   /** @throws RangeError for a number out of range */
   constructor(setting: RetryPolicy | "transparent" | "off") {
-    this.repeatsUntouched = setting !== "off";
+    this.retriesUnprocessed = setting !== "off";
     this.#policy = typeof setting === "string" ? undefined : setting;
     this.#budget = this.#policy?.budget ?? defaultBudget;
     this.#tokens = this.#budget.maxTokens;
     if (this.#policy !== undefined) requirePolicy(this.#policy, this.#budget);
   }
 
-  /** Notes that a call has succeeded. */
+  /** Records that a call succeeded. */
   succeeded(): void {
     this.#tokens = Math.min(this.#tokens + this.#budget.tokenRatio, this.#budget.maxTokens);
   }
 
-  /** Notes that an attempt has failed. @returns the milliseconds until the next one; `undefined` if there is none */
+  /** Records that an attempt failed. @returns the milliseconds until the next one; `undefined` for no retry */
   failed({ method, error, pushback, attempts, attemptsSincePushback }: FailedCall): number | undefined {
     const policy = this.#policy;
     if (policy === undefined) return undefined;
     const isRetryable = policy.retryableCodes.includes(error.code) && allows(policy, method);
     const pushbackMs = pushback === null ? undefined : readPushback(pushback);
-    const isUnwanted = pushback !== null && pushbackMs === undefined;
-    // gRFC A6, "Throttling Retry Attempts": so does a failure after which the server wants no other attempt.
-    if (isRetryable || isUnwanted) this.#tokens = Math.max(0, this.#tokens - 1);
-    if (!isRetryable || isUnwanted || attempts >= policy.maxAttempts) return undefined;
+    const forbidsRetry = pushback !== null && pushbackMs === undefined;
+    // gRFC A6, "Throttling Retry Attempts": a failure whose pushback forbids a retry counts too.
+    if (isRetryable || forbidsRetry) this.#tokens = Math.max(0, this.#tokens - 1);
+    if (!isRetryable || forbidsRetry || attempts >= policy.maxAttempts) return undefined;
     if (this.#tokens <= this.#budget.maxTokens / 2) return undefined;
     if (pushbackMs !== undefined) return pushbackMs;
     const { initialBackoffMs, backoffMultiplier, maxBackoffMs } = policy;
@@ -94,14 +93,14 @@ export class Retries {
   }
 }
 
-/** Returns whether calls of a method may be processed twice: only if `methods` returns true, and no promise of it. */
+/** Returns whether calls of a method may be processed twice: only if `methods` returns `true` itself, not a promise. */
 function allows({ methods }: RetryPolicy, method: DescMethod): boolean {
   if (methods === undefined) return true;
   const isAllowed: unknown = methods(method);
   return isAllowed === true;
 }
 
-/** gRFC A6, "Pushback": anything but a number of milliseconds says that the call is not wanted again. */
+/** gRFC A6, "Pushback": any value that is not a number of milliseconds forbids a retry. */
 function readPushback(text: string): number | undefined {
   const value = /^[0-9]{1,10}$/.test(text) ? Number(text) : timerMsMax + 1;
   return value <= timerMsMax ? value : undefined;
@@ -113,10 +112,10 @@ function requirePolicy(policy: RetryPolicy, budget: typeof defaultBudget): void 
   requireRange("retry.maxBackoffMs", policy.maxBackoffMs, 1, timerMsMax / 2);
   requireRange("retry.backoffMultiplier", policy.backoffMultiplier, 1, Number.MAX_SAFE_INTEGER);
   requireRange("retry.retryableCodes.length", policy.retryableCodes.length, 1, 16);
-  for (const code of policy.retryableCodes) requireRange("a code of retry.retryableCodes", code, 1, 16);
+  for (const code of policy.retryableCodes) requireRange("each of retry.retryableCodes", code, 1, 16);
   requireRange("retry.budget.maxTokens", budget.maxTokens, 1, 1_000);
   requireRange("retry.budget.tokenRatio", budget.tokenRatio, 0, 1_000);
 }
 
-/** What calls do without a policy. */
+/** The retries of calls without a policy. */
 export const transparentRetries: Retries = new Retries("transparent");

@@ -4,45 +4,45 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { type HeaderFields, RequestBody, unpooled } from "@plantstore/gateway/exchange";
 import type { ClientStream } from "@plantstore/http-engine/client";
 import { EnvelopeReader, LazyHeaders, readMessages } from "@plantstore/gateway/internal/protocols";
-import { answerError } from "./call-status.ts";
+import { responseError } from "./call-status.ts";
 import { type CallInit, OutgoingCall } from "./outgoing-call.ts";
 
-/** What a stream is answered with. */
-export interface StreamAnswer {
+/** The response of a streaming call. */
+export interface StreamCallResponse {
   readonly header: Headers;
   readonly message: AsyncIterable<Message>;
-  /** Empty before the messages have ended. */
+  /** Empty until the end of the messages. */
   readonly trailer: Headers;
 }
 
 /**
- * Bytes of messages that were sent and are kept until the header of the answer has come, so that a call that the server
- * has refused can be sent again. 64 KiB: above, it fails instead.
+ * Maximum bytes of sent messages that are kept until the response header arrives, so that a refused call can be retried.
+ * 64 KiB: a call that sent more is not retried.
  */
 const keptBytesMax = 64 * 1024;
 
-/** A call with a stream of messages one way or both. */
+/** A call with a stream of messages in one or both directions. */
 export class StreamCall extends OutgoingCall {
-  /** Where the caller's messages are made, rather than in the context of the call that has opened the connection. */
+  /** The async context in which the caller's messages are read, rather than that of the call that opened the connection. */
   readonly #context = new AsyncResource("StreamCall");
   readonly #input: AsyncIterator<unknown>;
-  readonly #resolve: (answer: StreamAnswer) => void;
+  readonly #resolve: (response: StreamCallResponse) => void;
   readonly #reject: (error: ConnectError) => void;
   readonly #trailer: Headers = new Headers();
   readonly #body: RequestBody;
-  /** What was sent; `undefined` when it is not needed any more, or too much. */
+  /** The envelopes that were sent; `undefined` once they are not needed or too large. */
   #kept: Uint8Array[] | undefined = [];
   #keptBytes = 0;
   #inputState: "unread" | "reading" | "ended" = "unread";
-  /** Why the call has failed. */
+  /** Why the call failed. */
   #error: ConnectError | undefined;
-  /** Goes on reading the input once what was sent is on its way. */
+  /** Continues reading the input once the queued bytes were sent. */
   #resume: (() => void) | undefined;
 
   constructor(
     init: CallInit,
     input: AsyncIterable<unknown>,
-    resolve: (answer: StreamAnswer) => void,
+    resolve: (response: StreamCallResponse) => void,
     reject: (error: ConnectError) => void,
   ) {
     super(init);
@@ -52,7 +52,7 @@ export class StreamCall extends OutgoingCall {
     this.#body = new RequestBody({ startBody: () => undefined, consumed: (bytes) => this.stream?.consumed(bytes) }, 0);
   }
 
-  protected get repeatable(): boolean {
+  protected get isRepeatable(): boolean {
     return this.#kept !== undefined;
   }
 
@@ -65,8 +65,8 @@ export class StreamCall extends OutgoingCall {
     sent.catch((error: unknown) => this.fail(ConnectError.from(error)));
   }
 
-  protected begun(head: HeaderFields): void {
-    // No test can tell: what is answered is not sent again, so this only frees memory.
+  protected headReceived(head: HeaderFields): void {
+    // No test can tell: a call with a response is not retried, so this only frees memory.
     this.#kept = undefined;
     this.#resolve({ header: new LazyHeaders(head), message: this.#messages(), trailer: this.#trailer });
   }
@@ -86,17 +86,17 @@ export class StreamCall extends OutgoingCall {
   }
 
   protected completed(trailer: HeaderFields): void {
-    // No test can tell: in either order, the caller reads later what both resolve.
+    // No test can tell: the caller reads the results of both later, in either order.
     this.#endBoth(trailer);
-    // The header was all of the answer: there are no messages.
-    if (this.head === undefined) this.begun(trailer);
+    // A trailers-only response, which has no messages.
+    if (this.head === undefined) this.headReceived(trailer);
   }
 
-  /** Ends the messages of both sides. */
+  /** Ends the messages in both directions. */
   #endBoth(trailer: HeaderFields | undefined): void {
     if (trailer === undefined) this.#body.close();
     else {
-      // What came before the trailer is still read.
+      // Messages that arrived before the trailer can still be read.
       new LazyHeaders(trailer).forEach((value, name) => this.#trailer.append(name, value));
       this.#body.onEnd();
     }
@@ -106,7 +106,7 @@ export class StreamCall extends OutgoingCall {
   async #sendInput(): Promise<void> {
     for (;;) {
       const { done, value } = await this.#input.next();
-      if (this.done) return;
+      if (this.isDone) return;
       if (done === true) break;
       const envelope = await this.method.envelop(value);
       this.#keep(envelope);
@@ -123,20 +123,20 @@ export class StreamCall extends OutgoingCall {
 
   #keep(envelope: Uint8Array): void {
     this.#keptBytes += envelope.byteLength;
-    // Without a stream, what is kept is all that the next one will be sent; the input then waits.
+    // Without a stream, the kept envelopes are all that the next attempt sends; the input then waits.
     if (this.#keptBytes > keptBytesMax && this.stream !== undefined) this.#kept = undefined;
-    // One that is passed on as it came is a slice of its chunk.
+    // Copied, because a forwarded envelope is a slice of the chunk that it was received in.
     this.#kept?.push(unpooled(envelope));
   }
 
-  /** Tells the caller's messages that nobody reads on. */
+  /** Stops reading the caller's messages. */
   #stopInput(): void {
     if (this.#inputState === "ended") return;
-    // A generator that waits ends when it goes on. Nobody is left to be told of what it throws then.
+    // A suspended generator ends when it resumes. The call is over, so its errors are ignored.
     this.#context.runInAsyncScope(() => this.#endInput()).catch(() => undefined);
   }
 
-  /** Rejects with whatever the caller's iterator throws, even if that is not a generator and throws at once. */
+  /** Rejects with the error of the caller's iterator, even if it is not a generator and throws synchronously. */
   async #endInput(): Promise<void> {
     await this.#input.return?.();
   }
@@ -148,22 +148,22 @@ export class StreamCall extends OutgoingCall {
     const messages = readMessages(this.#body.pieces(), splitter)[Symbol.asyncIterator]();
     const iterator: AsyncIterator<Message> = {
       next: async () => {
-        // Even if all of the answer has come: a caller that has given up wants none of it.
-        if (this.abandonment !== undefined) throw this.abandonment;
+        // Even if the response is complete: a cancelled call returns no more messages.
+        if (this.cancellation !== undefined) throw this.cancellation;
         let result: IteratorResult<Message>;
         try {
           result = await messages.next();
         } catch (error) {
-          const found = this.#error ?? answerError(error);
-          this.fail(found);
-          throw found;
+          const failure = this.#error ?? responseError(error);
+          this.fail(failure);
+          throw failure;
         }
         if (result.done === true && this.#error !== undefined) throw this.#error;
         return result;
       },
-      // A caller that reads no more has no use for the rest.
+      // The caller stopped reading, so the call is cancelled.
       return: () => {
-        this.fail(new ConnectError("the messages are not read any more", Code.Canceled));
+        this.fail(new ConnectError("the caller stopped reading the response", Code.Canceled));
         return Promise.resolve({ done: true, value: undefined });
       },
     };

@@ -8,20 +8,20 @@ import {
   LazyHeaders,
   readSingleEnvelope,
 } from "@plantstore/gateway/internal/protocols";
-import { answerError } from "./call-status.ts";
+import { responseError } from "./call-status.ts";
 import { type CallInit, OutgoingCall } from "./outgoing-call.ts";
 
-/** What a unary call is answered with. */
-export interface UnaryAnswer {
+/** The response of a unary call. */
+export interface UnaryCallResponse {
   readonly header: Headers;
   readonly message: Message;
   readonly trailer: Headers;
 }
 
-/** A call with one message each way. */
+/** A call with one request message and one response message. */
 export abstract class UnaryCall extends OutgoingCall {
   readonly #request: Uint8Array;
-  /** The answer, if it is one piece so far. */
+  /** The body of the response, while it is a single piece. */
   #first: Uint8Array = noBytes;
   #collected: CollectedBytes | undefined;
 
@@ -31,12 +31,12 @@ export abstract class UnaryCall extends OutgoingCall {
   }
 
   /** Called once when the call has succeeded. */
-  protected abstract answered(message: Message, trailer: HeaderFields): void;
+  protected abstract succeeded(message: Message, trailer: HeaderFields): void;
 
-  /** Called instead when the status says success, but there is no message that can be read. */
-  protected abstract unreadable(error: ConnectError): void;
+  /** Called instead if the status is success, but the message is missing or not valid. */
+  protected abstract malformed(error: ConnectError): void;
 
-  protected get repeatable(): boolean {
+  protected get isRepeatable(): boolean {
     return true;
   }
 
@@ -44,7 +44,7 @@ export abstract class UnaryCall extends OutgoingCall {
     stream.end(this.#request);
   }
 
-  protected begun(_head: HeaderFields): void {}
+  protected headReceived(_head: HeaderFields): void {}
 
   onWritable(): void {}
 
@@ -53,15 +53,15 @@ export abstract class UnaryCall extends OutgoingCall {
     const limitBytes = envelopePrefixBytes + this.method.settings.readMaxBytes;
     if (this.#collected === undefined && this.#first.byteLength === 0) {
       const announcedBytes = envelopeBytes(piece);
-      if (Math.max(piece.byteLength, announcedBytes) > limitBytes) return this.#refuse();
+      if (Math.max(piece.byteLength, announcedBytes) > limitBytes) return this.#failTooLarge();
       if (piece.byteLength >= announcedBytes) {
         this.#first = detachFromChunk(piece, this.method.memory);
-        return; // No test can tell: it would be copied once more.
+        return; // No test can tell: without it, the piece is copied once more.
       }
       this.#collected = new CollectedBytes(announcedBytes, limitBytes);
     }
     const collected = (this.#collected ??= this.#collect(limitBytes));
-    if (collected.byteLength + piece.byteLength > limitBytes) this.#refuse();
+    if (collected.byteLength + piece.byteLength > limitBytes) this.#failTooLarge();
     else collected.add(piece);
   }
 
@@ -71,38 +71,38 @@ export abstract class UnaryCall extends OutgoingCall {
       const message = this.method.open(readSingleEnvelope(body, this.method.settings.readMaxBytes), this.coding);
       if (message instanceof Promise)
         message.then(
-          (opened) => this.answered(opened, trailer),
-          (error: ConnectError) => this.unreadable(error),
+          (opened) => this.succeeded(opened, trailer),
+          (error: ConnectError) => this.malformed(error),
         );
-      else this.answered(message, trailer);
+      else this.succeeded(message, trailer);
     } catch (error) {
-      this.unreadable(answerError(error));
+      this.malformed(responseError(error));
     }
   }
 
   #collect(limitBytes: number): CollectedBytes {
-    // No test can tell: another size only takes more memory, or a copy more.
+    // No test can tell: another initial size only takes more memory or one more copy.
     const collected = new CollectedBytes(envelopeBytes(this.#first), limitBytes);
     collected.add(this.#first);
     return collected;
   }
 
-  /** Refuses what is longer than a message may be, before the rest of it comes. */
-  #refuse(): void {
+  /** Fails a call whose response exceeds the limit, without waiting for the rest. */
+  #failTooLarge(): void {
     const { readMaxBytes } = this.method.settings;
-    this.fail(new ConnectError(`the answer is larger than ${readMaxBytes} bytes`, Code.ResourceExhausted));
+    this.fail(new ConnectError(`the response is larger than ${readMaxBytes} bytes`, Code.ResourceExhausted));
   }
 }
 
-/** A unary call of a transport, whose answer is promised. */
+/** A unary call of a transport, with callbacks of a promise. */
 export class PromisedCall extends UnaryCall {
-  readonly #resolve: (answer: UnaryAnswer) => void;
+  readonly #resolve: (response: UnaryCallResponse) => void;
   readonly #reject: (error: ConnectError) => void;
 
   constructor(
     init: CallInit,
     request: Uint8Array,
-    resolve: (answer: UnaryAnswer) => void,
+    resolve: (response: UnaryCallResponse) => void,
     reject: (error: ConnectError) => void,
   ) {
     super(init, request);
@@ -110,11 +110,11 @@ export class PromisedCall extends UnaryCall {
     this.#reject = reject;
   }
 
-  protected answered(message: Message, trailer: HeaderFields): void {
+  protected succeeded(message: Message, trailer: HeaderFields): void {
     this.#resolve({ header: new LazyHeaders(this.head ?? []), message, trailer: new LazyHeaders(trailer) });
   }
 
-  protected unreadable(error: ConnectError): void {
+  protected malformed(error: ConnectError): void {
     this.#reject(error);
   }
 

@@ -1,43 +1,43 @@
 import type { AnsweredRequest } from "@plantstore/gateway";
 import type { Terminal } from "./terminal.ts";
 
-/** Milliseconds in which a failure is reported once. 10 s: an upstream that is gone fails thousands of calls. */
-const failureEveryMs = 10_000;
-/** Failures that are told apart in that time. */
+/** Milliseconds within which a failure is logged once. 10 s: an unreachable upstream fails thousands of calls. */
+const repeatAfterMs = 10_000;
+/** Distinct failures that are logged within that time. */
 const failuresMax = 100;
 
-/** Tells of failures, each once in a while. */
+/** Logs failures, each at most once in 10 seconds. */
 export class FailureLog {
   readonly #terminal: Terminal;
   readonly #reported = new Set<string>();
-  #since = -Infinity;
+  #windowStartMs = -Infinity;
 
   constructor(terminal: Terminal) {
     this.#terminal = terminal;
   }
 
-  /** Tells why an upstream has not answered as it should. */
-  answered({ error, procedure }: AnsweredRequest): void {
-    // What the upstream itself says is the caller's to know.
-    if (error?.cause instanceof Error) this.write(`${procedure ?? "a request"}: ${causesOf(error.cause)}`);
+  /** Logs why a call to an upstream failed. */
+  logFailure({ error, procedure }: AnsweredRequest): void {
+    // Errors without a cause are statuses of the upstream, which concern only the caller.
+    if (error?.cause instanceof Error) this.write(`${procedure ?? "a request"}: ${describeCauses(error.cause)}`);
   }
 
   write(text: string): void {
     const now = performance.now();
-    if (now - this.#since > failureEveryMs) {
-      this.#since = now;
+    if (now - this.#windowStartMs > repeatAfterMs) {
+      this.#windowStartMs = now;
       this.#reported.clear();
     }
     if (this.#reported.has(text) || this.#reported.size >= failuresMax) return;
     this.#reported.add(text);
-    this.#terminal.complain(text);
+    this.#terminal.printError(text);
   }
 }
 
-/** Returns what an error and its causes say, on one line. */
-export function causesOf(error: unknown): string {
+/** Returns the messages of an error and its causes, on one line. */
+export function describeCauses(error: unknown): string {
   let text = "";
-  // Five: whoever wraps more often says nothing new.
+  // Five levels: nothing here wraps an error more often.
   for (let each = error, left = 5; each instanceof Error && left > 0; each = each.cause, left--) {
     if (!text.includes(each.message)) text += text === "" ? each.message : `: ${each.message}`;
   }

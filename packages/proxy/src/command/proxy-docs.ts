@@ -2,14 +2,14 @@ import type { DescService } from "@bufbuild/protobuf";
 import { createDocsPage } from "@plantstore/docs-page";
 import { createOpenApiAsync, type Endpoint, type RestOptions } from "@plantstore/gateway";
 
-/** The endpoints of a description that a reload replaces. */
+/** The endpoints of the API description. */
 export interface ProxyDocs {
   readonly endpoints: readonly Endpoint[];
-  /** Describes anew what is served, when it is asked for. */
+  /** Discards the description; the next request creates a new one. */
   renew(): void;
 }
 
-/** Creates the description of what a proxy serves. @param services - returns it; called when there is a request */
+/** Creates the description of a proxy. @param services - returns the services; called at the first request */
 export function createProxyDocs(services: () => readonly DescService[], rest: RestOptions): ProxyDocs {
   const create = (): readonly Endpoint[] =>
     createDocsPage({

@@ -1,78 +1,79 @@
 import { readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 import { messageOf } from "@plantstore/gateway/internal/errors";
-import { InputProblem, parseOptions, parseProfile, parseSwitches, readRules, toRestOptions } from "../check/index.ts";
+import { InputError, parseOptions, parseProfile, parseSwitches, readRules, toRestOptions } from "../check/index.ts";
 import { drainMsMax, drainTimesDefault, type DrainTimes } from "@plantstore/gateway/health";
 import type { CorsOptions } from "@plantstore/gateway";
 import { createNameFilter, type RestOptions } from "@plantstore/gateway/rest";
 import type { UpstreamTls } from "../upstreams/index.ts";
 
-/** How the command is used. */
+/** The text of `--help`. */
 export const usage: string = `Usage: npx @plantstore/proxy --upstream ADDRESS (--reflection | --descriptors FILE) [options]
 
-Serves a gRPC service in any language over REST, Connect, gRPC-Web and gRPC, by its google.api.http annotations.
+Serves gRPC services, in any language, over REST (by their google.api.http annotations), Connect, gRPC-Web and gRPC.
 
-  --upstream ADDRESS       where it is: dns:host:port, http://host:port, https://host:port or unix:/path. Several
-                           services, each with its reflection: given several times
-  --reflection             asks it for its descriptors, again when a server is new, and every minute
-  --reflect-header FIELD   a header field for that, as "Authorization: Bearer …"; may be repeated
-  --descriptors FILE       takes them from a binary descriptor set instead, and again when that changes. From
-                           \`buf build -o set.binpb\`, or \`protoc --include_imports --descriptor_set_out=set.binpb\`
-  --rules FILE             HTTP rules in the place of annotations: a service config as YAML or JSON; may be repeated
-  --service NAME           these services alone; NAME ends with * for all that begin so; may be repeated
-  --rest OPTION            with this option of REST for all services, such as lenient; may be repeated
-  --rest-profile NAME      with the options that clients of strict (default), google, grpc-gateway or envoy rely on
-  --omit RPC               leaves an RPC out of REST, as package.Service.Method; may be repeated
+  --upstream ADDRESS       where the service is: dns:host:port, http://host:port, https://host:port or unix:/path; may
+                           be repeated for several services, each of which must have reflection
+  --reflection             reads descriptors from the upstream: at the start, when a server is new, and every minute
+  --reflect-header FIELD   header field of reflection calls, such as "Authorization: Bearer …"; may be repeated
+  --descriptors FILE       reads descriptors from a binary descriptor set instead, and again when it changes. Create it
+                           with \`buf build -o set.binpb\` or
+                           \`protoc --include_imports --descriptor_set_out=set.binpb\`
+  --rules FILE             HTTP rules that replace annotations: a service config in YAML or JSON; may be repeated
+  --service NAME           serves only this service; a NAME that ends with * is a prefix; may be repeated
+  --rest OPTION            enables this REST option for all services, such as lenient; may be repeated
+  --rest-profile NAME      options for clients that rely on this server: strict (default), google, grpc-gateway or envoy
+  --omit RPC               excludes an RPC from REST, as package.Service.Method; may be repeated
   --timeout-ms NUMBER      deadline of unary calls that set none
   --timeout-max-ms NUMBER  longest deadline that callers can set
 
-  --host ADDRESS           where to listen; default 127.0.0.1, :: for all addresses
-  --port NUMBER            default 8080
+  --host ADDRESS           address to listen on, :: for all addresses; default 127.0.0.1
+  --port NUMBER            port to listen on; default 8080
   --tls-cert FILE, --tls-key FILE
-                           serves TLS; read again at SIGHUP
-  --cors ORIGIN            lets pages of this origin call; may be repeated; * for all
-  --no-docs                without the description at /openapi.json and the page at /docs
+                           certificate and key to serve TLS with; read again on SIGHUP
+  --cors ORIGIN            allows calls by pages of this origin, * for all; may be repeated
+  --no-docs                disables the description at /openapi.json and the page at /docs
   --admin-port NUMBER      serves /livez, /readyz and /metrics on this port of the same address
-  --require-all            /readyz is 503 while any of several upstreams cannot be reached; by default, while all
-  --drain-delay-ms NUMBER  how long to keep serving after readiness went off; default ${drainTimesDefault.delayMs}
+  --require-all            /readyz returns 503 while any of several upstreams is unreachable; by default, while all are
+  --drain-delay-ms NUMBER  how long to keep serving after readiness fails at shutdown; default ${drainTimesDefault.delayMs}
   --drain-timeout-ms NUMBER
                            how long running calls may take after that; default ${drainTimesDefault.timeoutMs}
 
-  --upstream-ca FILE       certificates to trust in the place of the system's, for https:, or TLS with dns:
+  --upstream-ca FILE       certificates to trust instead of the system's, for https: or for TLS with dns:
   --upstream-cert FILE, --upstream-key FILE
-                           our own, for mutual TLS
-  --upstream-name NAME     the name that its certificate must have
+                           client certificate and key for mutual TLS
+  --upstream-name NAME     name that the upstream's certificate must have
 
-  --check                  says what would be served instead, or what is wrong
+  --check                  reports what would be served, or what is wrong, and exits
   --wait                   waits for descriptors that cannot be read yet, of all upstreams
-  -h, --help               prints this
+  -h, --help               prints this help
 
-SIGHUP reads descriptors and certificates again; SIGTERM and SIGINT drain: /readyz is 503 while calls
+SIGHUP reloads descriptors and certificates. SIGTERM and SIGINT drain: /readyz returns 503 while calls
 are served for --drain-delay-ms, then the port is closed, and running calls have --drain-timeout-ms.
-A second signal ends it immediately.
-Exit code: 0 after SIGTERM, 1 if it cannot serve, 2 if what was given cannot be read.
+A second signal stops the process immediately.
+Exit code: 0 after SIGTERM, 1 if the proxy cannot serve, 2 if an argument or a file is not valid.
 
-npx @plantstore/proxy check --help: another command, which reports whether a definition can be served.`;
+npx @plantstore/proxy check --help: a separate command that reports whether a definition can be served.`;
 
 /** The files of a certificate chain and of its key, both in PEM. */
 export interface CertificateFiles {
   /** Both paths. */
   readonly path: string;
-  /** Reads the files, as they are by now. @throws InputProblem */
+  /** Reads both files. @throws InputError */
   read(): CertificatePair;
 }
 
-/** The texts of {@link CertificateFiles}. */
+/** The contents of {@link CertificateFiles}. */
 export interface CertificatePair {
   readonly cert: string;
   readonly key: string;
 }
 
-/** What was asked for. */
+/** The settings of the proxy command. */
 export interface ProxySettings {
   readonly upstreams: readonly string[];
   readonly descriptors: URL | "reflection";
-  /** Header fields of the calls of reflection. */
+  /** Header fields of reflection calls. */
   readonly reflectionHeader: Readonly<Record<string, string>>;
   readonly services: ((name: string) => boolean) | undefined;
   readonly rest: RestOptions;
@@ -85,29 +86,27 @@ export interface ProxySettings {
   readonly cors: CorsOptions | undefined;
   readonly hasDocs: boolean;
   readonly adminPort: number | undefined;
-  /** Whether readiness needs all of several upstreams, rather than any. */
+  /** Whether readiness requires all of several upstreams, rather than any. */
   readonly requiresAll: boolean;
   readonly drain: DrainTimes;
-  readonly checks: boolean;
-  readonly waits: boolean;
+  readonly checksOnly: boolean;
+  readonly waitsForDescriptors: boolean;
 }
 
-/** Reads the words of a command line, and the files that they name. @throws InputProblem for what cannot be used */
-export async function readProxySettings(words: readonly string[]): Promise<ProxySettings | "help"> {
-  const { values, positionals } = parseWords(words);
+/** Parses command-line arguments, and reads the files that they name. @throws InputError for what is not valid */
+export async function readProxySettings(args: readonly string[]): Promise<ProxySettings | "help"> {
+  const { values, positionals } = parseArguments(args);
   if (values.help === true) return "help";
   const { upstream: upstreams = [], reflection = false, descriptors, service = [], cors = [], rules = [] } = values;
-  if (positionals.length > 0) throw new InputProblem(`${positionals.join(" ")} belongs to no option\n\n${usage}`);
-  if (upstreams.length === 0) throw new InputProblem(`--upstream is missing\n\n${usage}`);
+  if (positionals.length > 0) throw new InputError(`unexpected argument "${positionals.join(" ")}"\n\n${usage}`);
+  if (upstreams.length === 0) throw new InputError(`--upstream is missing\n\n${usage}`);
   if (reflection === (descriptors !== undefined)) {
-    throw new InputProblem("one of --reflection and --descriptors says what the upstream serves");
+    throw new InputError("exactly one of --reflection and --descriptors is required");
   }
   if (descriptors !== undefined && upstreams.length > 1) {
-    throw new InputProblem(
-      "--descriptors belongs to one upstream; several have --reflection, or a program of their own",
-    );
+    throw new InputError("--descriptors requires exactly one --upstream; for several, use --reflection or createProxy");
   }
-  const outside = (await Promise.all(rules.map(readRules))).flat();
+  const rulesOfFiles = (await Promise.all(rules.map(readRules))).flat();
   return {
     upstreams,
     descriptors: descriptors === undefined ? "reflection" : pathToFileURL(descriptors),
@@ -116,7 +115,7 @@ export async function readProxySettings(words: readonly string[]): Promise<Proxy
     rest: {
       ...toRestOptions(parseSwitches(values.rest ?? []), parseProfile(values["rest-profile"] ?? "strict")),
       omit: values.omit ?? [],
-      rules: outside,
+      rules: rulesOfFiles,
       ignoreUnregistered: true,
     },
     timeoutMs: readNumber("timeout-ms", values["timeout-ms"], 1, timeoutMsMax),
@@ -134,60 +133,60 @@ export async function readProxySettings(words: readonly string[]): Promise<Proxy
       timeoutMs:
         readNumber("drain-timeout-ms", values["drain-timeout-ms"], 0, drainMsMax) ?? drainTimesDefault.timeoutMs,
     },
-    checks: values.check === true,
-    waits: values.wait === true,
+    checksOnly: values.check === true,
+    waitsForDescriptors: values.wait === true,
   };
 }
 
 const portMax = 65_535;
-/** Milliseconds of the longest deadline. A day: longer ones are streams without any. */
+/** Milliseconds of the longest deadline. A day: calls that may take longer are streams without a deadline. */
 const timeoutMsMax = 86_400_000;
 
-function parseWords(words: readonly string[]) {
-  const text = { type: "string" } as const;
-  const several = { type: "string", multiple: true } as const;
+function parseArguments(args: readonly string[]) {
+  const string = { type: "string" } as const;
+  const repeatable = { type: "string", multiple: true } as const;
   const flag = { type: "boolean" } as const;
   const options = {
-    upstream: several,
+    upstream: repeatable,
     reflection: flag,
-    "reflect-header": several,
-    descriptors: text,
-    rules: several,
-    service: several,
-    rest: several,
-    "rest-profile": text,
-    omit: several,
-    "timeout-ms": text,
-    "timeout-max-ms": text,
-    host: text,
-    port: text,
-    "tls-cert": text,
-    "tls-key": text,
-    cors: several,
+    "reflect-header": repeatable,
+    descriptors: string,
+    rules: repeatable,
+    service: repeatable,
+    rest: repeatable,
+    "rest-profile": string,
+    omit: repeatable,
+    "timeout-ms": string,
+    "timeout-max-ms": string,
+    host: string,
+    port: string,
+    "tls-cert": string,
+    "tls-key": string,
+    cors: repeatable,
     "no-docs": flag,
-    "admin-port": text,
+    "admin-port": string,
     "require-all": flag,
-    "drain-delay-ms": text,
-    "drain-timeout-ms": text,
-    "upstream-ca": text,
-    "upstream-cert": text,
-    "upstream-key": text,
-    "upstream-name": text,
+    "drain-delay-ms": string,
+    "drain-timeout-ms": string,
+    "upstream-ca": string,
+    "upstream-cert": string,
+    "upstream-key": string,
+    "upstream-name": string,
     check: flag,
     wait: flag,
     help: { type: "boolean", short: "h" },
   } as const;
-  return parseOptions(words, options, usage);
+  return parseOptions(args, options, usage);
 }
 
 function readNumber(name: string, text: string | undefined, least: number, most: number): number | undefined {
   if (text === undefined) return undefined;
   const number = /^[0-9]{1,9}$/.test(text) ? Number(text) : Number.NaN;
   if (number >= least && number <= most) return number;
-  throw new InputProblem(`--${name} is a number from ${least} to ${most}, not ${text}`);
+  throw new InputError(`--${name} must be between ${least} and ${most}, got "${text}"`);
 }
 
-/** Reads header fields as curl takes them. The value is not shown: it may be a credential. */
+/** Parses header fields in the form of curl. Errors do not show the value, which may be a credential. */
 function readFields(fields: readonly string[]): Readonly<Record<string, string>> {
   const header = new Headers();
   for (const field of fields) {
@@ -195,7 +194,7 @@ function readFields(fields: readonly string[]): Readonly<Record<string, string>>
     try {
       header.append(field.slice(0, Math.max(colon, 0)), field.slice(colon + 1));
     } catch {
-      throw new InputProblem("--reflect-header is a name, a colon and a value, as in Authorization: Bearer …");
+      throw new InputError('--reflect-header must be a name, a colon and a value, such as "Authorization: Bearer …"');
     }
   }
   return Object.fromEntries(header);
@@ -203,7 +202,7 @@ function readFields(fields: readonly string[]): Readonly<Record<string, string>>
 
 function toCertificateFiles(cert: string | undefined, key: string | undefined): CertificateFiles | undefined {
   if (cert === undefined && key === undefined) return undefined;
-  if (cert === undefined || key === undefined) throw new InputProblem("--tls-cert and --tls-key belong together");
+  if (cert === undefined || key === undefined) throw new InputError("--tls-cert and --tls-key must be set together");
   return { path: `${cert}, ${key}`, read: () => ({ cert: readPem(cert), key: readPem(key) }) };
 }
 
@@ -218,12 +217,13 @@ function readUpstreamTls(
 ): UpstreamTls | undefined {
   const { "upstream-ca": ca, "upstream-cert": cert, "upstream-key": key, "upstream-name": servername } = values;
   if ((cert === undefined) !== (key === undefined)) {
-    throw new InputProblem("--upstream-cert and --upstream-key belong together");
+    throw new InputError("--upstream-cert and --upstream-key must be set together");
   }
   if (ca === undefined && cert === undefined && servername === undefined) return undefined;
-  const plain = upstreams.find((upstream) => /^(?:http|unix):/i.test(upstream));
-  // Else calls, and the credentials in them, would go there in the clear although TLS was asked for.
-  if (plain !== undefined) throw new InputProblem(`${plain} is without TLS, which --upstream-ca and its like ask for`);
+  const plaintext = upstreams.find((upstream) => /^(?:http|unix):/i.test(upstream));
+  // Otherwise calls and their credentials would be sent there in plaintext, although TLS was requested.
+  if (plaintext !== undefined)
+    throw new InputError(`--upstream-ca, --upstream-cert and --upstream-name require TLS, got "${plaintext}"`);
   return {
     ...(ca !== undefined && { ca: readPem(ca) }),
     ...(cert !== undefined && { cert: readPem(cert) }),
@@ -237,9 +237,9 @@ function readPem(path: string): string {
   try {
     text = readFileSync(path, "utf8");
   } catch (error) {
-    throw new InputProblem(`${path} cannot be read: ${messageOf(error)}`);
+    throw new InputError(`cannot read ${path}: ${messageOf(error)}`);
   }
-  // Node takes an empty text for none: it would trust the system's certificates, or serve without one.
-  if (!text.includes("-----BEGIN ")) throw new InputProblem(`${path} has no certificate and no key in PEM`);
+  // Node ignores an empty string: it would trust the system's certificates, or serve without a certificate.
+  if (!text.includes("-----BEGIN ")) throw new InputError(`${path} does not contain a PEM certificate or key`);
   return text;
 }

@@ -1,34 +1,33 @@
 import type { Output } from "../check/index.ts";
 
-/** Milliseconds after which a refusal that lasts is written again. Ten minutes: the log of every hour has it. */
+/** Milliseconds after which a problem that persists is logged again. Ten minutes: any hour of the log includes it. */
 const repeatMs = 600_000;
 
 /**
- * Writes why a reload was refused: whenever the reason changes, and again while it lasts.
+ * Logs why a reload failed: when the reason changes, and every ten minutes while it persists.
  *
- * It writes at most one line per reload and one in ten minutes. A `FailureLog` would drop lines, and the reason would be
- * missing until the next repetition.
+ * Not a `FailureLog`, which drops lines: the reason could then be missing for ten minutes.
  */
 export class ReloadLog {
   readonly #output: Output;
-  #refusal: string | undefined;
+  #problem: string | undefined;
   #repeat: NodeJS.Timeout | undefined;
 
   constructor(output: Output) {
     this.#output = output;
   }
 
-  /** Notes how a reload went. @param refusal - what to write; `undefined` if the reload succeeded */
-  note(refusal: string | undefined): void {
-    if (refusal === this.#refusal) return;
-    this.#refusal = refusal;
+  /** Records the result of a reload. @param problem - why it failed; `undefined` if it succeeded */
+  record(problem: string | undefined): void {
+    if (problem === this.#problem) return;
+    this.#problem = problem;
     clearInterval(this.#repeat);
-    if (refusal === undefined) return;
-    this.#output.complain(refusal);
-    this.#repeat = setInterval(() => this.#output.complain(refusal), repeatMs).unref();
+    if (problem === undefined) return;
+    this.#output.printError(problem);
+    this.#repeat = setInterval(() => this.#output.printError(problem), repeatMs).unref();
   }
 
-  /** Ends the repetition. */
+  /** Stops logging. */
   close(): void {
     clearInterval(this.#repeat);
   }

@@ -1,25 +1,25 @@
 import type { Output } from "../check/index.ts";
 
-/** Where a command that goes on writes to, and what it is told. */
+/** The output of a long-running command, and the signals that it gets. */
 export interface Terminal extends Output {
   /**
-   * Resolves when the process is to end: at the first SIGTERM or SIGINT. A second one ends it at once, but for the same
-   * signal within {@link sameRequestMs}.
+   * Resolves at the first SIGTERM or SIGINT. A second one exits the process immediately, except for the same signal within
+   * {@link duplicateSignalMs}.
    */
-  stopped(): Promise<unknown>;
-  /** Calls a function at each SIGHUP. */
+  stopRequested(): Promise<unknown>;
+  /** Calls a function on each SIGHUP. */
   onHangup(reload: () => void): void;
 }
 
-/** Milliseconds in which a repeated signal is the same request: a terminal sends Ctrl-C, and npx forwards it. */
-const sameRequestMs = 1_000;
+/** Milliseconds within which a repeated signal is a duplicate: a terminal sends Ctrl-C, and npx forwards it. */
+const duplicateSignalMs = 1_000;
 
-/** Returns the terminal of this process. Nothing listens to signals before it is asked for them. */
+/** Returns the terminal of this process. Adds signal listeners only when they are requested. */
 export function processTerminal(): Terminal {
   return {
     print: (text) => void process.stdout.write(`${text}\n`),
-    complain: (text) => void process.stderr.write(`${text}\n`),
-    stopped: () =>
+    printError: (text) => void process.stderr.write(`${text}\n`),
+    stopRequested: () =>
       new Promise((resolve) => {
         let first: { readonly signal: NodeJS.Signals; readonly atMs: number } | undefined;
         const stop = (signal: NodeJS.Signals): void => {
@@ -28,8 +28,8 @@ export function processTerminal(): Terminal {
             first = { signal, atMs: nowMs };
             return resolve(undefined);
           }
-          // Its sender has lost patience with the drain.
-          if (signal !== first.signal || nowMs - first.atMs >= sameRequestMs) process.exit(1);
+          // The second signal asks to stop without draining.
+          if (signal !== first.signal || nowMs - first.atMs >= duplicateSignalMs) process.exit(1);
         };
         for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, stop);
       }),

@@ -1,16 +1,16 @@
 import type { HandlerContext } from "@connectrpc/connect";
 import { CallView, requestOf } from "@plantstore/gateway/internal/serve";
-import type { Abandonment } from "../client/index.ts";
+import type { CancelSignal } from "../client/index.ts";
 
-type EndListener = Parameters<Abandonment["addEventListener"]>[1];
+type AbortListener = Parameters<CancelSignal["addEventListener"]>[1];
 
-/** Returns what aborts when a call ends: its signal only if an interceptor may have replaced it. */
-export function abortOf(context: HandlerContext): Abandonment {
-  return context instanceof CallView ? new CallAbort(context) : context.signal;
+/** Returns the signal that a call was aborted: its AbortSignal only if an interceptor may have replaced it. */
+export function cancelSignalOf(context: HandlerContext): CancelSignal {
+  return context instanceof CallView ? new CallCancelSignal(context) : context.signal;
 }
 
-/** The end of a call, without its signal, which costs a tenth of a forwarded call. */
-class CallAbort implements Abandonment {
+/** The abort of a call without its AbortSignal, which would take a tenth of the time of a forwarded call. */
+class CallCancelSignal implements CancelSignal {
   readonly #context: CallView;
 
   constructor(context: CallView) {
@@ -25,12 +25,12 @@ class CallAbort implements Abandonment {
     return requestOf(this.#context).ended;
   }
 
-  addEventListener(type: "abort", listener: EndListener): void {
-    // A second listener, of a call that is forwarded twice concurrently.
+  addEventListener(type: "abort", listener: AbortListener): void {
+    // A second listener: the call is forwarded twice concurrently.
     if (!requestOf(this.#context).whenEnded(listener)) this.#context.signal.addEventListener(type, listener);
   }
 
-  removeEventListener(type: "abort", listener: EndListener): void {
+  removeEventListener(type: "abort", listener: AbortListener): void {
     if (!requestOf(this.#context).removeEndListener(listener)) this.#context.signal.removeEventListener(type, listener);
   }
 }

@@ -9,32 +9,32 @@ import { requireRange, type Upstream } from "../upstreams/index.ts";
 import type { DescriptorSource } from "./descriptors.ts";
 import { readReflection, reflectionLimits } from "./read-reflection.ts";
 
-/** Bytes of a file of descriptors that is read. 200 MB: all of Google's APIs have 30. */
+/** Bytes of the largest file of descriptors that is read. 200 MB: all of Google's APIs have 30 MB. */
 const fileMaxBytes = 200_000_000;
 
-/** Milliseconds between two looks at a file. 250 ms: a deployment waits for it, and a look costs microseconds. */
-const fileEveryMsDefault = 250;
+/** Milliseconds between two checks of a file. 250 ms: a deployment waits for it, and a check takes microseconds. */
+const fileCheckMsDefault = 250;
 
-/** Milliseconds between two readings of a server's reflection. A minute: it costs the server about one call. */
-const reflectionEveryMsDefault = 60_000;
+/** Milliseconds between two reads by reflection. A minute: a read costs the server about one call. */
+const reflectionReadMsDefault = 60_000;
 
-/** Milliseconds from one reading because of other servers to the next: a second, as several are replaced together. */
-const serversGapMs = 1_000;
+/** Milliseconds between two reads after a change of servers: a second, because deployments replace several together. */
+const serverChangeGapMs = 1_000;
 
-/** What an upstream's descriptors are read by. */
+/** How the descriptors of an upstream are read. */
 interface SourceOptions {
   readonly upstream: Upstream;
-  /** Whether a service is passed on, by its full name. */
+  /** Returns whether a service is proxied, by its full name. */
   readonly isProxied: (name: string) => boolean;
   readonly reloadEveryMs: number | undefined;
-  /** Header fields of the calls of reflection. */
+  /** Header fields of reflection calls. */
   readonly reflectionHeader: Readonly<Record<string, string>>;
 }
 
 /**
- * Returns the source of descriptors that an option names.
+ * Returns the source of descriptors for an option.
  *
- * @throws TypeError for a URL that names no file, RangeError for a time that is none
+ * @throws TypeError for a URL that is not a file URL, RangeError for a time out of range
  */
 export function toDescriptorSource(
   descriptors: Uint8Array | URL | "reflection" | DescriptorSource,
@@ -43,12 +43,12 @@ export function toDescriptorSource(
   const { reloadEveryMs } = options;
   if (reloadEveryMs !== undefined) requireRange("reloadEveryMs", reloadEveryMs, 1, timerMsMax);
   if (descriptors === "reflection") return reflectionSource(options);
-  if (descriptors instanceof URL) return fileSource(fileURLToPath(descriptors), reloadEveryMs ?? fileEveryMsDefault);
+  if (descriptors instanceof URL) return fileSource(fileURLToPath(descriptors), reloadEveryMs ?? fileCheckMsDefault);
   if (descriptors instanceof Uint8Array) return { read: () => Promise.resolve(descriptors) };
   return descriptors;
 }
 
-/** Asks the upstream itself, over the connections of its calls. */
+/** Reads from the upstream itself, over the connections that calls use. */
 function reflectionSource({ upstream, isProxied, reloadEveryMs, reflectionHeader }: SourceOptions): DescriptorSource {
   let omitted: ReadonlyMap<string, string> = new Map();
   return {
@@ -57,7 +57,7 @@ function reflectionSource({ upstream, isProxied, reloadEveryMs, reflectionHeader
       await using transport = createGrpcTransport({ baseUrl: upstream, readMaxBytes: reflectionLimits.bytes });
       try {
         const reflected = await readReflection(transport, {
-          isMeant: isProxied,
+          isSelected: isProxied,
           signal,
           header: reflectionHeader,
         });
@@ -68,26 +68,26 @@ function reflectionSource({ upstream, isProxied, reloadEveryMs, reflectionHeader
       }
     },
     watch: (changed) => {
-      const stops = [every(reloadEveryMs ?? reflectionEveryMsDefault, changed), watchServers(upstream, changed)];
+      const watches = [repeat(reloadEveryMs ?? reflectionReadMsDefault, changed), watchServers(upstream, changed)];
       return () => {
-        for (const stop of stops) stop();
+        for (const stopWatch of watches) stopWatch();
       };
     },
   };
 }
 
-/** Calls a function when an upstream has other servers, but not too often. Returns what stops it. */
+/** Calls a function when the servers of an upstream change, at a limited rate. Returns a function that stops it. */
 function watchServers(upstream: Upstream, changed: () => void): () => void {
   let timer: NodeJS.Timeout | undefined;
   let dueAtMs = -Infinity;
-  const tell = (): void => {
+  const notify = (): void => {
     timer = undefined;
-    dueAtMs = performance.now() + serversGapMs;
+    dueAtMs = performance.now() + serverChangeGapMs;
     changed();
   };
   const stop = upstream.watchServers(() => {
-    // No test can tell: it would hold a process that is done for a second, or as long as servers come and go.
-    timer ??= setTimeout(tell, Math.max(0, dueAtMs - performance.now())).unref();
+    // No test can tell: without unref(), the timer would delay the exit of the process.
+    timer ??= setTimeout(notify, Math.max(0, dueAtMs - performance.now())).unref();
   });
   return () => {
     stop();
@@ -95,38 +95,38 @@ function watchServers(upstream: Upstream, changed: () => void): () => void {
   };
 }
 
-/** Reads a file, and again once two looks have found it the same, and other than the one that was read. */
-function fileSource(path: string, everyMs: number): DescriptorSource {
-  let taken = "";
+/** Reads a file, and again when it differs from the one that was read and two checks in a row found it the same. */
+function fileSource(path: string, checkMs: number): DescriptorSource {
+  let loaded = "";
   return {
     read: async () => {
-      taken = await fingerprintOf(path);
-      return await readWhole(path);
+      loaded = await fingerprintOf(path);
+      return await readRegularFile(path);
     },
     watch: (changed) => {
-      let before = taken;
-      return every(everyMs, async () => {
+      let previous = loaded;
+      return repeat(checkMs, async () => {
         const fingerprint = await fingerprintOf(path);
-        // One that is being written is incomplete at first, and one that is being replaced is missing.
-        if (fingerprint !== taken && fingerprint === before) {
-          taken = fingerprint;
+        // A file is incomplete while it is written, and missing while it is replaced.
+        if (fingerprint !== loaded && fingerprint === previous) {
+          loaded = fingerprint;
           changed();
         }
-        before = fingerprint;
+        previous = fingerprint;
       });
     },
   };
 }
 
-async function readWhole(path: string): Promise<Uint8Array> {
+async function readRegularFile(path: string): Promise<Uint8Array> {
   const stats = await stat(path);
-  // Reading a pipe or a device might never end.
+  // Reading a pipe or a device might never finish.
   if (!stats.isFile()) throw new Error(`${path} is not a regular file`);
   if (stats.size > fileMaxBytes) throw new Error(`${path} is larger than ${fileMaxBytes} bytes`);
   return await readFile(path);
 }
 
-/** Returns what is different once a file has changed, has been replaced, or is missing. */
+/** Returns a string that changes when a file is changed, replaced or removed. */
 async function fingerprintOf(path: string): Promise<string> {
   try {
     const { dev, ino, size, mtimeNs, ctimeNs } = await stat(path, { bigint: true });
@@ -136,8 +136,8 @@ async function fingerprintOf(path: string): Promise<string> {
   }
 }
 
-/** Calls a function again and again, each time so many milliseconds after it was done. Returns what stops it. */
-function every(intervalMs: number, run: () => void | Promise<void>): () => void {
+/** Calls a function repeatedly, each time this long after the last call has finished. Returns a function that stops it. */
+function repeat(intervalMs: number, run: () => void | Promise<void>): () => void {
   const timer = setTimeout(() => {
     const again = (): void => void timer.refresh();
     Promise.resolve(run()).then(again, again);

@@ -1,53 +1,53 @@
 import { type DescribedServices, NotADescriptorSet, readDescriptorSet } from "@plantstore/gateway/internal/descriptors";
 import { messageOf, withCode } from "@plantstore/gateway/internal/errors";
 
-/** Where descriptors come from that may change. */
+/** A source of descriptors that may change. */
 export interface DescriptorSource {
   /**
-   * Returns a binary google.protobuf.FileDescriptorSet with all that its files import. Called at the start and for each
-   * reload. What it rejects with is told as it is. Services that need a type which is not there are not passed on.
+   * Returns a binary google.protobuf.FileDescriptorSet with all files that its files import. Called at the start and for
+   * each reload. Its error is reported unchanged. Services that need a missing type are not proxied.
    */
   read(signal: AbortSignal): Promise<Uint8Array>;
-  /** Returns the services that the last reading could not describe, by their full names, each with the reason. */
+  /** Returns the services that the last read could not describe, by full name, each with the reason. */
   omitted?(): ReadonlyMap<string, string>;
-  /** Calls `changed` when there may be others to read. Returns a function that stops it. */
+  /** Calls `changed` when the descriptors may have changed. Returns a function that stops it. */
   watch?(changed: () => void): () => void;
 }
 
-/** The services of an upstream, and all types that were described with them. */
+/** The services of an upstream, and all types of its descriptors. */
 export interface Described extends Pick<DescribedServices, "services" | "types"> {
-  /** Why services are not passed on whose descriptors have a hole, by their full names. */
+  /** The services that are not proxied because the descriptors lack a type, by full name, each with the reason. */
   readonly omitted: ReadonlyMap<string, string>;
 }
 
 /**
  * Reads a binary google.protobuf.FileDescriptorSet.
  *
- * @param isProxied - whether a service is passed on, by its full name
- * @throws Error that says what is wrong with it, also that there is no such service
+ * @param isProxied - returns whether a service is proxied, by its full name
+ * @throws Error for a set that is not valid or has no service to proxy
  */
 export function readDescriptors(bytes: Uint8Array, isProxied: (name: string) => boolean): Described {
   const { services, types, omitted } = describe(bytes);
   const proxied = services.filter(({ typeName }) => isProxied(typeName));
-  const left = [...omitted]
+  const unproxied = [...omitted]
     .filter(([name]) => isProxied(name))
     .map(([name, reason]): [string, string] => [name, `${name}: ${reason}`]);
   if (proxied.length === 0) {
-    const reasons = left.slice(0, 3).map(([, reason]) => reason);
-    throw problem(["they have no service that is passed on", ...reasons].join("; "));
+    const reasons = unproxied.slice(0, 3).map(([, reason]) => reason);
+    throw problem(["they have no service to proxy", ...reasons].join("; "));
   }
-  return { services: proxied, types, omitted: new Map(left) };
+  return { services: proxied, types, omitted: new Map(unproxied) };
 }
 
 function describe(bytes: Uint8Array): DescribedServices {
   try {
     return readDescriptorSet(bytes);
   } catch (error) {
-    if (error instanceof NotADescriptorSet) throw problem("they are no binary google.protobuf.FileDescriptorSet");
-    throw problem(`they are no valid definition: ${messageOf(error)}`);
+    if (error instanceof NotADescriptorSet) throw problem("they are not a binary google.protobuf.FileDescriptorSet");
+    throw problem(`they are not a valid definition: ${messageOf(error)}`);
   }
 }
 
 function problem(text: string): Error {
-  return withCode(new Error(`the descriptors cannot be used: ${text}`), "ERR_DESCRIPTORS");
+  return withCode(new Error(`cannot use the descriptors: ${text}`), "ERR_DESCRIPTORS");
 }

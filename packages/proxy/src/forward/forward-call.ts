@@ -7,19 +7,19 @@ import {
   type ClientMethod,
   type Retries,
   StreamCall,
-  type StreamAnswer,
+  type StreamCallResponse,
   UnaryCall,
 } from "../client/index.ts";
 import { problem, errorCodeOf } from "@plantstore/gateway/internal/errors";
 import type { ProtocolName, Reply } from "@plantstore/gateway/internal/protocols";
 import type { Upstream } from "../upstreams/index.ts";
 import { requestOf } from "@plantstore/gateway/internal/serve";
-import { abortOf } from "./call-abort.ts";
+import { cancelSignalOf } from "./call-abort.ts";
 import type { ForwardedFields } from "./forward-rules.ts";
-import { AnswerMetadata, forwardHeader } from "./forwarded-metadata.ts";
-import { errorOnTheWay, malformedAnswer } from "./upstream-errors.ts";
+import { ResponseMetadata, forwardHeader } from "./forwarded-metadata.ts";
+import { transportError, malformedResponse } from "./upstream-errors.ts";
 
-/** One RPC as it is passed on. */
+/** One RPC as it is forwarded. */
 export interface ForwardTarget {
   readonly upstream: Upstream;
   readonly method: ClientMethod;
@@ -27,14 +27,14 @@ export interface ForwardTarget {
   readonly decode: (message: Message) => Message;
   readonly retries: Retries;
   readonly requestFields: ForwardedFields;
-  readonly answerFields: ForwardedFields;
+  readonly responseFields: ForwardedFields;
   /** Milliseconds for a unary call whose caller sets no deadline; `undefined` for none. */
   readonly timeoutMs: number | undefined;
-  /** The most milliseconds for a call that has a deadline, and for every unary call; `undefined` for no limit. */
+  /** Upper bound in milliseconds for deadlines, and the deadline of unary calls without one; `undefined` for no bound. */
   readonly timeoutMaxMs: number | undefined;
 }
 
-/** Whether a protocol writes the fields of messages. The others write what a codec encodes: forwarded messages as they came. */
+/** Whether a protocol encodes the fields of messages itself. The others use the codec, which returns forwarded bytes unchanged. */
 const writesFields: Readonly<Record<ProtocolName, boolean>> = {
   connect: false,
   grpc: false,
@@ -42,53 +42,57 @@ const writesFields: Readonly<Record<ProtocolName, boolean>> = {
   rest: true,
 };
 
-/** Forwards a call with one message each way, and passes the response on. Throws what keeps it from being sent. */
+/** Forwards a unary call, and passes the response to `reply`. Throws if the call cannot be sent. */
 export function forwardUnary(target: ForwardTarget, message: Message, context: HandlerContext, reply: Reply): void {
-  // The server shuts down, or the call has ended.
+  // The server is shutting down, or the call was aborted.
   const { ended } = requestOf(context);
   if (ended !== undefined) throw ended;
   const request = target.method.envelop(message);
-  // Nothing is compressed for an upstream.
-  if (request instanceof Promise) throw new TypeError("a request to an upstream is compressed");
+  // Messages to upstreams are never compressed, so `envelop` is synchronous.
+  if (request instanceof Promise) throw new TypeError("a request to an upstream must not be compressed");
   new ForwardedUnary(target, context, request, reply).start();
 }
 
-/** Forwards a call with one message each way, and returns the message of the response: for interceptors. */
+/** Forwards a unary call, and returns the message of the response. For interceptors. */
 export function promiseUnary(target: ForwardTarget, message: Message, context: HandlerContext): Promise<Message> {
   return new Promise((resolve, reject) => {
     forwardUnary(target, message, context, { take: (response) => resolve(response.message), takeError: reject });
   });
 }
 
-/** Passes on a call with a stream at least one way, and returns the messages of its answer as they come. */
+/** Forwards a streaming call, and returns the messages of the response as they arrive. */
 export function forwardStream(
   target: ForwardTarget,
   messages: AsyncIterable<Message>,
   context: HandlerContext,
 ): AsyncIterable<Message> {
-  const metadata = new AnswerMetadata(context, target.answerFields);
+  const metadata = new ResponseMetadata(context, target.responseFields);
   const init = initOf(target, context);
-  const answer = new Promise<StreamAnswer>((resolve, reject) => {
+  const response = new Promise<StreamCallResponse>((resolve, reject) => {
     new ForwardedStream(init, messages, metadata, resolve, reject).start();
   });
-  // The call may end before anybody reads.
-  answer.catch(() => undefined);
-  const iterator = new ForwardedMessages(answer, writesFields[requestOf(context).protocol] ? target.decode : undefined);
+  // The call may fail before the response is read.
+  response.catch(() => undefined);
+  const iterator = new ForwardedMessages(
+    response,
+    writesFields[requestOf(context).protocol] ? target.decode : undefined,
+  );
   return { [Symbol.asyncIterator]: () => iterator };
 }
 
 /**
- * Returns the only message of an answer that is a stream on the wire, once its status has said that it is a success.
+ * Returns the only message of a response, after its status was successful.
  *
- * @throws ConnectError `Internal` for none or several
+ * @throws ConnectError `Internal` for no message or several
  */
-export async function onlyAnswer(messages: AsyncIterable<Message>): Promise<Message> {
+export async function onlyResponse(messages: AsyncIterable<Message>): Promise<Message> {
   let only: Message | undefined;
   for await (const message of messages) {
-    if (only !== undefined) throw problem("ERR_UPSTREAM_ANSWER", "the answer of the service has more than one message");
+    if (only !== undefined)
+      throw problem("ERR_UPSTREAM_ANSWER", "the response of the service has more than one message");
     only = message;
   }
-  if (only === undefined) throw problem("ERR_UPSTREAM_ANSWER", "the answer of the service has no message");
+  if (only === undefined) throw problem("ERR_UPSTREAM_ANSWER", "the response of the service has no message");
   return only;
 }
 
@@ -96,7 +100,7 @@ function initOf(target: ForwardTarget, context: HandlerContext): CallInit {
   const { upstream, method, retries } = target;
   const fields = forwardHeader(context, target.requestFields);
   const timeoutMs = timeoutOf(target, context, method.desc);
-  return { upstream, method, fields, signal: abortOf(context), timeoutMs, retries };
+  return { upstream, method, fields, signal: cancelSignalOf(context), timeoutMs, retries };
 }
 
 function timeoutOf(
@@ -104,23 +108,23 @@ function timeoutOf(
   context: HandlerContext,
   { methodKind }: DescMethod,
 ): number | undefined {
-  const wanted = context.timeoutMs() ?? (methodKind === "unary" ? (timeoutMs ?? timeoutMaxMs) : undefined);
-  if (wanted === undefined) return undefined;
-  // A deadline that has just passed is told by the call itself.
-  return Math.max(1, Math.min(wanted, timeoutMaxMs ?? wanted));
+  const requestedMs = context.timeoutMs() ?? (methodKind === "unary" ? (timeoutMs ?? timeoutMaxMs) : undefined);
+  if (requestedMs === undefined) return undefined;
+  // At least 1 ms: if the deadline has just passed, the call itself reports that.
+  return Math.max(1, Math.min(requestedMs, timeoutMaxMs ?? requestedMs));
 }
 
 class ForwardedUnary extends UnaryCall {
-  /** Hooks of the program find the context of this call, rather than that of the one that has opened the connection. */
+  /** So that the application's AsyncLocalStorage has the context of this call, not of the one that opened the connection. */
   readonly #async = new AsyncResource("ForwardedUnary");
   readonly #context: HandlerContext;
   readonly #reply: Reply;
-  readonly #metadata: AnswerMetadata;
+  readonly #metadata: ResponseMetadata;
   readonly #decode: ((message: Message) => Message) | undefined;
 
   constructor(target: ForwardTarget, context: HandlerContext, request: Uint8Array, reply: Reply) {
-    // Created first, so that what the program's rules throw is a fault of their own.
-    const metadata = new AnswerMetadata(context, target.answerFields);
+    // Created first, so that errors thrown by the application's `set` are reported as such.
+    const metadata = new ResponseMetadata(context, target.responseFields);
     super(initOf(target, context), request);
     this.#context = context;
     this.#reply = reply;
@@ -128,7 +132,7 @@ class ForwardedUnary extends UnaryCall {
     this.#decode = writesFields[requestOf(context).protocol] ? target.decode : undefined;
   }
 
-  protected override begun(head: HeaderFields): void {
+  protected override headReceived(head: HeaderFields): void {
     this.#metadata.header(head);
   }
 
@@ -137,7 +141,7 @@ class ForwardedUnary extends UnaryCall {
     super.completed(trailer);
   }
 
-  protected override answered(message: Message): void {
+  protected override succeeded(message: Message): void {
     let decoded: Message;
     try {
       decoded = this.#decode === undefined ? message : this.#decode(message);
@@ -148,13 +152,13 @@ class ForwardedUnary extends UnaryCall {
     this.#async.runInAsyncScope(() => this.#reply.take({ message: decoded, header, trailer }));
   }
 
-  protected override unreadable(error: ConnectError): void {
-    this.#fail(malformedAnswer(error));
+  protected override malformed(error: ConnectError): void {
+    this.#fail(malformedResponse(error));
   }
 
   protected override failed(error: ConnectError, trailer: HeaderFields | undefined): void {
     if (trailer !== undefined) this.#metadata.trailer(trailer);
-    this.#fail(trailer === undefined ? errorOnTheWay(error) : error);
+    this.#fail(trailer === undefined ? transportError(error) : error);
   }
 
   #fail(error: unknown): void {
@@ -163,22 +167,22 @@ class ForwardedUnary extends UnaryCall {
 }
 
 class ForwardedStream extends StreamCall {
-  readonly #metadata: AnswerMetadata;
+  readonly #metadata: ResponseMetadata;
 
   constructor(
     init: CallInit,
     messages: AsyncIterable<Message>,
-    metadata: AnswerMetadata,
-    resolve: (answer: StreamAnswer) => void,
+    metadata: ResponseMetadata,
+    resolve: (response: StreamCallResponse) => void,
     reject: (error: ConnectError) => void,
   ) {
     super(init, messages, resolve, reject);
     this.#metadata = metadata;
   }
 
-  protected override begun(head: HeaderFields): void {
+  protected override headReceived(head: HeaderFields): void {
     this.#metadata.header(head);
-    super.begun(head);
+    super.headReceived(head);
   }
 
   protected override completed(trailer: HeaderFields): void {
@@ -188,44 +192,44 @@ class ForwardedStream extends StreamCall {
 
   protected override failed(error: ConnectError, trailer: HeaderFields | undefined): void {
     if (trailer !== undefined) this.#metadata.trailer(trailer);
-    super.failed(trailer === undefined ? errorOnTheWay(error) : error, trailer);
+    super.failed(trailer === undefined ? transportError(error) : error, trailer);
   }
 }
 
-// No test can tell: nobody reads what `return()` resolves to.
-const over: IteratorResult<Message> = { done: true, value: undefined };
+// No test can tell: the result of `return()` is not used.
+const doneResult: IteratorResult<Message> = { done: true, value: undefined };
 
-/** The messages of an answer, which are asked for one by one: the upstream may send as much as the caller takes. */
+/** The messages of a response, pulled one by one, so that a slow caller applies backpressure to the upstream. */
 class ForwardedMessages implements AsyncIterator<Message> {
-  readonly #answer: Promise<StreamAnswer>;
+  readonly #response: Promise<StreamCallResponse>;
   readonly #decode: ((message: Message) => Message) | undefined;
   #messages: AsyncIterator<Message> | undefined;
 
-  constructor(answer: Promise<StreamAnswer>, decode: ((message: Message) => Message) | undefined) {
-    this.#answer = answer;
+  constructor(response: Promise<StreamCallResponse>, decode: ((message: Message) => Message) | undefined) {
+    this.#response = response;
     this.#decode = decode;
   }
 
   async next(): Promise<IteratorResult<Message>> {
-    this.#messages ??= (await this.#answer).message[Symbol.asyncIterator]();
+    this.#messages ??= (await this.#response).message[Symbol.asyncIterator]();
     let result: IteratorResult<Message>;
     try {
       result = await this.#messages.next();
     } catch (error) {
       const found = ConnectError.from(error);
-      throw isTold(found) ? found : malformedAnswer(found);
+      throw isUpstreamStatus(found) ? found : malformedResponse(found);
     }
     if (result.done === true || this.#decode === undefined) return result;
     return { done: false, value: this.#decode(result.value) };
   }
 
   return(): Promise<IteratorResult<Message>> {
-    // Before the header has come, the signal of the call ends it.
-    return this.#messages?.return?.() ?? Promise.resolve(over);
+    // Before the header has arrived, the signal of the call aborts it.
+    return this.#messages?.return?.() ?? Promise.resolve(doneResult);
   }
 }
 
-/** Returns whether an error is a status of the upstream, or one that has been looked at. */
-function isTold(error: ConnectError): boolean {
+/** Returns whether an error is a status of the upstream, or already has an identifier. */
+function isUpstreamStatus(error: ConnectError): boolean {
   return error.code === Code.Canceled || errorCodeOf(error) !== undefined || error.metadata.has("grpc-status");
 }

@@ -13,23 +13,23 @@ import { clipped, problem, withCode } from "@plantstore/gateway/internal/errors"
 import { type OptionNames, refusePromise } from "@plantstore/gateway/options";
 
 /**
- * Which header fields are passed on, in one direction. Names are compared without regard to case.
+ * Which header fields are forwarded, in one direction. Names are case-insensitive.
  *
- * Never passed on: what describes a connection or a message (RFC 9110 §7.6.1), what the field Connection names, what
- * belongs to gRPC, Connect and browsers, cookies, and fields that name the client of a proxy, which anybody can forge.
+ * Never forwarded: fields that describe a connection or a message (RFC 9110 §7.6.1) or are named by Connection, fields of
+ * gRPC, Connect and browsers, cookies, and fields that name the client of a proxy, which anyone can forge.
  *
- * X-Forwarded-For has the address of the caller instead, as trusted proxies name it, unless rules leave that field out.
+ * X-Forwarded-For is set to the address of the caller, as determined by trusted proxies, unless rules exclude the field.
  */
 export interface ForwardRules {
-  /** The names that pass; a text may end in `*`. Default: all. */
+  /** The names that are forwarded; a string may end in `*`. Default: all. */
   readonly allow?: readonly (string | RegExp)[];
-  /** The names that do not pass, of those allowed. */
+  /** The names among them that are not forwarded. */
   readonly deny?: readonly (string | RegExp)[];
-  /** Other names for fields that pass. */
+  /** New names for forwarded fields. */
   readonly rename?: Readonly<Record<string, string>>;
   /**
-   * Returns fields to add, in the place of those with the same names: also such as are not passed on, but those of a
-   * connection, of a message and of gRPC. One that is `undefined` is left out. What it throws is a fault.
+   * Returns fields to set. They replace forwarded fields of the same names, and may have any name but those of a
+   * connection, of a message and of gRPC. `undefined` removes a field. An error that it throws is reported as a fault.
    */
   readonly set?: (request: AdmitRequest) => Readonly<Record<string, string | undefined>>;
 }
@@ -37,49 +37,49 @@ export interface ForwardRules {
 /** The names of {@link ForwardRules}. */
 export const forwardRulesNames: OptionNames<ForwardRules> = { allow: true, deny: true, rename: true, set: true };
 
-/** Fields to add, or with `undefined` to leave out, by their names in lower case. */
+/** Fields to set, or to remove if `undefined`, by their names in lower case. */
 export type AddedFields = ReadonlyMap<string, string | undefined>;
 
 /** {@link ForwardRules}, compiled. */
 export interface ForwardedFields {
-  /** Returns the fields to add for a request. Throws what the program does, and TypeError for names that none may have. */
+  /** Returns the fields to set for a request. @throws the error of `set`, or TypeError for a name that must not be set */
   readonly added: (request: AdmitRequest) => AddedFields;
-  /** Returns the fields to forward of a list. */
+  /** Returns the fields to forward. */
   readonly of: (fields: RememberedFields, added: AddedFields) => RequestFields;
 }
 
-// A pseudo-header field, or one of gRPC: nobody sets it by hand.
+// Pseudo-header fields and those of gRPC, which only the protocol sets.
 const protocolPrefix = /^(?::|grpc-)/;
 
 function isProtocolField(name: string): boolean {
   return notForwarded.has(name) || protocolPrefix.test(name);
 }
 
-/** What is said to this server alone, and what anybody can say of a client. */
-const requestFields =
+/** Request fields that are meant for this server only, or that anyone can forge. */
+const blockedRequestFields =
   /^(?:access-control-|connect-|content-|proxy-|sec-|x-envoy-|x-forwarded-|x-original-|(?:accept|accept-charset|accept-encoding|cf-connecting-ip|cf-connecting-ipv6|client-ip|cookie|expect|fastly-client-ip|forwarded|forwarded-for|max-forwards|priority|true-client-ip|via|x-azure-clientip|x-client-ip|x-cluster-client-ip|x-forwarded|x-grpc-web|x-real-ip|x-server-timeout)$)/;
 
-/** What this server says itself. */
-const answerFields = /^(?:access-control-|connect-|proxy-|(?:alt-svc|date|server|set-cookie|via)$)/;
+/** Response fields that this server sets itself. */
+const blockedResponseFields = /^(?:access-control-|connect-|proxy-|(?:alt-svc|date|server|set-cookie|via)$)/;
 
-/** Fields that are never passed on, by the direction of a message. */
-const ownFields = { request: requestFields, answer: answerFields };
+/** Fields that are never forwarded, by direction. */
+const blockedFields = { request: blockedRequestFields, response: blockedResponseFields };
 
-/** What says who calls, to whoever is behind a proxy. */
+/** The field that tells the server behind a proxy the address of the client. */
 const clientField = "x-forwarded-for";
 
-/** How many names, or addresses, are remembered. 1,000: more than most have, and few enough for those made up. */
-const rememberedMax = 1_000;
+/** Names, or addresses, that are cached. 1,000: more than most servers see, and a bound on the memory for invented ones. */
+const cachedMax = 1_000;
 
-/** No fields to add. */
-export const nothing: AddedFields = new Map();
+/** No fields to set. */
+export const noAddedFields: AddedFields = new Map();
 
 /**
  * Compiles rules.
  *
- * @throws TypeError for a new name that no field may have
+ * @throws TypeError for a new name that must not be set
  */
-export function compileForwardRules(direction: "request" | "answer", rules: ForwardRules = {}): ForwardedFields {
+export function compileForwardRules(direction: "request" | "response", rules: ForwardRules = {}): ForwardedFields {
   const allow = rules.allow?.map(toMatcher);
   const deny = (rules.deny ?? []).map(toMatcher);
   const { set } = rules;
@@ -93,26 +93,26 @@ export function compileForwardRules(direction: "request" | "answer", rules: Forw
     return rename.get(name) ?? name;
   };
   const clientName = direction === "request" ? byRules(clientField) : undefined;
-  const clientOf = clientName === undefined ? undefined : rememberClients(clientName);
+  const clientOf = clientName === undefined ? undefined : cacheClientFields(clientName);
   const choose = (name: string): string | undefined => {
-    if (isProtocolField(name) || ownFields[direction].test(name)) return undefined;
+    if (isProtocolField(name) || blockedFields[direction].test(name)) return undefined;
     const chosen = byRules(name);
-    // By the name that says who calls, nothing else is passed on, whether or not there is an address to say.
+    // No other field may be forwarded under the name of the client field, even if the client has no address.
     return chosen === clientName ? undefined : chosen;
   };
-  const remembered = new Map<string, string | undefined>();
+  const cache = new Map<string, string | undefined>();
   const nameOf = (sent: string): string | undefined => {
-    if (remembered.has(sent)) return remembered.get(sent);
+    if (cache.has(sent)) return cache.get(sent);
     const name = choose(sent.toLowerCase());
-    if (remembered.size < rememberedMax) remembered.set(sent, name);
+    if (cache.size < cachedMax) cache.set(sent, name);
     return name;
   };
   return {
     added: (request) => {
-      const ofClient = clientOf === undefined ? nothing : clientOf(request.peer.address);
+      const ofClient = clientOf === undefined ? noAddedFields : clientOf(request.peer.address);
       if (set === undefined) return ofClient;
       const added = new Map(ofClient);
-      const fields = refusePromise(set(request), "the set of metadata must return its result");
+      const fields = refusePromise(set(request), "the set function of metadata must return its result");
       for (const [name, value] of Object.entries(fields)) {
         requireSettable(name.toLowerCase());
         if (value !== undefined) requireField(name, value);
@@ -120,8 +120,8 @@ export function compileForwardRules(direction: "request" | "answer", rules: Forw
       }
       return added;
     },
-    of: rememberForwarded((fields, added) => {
-      const passed: string[] = [];
+    of: cacheForwarded((fields, added) => {
+      const forwarded: string[] = [];
       const ofConnection = namesOfConnection(fields);
       for (let at = 0; at < fields.length; at += 2) {
         const sent = fields[at] ?? "";
@@ -129,23 +129,23 @@ export function compileForwardRules(direction: "request" | "answer", rules: Forw
         if (name === undefined || added.has(name) || ofConnection?.has(sent.toLowerCase()) === true) continue;
         const value = fields[at + 1] ?? "";
         if (direction === "request" && name.endsWith("-bin")) requireBase64(sent, value);
-        passed.push(name, value);
+        forwarded.push(name, value);
       }
-      for (const [name, value] of added) if (value !== undefined) passed.push(name, value);
-      return passed;
+      for (const [name, value] of added) if (value !== undefined) forwarded.push(name, value);
+      return forwarded;
     }),
   };
 }
 
-/** RFC 9110 §7.6.1: the fields that the sender says are for its connection alone. */
+/** Returns the names in Connection, whose fields are for one connection only (RFC 9110 §7.6.1). */
 function namesOfConnection(fields: HeaderFields): ReadonlySet<string> | undefined {
   const value = readHeaderField(fields, "connection");
-  // What nearly all connections of HTTP/1.1 say.
+  // A shortcut for nearly all connections of HTTP/1.1.
   if (value === null || value === "keep-alive" || value === "close") return undefined;
   return new Set(value.split(",").map((name) => name.trim().toLowerCase()));
 }
 
-/** What was forwarded of a list of fields. */
+/** The fields that were forwarded of a list. */
 class Forwarded {
   readonly choose: unknown;
   readonly added: AddedFields;
@@ -158,60 +158,60 @@ class Forwarded {
   }
 }
 
-/** Remembers what is forwarded of a list, for as long as the list. */
-function rememberForwarded(choose: (fields: HeaderFields, added: AddedFields) => string[]): ForwardedFields["of"] {
+/** Caches the fields that are forwarded of a list, on the list itself. */
+function cacheForwarded(choose: (fields: HeaderFields, added: AddedFields) => string[]): ForwardedFields["of"] {
   return (list, added) => {
     const known = list.derived;
     if (known instanceof Forwarded && known.choose === choose && known.added === added) {
-      // No test can tell: it saves to encode them again.
+      // No test can tell: it only avoids encoding them again.
       known.fields.isShared = true;
       return known.fields;
     }
     const fields = choose(list, added);
-    const namesProgram = fields.some((name, at) => at % 2 === 0 && name === "user-agent");
-    const forwarded = new Forwarded(choose, added, { fields, namesProgram, isShared: false });
+    const hasUserAgent = fields.some((name, at) => at % 2 === 0 && name === "user-agent");
+    const forwarded = new Forwarded(choose, added, { fields, hasUserAgent, isShared: false });
     list.derived = forwarded;
     return forwarded.fields;
   };
 }
 
-/** Remembers what says who calls, which is the same object for all calls from one address. */
-function rememberClients(name: string): (address: string) => AddedFields {
-  const known = new Map<string, AddedFields>();
+/** Caches the client field, so that all calls from one address share one object. */
+function cacheClientFields(name: string): (address: string) => AddedFields {
+  const cache = new Map<string, AddedFields>();
   return (address) => {
-    let fields = known.get(address);
+    let fields = cache.get(address);
     if (fields !== undefined) return fields;
     const client = addressOf(address);
     fields = new Map(client === undefined ? [] : [[name, client]]);
-    if (known.size >= rememberedMax) known.clear();
-    known.set(address, fields);
+    if (cache.size >= cachedMax) cache.clear();
+    cache.set(address, fields);
     return fields;
   };
 }
 
-/** Returns the address of a caller, if it has one: behind a Unix socket it has none. */
+/** Returns the IP address of a caller; `undefined` on a Unix socket. */
 function addressOf(address: string): string | undefined {
   if (isIP(address) === 0) return undefined;
-  // RFC 4291 §2.5.5.2: how a socket for both kinds names an IPv4 address.
+  // RFC 4291 §2.5.5.2: an IPv4 address on a dual-stack socket.
   return address.startsWith("::ffff:") && address.includes(".") ? address.slice("::ffff:".length) : address;
 }
 
 // gRPC over HTTP/2, "Binary-Header": base64 with or without padding.
 const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}(?:==)?|[A-Za-z0-9+/]{3}=?)?$/;
 
-/** @throws ConnectError `InvalidArgument`: servers of gRPC end such a call with a code of their own each */
+/** @throws ConnectError `InvalidArgument`, because gRPC servers fail such a call with different codes */
 function requireBase64(name: string, value: string): void {
   // Several values may be joined by commas.
   if (value.split(",").every((each) => base64.test(each.trim()))) return;
   throw problem("ERR_PROTOCOL", `the header field ${clipped(name)} is not valid base64`);
 }
 
-/** Returns what tells whether a name, in lower case, is meant by a pattern. */
+/** Returns a function that matches a name, in lower case, with a pattern. */
 function toMatcher(pattern: string | RegExp): (name: string) => boolean {
   if (typeof pattern !== "string") {
-    // With the flags g or y, a RegExp goes on where it has found something last.
-    const own = new RegExp(pattern.source, `${pattern.flags.replaceAll(/[giy]/g, "")}i`);
-    return (name) => own.test(name);
+    // With the flag g or y, a RegExp continues after its last match.
+    const stateless = new RegExp(pattern.source, `${pattern.flags.replaceAll(/[giy]/g, "")}i`);
+    return (name) => stateless.test(name);
   }
   const text = pattern.toLowerCase();
   return text.endsWith("*") ? (name) => name.startsWith(text.slice(0, -1)) : (name) => name === text;
@@ -219,5 +219,5 @@ function toMatcher(pattern: string | RegExp): (name: string) => boolean {
 
 function requireSettable(name: string): void {
   if (isToken(name) && !isProtocolField(name)) return;
-  throw withCode(new TypeError(`no field that is passed on may be named "${name}"`), "ERR_OPTIONS");
+  throw withCode(new TypeError(`rename and set must name a field that can be forwarded, got "${name}"`), "ERR_OPTIONS");
 }

@@ -3,20 +3,20 @@ import { beginAnswer, requestOf } from "@plantstore/gateway/internal/serve";
 import type { HeaderFields } from "@plantstore/gateway/exchange";
 import type { RequestFields } from "../client/index.ts";
 import { LazyHeaders } from "@plantstore/gateway/internal/protocols";
-import { type AddedFields, type ForwardedFields, nothing } from "./forward-rules.ts";
+import { type AddedFields, type ForwardedFields, noAddedFields } from "./forward-rules.ts";
 
-/** Returns the fields of a call's header to pass on to the upstream. */
+/** Returns the fields of a call's header to forward to the upstream. */
 export function forwardHeader(context: HandlerContext, fields: ForwardedFields): RequestFields {
   const { requestHeader } = context;
   const sent = requestHeader instanceof LazyHeaders ? requestHeader.fields : [...requestHeader].flat();
   return fields.of(sent, fields.added(requestOf(context)));
 }
 
-/** Where what an upstream answers besides messages goes: the header and trailer of the caller's answer. */
-export class AnswerMetadata {
+/** Forwards the header and trailer of an upstream's response to the caller. */
+export class ResponseMetadata {
   readonly #context: HandlerContext;
   readonly #fields: ForwardedFields;
-  /** Known before the call is made, so that what the program throws is a fault of its own. */
+  /** Computed before the call is made, so that errors of the application are reported as such. */
   readonly #added: AddedFields;
   #isComplete = false;
 
@@ -26,17 +26,17 @@ export class AnswerMetadata {
     this.#added = fields.added(requestOf(context));
   }
 
-  /** Takes the header section; not one that is all of the answer, which is a trailer. */
+  /** Forwards the header section. A trailers-only response has none. */
   header(fields: HeaderFields): void {
     if (this.#isComplete) return;
     append(this.#context.responseHeader, this.#fields.of(fields, this.#added).fields);
     beginAnswer(this.#context);
   }
 
-  /** Takes the trailer section. */
+  /** Forwards the trailer section. */
   trailer(fields: HeaderFields): void {
     this.#isComplete = true;
-    append(this.#context.responseTrailer, this.#fields.of(fields, nothing).fields);
+    append(this.#context.responseTrailer, this.#fields.of(fields, noAddedFields).fields);
   }
 }
 

@@ -1,9 +1,9 @@
 /**
- * How does a call go on to its upstream? `proxied-upstream.ts` registers a handler for each RPC that its descriptors
- * name; `forward-call.ts` makes a call of each call, with the fields that `forward-rules.ts` lets pass. Messages of
- * binary protocols stay bytes (`opaque-message.ts`).
+ * How is a call forwarded to its upstream? `proxied-upstream.ts` registers a handler for each RPC of the descriptors;
+ * `forward-call.ts` forwards each call, with the fields that `forward-rules.ts` allows. Messages of binary protocols stay
+ * bytes (`opaque-message.ts`).
  *
- * Knows nothing of sockets, nor of how callers speak.
+ * Independent of sockets and of the protocols of callers.
  */
 export type { DescriptorSource, Described } from "./descriptors.ts";
 export type { RetryPolicy } from "../client/index.ts";

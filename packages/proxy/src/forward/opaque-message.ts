@@ -9,11 +9,11 @@ import {
   envelopePrefixBytes,
   type MethodCodecs,
 } from "@plantstore/gateway/internal/protocols";
-import { unfitAnswer } from "./upstream-errors.ts";
+import { responseDoesNotMatchDescriptor } from "./upstream-errors.ts";
 
 /**
- * A message that is passed on as the bytes that it came in, with the name of its type and no other member. It is what
- * interceptors see of the calls of binary protocols.
+ * A message that is forwarded as the bytes that were received, with no members but the name of its type. Interceptors get
+ * it for calls of binary protocols.
  */
 export class OpaqueMessage implements Message {
   readonly $typeName: string;
@@ -25,7 +25,7 @@ export class OpaqueMessage implements Message {
   }
 }
 
-/** A message that came in an envelope, uncompressed, and is forwarded in it. */
+/** A message that was received uncompressed in an envelope, and is forwarded in it. */
 class EnvelopedMessage extends OpaqueMessage {
   readonly #envelope: Uint8Array;
   readonly #received: Uint8Array;
@@ -37,7 +37,7 @@ class EnvelopedMessage extends OpaqueMessage {
     this.#received = bytes;
   }
 
-  /** The envelope; `undefined` if an interceptor, which types do not always stop, has set other bytes. */
+  /** The envelope; `undefined` if an interceptor replaced the bytes despite `readonly`. */
   get envelope(): Uint8Array | undefined {
     return this.bytes === this.#received ? this.#envelope : undefined;
   }
@@ -47,30 +47,30 @@ function envelopeOf(message: unknown): Uint8Array | undefined {
   return message instanceof EnvelopedMessage ? message.envelope : undefined;
 }
 
-/** Creates the codecs for the callers of a proxied RPC: bytes stay bytes, and JSON is read and written by descriptors. */
+/** Creates the codecs for the callers of a proxied RPC: binary messages stay bytes, JSON is converted by descriptors. */
 export function createServerCodecs(
   ...[method, options, jsonRules]: Parameters<typeof createMethodCodecs>
 ): MethodCodecs {
   const codecs = createMethodCodecs(method, options, jsonRules);
-  const decode = createAnswerDecoder(method, options.binaryOptions);
+  const decode = createResponseDecoder(method, options.binaryOptions);
   const { typeName } = method.input;
-  const isSeen = options.interceptors.length > 0;
+  const hasInterceptors = options.interceptors.length > 0;
   const toProxied = (name: string, codec: Codec): Codec =>
     name === "proto"
-      ? passOn(codec)
+      ? forwardBytes(codec)
       : { decode: codec.decode.bind(codec), encode: (message) => codec.encode(decode(message)) };
-  const passOn = (codec: Codec): Codec => ({
+  const forwardBytes = (codec: Codec): Codec => ({
     decode: (bytes) => new OpaqueMessage(typeName, bytes),
     // An interceptor may respond with a message of its own.
     encode: (message) => (message instanceof OpaqueMessage ? message.bytes : codec.encode(message)),
     envelopes: {
-      memory: isSeen ? "own" : "shared",
+      memory: hasInterceptors ? "own" : "shared",
       open: (envelope) => new EnvelopedMessage(typeName, envelope),
-      // No test can tell: without it, an envelope is made anew.
+      // No test can tell: without it, the envelope is created again.
       of: (message) => {
         const envelope = envelopeOf(message);
-        // Interceptors may keep a message; nobody else sees it once it is sent.
-        return isSeen || envelope === undefined ? envelope : markSingleUse(envelope);
+        // Only interceptors may keep a message after it is sent.
+        return hasInterceptors || envelope === undefined ? envelope : markSingleUse(envelope);
       },
     },
   });
@@ -78,7 +78,7 @@ export function createServerCodecs(
 }
 
 /**
- * Creates the codec for the upstream of a proxied RPC, which takes what came as bytes, and messages that were decoded.
+ * Creates the codec for the upstream of a proxied RPC, which accepts opaque and decoded messages.
  *
  * @param memory - where the bytes of responses may be
  */
@@ -93,20 +93,20 @@ export function createUpstreamCodec(
     encode: (message) => {
       if (message instanceof OpaqueMessage) return message.bytes;
       if (isMessage(message)) return write(message);
-      throw new TypeError("what is passed on is no message");
+      throw new TypeError("the forwarded value is not a message");
     },
     decode: (bytes) => new OpaqueMessage(typeName, bytes),
-    // No test can tell: without it, an envelope is made anew, and small messages take more memory.
+    // No test can tell: without it, the envelope is created again, and small messages take more memory.
     envelopes: { memory, open: (envelope) => new EnvelopedMessage(typeName, envelope), of: envelopeOf },
   };
 }
 
 /**
- * Creates the function that decodes the messages of an upstream, unless they are decoded.
+ * Creates the function that decodes the opaque messages of an upstream.
  *
- * It throws a ConnectError, `Internal`, for one that the descriptors do not fit.
+ * It throws a ConnectError `Internal` for a message that does not match the descriptors.
  */
-export function createAnswerDecoder(
+export function createResponseDecoder(
   { output }: DescMethod,
   options: ConnectRouterOptions["binaryOptions"],
 ): (message: Message) => Message {
@@ -116,7 +116,7 @@ export function createAnswerDecoder(
     try {
       return read(message.bytes);
     } catch (error) {
-      throw unfitAnswer(output.typeName, error);
+      throw responseDoesNotMatchDescriptor(output.typeName, error);
     }
   };
 }

@@ -7,26 +7,25 @@ import { DescriptorReader, isUnreachable } from "./descriptor-reader.ts";
 import type { Described } from "./descriptors.ts";
 import type { OpenUpstream } from "./proxied-upstream.ts";
 
-/** What a reload has changed. */
+/** The result of a reload. */
 export interface ReloadReport {
-  /** Whether other descriptors than before are in use; they may have the same RPCs. */
+  /** Whether different descriptors are in use now; their RPCs may be the same. */
   readonly isChanged: boolean;
   /** The RPCs that were not proxied before: `/package.Service/Method`. */
   readonly added: readonly string[];
-  /** The RPCs that are not proxied any more. */
+  /** The RPCs that are no longer proxied. */
   readonly removed: readonly string[];
   /**
-   * Why everything stays as it was, or the upstreams of several whose descriptors could not be read, and stay as they
-   * were; empty if all new descriptors are in use.
+   * Why nothing changed, or why some upstreams keep their previous descriptors; empty if all new descriptors are in use.
    */
   readonly problems: readonly string[];
 }
 
-/** How the descriptors of an upstream were read the last time. */
+/** The last read of the descriptors of an upstream. */
 export interface DescriptorReload {
-  /** Why they could not be read or used, so that those before stay in use; `undefined` if they are in use. */
+  /** Why they could not be read or used, and the previous ones stay in use; `undefined` if they are in use. */
   readonly problem: string | undefined;
-  /** When they were last read and found to be in use or put in use, in ms since 1970; `undefined` if never. */
+  /** When they were last read successfully, in ms since 1970; `undefined` if never. */
   readonly lastSuccessMs: number | undefined;
 }
 
@@ -35,43 +34,43 @@ interface ProxyTableOptions {
   readonly onReload?: (report: ReloadReport) => void;
 }
 
-/** Milliseconds that the descriptors of one of several upstreams may hold up the others. 5 s: most need one round trip. */
+/** Milliseconds that one of several upstreams may delay the descriptors of the others. 5 s: most take one round trip. */
 const slowReadMs = 5_000;
 
-/** Milliseconds at least between two reloads because of unknown paths: anybody can ask for one. 5 s. */
+/** Minimum milliseconds between two reloads because of unknown paths, which any caller can trigger. 5 s. */
 const unknownPathGapMs = 5_000;
 
-/** The services that are proxied, and the {@link Routes} to them, which a reload replaces as a whole. */
+/** The services that are proxied, and their {@link Routes}, which a reload replaces atomically. */
 export class ProxyTable {
   /** The server whose routes a reload replaces; calls in flight keep their target. */
   server: Server | undefined;
   services: readonly DescService[] = [];
-  /** The services that are not proxied because their descriptors have a hole, with upstream and reason. */
+  /** The services that are not proxied because their descriptors lack a type, with upstream and reason. */
   omitted: readonly string[] = [];
-  /** What the services were read from, for each upstream; empty for one that could not be read yet. */
+  /** The descriptor set of each upstream; empty for one that could not be read yet. */
   descriptorSets: readonly Uint8Array[] = [];
-  /** How the last reload of each upstream went. */
+  /** The last reload of each upstream. */
   reloads: readonly DescriptorReload[] = [];
   readonly #upstreams: readonly OpenUpstream[];
   readonly #readers: readonly DescriptorReader[];
   readonly #compileRoutes: (described: readonly Described[]) => Routes;
   readonly #report: FaultReporter;
   readonly #options: ProxyTableOptions;
-  /** What the services were read from, described. */
+  /** The services and types of {@link descriptorSets}. */
   #described: readonly Described[] = [];
   readonly #closing = new AbortController();
-  /** Of descriptors that could not be read. */
+  /** Between attempts to read descriptors. */
   readonly #backoff = new ConnectBackoff();
   #retryTimer: NodeJS.Timeout | undefined;
   /** The packages of the services. */
   #packages: ReadonlySet<string> = new Set();
-  /** What the templates of REST begin with, such as `v1`. */
+  /** The first segments of REST templates, such as `v1`. */
   #firstSegments: ReadonlySet<string> = new Set();
-  #unknownAtMs = Number.NEGATIVE_INFINITY;
+  #unknownPathReloadAtMs = Number.NEGATIVE_INFINITY;
   #routes: Routes | undefined;
-  #running: Promise<unknown> = Promise.resolve();
-  /** The reload that has not begun. */
-  #next: Promise<ReloadReport> | undefined;
+  #runningReload: Promise<unknown> = Promise.resolve();
+  /** The reload that starts when the running one is done. */
+  #nextReload: Promise<ReloadReport> | undefined;
 
   constructor(
     upstreams: readonly OpenUpstream[],
@@ -100,74 +99,74 @@ export class ProxyTable {
     return this.#routes;
   }
 
-  /** Whether the descriptors of an upstream could not be read yet: a path that is unknown may be its. */
+  /** Whether the descriptors of an upstream could not be read yet, to which an unknown path may belong. */
   get isIncomplete(): boolean {
     return this.descriptorSets.includes(noBytes);
   }
 
   /**
-   * Reads the descriptors and puts them in use. Upstreams that cannot be read keep what they had, and are tried again,
-   * with a back-off; at the start, it is enough that some of several can, and the others cannot be reached. If what was
-   * read cannot be used, all keep what they had.
+   * Reads the descriptors and puts them in use. Upstreams that cannot be read keep their descriptors and are retried with
+   * a backoff; at the start, one upstream is enough if the others cannot be reached. If descriptors are not valid, all
+   * upstreams keep theirs.
    *
-   * @returns whether others than before are in use; rejects if there is nothing to use yet, or once this is closed
+   * @returns whether different descriptors are in use; rejects if there are none to use yet, or after {@link close}
    */
   async load(): Promise<boolean> {
     const begunAtMs = performance.now();
     const limitMs = this.#upstreams.length > 1 ? slowReadMs : Number.POSITIVE_INFINITY;
     const { signal } = this.#closing;
     const read = await Promise.all(this.#readers.map((reader) => reader.read(signal, limitMs)));
-    // A source of the program's own may know of no signal.
+    // A custom source may ignore the signal.
     signal.throwIfAborted();
     clearTimeout(this.#retryTimer);
     const errors = read.filter((each) => each instanceof Error);
-    const wrong = errors.find((error) => !isUnreachable(error));
-    const fatal = wrong ?? (errors.length === read.length ? errors[0] : undefined);
+    const invalid = errors.find((error) => !isUnreachable(error));
+    const fatal = invalid ?? (errors.length === read.length ? errors[0] : undefined);
     if (fatal !== undefined && this.#routes === undefined) throw fatal;
     const before = this.descriptorSets;
     const sets = read.map((each, at) => (each instanceof Error ? (before[at] ?? noBytes) : each));
-    const isOther = sets.map((set, at) => isDifferent(set, before[at] ?? noBytes));
-    const hasOther = this.#routes === undefined || isOther.includes(true);
-    const refusal = hasOther ? this.#useIfValid(sets) : undefined;
-    const refusals = isOther.map((isRefused) => (isRefused ? refusal : undefined));
-    this.#record(read.map((each, at) => (each instanceof Error ? messageOf(each) : refusals[at])));
+    const isChanged = sets.map((set, at) => isDifferent(set, before[at] ?? noBytes));
+    const hasChanges = this.#routes === undefined || isChanged.includes(true);
+    const problem = hasChanges ? this.#useIfValid(sets) : undefined;
+    const problems = isChanged.map((each) => (each ? problem : undefined));
+    this.#record(read.map((each, at) => (each instanceof Error ? messageOf(each) : problems[at])));
     if (errors.length > 0) this.#retry(begunAtMs);
     else this.#backoff.succeeded();
-    return hasOther && refusal === undefined;
+    return hasChanges && problem === undefined;
   }
 
-  /** Reloads once whatever reload is under way is done. Never rejects. */
+  /** Reloads after the running reload, if there is one. Never rejects. */
   reload(): Promise<ReloadReport> {
-    this.#next ??= this.#running.then(() => {
-      this.#next = undefined;
+    this.#nextReload ??= this.#runningReload.then(() => {
+      this.#nextReload = undefined;
       const report = this.#reload();
-      this.#running = report;
+      this.#runningReload = report;
       return report;
     });
-    return this.#next;
+    return this.#nextReload;
   }
 
   /**
-   * Reloads, but not too often, if a path that no route has could be that of a new RPC: one of a known package, or one on
-   * REST whose path begins as that of a known one. Others are those of browsers and scanners, which never stop.
+   * Reloads, at a limited rate, if an unknown path may be that of a new RPC: its package is known, or its first segment is
+   * that of a known REST route. Other paths are requests of browsers and scanners.
    */
   noteUnknownPath(path: string): void {
     const nowMs = performance.now();
-    if (nowMs - this.#unknownAtMs < unknownPathGapMs) return;
+    if (nowMs - this.#unknownPathReloadAtMs < unknownPathGapMs) return;
     const name = packageIn(path);
     const isOfPackage = name !== undefined && this.#packages.has(name);
     if (!isOfPackage && !this.#firstSegments.has(firstSegmentOf(path, this.routes.prefix))) return;
-    this.#unknownAtMs = nowMs;
+    this.#unknownPathReloadAtMs = nowMs;
     void this.reload();
   }
 
-  /** Gives up a reload that is under way. */
+  /** Aborts a running reload. */
   close(): void {
     clearTimeout(this.#retryTimer);
     this.#closing.abort();
   }
 
-  /** Uses other descriptors, or returns why those in use stay. Throws if there are none. */
+  /** Uses these descriptors, or returns why the current ones stay in use. @throws Error if there are no current ones */
   #useIfValid(sets: readonly Uint8Array[]): string | undefined {
     try {
       this.#use(sets, this.#describe(sets));
@@ -210,7 +209,7 @@ export class ProxyTable {
     let problems: readonly string[] = [];
     try {
       isChanged = await this.load();
-      // What keeps several from being used is the problem of each.
+      // A problem of several upstreams is reported once.
       problems = [...new Set(this.reloads.flatMap(({ problem }) => problem?.split("\n") ?? []))];
     } catch (error) {
       problems = linesOf(error);
@@ -219,30 +218,30 @@ export class ProxyTable {
     const added = [...after].filter((name) => !before.has(name));
     const removed = [...before].filter((name) => !after.has(name));
     const report = { isChanged, added, removed, problems };
-    const isNews = isChanged || hadProblem || problems.length > 0;
-    // Nobody may wait for the reload, and what is proxied does not depend on it.
-    if (isNews && !this.#closing.signal.aborted)
+    const isReportable = isChanged || hadProblem || problems.length > 0;
+    // An error of onReload must not affect the reload.
+    if (isReportable && !this.#closing.signal.aborted)
       guardCallback("onReload", this.#options.onReload, this.#report)?.(report);
     return report;
   }
 
-  /** @throws Error with all problems of all descriptors */
+  /** @throws Error that lists the problems of all descriptors */
   #describe(sets: readonly Uint8Array[]): readonly Described[] {
     const problems: string[] = [];
     const described: Described[] = [];
     for (const [at, upstream] of this.#upstreams.entries()) {
       const set = sets[at] ?? noBytes;
       try {
-        const each = set === noBytes && this.#upstreams.length > 1 ? nothing : upstream.describe(set);
+        const each = set === noBytes && this.#upstreams.length > 1 ? noServices : upstream.describe(set);
         described.push(each);
-        problems.push(...this.#withAuthority(at, lostServices(this.#described[at], each)));
+        problems.push(...this.#withAuthority(at, servicesLosingTypes(this.#described[at], each)));
       } catch (error) {
         problems.push(...this.#withAuthority(at, linesOf(error)));
       }
     }
     const names = described.flatMap(({ services }) => services.map(({ typeName }) => typeName));
-    const twice = new Set(names.filter((name, at) => names.indexOf(name) !== at));
-    problems.push(...[...twice].map((name) => `${name} is offered by two upstreams`));
+    const duplicates = new Set(names.filter((name, at) => names.indexOf(name) !== at));
+    problems.push(...[...duplicates].map((name) => `${name} is served by two upstreams`));
     if (problems.length > 0) throw withCode(new Error(problems.join("\n")), "ERR_DESCRIPTORS");
     return described;
   }
@@ -252,24 +251,24 @@ export class ProxyTable {
   }
 }
 
-/** What is known of an upstream whose descriptors could not be read yet. */
-const nothing: Described = { services: [], types: createFileRegistry(), omitted: new Map() };
+/** The services of an upstream whose descriptors could not be read yet. */
+const noServices: Described = { services: [], types: createFileRegistry(), omitted: new Map() };
 
 /**
- * Returns why services that are served would be left out, although the upstream still offers them: what it says of them
- * has a hole by now. Services that it no longer offers are not among these.
+ * Returns why services that are served now would be omitted: the upstream still has them, but their new descriptors lack
+ * a type. Services that the upstream no longer has are not included.
  */
-function lostServices(before: Described | undefined, { omitted }: Described): readonly string[] {
+function servicesLosingTypes(before: Described | undefined, { omitted }: Described): readonly string[] {
   const served = new Set(before?.services.map(({ typeName }) => typeName));
   return [...omitted].filter(([name]) => served.has(name)).map(([, reason]) => reason);
 }
 
-/** Returns whether a set is other than the one in use. The set of an upstream that was never read is {@link noBytes} itself. */
+/** Returns whether a set differs from the one in use. The set of an upstream that was never read is {@link noBytes} itself. */
 function isDifferent(set: Uint8Array, inUse: Uint8Array): boolean {
   return inUse === noBytes ? set !== noBytes : Buffer.compare(set, inUse) !== 0;
 }
 
-/** Returns the package in a path that ends with `/package.Service/Method`, as far as slashes and dots tell. */
+/** Returns the package of a path that ends with `/package.Service/Method`, split at slashes and dots. */
 function packageIn(path: string): string | undefined {
   const slash = path.lastIndexOf("/");
   const start = slash <= 0 ? -1 : path.lastIndexOf("/", slash - 1);

@@ -5,17 +5,17 @@ import { ServerReflection } from "@plantstore/gateway/internal/gen/grpc/reflecti
 import { ServerReflection as ServerReflectionV1Alpha } from "@plantstore/gateway/internal/gen/grpc/reflection/v1alpha/reflection_pb.js";
 import { knownFile, sortFiles } from "@plantstore/gateway/internal/descriptors";
 import { clipped } from "@plantstore/gateway/internal/errors";
-import { type Answer, type Question, ReflectionStream } from "./reflection-stream.ts";
+import { type ReflectionRequest, type ReflectionResponse, ReflectionStream } from "./reflection-stream.ts";
 
-/** Bounds on what a server can make its reader fetch and hold. */
+/** Limits on the descriptors that a server can make its client read and store. */
 export interface ReflectionLimits {
-  /** Services that are read. 5,000: all of Google's APIs together have fewer. */
+  /** Services. 5,000: all of Google's APIs together have fewer. */
   readonly services: number;
   /** Files. 20,000: three times as many as all of Google's APIs. */
   readonly files: number;
   /** Bytes of all files together. 64 MiB: twice as many as all of Google's APIs. */
   readonly bytes: number;
-  /** Milliseconds for all of it. 30 s: some servers send one file at a time. */
+  /** Milliseconds for the entire read. 30 s: some servers send one file at a time. */
   readonly timeoutMs: number;
 }
 
@@ -29,61 +29,61 @@ export const reflectionLimits: ReflectionLimits = {
 
 /** Options of {@link readReflection}. */
 export interface ReadReflectionOptions {
-  /** Selects services by their names. The files of others are not asked for. */
-  readonly isMeant: (service: string) => boolean;
+  /** Selects services by name. The files of others are not requested. */
+  readonly isSelected: (service: string) => boolean;
   /** Header fields of the call, such as a credential. */
   readonly header?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal;
   readonly limits?: Partial<ReflectionLimits>;
 }
 
-/** The services that a server says it has, and the files that declare them. */
+/** The services that a server lists, and the files that declare them. */
 export interface ReflectedServices {
   readonly services: readonly string[];
-  /** Why services that it lists are not among them, by their full names. */
+  /** Listed services that are not included, by full name, each with the reason. */
   readonly omitted: ReadonlyMap<string, string>;
   /** Each file after those that it imports. */
   readonly files: FileDescriptorSet;
 }
 
 /**
- * Asks a server for the files that declare its services: `grpc.reflection.v1`, or `v1alpha` where the server does not
- * know that one. Files that a server does not have although others import them are known here if everybody has them,
- * such as google/api/annotations.proto. Files that are not known here either are left out: perhaps only options need them.
+ * Requests the files that declare the services of a server by `grpc.reflection.v1`, or by `v1alpha` if the server does not
+ * implement that. Imports that the server does not have are replaced by well-known files, such as
+ * google/api/annotations.proto. Imports that are not well-known are omitted, because maybe only options need them.
  *
- * @throws Error that says what is wrong with the server's answers; its `cause` is the error of the call, if that failed
+ * @throws Error that describes what is wrong with the server's responses; `cause` is the error of the call, if it failed
  */
 export async function readReflection(
   transport: Transport,
-  { isMeant, header = {}, signal, limits: given }: ReadReflectionOptions,
+  { isSelected, header = {}, signal, limits: overrides }: ReadReflectionOptions,
 ): Promise<ReflectedServices> {
-  const limits = { ...reflectionLimits, ...given };
+  const limits = { ...reflectionLimits, ...overrides };
   const deadline = AbortSignal.timeout(limits.timeoutMs);
-  const isOver = signal === undefined ? deadline : AbortSignal.any([signal, deadline]);
+  const anySignal = signal === undefined ? deadline : AbortSignal.any([signal, deadline]);
   for (const { method } of [ServerReflection, ServerReflectionV1Alpha]) {
-    const stream = new ReflectionStream(transport, method.serverReflectionInfo, header, isOver);
+    const stream = new ReflectionStream(transport, method.serverReflectionInfo, header, anySignal);
     try {
-      return await new ReflectionReader(stream, limits).read(isMeant);
+      return await new ReflectionReader(stream, limits).read(isSelected);
     } catch (error) {
       if (deadline.aborted)
-        throw new Error(`its reflection takes longer than ${limits.timeoutMs} ms`, { cause: error });
+        throw new Error(`server reflection timed out after ${limits.timeoutMs} ms`, { cause: error });
       if (!(error instanceof ConnectError)) throw error;
       if (error.code === Code.Unimplemented) continue;
-      throw new Error(`its reflection fails: ${clipped(error.message)}`, { cause: error });
+      throw new Error(`server reflection failed: ${clipped(error.message)}`, { cause: error });
     } finally {
-      stream.end();
+      stream.close();
     }
   }
-  throw new Error("it has no server reflection, neither grpc.reflection.v1 nor grpc.reflection.v1alpha");
+  throw new Error("server reflection is not supported, neither grpc.reflection.v1 nor grpc.reflection.v1alpha");
 }
 
-/** Reads the files of one server, over one stream. */
+/** Reads the files of a server over one stream. */
 class ReflectionReader {
   readonly #stream: ReflectionStream;
   readonly #limits: ReflectionLimits;
   readonly #files = new Map<string, FileDescriptorProto>();
-  /** The bytes of files, to tell whether two of a name are the same. */
-  readonly #sources = new Map<string, Uint8Array>();
+  /** The encoded files, to compare two of the same name. */
+  readonly #encodedFiles = new Map<string, Uint8Array>();
   #bytes = 0;
 
   constructor(stream: ReflectionStream, limits: ReflectionLimits) {
@@ -91,23 +91,23 @@ class ReflectionReader {
     this.#limits = limits;
   }
 
-  async read(isMeant: (service: string) => boolean): Promise<ReflectedServices> {
-    const services = (await this.#listServices()).filter(isMeant);
+  async read(isSelected: (service: string) => boolean): Promise<ReflectedServices> {
+    const services = (await this.#listServices()).filter(isSelected);
     if (services.length > this.#limits.services) {
-      throw new Error(`its reflection lists more than ${this.#limits.services} services`);
+      throw new Error(`server reflection lists more than ${this.#limits.services} services`);
     }
-    const problems = await this.#ask(
+    const problems = await this.#requestFiles(
       services.map((value) => ({ case: "fileContainingSymbol", value })),
       () => undefined,
     );
-    await this.#askForImports();
+    await this.#requestImports();
     const declared = new Set([...this.#files.values()].flatMap(namesOfServices));
     const known = services.filter((service) => declared.has(service));
     const omitted = new Map<string, string>();
     for (const service of services) {
       if (declared.has(service)) continue;
-      const unknown = `its reflection lists ${clipped(service)}, which no file of it declares`;
-      omitted.set(service, problems.get(service) ?? unknown);
+      const undeclared = `server reflection lists ${clipped(service)}, but none of its files declares it`;
+      omitted.set(service, problems.get(service) ?? undeclared);
     }
     const [reason] = omitted.values();
     if (known.length === 0 && reason !== undefined) throw new Error(reason);
@@ -115,71 +115,74 @@ class ReflectionReader {
   }
 
   async #listServices(): Promise<readonly string[]> {
-    const [answer] = await this.#stream.ask([{ case: "listServices", value: "*" }]);
-    if (answer?.case !== "listServicesResponse") throw unexpected(answer, "its services");
-    // In an order of our own, so that equal servers have equal descriptors.
-    return [...new Set(answer.value.service.map(({ name }) => name))].toSorted();
+    const [response] = await this.#stream.send([{ case: "listServices", value: "*" }]);
+    if (response?.case !== "listServicesResponse") throw unexpected(response, "the services");
+    // Sorted, so that the descriptors of equal servers are equal.
+    return [...new Set(response.value.service.map(({ name }) => name))].toSorted();
   }
 
-  /** Asks for what files import, again and again, until there is nothing that was not asked for. */
-  async #askForImports(): Promise<void> {
-    const asked = new Set<string>();
+  /** Requests imported files until every import is known or was requested. */
+  async #requestImports(): Promise<void> {
+    const requested = new Set<string>();
     for (;;) {
       const imports = [...this.#files.values()].flatMap(({ dependency }) => dependency);
-      const missing = [...new Set(imports)].filter((name) => !this.#files.has(name) && !asked.has(name));
+      const missing = [...new Set(imports)].filter((name) => !this.#files.has(name) && !requested.has(name));
       if (missing.length === 0) return;
-      missing.forEach((name) => asked.add(name));
-      if (asked.size > this.#limits.files) throw new Error(`it has more than ${this.#limits.files} files`);
-      const questions = missing.map((value) => ({ case: "fileByFilename", value }) as const);
-      await this.#ask(questions, ({ value }) => knownFile(value));
+      missing.forEach((name) => requested.add(name));
+      if (requested.size > this.#limits.files)
+        throw new Error(`server reflection returns more than ${this.#limits.files} files`);
+      const requests = missing.map((value) => ({ case: "fileByFilename", value }) as const);
+      await this.#requestFiles(requests, ({ value }) => knownFile(value));
     }
   }
 
-  /** Asks for files. Where the server has none, `instead` may. Returns why questions got no file, by what they asked for. */
-  async #ask<Q extends Question>(
-    questions: readonly Q[],
-    instead: (question: Q) => FileDescriptorProto | undefined,
+  /** Requests files. Uses `fallback` where the server has none. Returns why requests got no file, by their values. */
+  async #requestFiles<R extends ReflectionRequest>(
+    requests: readonly R[],
+    fallback: (request: R) => FileDescriptorProto | undefined,
   ): Promise<ReadonlyMap<string, string>> {
     const problems = new Map<string, string>();
-    const answers = await this.#stream.ask(questions);
-    for (const [index, question] of questions.entries()) {
-      const answer = answers[index];
-      if (answer?.case === "fileDescriptorResponse") this.#take(answer.value.fileDescriptorProto);
+    const responses = await this.#stream.send(requests);
+    for (const [index, request] of requests.entries()) {
+      const response = responses[index];
+      if (response?.case === "fileDescriptorResponse") this.#addFiles(response.value.fileDescriptorProto);
       else {
-        const known = instead(question);
-        if (known === undefined) problems.set(question.value, unexpected(answer, question.value).message);
-        else this.#add(known);
+        const file = fallback(request);
+        if (file === undefined) problems.set(request.value, unexpected(response, request.value).message);
+        else this.#addFile(file);
       }
     }
     return problems;
   }
 
-  #take(sources: readonly Uint8Array[]): void {
-    for (const source of sources) {
-      this.#bytes += source.byteLength;
-      if (this.#bytes > this.#limits.bytes) throw new Error(`its files have more than ${this.#limits.bytes} bytes`);
-      const file = parseFile(source);
-      const before = this.#sources.get(file.name);
+  #addFiles(encodedFiles: readonly Uint8Array[]): void {
+    for (const encoded of encodedFiles) {
+      this.#bytes += encoded.byteLength;
+      if (this.#bytes > this.#limits.bytes)
+        throw new Error(`the files of server reflection are larger than ${this.#limits.bytes} bytes`);
+      const file = parseFile(encoded);
+      const before = this.#encodedFiles.get(file.name);
       if (before === undefined) {
-        this.#sources.set(file.name, source);
-        this.#add(file);
-      } else if (Buffer.compare(before, source) !== 0) {
-        throw new Error(`its reflection has two different files ${clipped(file.name)}`);
+        this.#encodedFiles.set(file.name, encoded);
+        this.#addFile(file);
+      } else if (Buffer.compare(before, encoded) !== 0) {
+        throw new Error(`server reflection returns two different files named ${clipped(file.name)}`);
       }
     }
   }
 
-  #add(file: FileDescriptorProto): void {
+  #addFile(file: FileDescriptorProto): void {
     this.#files.set(file.name, file);
-    if (this.#files.size > this.#limits.files) throw new Error(`it has more than ${this.#limits.files} files`);
+    if (this.#files.size > this.#limits.files)
+      throw new Error(`server reflection returns more than ${this.#limits.files} files`);
   }
 }
 
-function parseFile(source: Uint8Array): FileDescriptorProto {
+function parseFile(encoded: Uint8Array): FileDescriptorProto {
   try {
-    return fromBinary(FileDescriptorProtoSchema, source);
+    return fromBinary(FileDescriptorProtoSchema, encoded);
   } catch {
-    throw new Error("its reflection sends a file that is no FileDescriptorProto");
+    throw new Error("server reflection returns a file that is not a FileDescriptorProto");
   }
 }
 
@@ -187,7 +190,8 @@ function namesOfServices({ package: name, service }: FileDescriptorProto): strin
   return service.map((each) => (name === "" ? each.name : `${name}.${each.name}`));
 }
 
-function unexpected(answer: Answer | undefined, about: string): Error {
-  const said = answer?.case === "errorResponse" ? clipped(answer.value.errorMessage) : "an answer to something else";
-  return new Error(`its reflection does not tell ${clipped(about)}: ${said}`);
+function unexpected(response: ReflectionResponse | undefined, subject: string): Error {
+  const reason =
+    response?.case === "errorResponse" ? clipped(response.value.errorMessage) : "the response is of another type";
+  return new Error(`server reflection does not describe ${clipped(subject)}: ${reason}`);
 }

@@ -7,62 +7,62 @@ import {
   type ServerReflectionResponseSchema,
 } from "@plantstore/gateway/internal/gen/grpc/reflection/v1/reflection_pb.js";
 
-/** What is asked. */
-export type Question = Extract<ServerReflectionRequest["messageRequest"], { value: string }>;
-/** What is answered. */
-export type Answer = ServerReflectionResponse["messageResponse"];
+/** A request of the stream: its case and value. */
+export type ReflectionRequest = Extract<ServerReflectionRequest["messageRequest"], { value: string }>;
+/** A response of the stream: its case and value. */
+export type ReflectionResponse = ServerReflectionResponse["messageResponse"];
 
 type Method = DescMethodBiDiStreaming<typeof ServerReflectionRequestSchema, typeof ServerReflectionResponseSchema>;
 type Opened = StreamResponse<typeof ServerReflectionRequestSchema, typeof ServerReflectionResponseSchema>;
 
-/** Questions that may wait for their answers: few enough that a server which reads no further never holds up both. */
-const questionsAtOnce = 100;
+/** Requests that are sent before their responses are read. Few enough that flow control never blocks both sides. */
+const concurrentRequestsMax = 100;
 
-/** A call of server reflection: questions, and their answers in the same order. */
+/** A call of server reflection. Responses arrive in the order of the requests. */
 export class ReflectionStream {
-  readonly #waiting: Question[] = [];
+  readonly #unsent: ReflectionRequest[] = [];
   readonly #opened: Promise<Opened>;
-  #answers: AsyncIterator<ServerReflectionResponse> | undefined;
+  #responses: AsyncIterator<ServerReflectionResponse> | undefined;
   #wake: (() => void) | undefined;
 
   constructor(transport: Transport, method: Method, header: Readonly<Record<string, string>>, signal: AbortSignal) {
-    this.#opened = transport.stream(method, signal, undefined, header, this.#questions());
-    // A rejection reaches those that wait for an answer; until somebody does, it is not unhandled.
+    this.#opened = transport.stream(method, signal, undefined, header, this.#requests());
+    // `send` gets the rejection; without this handler, it would be unhandled until then.
     this.#opened.catch(() => undefined);
   }
 
   /**
-   * Asks, and resolves to an answer for each question.
+   * Sends requests, and resolves to a response for each.
    *
-   * @throws ConnectError if the call fails; Error if it ends before everything is answered
+   * @throws ConnectError if the call fails; Error if the server ends it before all responses
    */
-  async ask(questions: readonly Question[]): Promise<readonly Answer[]> {
-    const answers: Answer[] = [];
-    for (let at = 0; at < questions.length; at += questionsAtOnce) {
-      const asked = questions.slice(at, at + questionsAtOnce);
-      this.#waiting.push(...asked);
+  async send(requests: readonly ReflectionRequest[]): Promise<readonly ReflectionResponse[]> {
+    const responses: ReflectionResponse[] = [];
+    for (let at = 0; at < requests.length; at += concurrentRequestsMax) {
+      const batch = requests.slice(at, at + concurrentRequestsMax);
+      this.#unsent.push(...batch);
       this.#wake?.();
-      // A server may send its header with the first answer only.
-      this.#answers ??= (await this.#opened).message[Symbol.asyncIterator]();
-      for (const _ of asked) answers.push(await this.#next(this.#answers));
+      // Awaited after sending, because a server may send its header with the first response.
+      this.#responses ??= (await this.#opened).message[Symbol.asyncIterator]();
+      for (const _ of batch) responses.push(await this.#next(this.#responses));
     }
-    return answers;
+    return responses;
   }
 
-  async #next(answers: AsyncIterator<ServerReflectionResponse>): Promise<Answer> {
-    const { done, value } = await answers.next();
-    if (done === true) throw new Error("its reflection ends before it has answered everything");
+  async #next(responses: AsyncIterator<ServerReflectionResponse>): Promise<ReflectionResponse> {
+    const { done, value } = await responses.next();
+    if (done === true) throw new Error("server reflection ended before responding to all requests");
     return value.messageResponse;
   }
 
-  /** Asks no more; what the server still sends is not read. */
-  end(): void {
-    this.#answers?.return?.().catch(() => undefined);
+  /** Closes the stream; responses that have not arrived are discarded. */
+  close(): void {
+    this.#responses?.return?.().catch(() => undefined);
   }
 
-  async *#questions(): AsyncGenerator<ServerReflectionRequest> {
+  async *#requests(): AsyncGenerator<ServerReflectionRequest> {
     for (;;) {
-      const messageRequest = this.#waiting.shift();
+      const messageRequest = this.#unsent.shift();
       if (messageRequest !== undefined) yield create(ServerReflectionRequestSchema, { messageRequest });
       else {
         await new Promise<void>((resolve) => {

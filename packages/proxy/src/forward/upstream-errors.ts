@@ -1,27 +1,27 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { problem, errorCodeOf } from "@plantstore/gateway/internal/errors";
 
-/** Seconds after which callers may try again. 1: gRPC's initial back-off. */
+/** Seconds after which callers may retry. 1: gRPC's initial backoff. */
 const retryAfterSeconds = "1";
 
 /**
- * Returns the error to answer with for a call that has failed on the way, not by a status of the upstream. What says
- * where the upstream is stays in its cause, which no caller sees.
+ * Returns the error for a call that failed in transport, rather than by a status of the upstream. Details such as the
+ * address of the upstream stay in its cause, which callers do not get.
  */
-export function errorOnTheWay(error: ConnectError): ConnectError {
-  // One of the gateway's own, such as a mistake in what the caller streams.
+export function transportError(error: ConnectError): ConnectError {
+  // An error of the gateway itself, such as an invalid message in the caller's stream.
   if (errorCodeOf(error) !== undefined) return error;
   const { code, rawMessage } = error;
   if (code === Code.Canceled) return error;
   if (code === Code.DeadlineExceeded) return problem("ERR_DEADLINE_EXCEEDED", rawMessage, { cause: error });
-  // Whatever code gRPC prescribes for the failure, such as Internal for a reset stream.
+  // The code that gRPC prescribes for the failure, such as Internal for a reset stream.
   if (code !== Code.Unavailable) return problem("ERR_UPSTREAM_ANSWER", rawMessage, { code, cause: error });
   return unavailable("the service is not available", error);
 }
 
-/** Returns the error for a path that may be that of an upstream whose descriptors could not be read yet. */
+/** Returns the error for an unknown path that may belong to an upstream whose descriptors could not be read yet. */
 export function unknownService(): ConnectError {
-  return unavailable("the service is not available: it is not known yet what it offers");
+  return unavailable("the service is not available: its descriptors are not loaded yet");
 }
 
 function unavailable(message: string, cause?: ConnectError): ConnectError {
@@ -30,18 +30,18 @@ function unavailable(message: string, cause?: ConnectError): ConnectError {
   return error;
 }
 
-/** Returns the error for an answer that is complete, and not as the RPC has it. */
-export function malformedAnswer({ rawMessage, code, cause }: ConnectError): ConnectError {
-  const message = `the answer of the service is malformed: ${rawMessage}`;
-  // A message over the limit is not malformed: the caller may ask for less.
-  const more = code === Code.ResourceExhausted ? { code, cause } : { cause };
-  return problem("ERR_UPSTREAM_ANSWER", message, more);
+/** Returns the error for a complete response that is not valid for its RPC. */
+export function malformedResponse({ rawMessage, code, cause }: ConnectError): ConnectError {
+  const message = `the response of the service is malformed: ${rawMessage}`;
+  // A message over the limit keeps its code, because the caller can request less.
+  const options = code === Code.ResourceExhausted ? { code, cause } : { cause };
+  return problem("ERR_UPSTREAM_ANSWER", message, options);
 }
 
-/** Returns the error for a message of an answer that is none of its type. */
-export function unfitAnswer(typeName: string, cause: unknown): ConnectError {
-  const message = "the answer of the service is not what its description says";
-  const mismatch = new TypeError(`the answer is not a valid ${typeName}`, { cause });
+/** Returns the error for a response message that does not match its type. */
+export function responseDoesNotMatchDescriptor(typeName: string, cause: unknown): ConnectError {
+  const message = "the response of the service does not match its descriptors";
+  const mismatch = new TypeError(`the response is not a valid ${typeName}`, { cause });
   // RFC 9110 §15.6.3: the upstream and the gateway disagree, which no call can change.
   return problem("ERR_UPSTREAM_ANSWER", message, { httpStatus: 502, cause: mismatch });
 }

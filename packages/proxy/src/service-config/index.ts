@@ -1,6 +1,6 @@
 /**
  * Which HTTP rules does a service config have? A google.api.Service, as YAML or JSON.
  *
- * Flow: the text → a value (read-yaml, by the package `yaml`) → its rules.
+ * Flow: the text → a value (read-yaml, with the package `yaml`) → its rules.
  */
 export { parseServiceRules, serviceConfigMaxBytes } from "./parse-service-rules.ts";

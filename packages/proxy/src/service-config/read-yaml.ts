@@ -1,10 +1,10 @@
 import { createRequire } from "node:module";
 
 /**
- * Reads YAML 1.2 by its core schema, as a value of JSON. What would have two readings is refused: keys that are there
- * twice, aliases, tags that the core schema does not define, a second document. Keys are strings; `<<` is one of them.
+ * Parses YAML 1.2 by its core schema, as a JSON value. Rejects ambiguous input: duplicate keys, aliases, tags that the
+ * core schema does not define, a second document. Keys are strings, `<<` included.
  *
- * @throws Error that begins with the line and the column, both from 1, of what is refused
+ * @throws Error that starts with the line and column of the problem, both from 1
  */
 export function readYaml(text: string): unknown {
   const { LineCounter, parseDocument, visit } = loadYaml();
@@ -25,13 +25,16 @@ export function readYaml(text: string): unknown {
   if (problem !== undefined) throw problemAt(problem.pos[0], problem.message);
   visit(document, {
     Alias(_, { range, source }) {
-      throw problemAt(range?.[0] ?? 0, `*${source} is an alias; write the value again, or quote the text`);
+      throw problemAt(
+        range?.[0] ?? 0,
+        `*${source} is an alias, which is not supported; repeat the value or quote the string`,
+      );
     },
   });
   return document.toJS();
 }
 
-// Loaded with the first YAML: its 73 modules take node 25 ms, for which a proxy without rules should not wait.
+// Loaded lazily: its 73 modules take node 25 ms, which a proxy without rules need not wait for.
 function loadYaml(): typeof import("yaml") {
   const require = createRequire(import.meta.url);
   const yaml: typeof import("yaml") = require("yaml");

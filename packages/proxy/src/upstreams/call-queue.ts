@@ -4,41 +4,41 @@ import { problem } from "@plantstore/gateway/internal/errors";
 import type { UpstreamLimits } from "./upstream-limits.ts";
 
 /** A call that needs a stream. */
-export interface Caller {
-  /** Whether it waits for as long as no server can be reached, rather than to be refused. */
+export interface PendingCall {
+  /** Whether it stays queued while no server can be reached, rather than being refused. */
   readonly waitsForReady: boolean;
-  /** Called once, with a connection that has room: the stream must be opened before this returns. */
+  /** Called once, with a connection that has a free stream, which must be opened before this returns. */
   begin(connection: ClientConnection): void;
-  /** Called instead when there is none: `Unavailable`, or `ResourceExhausted` when too many calls wait, or too long. */
+  /** Called instead if there is none: `Unavailable`, or `ResourceExhausted` if the queue is full or the call timed out. */
   refuse(error: ConnectError): void;
 }
 
 /**
- * Why a call was refused although its servers can be reached: `queue_full`, as many calls wait as may; `queue_timeout`,
- * it has waited for a stream for too long; `unsent_bytes`, the servers do not read what was sent before it.
+ * Why a call was refused although its servers can be reached: `queue_full`, the queue is full; `queue_timeout`, no stream
+ * became free in time; `unsent_bytes`, too many bytes of earlier calls are queued.
  */
 export type RefusalReason = keyof typeof refusalMessages;
 
 const refusalMessages = {
-  queue_full: "too many calls wait for the server",
-  queue_timeout: "the server had no stream for the call in time",
-  unsent_bytes: "too many bytes wait to be sent",
+  queue_full: "too many calls are queued for the server",
+  queue_timeout: "the call timed out waiting for a stream to the server",
+  unsent_bytes: "too many bytes are queued for the server",
 } as const;
 
 /**
- * The calls of an upstream that wait for a connection or a stream, first in, first out. Bounded in number by
- * {@link UpstreamLimits.waitingCalls}, and in time by {@link UpstreamLimits.queueTimeoutMs} while a server is serving:
- * until then, the limit of the connection applies.
+ * The calls of an upstream that wait for a connection or a stream, first in, first out. Limited in number by
+ * {@link UpstreamLimits.waitingCalls}, and in time by {@link UpstreamLimits.queueTimeoutMs} while a server is serving;
+ * until then, the connect timeout applies.
  */
 export class CallQueue {
-  /** How many calls were refused, by reason. */
+  /** Number of refused calls, by reason. */
   readonly refusals: Record<RefusalReason, number> = { queue_full: 0, queue_timeout: 0, unsent_bytes: 0 };
   readonly #limits: UpstreamLimits;
   readonly #authority: string;
-  /** Since when each call waits, in milliseconds of `performance.now()`. Ascending, as a `Map` keeps its order. */
-  readonly #calls = new Map<Caller, number>();
-  /** Where the call that has waited longest is. A new iterator would skip all that were removed before it, each time. */
-  #order: Iterator<Caller> = this.#calls.keys();
+  /** When each call was queued, in milliseconds of `performance.now()`: ascending, because a `Map` keeps its order. */
+  readonly #calls = new Map<PendingCall, number>();
+  /** Kept between calls of {@link shift}, because a new iterator would have to skip all removed entries. */
+  #order: Iterator<PendingCall> = this.#calls.keys();
   /** Since when calls wait for a stream rather than for a server. */
   #servingSinceMs: number | undefined;
 
@@ -47,25 +47,25 @@ export class CallQueue {
     this.#authority = authority;
   }
 
-  /** How many calls wait. */
+  /** Number of queued calls. */
   get size(): number {
     return this.#calls.size;
   }
 
-  /** Adds a call, or refuses it if too many wait. */
-  add(caller: Caller): void {
+  /** Queues a call, or refuses it if the queue is full. */
+  add(call: PendingCall): void {
     const { waitingCalls } = this.#limits;
-    if (this.#calls.size < waitingCalls) this.#calls.set(caller, performance.now());
-    else this.refuse(caller, "queue_full", `${waitingCalls} calls wait`);
+    if (this.#calls.size < waitingCalls) this.#calls.set(call, performance.now());
+    else this.refuse(call, "queue_full", `${waitingCalls} calls are queued`);
   }
 
-  /** Forgets a call, as its caller has given up. */
-  remove(caller: Caller): void {
-    this.#calls.delete(caller);
+  /** Removes a cancelled call. */
+  remove(call: PendingCall): void {
+    this.#calls.delete(call);
   }
 
-  /** Removes and returns the call that has waited longest. */
-  shift(): Caller | undefined {
+  /** Removes and returns the oldest call. */
+  shift(): PendingCall | undefined {
     while (this.#calls.size > 0) {
       const { done, value } = this.#order.next();
       if (done === true) this.#order = this.#calls.keys();
@@ -77,32 +77,32 @@ export class CallQueue {
     return undefined;
   }
 
-  /** Removes and returns the calls that are meant. */
-  removeAll(isMeant: (caller: Caller) => boolean): readonly Caller[] {
-    const removed = [...this.#calls.keys()].filter(isMeant);
-    for (const caller of removed) this.#calls.delete(caller);
+  /** Removes and returns the selected calls. */
+  removeAll(isSelected: (call: PendingCall) => boolean): readonly PendingCall[] {
+    const removed = [...this.#calls.keys()].filter(isSelected);
+    for (const call of removed) this.#calls.delete(call);
     return removed;
   }
 
-  /** Refuses the calls that have waited for a stream for too long. @param isServing - whether any server has streams */
-  refuseLate(isServing: boolean): void {
+  /** Refuses the calls that timed out waiting for a stream. @param isServing - whether any server has streams */
+  refuseTimedOut(isServing: boolean): void {
     const nowMs = performance.now();
     const { queueTimeoutMs } = this.#limits;
     if (!isServing || this.#calls.size === 0) this.#servingSinceMs = undefined;
     else this.#servingSinceMs ??= nowMs;
-    const lateMs = nowMs - queueTimeoutMs;
-    if (this.#servingSinceMs === undefined || this.#servingSinceMs > lateMs) return;
-    for (const [caller, sinceMs] of this.#calls) {
-      if (sinceMs > lateMs) return;
-      this.#calls.delete(caller);
-      this.refuse(caller, "queue_timeout", `no stream became free within ${queueTimeoutMs} ms`);
+    const timedOutMs = nowMs - queueTimeoutMs;
+    if (this.#servingSinceMs === undefined || this.#servingSinceMs > timedOutMs) return;
+    for (const [call, sinceMs] of this.#calls) {
+      if (sinceMs > timedOutMs) return;
+      this.#calls.delete(call);
+      this.refuse(call, "queue_timeout", `no stream became free within ${queueTimeoutMs} ms`);
     }
   }
 
-  /** Refuses a call. @param why - for operators; constant, so that logs can recognize repetitions */
-  refuse(caller: Caller, reason: RefusalReason, why: string): void {
+  /** Refuses a call. @param why - for operators; constant, so that logs recognize repetitions */
+  refuse(call: PendingCall, reason: RefusalReason, why: string): void {
     this.refusals[reason]++;
     const cause = new Error(`${this.#authority}: ${why}`);
-    caller.refuse(problem("ERR_UPSTREAM_BUSY", refusalMessages[reason], { cause }));
+    call.refuse(problem("ERR_UPSTREAM_BUSY", refusalMessages[reason], { cause }));
   }
 }

@@ -15,36 +15,36 @@ import {
 import { ConnectBackoff } from "./connect-backoff.ts";
 import type { UpstreamAddress } from "./upstream-address.ts";
 
-/** Bytes of a message that says how a server is. 1 KiB: it is one number. */
+/** Maximum bytes of a health message. 1 KiB: it contains one number. */
 const messageBytesMax = 1_024;
 
 /** Bytes before each message: its flags and its length (gRPC over HTTP/2, "Length-Prefixed-Message"). */
 const prefixBytes = 5;
 
-/** gRPC's code for a method that a server does not have. */
+/** The grpc-status of a server without the method. */
 const unimplemented = "12";
 
 /**
- * Asks a server how a service is, for as long as its connection takes calls (gRFC A17). Until it has said SERVING, it is
- * not healthy; a server without `grpc.health.v1` is. If the answer ends, the question is repeated, with a back-off.
+ * Watches the health of a service of a server while its connection accepts calls (gRFC A17). The server is healthy once it
+ * reports SERVING, or if it does not implement `grpc.health.v1`. If the stream ends, it is opened again with a backoff.
  */
 export class HealthWatch implements ResponseReceiver {
   readonly #connection: ClientConnection;
-  readonly #onHealth: (healthy: boolean) => void;
+  readonly #onHealth: (isHealthy: boolean) => void;
   readonly #fields: StableFields;
-  readonly #question: Buffer;
+  readonly #request: Buffer;
   readonly #backoff = new ConnectBackoff();
   #stream: ClientStream | undefined;
   #begunAtMs = 0;
-  #stopped = false;
-  /** What has come of a message that is not complete. */
-  #rest: Uint8Array = noBytes;
+  #isStopped = false;
+  /** The start of an incomplete message. */
+  #partial: Uint8Array = noBytes;
 
   constructor(
     connection: ClientConnection,
     { scheme, authority }: UpstreamAddress,
     service: string,
-    onHealth: (healthy: boolean) => void,
+    onHealth: (isHealthy: boolean) => void,
   ) {
     this.#connection = connection;
     this.#onHealth = onHealth;
@@ -52,58 +52,58 @@ export class HealthWatch implements ResponseReceiver {
     const target = [":method", "POST", ":scheme", scheme, ":path", path, ":authority", authority];
     this.#fields = new StableFields([...target, "te", "trailers", "content-type", "application/grpc+proto"]);
     const message = toBinary(HealthCheckRequestSchema, create(HealthCheckRequestSchema, { service }));
-    this.#question = Buffer.alloc(prefixBytes + message.byteLength);
-    this.#question.set(message, this.#question.writeUInt32BE(message.byteLength, 1));
+    this.#request = Buffer.alloc(prefixBytes + message.byteLength);
+    this.#request.set(message, this.#request.writeUInt32BE(message.byteLength, 1));
   }
 
-  /** Asks. There must be room for a stream. */
+  /** Opens the stream. The connection must have a free one. */
   start(): void {
     this.#begunAtMs = performance.now();
-    this.#rest = noBytes;
+    this.#partial = noBytes;
     this.#stream = this.#connection.open(this.#fields, noBytes, this, "watch");
-    this.#stream.end(this.#question);
+    this.#stream.end(this.#request);
   }
 
-  /** Asks no more. What is being answered ends with the connection. */
+  /** Does not open the stream again. An open one ends with the connection. */
   stop(): void {
-    this.#stopped = true;
+    this.#isStopped = true;
   }
 
   onHead({ fields, httpStatus }: ResponseSection, ended: boolean): void {
-    if (ended) this.#ended(fields);
-    else if (httpStatus !== 200) this.#refuse();
+    if (ended) this.#onStatus(fields);
+    else if (httpStatus !== 200) this.#reset();
   }
 
   onData(piece: Uint8Array): void {
     this.#stream?.consumed(piece.byteLength);
-    const bytes = Buffer.concat([this.#rest, piece]);
+    const bytes = Buffer.concat([this.#partial, piece]);
     let at = 0;
     while (bytes.byteLength - at >= prefixBytes) {
       const length = bytes.readUInt32BE(at + 1);
-      if (bytes[at] !== 0 || length > messageBytesMax) return this.#refuse();
+      if (bytes[at] !== 0 || length > messageBytesMax) return this.#reset();
       const end = at + prefixBytes + length;
       if (end > bytes.byteLength) break;
-      if (!this.#take(bytes.subarray(at + prefixBytes, end))) return this.#refuse();
+      if (!this.#readMessage(bytes.subarray(at + prefixBytes, end))) return this.#reset();
       at = end;
     }
-    this.#rest = bytes.subarray(at);
+    this.#partial = bytes.subarray(at);
   }
 
   onEnd(trailer: ResponseSection | undefined): void {
-    this.#ended(trailer?.fields ?? []);
+    this.#onStatus(trailer?.fields ?? []);
   }
 
-  /** Takes the server for one that is not healthy, and asks again later. */
+  /** Marks the server as unhealthy, and opens the stream again later. */
   onReset(): void {
-    if (this.#stopped) return;
+    if (this.#isStopped) return;
     const untilMs = this.#backoff.failed(this.#begunAtMs);
-    setTimeout(() => this.#again(), Math.max(0, untilMs - performance.now())).unref();
+    setTimeout(() => this.#retry(), Math.max(0, untilMs - performance.now())).unref();
     this.#onHealth(false);
   }
 
   onWritable(): void {}
 
-  #take(message: Uint8Array): boolean {
+  #readMessage(message: Uint8Array): boolean {
     try {
       const { status } = fromBinary(HealthCheckResponseSchema, message);
       this.#backoff.succeeded();
@@ -114,16 +114,16 @@ export class HealthWatch implements ResponseReceiver {
     }
   }
 
-  #ended(trailer: readonly string[]): void {
+  #onStatus(trailer: readonly string[]): void {
     if (readHeaderField(trailer, "grpc-status") === unimplemented) this.#onHealth(true);
     else this.onReset();
   }
 
-  #refuse(): void {
+  #reset(): void {
     this.#stream?.reset(ErrorCode.cancel);
   }
 
-  #again(): void {
+  #retry(): void {
     if (this.#connection.availableStreams > 0) this.start();
     else this.onReset();
   }

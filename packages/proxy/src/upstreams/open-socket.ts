@@ -3,29 +3,29 @@ import { connect as connectTls, createSecureContext, type SecureContext, type Se
 import { freedBytesMin } from "@plantstore/gateway/exchange";
 import type { UpstreamAddress } from "./upstream-address.ts";
 
-/** How a server is authenticated, and we to it: options of node's `tls.connect`. */
+/** How server and client authenticate each other: options of node's `tls.connect`. */
 export interface UpstreamTls extends SecureContextOptions {
-  /** The name that the certificate must have, and that is sent as SNI, instead of the host of the address. */
+  /** The name that the certificate must have, also sent as SNI. Default: the host of the address. */
   readonly servername?: string;
 }
 
-/** {@link UpstreamTls} whose certificates and keys are read, once for all connections. */
+/** {@link UpstreamTls} with parsed certificates and keys, shared by all connections. */
 export interface PreparedTls {
   readonly secureContext: SecureContext;
   readonly servername: string | undefined;
 }
 
-/** Reads certificates and keys. @throws Error for those that cannot be read */
+/** Parses certificates and keys. @throws Error for those that are not valid */
 export function prepareTls(tls: UpstreamTls = {}): PreparedTls {
   return { secureContext: createSecureContext(tls), servername: tls.servername };
 }
 
 /**
- * Opens a socket to a server, and under TLS agrees on HTTP/2 by ALPN (RFC 9113 §3.2).
+ * Opens a socket to a server. With TLS, negotiates HTTP/2 by ALPN (RFC 9113 §3.2).
  *
- * @param tls - for `https`, what authenticates both sides
- * @param opened - called once, with the socket or with why there is none
- * @returns a function that gives up
+ * @param tls - for `https`
+ * @param opened - called once, with the socket or an error
+ * @returns a function that cancels the attempt
  */
 export function openSocket(
   address: UpstreamAddress,
@@ -35,7 +35,7 @@ export function openSocket(
 ): () => void {
   const { scheme } = address;
   const socket = tls === undefined ? openTcp(address) : openTls(address, tls);
-  // Frames that leave in one turn are one write already. No test can tell: without it, some wait for a slow network.
+  // Frames of one turn are written together already. No test can tell: Nagle's algorithm only delays frames on a slow network.
   socket.setNoDelay(true);
   const settle = (result: Socket | Error): void => {
     socket.off("error", settle).off("close", closed);
@@ -44,22 +44,22 @@ export function openSocket(
     opened(result);
   };
   const closed = (): void => settle(new Error("the connection was closed"));
-  const timer = setTimeout(() => settle(new Error(`no connection within ${timeoutMs} ms`)), timeoutMs);
+  const timer = setTimeout(() => settle(new Error(`timed out after ${timeoutMs} ms`)), timeoutMs);
   socket.once("error", settle).once("close", closed);
   socket.once(scheme === "http" ? "connect" : "secureConnect", () => {
     const isHttp2 = scheme === "http" || ("alpnProtocol" in socket && socket.alpnProtocol === "h2");
     settle(isHttp2 ? socket : new Error("the server does not offer HTTP/2"));
   });
-  return () => settle(new Error("it is not wanted any more"));
+  return () => settle(new Error("the attempt was cancelled"));
 }
 
 /**
- * Bytes that are read from a socket at once. 64 KiB, as by node: four frames, so that no piece of a body is so much of it
- * that it is kept instead of copied.
+ * Maximum bytes of one read from a socket. 64 KiB, like node: four frames, so that a piece of a body is small enough compared
+ * with the chunk to be copied rather than kept.
  */
 const readBytesMax = 64 * 1024;
 
-/** Opens a socket that reads into the same memory again and again: node sets 64 KiB aside for each read. */
+/** Opens a socket that reuses one read buffer, because node allocates 64 KiB for each read. */
 function openTcp({ target }: UpstreamAddress): Socket {
   const memory = Buffer.allocUnsafeSlow(readBytesMax);
   const callback = (bytes: number): boolean => {
@@ -70,11 +70,11 @@ function openTcp({ target }: UpstreamAddress): Socket {
   return socket;
 }
 
-/** Copies a small chunk. In memory of its own, outside node's pool, its messages are kept instead of copied one by one. */
+/** Copies a small chunk out of the read buffer, not into node's pool, so that its messages need not be copied one by one. */
 function unshared(chunk: Buffer): Buffer {
-  const own = Buffer.allocUnsafeSlow(chunk.byteLength);
-  chunk.copy(own);
-  return own;
+  const copy = Buffer.allocUnsafeSlow(chunk.byteLength);
+  chunk.copy(copy);
+  return copy;
 }
 
 function openTls({ target, host }: UpstreamAddress, { secureContext, servername }: PreparedTls): Socket {

@@ -1,8 +1,8 @@
 import { inspect } from "node:util";
 
-/** @throws RangeError for a number that is none, or out of range */
+/** @throws RangeError for a value that is not a number in this range */
 export function requireRange(name: string, value: number, least: number, most: number): void {
-  // A program without types may hand on a text of its environment.
+  // A JavaScript caller may pass a string of its environment.
   if (typeof value === "number" && value >= least && value <= most) return;
-  throw new RangeError(`${name} must be from ${least} to ${most}, not ${inspect(value)}`);
+  throw new RangeError(`${name} must be between ${least} and ${most}, got ${inspect(value)}`);
 }

@@ -6,54 +6,54 @@ import type { PreparedTls } from "./open-socket.ts";
 import type { UpstreamAddress } from "./upstream-address.ts";
 import type { UpstreamLimits } from "./upstream-limits.ts";
 
-/** What all servers of an upstream have in common. */
+/** Settings of all servers of an upstream. */
 export interface ServerSettings {
   readonly tls: PreparedTls | undefined;
-  /** Connections to each at most. */
+  /** Maximum connections to each. */
   readonly connections: number;
   readonly keepaliveMs: number;
   readonly healthService: string | undefined;
   readonly maxConnectionAgeMs: number;
   readonly limits: UpstreamLimits;
-  /** Of a connection that is the only one to its server. */
+  /** For the only connection to a server. */
   readonly http2Limits: Http2Limits;
-  /** Of a connection in addition to others. */
+  /** For additional connections. */
   readonly surplusHttp2Limits: Http2Limits;
   readonly budget: BacklogBudget;
 }
 
-/** What a connection begins with. */
+/** How a connection starts. */
 export interface ConnectionStart {
-  /** Streams that it opens before its server has said how many it takes. */
+  /** Streams that may be opened before the SETTINGS of the server arrive. */
   readonly streamsBeforeSettings: number;
-  /** Whether there are others to the same server. */
+  /** Whether there are other connections to the server. */
   readonly isSurplus: boolean;
 }
 
-/** The reports of an {@link UpstreamConnection}. */
+/** The events of an {@link UpstreamConnection}. */
 export interface ConnectionEvents {
-  /** Called when the server has said how many streams it takes, and if it is asked for its health, how that is. */
-  onKnown(streamsMax: number): void;
-  /** Called when there may be room for a call, or none any more. */
-  onRoom(connection: UpstreamConnection): void;
-  /** Called when it is over. `problem` says why it was of no use. */
+  /** Called once the SETTINGS of the server, and its health if that is watched, have arrived. */
+  onEstablished(streamsMax: number): void;
+  /** Called when {@link UpstreamConnection.availableStreams} may have changed. */
+  onStreamAvailable(connection: UpstreamConnection): void;
+  /** Called when it is closed. `problem` is set if it was never established. */
   onClosed(connection: UpstreamConnection, problem: Error | undefined): void;
 }
 
-/** A connection to a server, from the time its socket is open: whether calls may be given to it, and why not. */
+/** A connection to a server whose socket is open, and whether it accepts calls. */
 export class UpstreamConnection {
-  readonly carrier: ClientConnection;
+  readonly http2: ClientConnection;
   readonly #events: ConnectionEvents;
   readonly #age: NodeJS.Timeout | undefined;
   readonly #health: HealthWatch | undefined;
   #streamsMax = 0;
   #isHealthy: boolean;
-  /** Whether it takes no more calls, because one side is about to end it. */
+  /** Whether it accepts no more calls, because one side is closing it. */
   isRetired = false;
-  /** Whether it is known what the server takes, and how it is. */
-  isKnown = false;
-  /** The code with which it ended. */
-  #reason = 0;
+  /** Whether the SETTINGS of the server, and its health if that is watched, have arrived. */
+  isEstablished = false;
+  /** The HTTP/2 error code with which it was closed. */
+  #errorCode = 0;
 
   constructor(
     socket: Socket,
@@ -65,75 +65,75 @@ export class UpstreamConnection {
     const { budget, keepaliveMs, healthService, maxConnectionAgeMs } = settings;
     this.#events = events;
     this.#isHealthy = healthService === undefined;
-    this.carrier = new ClientConnection(socket, {
+    this.http2 = new ClientConnection(socket, {
       limits: isSurplus ? settings.surplusHttp2Limits : settings.http2Limits,
       budget,
       keepaliveMs,
       streamsBeforeSettings,
       onReady: (streamsMax) => this.#ready(streamsMax),
-      onStreamAvailable: () => this.#events.onRoom(this),
-      // So that a program whose calls are all answered can end.
+      onStreamAvailable: () => this.#events.onStreamAvailable(this),
+      // So that a process without calls in flight can exit.
       onBusy: (busy) => (busy ? socket.ref() : socket.unref()),
       onRetired: (code) => this.#retired(code),
       onError: (_scope, code) => {
-        this.#reason = code;
+        this.#errorCode = code;
       },
       onClose: () => this.#closed(),
-      // A defect of ours: its call has failed already.
+      // A bug of this package, whose call has failed already.
       onFault: (error) => process.emitWarning(error instanceof Error ? error : String(error)),
     });
     if (healthService !== undefined) {
-      this.#health = new HealthWatch(this.carrier, address, healthService, (healthy) => this.#tell(healthy));
+      this.#health = new HealthWatch(this.http2, address, healthService, (isHealthy) => this.#setHealth(isHealthy));
     }
-    if (Number.isFinite(maxConnectionAgeMs)) this.#age = startAge(maxConnectionAgeMs, () => this.carrier.drain());
+    if (Number.isFinite(maxConnectionAgeMs)) this.#age = startAgeTimer(maxConnectionAgeMs, () => this.http2.drain());
   }
 
-  /** How many more calls it may be given now. */
-  get room(): number {
-    return this.#isHealthy ? this.carrier.availableStreams : 0;
+  /** Number of calls that it can get now. */
+  get availableStreams(): number {
+    return this.#isHealthy ? this.http2.availableStreams : 0;
   }
 
-  /** Whether calls are given to it, as long as there is room. */
+  /** Whether it gets calls while it has free streams. */
   get isServing(): boolean {
     return this.#isHealthy && !this.isRetired;
   }
 
   #ready(streamsMax: number): void {
     this.#streamsMax = streamsMax;
-    // With one stream at a time or none, the question would leave none for calls.
-    if (this.#health === undefined || streamsMax < 2) this.#tell(true);
+    // With at most one stream, the health watch would leave none for calls.
+    if (this.#health === undefined || streamsMax < 2) this.#setHealth(true);
     else this.#health.start();
   }
 
-  #tell(healthy: boolean): void {
-    this.#isHealthy = healthy;
-    if (!this.isKnown) {
-      this.isKnown = true;
-      this.#events.onKnown(this.#streamsMax);
+  #setHealth(isHealthy: boolean): void {
+    this.#isHealthy = isHealthy;
+    if (!this.isEstablished) {
+      this.isEstablished = true;
+      this.#events.onEstablished(this.#streamsMax);
     }
-    this.#events.onRoom(this);
+    this.#events.onStreamAvailable(this);
   }
 
   #retired(code: number): void {
-    this.#reason = code;
+    this.#errorCode = code;
     this.isRetired = true;
     this.#health?.stop();
-    // Not from here: it is told in the middle of a frame.
-    queueMicrotask(() => this.#events.onRoom(this));
+    // Deferred, because this is called while a frame is processed.
+    queueMicrotask(() => this.#events.onStreamAvailable(this));
   }
 
   #closed(): void {
     clearTimeout(this.#age);
-    const reason = this.#reason === 0 ? "" : ` (${errorName(this.#reason)})`;
-    const problem = this.isKnown ? undefined : new Error(`the server does not answer in HTTP/2${reason}`);
+    const reason = this.#errorCode === 0 ? "" : ` (${errorName(this.#errorCode)})`;
+    const problem = this.isEstablished ? undefined : new Error(`the server did not respond with HTTP/2${reason}`);
     this.#events.onClosed(this, problem);
   }
 }
 
-/** By which share an age is longer or shorter by chance, so that connections do not end all at once. */
+/** Random share by which an age is longer or shorter, so that connections do not close at the same time. */
 const ageJitter = 0.1;
 
-function startAge(ageMs: number, over: () => void): NodeJS.Timeout {
+function startAgeTimer(ageMs: number, expired: () => void): NodeJS.Timeout {
   const timeoutMs = ageMs * (1 + ageJitter * (2 * Math.random() - 1));
-  return setTimeout(over, Math.min(timeoutMs, timerMsMax)).unref();
+  return setTimeout(expired, Math.min(timeoutMs, timerMsMax)).unref();
 }

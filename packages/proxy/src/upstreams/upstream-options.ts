@@ -11,43 +11,43 @@ import {
   upstreamLimits,
 } from "./upstream-limits.ts";
 
-/** Looks a name up. Rejects, or returns none, for one that is not known. */
+/** Resolves a name. Rejects, or returns an empty array, for an unknown one. */
 export type UpstreamLookup = (host: string) => Promise<readonly { readonly address: string }[]>;
 
 /** Options of {@link createUpstream}. */
 export interface UpstreamOptions {
   /**
-   * Where the servers are: `http://host:port`, `https://host:port`, `unix:/path`, or `dns:host:port`, each of whose
-   * addresses is a server. Several must have one scheme; requests name the authority of the first.
+   * The addresses of the servers: `http://host:port`, `https://host:port`, `unix:/path`, or `dns:host:port`, each of whose
+   * addresses is a server. All must have the same scheme; requests have the authority of the first.
    */
   readonly addresses: string | readonly string[];
   /**
-   * Certificates to trust (`ca`), our own (`cert` and `key`), the name of the server (`servername`). For `dns:`, even `{}`
-   * means TLS.
+   * Trusted certificates (`ca`), client certificate (`cert`, `key`), the server's name (`servername`). For `dns:`, even
+   * `{}` enables TLS.
    */
   readonly tls?: UpstreamTls;
   /**
-   * Connections to each server at most, opened when all streams of the others are taken: from 1 to 1,000. Default 100.
-   * One that is open in addition to the first is closed after a minute without a call.
+   * Maximum connections to each server, opened when all streams of the others are in use: from 1 to 1,000. Default 100.
+   * Additional connections are closed after a minute without a call.
    */
   readonly connections?: number;
-  /** Milliseconds of silence, while calls wait, after which a server is sent a PING. Default 310 s. */
+  /** Milliseconds without received data, while calls are in flight, after which a PING is sent. Default 310 s. */
   readonly keepaliveMs?: number;
   /**
-   * Milliseconds after which a name of `dns:` is looked up again, if calls are made. Default 30 s. It is also looked up
+   * Milliseconds after which a name of `dns:` is resolved again, while calls are made. Default 30 s. It is also resolved
    * after a connection was lost.
    */
   readonly resolveEveryMs?: number;
-  /** Looks names of `dns:` up. By default as the system does. */
+  /** Resolves names of `dns:`. Default: as the system does. */
   readonly lookup?: UpstreamLookup;
   /**
-   * The service that `grpc.health.v1.Health/Watch` is asked for on each connection, `""` for the whole server: calls go
-   * only where it is SERVING, or where there is no such service. By default, nothing is asked.
+   * The service to watch with `grpc.health.v1.Health/Watch` on each connection, `""` for the entire server. Calls go only to
+   * servers that report SERVING or do not implement the health service. Default: no health checks.
    */
   readonly healthService?: string;
-  /** Milliseconds after which a connection is replaced, give or take a tenth, so that balancers see new ones. */
+  /** Milliseconds after which a connection is replaced, ±10 %, so that load balancers get new ones. */
   readonly maxConnectionAgeMs?: number;
-  /** Bounds on what calls may wait for and hold. */
+  /** Limits on queues, connections and waits. */
   readonly limits?: Partial<UpstreamLimits>;
 }
 

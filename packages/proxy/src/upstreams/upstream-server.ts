@@ -2,41 +2,41 @@ import type { Socket } from "node:net";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { ConnectBackoff } from "./connect-backoff.ts";
 import { openSocket } from "./open-socket.ts";
-import type { Loaded } from "./pick-server.ts";
+import type { ServerLoad } from "./pick-server.ts";
 import { nameAddress, type UpstreamAddress } from "./upstream-address.ts";
 import { type ServerSettings, UpstreamConnection } from "./upstream-connection.ts";
 
-/** The reports of an {@link UpstreamServer}. */
+/** The events of an {@link UpstreamServer}. */
 export interface ServerEvents {
-  /** Called when a connection may have room for calls. */
-  onRoom(connection: UpstreamConnection): void;
-  /** Called when there may be no hope of room any more. */
+  /** Called when a connection has free streams. */
+  onStreamAvailable(connection: UpstreamConnection): void;
+  /** Called when it may have become impossible to get a free stream. */
   onChange(): void;
-  /** Called when the first connection is known to be of use. */
+  /** Called when the first connection is established. */
   onConnected(): void;
-  /** Called when a connection is over, unless it was one of several. */
+  /** Called when a connection is closed, except for an additional one while others are active. */
   onLost(): void;
-  /** Called when a connection is over. */
+  /** Called when a connection is closed. */
   onClosed(): void;
 }
 
 /**
- * The connections to one server: the first one is opened when it is asked for, further ones as calls find no room. If it
- * cannot be reached, it is left alone for as long as gRPC's rule says.
+ * The connections to one server. The first is opened on request, additional ones when calls find no free stream. A server
+ * that cannot be reached is retried after gRPC's backoff.
  */
-export class UpstreamServer implements Loaded {
+export class UpstreamServer implements ServerLoad {
   readonly #address: UpstreamAddress;
   readonly #settings: ServerSettings;
   readonly #events: ServerEvents;
   readonly #backoff = new ConnectBackoff();
-  /** Of connections in addition to others. A server may refuse these alone, and must not be left alone for that. */
+  /** For additional connections. A server may refuse only those, which must not delay the first connection. */
   readonly #surplusBackoff = new ConnectBackoff();
   readonly #connections = new Set<UpstreamConnection>();
-  /** Gives up each connection that is being opened. */
+  /** Functions that cancel connections being opened. */
   readonly #openings = new Set<() => void>();
-  /** What a new connection may be trusted with: as much as the last one. */
+  /** Streams that a new connection may open before SETTINGS: as many as the last connection allowed. */
   #streamsBeforeSettings: number;
-  /** Why the last attempt to reach it failed; `undefined` if it did not. */
+  /** Why the last attempt to connect failed; `undefined` if it succeeded. */
   problem: ConnectError | undefined;
 
   constructor(address: UpstreamAddress, settings: ServerSettings, events: ServerEvents) {
@@ -48,28 +48,28 @@ export class UpstreamServer implements Loaded {
 
   get calls(): number {
     let calls = 0;
-    for (const { carrier } of this.#connections) calls += carrier.calls;
+    for (const { http2 } of this.#connections) calls += http2.calls;
     return calls;
   }
 
-  /** How many connections are open. */
+  /** Number of open connections. */
   get connections(): number {
     return this.#connections.size;
   }
 
-  /** Whether calls are given to it. */
+  /** Whether it gets calls. */
   get isServing(): boolean {
     return this.#some(({ isServing }) => isServing);
   }
 
-  /** Whether it will be known soon if calls are given to it. */
+  /** Whether a connection is being established. */
   get isPending(): boolean {
-    return this.#openings.size > 0 || this.#some(({ isKnown, isRetired }) => !isKnown && !isRetired);
+    return this.#openings.size > 0 || this.#some(({ isEstablished, isRetired }) => !isEstablished && !isRetired);
   }
 
   /** Whether {@link connect} opens a connection now. */
   get mayConnect(): boolean {
-    if (this.#openings.size > 0 || this.#backoff.waits) return false;
+    if (this.#openings.size > 0 || this.#backoff.isWaiting) return false;
     return !this.#isActive;
   }
 
@@ -77,9 +77,9 @@ export class UpstreamServer implements Loaded {
     return this.#some(({ isRetired }) => !isRetired);
   }
 
-  /** Returns a connection with room for a call: the first one, so that those of a burst are idle after it. */
-  findRoom(): UpstreamConnection | undefined {
-    for (const connection of this.#connections) if (connection.room > 0) return connection;
+  /** Returns the first connection with a free stream, so that additional ones become idle after a burst. */
+  findConnection(): UpstreamConnection | undefined {
+    for (const connection of this.#connections) if (connection.availableStreams > 0) return connection;
     return undefined;
   }
 
@@ -89,85 +89,90 @@ export class UpstreamServer implements Loaded {
   }
 
   /**
-   * Opens further connections for calls that have found no room. Together they at most double in a round trip, so that
-   * no more are opened than the server's SETTINGS ask for, and none while it takes no streams at all.
+   * Opens additional connections for calls that found no free stream. The number at most doubles per round trip, so that no
+   * more are opened than the SETTINGS of the server require, and none while it allows no streams.
    *
-   * @returns how many calls will find room on those that are being opened
+   * @returns the number of calls that the connections being opened will have streams for
    */
   grow(calls: number): number {
     let open = this.#openings.size;
-    let known = 0;
+    let established = 0;
     let streams = 0;
-    for (const { carrier, isKnown, isRetired } of this.#connections) {
-      // One that ends before it was of use still counts: once it is closed, the back-off begins.
-      if (isRetired && isKnown) continue;
+    for (const { http2, isEstablished, isRetired } of this.#connections) {
+      // One that is closing before it was established still counts: the backoff starts when it is closed.
+      if (isRetired && isEstablished) continue;
       open++;
-      if (!isKnown) continue;
-      known++;
-      streams = Math.max(streams, carrier.streamsMax);
+      if (!isEstablished) continue;
+      established++;
+      streams = Math.max(streams, http2.streamsMax);
     }
     if (streams === 0) return 0;
-    let pending = open - known;
-    const wanted = Math.min(Math.ceil(calls / streams), known);
-    for (; pending < wanted && open < this.#settings.connections && !this.#surplusBackoff.waits; pending++, open++) {
+    let pending = open - established;
+    const target = Math.min(Math.ceil(calls / streams), established);
+    for (
+      ;
+      pending < target && open < this.#settings.connections && !this.#surplusBackoff.isWaiting;
+      pending++, open++
+    ) {
       this.#open(this.#surplusBackoff);
     }
     return pending * streams;
   }
 
-  /** Takes no more calls, and lets those that it has end. */
+  /** Accepts no more calls, and lets those in flight finish. */
   drain(): void {
-    for (const giveUp of this.#openings) giveUp();
-    for (const { carrier } of this.#connections) carrier.drain();
+    for (const cancel of this.#openings) cancel();
+    for (const { http2 } of this.#connections) http2.drain();
   }
 
-  /** Ends what is left of its connections. */
+  /** Closes the remaining connections immediately. */
   destroy(): void {
-    for (const { carrier } of this.#connections) carrier.destroy();
+    for (const { http2 } of this.#connections) http2.destroy();
   }
 
-  #some(is: (connection: UpstreamConnection) => boolean): boolean {
-    for (const connection of this.#connections) if (is(connection)) return true;
+  #some(matches: (connection: UpstreamConnection) => boolean): boolean {
+    for (const connection of this.#connections) if (matches(connection)) return true;
     return false;
   }
 
   #open(backoff: ConnectBackoff): void {
     const { tls, limits } = this.#settings;
     const begunAtMs = performance.now();
-    const giveUp = openSocket(this.#address, tls, limits.connectTimeoutMs, (result) => {
-      this.#openings.delete(giveUp);
+    const cancel = openSocket(this.#address, tls, limits.connectTimeoutMs, (result) => {
+      this.#openings.delete(cancel);
       if (result instanceof Error) this.#failed(backoff, begunAtMs, result);
       else this.#opened(result, backoff, begunAtMs);
     });
-    this.#openings.add(giveUp);
+    this.#openings.add(cancel);
   }
 
   #opened(socket: Socket, backoff: ConnectBackoff, begunAtMs: number): void {
     const isSurplus = this.#isActive;
-    // One of several is used once its server has sent SETTINGS: a balancer that allows fewer accepts and closes it.
+    // An additional one is used once SETTINGS arrive: a load balancer at its limit accepts and then closes it.
     const start = { isSurplus, streamsBeforeSettings: isSurplus ? 0 : this.#streamsBeforeSettings };
     const connection = new UpstreamConnection(socket, this.#address, this.#settings, start, {
-      onKnown: (streamsMax) => {
-        // One at least: a server that takes none, and ends connections, would be connected to over and over.
+      onEstablished: (streamsMax) => {
+        // At least one: otherwise a server that allows none and closes connections would be connected to in a loop.
         const { streamsBeforeSettings } = this.#settings.limits;
         this.#streamsBeforeSettings = Math.max(1, Math.min(streamsMax, streamsBeforeSettings));
         backoff.succeeded();
         this.problem = undefined;
         if (!isSurplus) this.#events.onConnected();
       },
-      onRoom: () => (connection.room > 0 ? this.#events.onRoom(connection) : this.#events.onChange()),
+      onStreamAvailable: () =>
+        connection.availableStreams > 0 ? this.#events.onStreamAvailable(connection) : this.#events.onChange(),
       onClosed: (_, problem) => {
         this.#connections.delete(connection);
         if (problem !== undefined) this.#failed(backoff, begunAtMs, problem);
-        // That the others of a burst are not needed any more says nothing of the server.
+        // Closing an idle additional connection does not mean that the server is lost.
         if (!isSurplus || !this.#isActive) this.#events.onLost();
         this.#events.onClosed();
       },
     });
     this.#connections.add(connection);
-    if (connection.room > 0) this.#events.onRoom(connection);
-    // The calls that it was opened for may have been given up.
-    if (!connection.carrier.busy) socket.unref();
+    if (connection.availableStreams > 0) this.#events.onStreamAvailable(connection);
+    // The calls that it was opened for may have been cancelled.
+    if (!connection.http2.busy) socket.unref();
   }
 
   #failed(backoff: ConnectBackoff, begunAtMs: number, cause: Error): void {

@@ -1,8 +1,8 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { BacklogBudget } from "@plantstore/gateway/exchange";
 import { refuseUnknownOptions } from "@plantstore/gateway/options";
-import { AddressBook } from "./address-book.ts";
-import { type Caller, CallQueue, type RefusalReason } from "./call-queue.ts";
+import { AddressResolver } from "./address-resolver.ts";
+import { CallQueue, type PendingCall, type RefusalReason } from "./call-queue.ts";
 import { prepareTls } from "./open-socket.ts";
 import { pickServer } from "./pick-server.ts";
 import { readUpstreamAddress, type UpstreamAddress } from "./upstream-address.ts";
@@ -11,32 +11,32 @@ import { toClientLimits, type UpstreamLimits } from "./upstream-limits.ts";
 import { readUpstreamOptions, upstreamOptionNames, type UpstreamOptions } from "./upstream-options.ts";
 import { type ServerEvents, UpstreamServer } from "./upstream-server.ts";
 
-/** What an {@link Upstream} is doing. */
+/** The current load of an {@link Upstream}. */
 export interface UpstreamLoad {
-  /** Servers that are known. */
+  /** Known servers. */
   readonly servers: number;
-  /** Connections that are open, those that are about to end among them. */
+  /** Open connections, including those that are draining. */
   readonly connections: number;
-  /** Calls that were sent and are not answered yet. */
+  /** Calls in flight. */
   readonly calls: number;
-  /** Calls that wait for a connection or a stream. */
+  /** Calls queued for a connection or a stream. */
   readonly waitingCalls: number;
-  /** Bytes that wait to be sent. */
+  /** Bytes queued to be sent. */
   readonly queuedBytes: number;
-  /** Calls that were refused although servers can be reached, since the upstream was created, by reason. */
+  /** Calls refused although servers can be reached, since the upstream was created, by reason. */
   readonly refusals: Readonly<Record<RefusalReason, number>>;
 }
 
-/** Milliseconds between two checks of what calls wait for. 100 ms: a tenth of the shortest back-off. */
+/** Milliseconds between two checks of queued calls. 100 ms: a tenth of the shortest backoff. */
 const waitersCheckIntervalMs = 100;
 
-/** Servers that are connected to concurrently because calls wait. 2: if the first is of no use, another is on its way. */
-const attemptsAtOnce = 2;
+/** Servers that are connected to concurrently for queued calls. 2: if the first fails, another is being tried already. */
+const concurrentConnectsMax = 2;
 
 /**
- * Servers that all answer the same calls, and the connections to them. A server is connected to when a call needs it, and
- * a call goes to the less loaded of two. Servers that cannot be reached are tried again by gRPC's rule; while there is no
- * other, calls fail at once, but for those that wait for ready. Transports that share an upstream share its connections.
+ * Equivalent servers and the connections to them. Servers are connected to when calls need them, and a call goes to the less
+ * loaded of two. Servers that cannot be reached are retried after gRPC's backoff; if there is no other, calls fail
+ * immediately, unless they wait for ready. Transports that share an upstream share its connections.
  */
 export class Upstream implements AsyncDisposable {
   /** Of all servers. */
@@ -46,23 +46,23 @@ export class Upstream implements AsyncDisposable {
   readonly #limits: UpstreamLimits;
   readonly #settings: ServerSettings;
   readonly #budget = new BacklogBudget(Number.POSITIVE_INFINITY);
-  readonly #book: AddressBook;
-  /** Servers by address. One whose address is gone stays until a look-up finds it without connections. */
-  readonly #known = new Map<string, UpstreamServer>();
-  /** Those that calls are given to. */
+  readonly #addresses: AddressResolver;
+  /** Servers by address. One whose address is removed stays until a lookup finds it without connections. */
+  readonly #byAddress = new Map<string, UpstreamServer>();
+  /** The servers that get calls. */
   #servers: readonly UpstreamServer[] = [];
   readonly #queue: CallQueue;
   readonly #watchers = new Set<() => void>();
-  /** Runs while calls wait: those that no event wakes, as a back-off, a gap between two look-ups or their time is over. */
+  /** Runs while calls are queued, for what has no event: the end of a backoff, of a pause between lookups, or of a timeout. */
   #check: NodeJS.Timeout | undefined;
   #closing: Promise<void> | undefined;
-  #closed: (() => void) | undefined;
+  #resolveClosing: (() => void) | undefined;
   readonly #events: ServerEvents = {
-    onRoom: (connection) => this.#serve(connection),
+    onStreamAvailable: (connection) => this.#startQueued(connection),
     onChange: () => this.#connect(),
-    onConnected: () => this.#tellWatchers(),
-    onLost: () => this.#lost(),
-    onClosed: () => this.#tellClosed(),
+    onConnected: () => this.#notifyWatchers(),
+    onLost: () => this.#onLost(),
+    onClosed: () => this.#resolveIfClosed(),
   };
 
   /** See {@link createUpstream}. */
@@ -89,30 +89,30 @@ export class Upstream implements AsyncDisposable {
       ),
       budget: this.#budget,
     };
-    this.#book = new AddressBook([first, ...others], settings, () => this.#readdress());
-    this.#readdress();
+    this.#addresses = new AddressResolver([first, ...others], settings, () => this.#updateServers());
+    this.#updateServers();
   }
 
   /**
-   * Whether a call would be tried now: `false` if every server that is known is left alone because it could not be
-   * reached, is not healthy, or if the upstream is closed.
+   * Whether a call would be attempted now: `false` if every known server is unhealthy or in backoff, or if the upstream is
+   * closed.
    */
   get ready(): boolean {
     if (this.#closing !== undefined) return false;
-    if (this.#servers.length === 0) return !this.#book.waits;
+    if (this.#servers.length === 0) return !this.#addresses.isTooEarly;
     return this.#servers.some(({ isServing, isPending, mayConnect }) => isServing || isPending || mayConnect);
   }
 
-  /** Whether it takes no more calls, and will not. */
+  /** Whether it was closed, and accepts no more calls. */
   get isClosed(): boolean {
     return this.#closing !== undefined;
   }
 
-  /** What it is doing now. */
+  /** The current load. */
   get load(): UpstreamLoad {
     let connections = 0;
     let calls = 0;
-    for (const server of this.#known.values()) {
+    for (const server of this.#byAddress.values()) {
       connections += server.connections;
       calls += server.calls;
     }
@@ -121,61 +121,61 @@ export class Upstream implements AsyncDisposable {
     return { servers: this.#servers.length, connections, calls, waitingCalls, queuedBytes, refusals };
   }
 
-  /** Gives a call a stream: at once, or when there is one. For transports. */
-  call(caller: Caller): void {
-    if (this.#closing !== undefined) return caller.refuse(closed());
+  /** Assigns a stream to a call, immediately or when one is free. For transports. */
+  call(call: PendingCall): void {
+    if (this.#closing !== undefined) return call.refuse(closedError());
     const { queuedBytes } = this.#limits;
     if (this.#budget.bytes > queuedBytes) {
-      return this.#queue.refuse(caller, "unsent_bytes", `more than ${queuedBytes} bytes wait to be sent`);
+      return this.#queue.refuse(call, "unsent_bytes", `more than ${queuedBytes} bytes are queued`);
     }
-    const connection = this.#findRoom();
-    this.#book.refresh();
-    if (connection !== undefined) return caller.begin(connection.carrier);
-    this.#queue.add(caller);
+    const connection = this.#findConnection();
+    this.#addresses.refresh();
+    if (connection !== undefined) return call.begin(connection.http2);
+    this.#queue.add(call);
     this.#connect();
   }
 
-  /** Forgets a call that waits. For transports. */
-  leave(caller: Caller): void {
-    this.#queue.remove(caller);
-    this.#restIfDone();
+  /** Removes a queued call. For transports. */
+  dequeue(call: PendingCall): void {
+    this.#queue.remove(call);
+    this.#stopCheckIfEmpty();
   }
 
   /**
-   * Calls a function when calls may go to other servers than before: one was connected to, or was lost and others are
-   * there. For proxies, whose descriptors may be others then. Returns a function that stops it.
+   * Calls a function when calls may go to different servers: one was connected to, or one was lost and others remain. For
+   * proxies, whose descriptors may have changed then. Returns a function that stops it.
    */
-  watchServers(changed: () => void): () => void {
-    this.#watchers.add(changed);
-    return () => void this.#watchers.delete(changed);
+  watchServers(onChange: () => void): () => void {
+    this.#watchers.add(onChange);
+    return () => void this.#watchers.delete(onChange);
   }
 
-  /** The same as {@link drain}, for as long as {@link UpstreamLimits.closeTimeoutMs}. */
+  /** The same as {@link drain} with {@link UpstreamLimits.closeTimeoutMs}. */
   close(): Promise<void> {
     return this.drain(this.#limits.closeTimeoutMs);
   }
 
   /**
-   * Takes no more calls, fails those that wait for a stream, and resolves when the others have ended, or were ended
-   * after this many milliseconds.
+   * Accepts no more calls, fails the queued ones, and resolves when the others have finished, or were aborted after this many
+   * milliseconds.
    */
   drain(timeoutMs: number): Promise<void> {
     if (this.#closing !== undefined) return this.#closing;
     const { promise, resolve } = Promise.withResolvers<void>();
-    // From here on, so that no policy keeps a call that is failed below for later.
+    // Set first, so that calls which fail below are not retried.
     this.#closing = promise;
-    const servers = [...this.#known.values()];
-    // Keeps the process alive, as the sockets do not: somebody may wait for the end.
+    const servers = [...this.#byAddress.values()];
+    // Keeps the process alive until the end, which the sockets do not.
     const timer = setTimeout(() => {
       for (const server of servers) server.destroy();
     }, timeoutMs);
-    this.#closed = () => {
+    this.#resolveClosing = () => {
       clearTimeout(timer);
       resolve();
     };
-    this.#failWaiting(closed());
+    this.#failWaiting(closedError());
     for (const server of servers) server.drain();
-    this.#tellClosed();
+    this.#resolveIfClosed();
     return promise;
   }
 
@@ -184,127 +184,131 @@ export class Upstream implements AsyncDisposable {
     return this.close();
   }
 
-  #findRoom(): UpstreamConnection | undefined {
+  #findConnection(): UpstreamConnection | undefined {
     const picked = pickServer(this.#servers);
-    const room = picked?.findRoom();
-    if (room !== undefined) return room;
-    // So that each server gets its share sooner or later.
+    const connection = picked?.findConnection();
+    if (connection !== undefined) return connection;
+    // So that every server gets its share eventually.
     if (picked?.isServing === false) picked.connect();
-    return this.#findAnyRoom();
+    return this.#findAnyConnection();
   }
 
-  #findAnyRoom(): UpstreamConnection | undefined {
+  #findAnyConnection(): UpstreamConnection | undefined {
     let least = Number.POSITIVE_INFINITY;
     let found: UpstreamConnection | undefined;
     for (const server of this.#servers) {
-      const room = server.calls < least ? server.findRoom() : undefined;
-      if (room === undefined) continue;
+      const connection = server.calls < least ? server.findConnection() : undefined;
+      if (connection === undefined) continue;
       least = server.calls;
-      found = room;
+      found = connection;
     }
     return found;
   }
 
-  /** Takes over the addresses that are known. */
-  #readdress(): void {
-    const { addresses } = this.#book;
+  /** Updates the servers to the current addresses. */
+  #updateServers(): void {
+    const { addresses } = this.#addresses;
     for (const [key, address] of addresses) {
-      if (!this.#known.has(key)) this.#known.set(key, new UpstreamServer(address, this.#settings, this.#events));
+      if (!this.#byAddress.has(key))
+        this.#byAddress.set(key, new UpstreamServer(address, this.#settings, this.#events));
     }
-    // Before others are given up: the calls that wait for those look here for another.
-    this.#servers = [...this.#known].filter(([key]) => addresses.has(key)).map(([, server]) => server);
-    for (const [key, server] of this.#known) {
+    // Before draining the others, whose waiting calls are then assigned to these.
+    this.#servers = [...this.#byAddress].filter(([key]) => addresses.has(key)).map(([, server]) => server);
+    for (const [key, server] of this.#byAddress) {
       if (addresses.has(key)) continue;
       server.drain();
-      if (server.connections === 0) this.#known.delete(key);
+      if (server.connections === 0) this.#byAddress.delete(key);
     }
     this.#connect();
   }
 
-  /** Connects to servers if calls wait, and fails these if there is nothing that they could wait for. */
+  /** Connects to servers for queued calls, and fails these if nothing is pending that they could wait for. */
   #connect(): void {
     if (this.#queue.size === 0) return;
-    // Keeps the process alive, as a lookup and sockets that only watch do not.
+    // Keeps the process alive, which a lookup and sockets without calls do not.
     this.#check ??= setInterval(() => this.#checkWaiting(), waitersCheckIntervalMs);
     const count = this.#servers.length;
-    // From anywhere, so that not every client begins with the same one.
+    // Random, so that not all clients start with the same server.
     const start = Math.trunc(Math.random() * count);
-    const turned = [...this.#servers.slice(start), ...this.#servers.slice(0, start)];
-    const serving = turned.filter(({ isServing }) => isServing);
-    const others = turned.filter(({ isServing }) => !isServing);
+    const rotated = [...this.#servers.slice(start), ...this.#servers.slice(0, start)];
+    const serving = rotated.filter(({ isServing }) => isServing);
+    const others = rotated.filter(({ isServing }) => !isServing);
     let pending = others.filter(({ isPending }) => isPending).length;
     for (const server of others) {
-      if (pending >= attemptsAtOnce) break;
+      if (pending >= concurrentConnectsMax) break;
       if (!server.mayConnect) continue;
       server.connect();
       pending++;
     }
-    let left = this.#queue.size;
-    for (const server of serving) if (left > 0) left -= server.grow(left);
-    if (pending > 0 || serving.length > 0 || this.#book.isLooking) return;
+    let unassigned = this.#queue.size;
+    for (const server of serving) if (unassigned > 0) unassigned -= server.grow(unassigned);
+    if (pending > 0 || serving.length > 0 || this.#addresses.isResolving) return;
     this.#failWaiting(this.#problem, ({ waitsForReady }) => !waitsForReady);
   }
 
   #checkWaiting(): void {
-    this.#book.refresh();
+    this.#addresses.refresh();
     this.#connect();
-    this.#queue.refuseLate(this.#servers.some(({ isServing }) => isServing));
-    this.#restIfDone();
+    this.#queue.refuseTimedOut(this.#servers.some(({ isServing }) => isServing));
+    this.#stopCheckIfEmpty();
   }
 
-  /** Why no call can be sent. */
+  /** The reason why no call can be sent. */
   get #problem(): ConnectError {
-    const problem = this.#servers.find((server) => server.problem !== undefined)?.problem ?? this.#book.problem;
+    const problem = this.#servers.find((server) => server.problem !== undefined)?.problem ?? this.#addresses.problem;
     return problem ?? new ConnectError("no server is healthy", Code.Unavailable);
   }
 
-  #serve(connection: UpstreamConnection): void {
-    while (connection.room > 0) {
-      const caller = this.#queue.shift();
-      if (caller === undefined) return this.#restIfDone();
-      caller.begin(connection.carrier);
+  #startQueued(connection: UpstreamConnection): void {
+    while (connection.availableStreams > 0) {
+      const call = this.#queue.shift();
+      if (call === undefined) return this.#stopCheckIfEmpty();
+      call.begin(connection.http2);
     }
     this.#connect();
-    this.#restIfDone();
+    this.#stopCheckIfEmpty();
   }
 
-  /** Checks no more if no call waits. */
-  #restIfDone(): void {
+  /** Stops the periodic check if no call is queued. */
+  #stopCheckIfEmpty(): void {
     if (this.#queue.size > 0 || this.#check === undefined) return;
     clearInterval(this.#check);
     this.#check = undefined;
-    this.#queue.refuseLate(false);
+    this.#queue.refuseTimedOut(false);
   }
 
-  #lost(): void {
+  #onLost(): void {
     if (this.#closing !== undefined) return;
-    if (this.#servers.some(({ isServing }) => isServing)) this.#tellWatchers();
-    this.#book.doubt();
+    if (this.#servers.some(({ isServing }) => isServing)) this.#notifyWatchers();
+    this.#addresses.refreshSoon();
   }
 
-  #tellWatchers(): void {
-    for (const changed of this.#watchers) changed();
+  #notifyWatchers(): void {
+    for (const onChange of this.#watchers) onChange();
   }
 
-  #tellClosed(): void {
-    if (this.#closed !== undefined && this.load.connections === 0) this.#closed();
+  #resolveIfClosed(): void {
+    if (this.#resolveClosing !== undefined && this.load.connections === 0) this.#resolveClosing();
   }
 
-  #failWaiting({ rawMessage, code, cause }: ConnectError, isMeant: (caller: Caller) => boolean = () => true): void {
-    const waiting = this.#queue.removeAll(isMeant);
-    this.#restIfDone();
-    // An error for each: code that catches it may change its metadata.
-    for (const caller of waiting) caller.refuse(new ConnectError(rawMessage, code, undefined, undefined, cause));
+  #failWaiting(
+    { rawMessage, code, cause }: ConnectError,
+    isSelected: (call: PendingCall) => boolean = () => true,
+  ): void {
+    const waiting = this.#queue.removeAll(isSelected);
+    this.#stopCheckIfEmpty();
+    // A separate error for each, because code that catches it may change its metadata.
+    for (const call of waiting) call.refuse(new ConnectError(rawMessage, code, undefined, undefined, cause));
   }
 }
 
 /**
- * Creates an upstream: the servers that calls of transports go to. Connects when the first call is made.
+ * Creates an upstream: the servers for the calls of transports. Connects at the first call.
  *
- * `await using`, or `close()`, ends it: calls that wait fail with `Unavailable`, others may end.
+ * `await using`, or `close()`, closes it: queued calls fail with `Unavailable`, others may finish.
  *
- * @throws TypeError for options that do not exist, addresses that are none, or that mix schemes; RangeError for a number out of range; Error for
- * certificates or keys that cannot be read
+ * @throws TypeError for unknown options, addresses that are not valid, or mixed schemes; RangeError for a number out of
+ * range; Error for certificates or keys that cannot be read
  */
 export function createUpstream(options: UpstreamOptions): Upstream {
   refuseUnknownOptions(options, upstreamOptionNames, "createUpstream");
@@ -318,13 +322,13 @@ function readAddresses(
   const [first, ...others] = (typeof texts === "string" ? [texts] : texts).map((text) =>
     readUpstreamAddress(text, secure),
   );
-  if (first === undefined) throw new TypeError("an upstream has no addresses");
+  if (first === undefined) throw new TypeError("addresses must not be empty");
   if (others.some(({ scheme }) => scheme !== first.scheme)) {
-    throw new TypeError("the addresses of an upstream must all mean TLS, or none of them");
+    throw new TypeError("either all or none of the addresses of an upstream must use TLS");
   }
   return [first, ...others];
 }
 
-function closed(): ConnectError {
+function closedError(): ConnectError {
   return new ConnectError("the transport is closed", Code.Unavailable);
 }

@@ -50,90 +50,95 @@ const everything = write(
 
 const unbound = "kitchensink.v1.KitchenSink.Unbound";
 
-/** Writes rules from outside, and returns the words that name them. */
+/** Writes rules, and returns the arguments that name them. */
 function withRules(...rules: readonly object[]): readonly string[] {
   return ["--rules", write("rules.json", JSON.stringify({ rules }))];
 }
 
-async function check(...words: readonly string[]): Promise<{ exitCode: number; printed: string; complaint: string }> {
-  const out: string[] = [];
+async function check(...args: readonly string[]): Promise<{ exitCode: number; printed: string; errorOutput: string }> {
+  const output: string[] = [];
   const errors: string[] = [];
-  const exitCode = await checkCommand([...words], {
-    print: (text) => void out.push(text),
-    complain: (text) => void errors.push(text),
+  const exitCode = await checkCommand([...args], {
+    print: (text) => void output.push(text),
+    printError: (text) => void errors.push(text),
   });
-  return { exitCode, printed: out.join("\n"), complaint: errors.join("\n") };
+  return { exitCode, printed: output.join("\n"), errorOutput: errors.join("\n") };
 }
 
-test("a definition that starts is counted", async () => {
+test("check counts the services and bindings of a valid definition", async () => {
   expect(await check(orders)).toEqual({
     exitCode: 0,
-    complaint: "",
-    printed: `${orders}: 1 service, 1 RPC\n\nIt would start: 1 service with 1 binding of REST.`,
+    errorOutput: "",
+    printed: `${orders}: 1 service, 1 RPC\n\nThe gateway would start: 1 service with 1 REST binding.`,
   });
 });
 
-test("RPCs without a rule are counted", async () => {
+test("check counts the RPCs without a rule", async () => {
   const { printed } = await check(everything, "--service", KitchenSink.typeName);
   expect(printed).toMatch(
-    /\nIt would start: 1 service with \d+ bindings of REST\.\n1 RPC without a rule: JSON too, by POST/,
+    /\nThe gateway would start: 1 service with \d+ REST bindings\.\n1 RPC without a rule: callable as JSON with POST/,
   );
 });
 
-test("is a program", async () => {
+test("the program runs check, and prints its usage for missing or unknown arguments", async () => {
   const file = join(projectFolder, "packages/proxy/src/command/main.ts");
   expect(await runProgram(process.execPath, [file, "check", orders])).toMatchObject({
     exitCode: 0,
     stdout: `${(await check(orders)).printed}\n`,
   });
-  for (const words of [[], ["check"], ["chekc"]]) {
-    expect(await runProgram(process.execPath, [file, ...words])).toMatchObject({
+  for (const args of [[], ["check"], ["chekc"]]) {
+    expect(await runProgram(process.execPath, [file, ...args])).toMatchObject({
       exitCode: 2,
       stderr: expect.stringContaining("Usage: npx"),
     });
   }
 });
 
-test("an option that is named is on, for every service", () => {
+test("toRestOptions enables the named options for every service", () => {
   const { service, ...others } = toRestOptions(new Set(["lenient", "fullyDecodeReservedExpansion"]));
   const ofAll = { profile: "strict", fullyDecodeReservedExpansion: true };
   expect([service?.(KitchenSink), others]).toEqual([{ lenient: true }, ofAll]);
   expect(toRestOptions(new Set(), "google")).toMatchObject({ profile: "google" });
 });
 
-describe("what is refused", () => {
+describe("a definition that is not valid", () => {
   const rules = [
     { selector: unbound, get: "/a/{nope}" },
     { selector: "kitchensink.v1.KitchenSink.Root", get: "/b/{ids}" },
     { selector: "kitchensink.v1.KitchenSink.Close", get: "/b/{" },
   ];
 
-  test("is all that createGateway throws, a line each", async () => {
+  test("is reported with every problem that createGateway throws, one per line", async () => {
     const { exitCode, printed } = await check(everything, ...withRules(...rules), "--service", KitchenSink.typeName);
     let thrown = "";
     try {
-      const outside = parseHttpRules(JSON.stringify({ rules }));
-      createGateway({ routes: (router) => router.service(KitchenSink, {}), rest: { rules: outside } });
+      const httpRules = parseHttpRules(JSON.stringify({ rules }));
+      createGateway({ routes: (router) => router.service(KitchenSink, {}), rest: { rules: httpRules } });
     } catch (error) {
       thrown = String(error);
     }
     const [, ...problems] = thrown.split("\n");
     expect(problems).toHaveLength(3);
-    const reasons = ["It would not start, for 3 reasons:", "", ...problems.map((problem) => `  ${problem}`), ""];
-    expect(printed).toContain(`\n${reasons.join("\n")}\nrest.rules replaces a rule that you cannot change`);
+    const reasons = [
+      "The gateway would not start, for 3 reasons:",
+      "",
+      ...problems.map((problem) => `  ${problem}`),
+      "",
+    ];
+    expect(printed).toContain(`\n${reasons.join("\n")}\nrest.rules overrides a rule that you cannot change`);
     expect(printed).not.toContain("without a rule");
     expect(exitCode).toBe(1);
   });
 
-  test("is not refused where an option takes it", async () => {
-    const given = withRules(rules[0] ?? {});
-    expect((await check(everything, ...given)).exitCode).toBe(1);
-    expect((await check(everything, ...given, "--omit", unbound)).exitCode).toBe(0);
-    expect((await check(everything, ...given, "--service", "files.*")).exitCode).toBe(0);
+  test("is accepted when options exclude the invalid rule", async () => {
+    const args = withRules(rules[0] ?? {});
+    expect((await check(everything, ...args)).exitCode).toBe(1);
+    expect((await check(everything, ...args, "--omit", unbound)).exitCode).toBe(0);
+    expect((await check(everything, ...args, "--service", "files.*")).exitCode).toBe(0);
   });
 });
 
-test("rules come from a service config too, and those of other services are ignored", async () => {
+test("--rules accepts a service config in JSON or YAML, and ignores rules of other services", async () => {
   const http = {
     rules: [
       { selector: unbound, get: "/x" },
@@ -150,17 +155,17 @@ test("rules come from a service config too, and those of other services are igno
   }
 });
 
-test("rules that say something twice are refused, as where they are served", async () => {
+test("rules with duplicate members are rejected", async () => {
   const rules = write("twice.json", `{"rules": [{"selector": "${unbound}", "get": "/a", "get": "/b"}]}`);
-  const { exitCode, complaint } = await check(everything, "--rules", rules);
-  expect([exitCode, complaint]).toEqual([2, expect.stringContaining("has no rules: ")]);
+  const { exitCode, errorOutput } = await check(everything, "--rules", rules);
+  expect([exitCode, errorOutput]).toEqual([2, expect.stringContaining("cannot read the HTTP rules of ")]);
 });
 
-describe("what cannot be read", () => {
+describe("a definition that cannot be read", () => {
   const set = descriptorSetOf(file_orders_v1_orders);
   const alone = create(FileDescriptorSetSchema, { file: [file_orders_v1_orders.proto] });
   const options = create(MethodOptionsSchema);
-  // google.api.http, with a length and bytes that are no HttpRule.
+  // google.api.http with bytes that are not an HttpRule.
   options.$unknown = [{ no: 72295728, wireType: 2, data: new Uint8Array([2, 0xff, 0xff]) }];
   const method = { name: "R", inputType: ".a.M", outputType: ".a.M", options };
   const setWith = (messages: readonly string[]): Uint8Array => {
@@ -171,87 +176,96 @@ describe("what cannot be read", () => {
   };
 
   test.each([
-    { name: "an empty file", content: "", says: "is empty. Make it by `buf build" },
-    { name: "a .proto file", content: 'syntax = "proto3";', says: "it is text. Make it" },
-    { name: "a set as JSON", content: '{"file": []}', says: "it is text" },
-    { name: "text that begins with line breaks", content: "\n\n\nhello, world\n", says: "it is text" },
+    { name: "an empty file", content: "", message: "is empty. Create it with `buf build" },
+    { name: "a .proto file", content: 'syntax = "proto3";', message: "it is text. Create it" },
+    { name: "a set as JSON", content: '{"file": []}', message: "it is text" },
+    { name: "text that begins with line breaks", content: "\n\n\nhello, world\n", message: "it is text" },
     {
       name: "another binary file",
       content: new Uint8Array([0x7f, 0x45, 0x4c, 0x46, 0]),
-      says: "begins with something",
+      message: "it does not start with a file",
     },
-    { name: "a compressed set", content: gzipSync(set), says: "it is compressed by gzip" },
-    { name: "half a set", content: set.subarray(0, set.length / 2), says: "it is cut short" },
+    { name: "a compressed set", content: gzipSync(set), message: "it is compressed with gzip" },
+    { name: "half a set", content: set.subarray(0, set.length / 2), message: "it is truncated or not protobuf" },
     {
       name: "a set without services",
       content: descriptorSetOf(file_kitchensink_v1_legacy.dependencies[0] ?? file_files_v1_files),
-      says: "has no service in it",
+      message: "declares no services",
     },
     {
       name: "a file whose types are missing",
       content: setWith([]),
-      says: "a.S is left out: the type a.M is missing. ",
+      message: "a.S is omitted: the type a.M is missing. ",
     },
-    { name: "an annotation that is none", content: setWith(["M"]), says: "the definition cannot be checked: " },
-  ])("$name", async ({ content, says }) => {
-    const { exitCode, printed, complaint } = await check(write("given.binpb", content));
+    {
+      name: "an annotation that is not an HttpRule",
+      content: setWith(["M"]),
+      message: "cannot check the definition: ",
+    },
+  ])("is reported for $name", async ({ content, message }) => {
+    const { exitCode, printed, errorOutput } = await check(write("set.binpb", content));
     expect({ exitCode, printed }).toEqual({ exitCode: 2, printed: "" });
-    expect(complaint).toContain(says);
-    expect(complaint).not.toMatch(/\n {4}at /);
+    expect(errorOutput).toContain(message);
+    expect(errorOutput).not.toMatch(/\n {4}at /);
   });
 
-  test("a set without the imports that everybody has is checked as it is", async () => {
-    const { exitCode, printed, complaint } = await check(
-      write("given.binpb", toBinary(FileDescriptorSetSchema, alone)),
+  test("a set without well-known imports is accepted", async () => {
+    const { exitCode, printed, errorOutput } = await check(
+      write("set.binpb", toBinary(FileDescriptorSetSchema, alone)),
     );
-    expect([exitCode, complaint]).toEqual([0, ""]);
-    expect(printed).toContain("It would start: 1 service with 1 binding of REST.");
+    expect([exitCode, errorOutput]).toEqual([0, ""]);
+    expect(printed).toContain("The gateway would start: 1 service with 1 REST binding.");
   });
 
   test.each([
-    { name: "a folder", words: ["/"], says: "/ cannot be read: EISDIR" },
-    { name: "no such file", words: ["nowhere.binpb"], says: "nowhere.binpb cannot be read: ENOENT" },
-    { name: "no file", words: [], says: "Usage: " },
-    { name: "two files", words: [orders, orders], says: "Usage: " },
-    { name: "an unknown flag", words: [orders, "--strict"], says: "Unknown option '--strict'" },
+    { name: "a folder", args: ["/"], message: "cannot read /: EISDIR" },
+    { name: "a missing file", args: ["nowhere.binpb"], message: "cannot read nowhere.binpb: ENOENT" },
+    { name: "no file argument", args: [], message: "Usage: " },
+    { name: "two file arguments", args: [orders, orders], message: "Usage: " },
+    { name: "an unknown flag", args: [orders, "--strict"], message: "Unknown option '--strict'" },
     {
       name: "an unknown option of rest",
-      words: [orders, "--rest-profile", "gogle"],
-      says: "--rest-profile must be one of strict, google, grpc-gateway, envoy, got gogle",
+      args: [orders, "--rest", "loose"],
+      message: "--rest must be one of lenient, ",
     },
     {
-      words: [orders, "--rest", "loose"],
-      says: "--rest knows no loose, only lenient",
+      name: "an unknown profile of rest",
+      args: [orders, "--rest-profile", "gogle"],
+      message: '--rest-profile must be one of strict, google, grpc-gateway, envoy, got "gogle"',
     },
-    { name: "a service that is not there", words: [orders, "--service", "a.B"], says: "has no service of such a name" },
     {
-      name: "rules of more than 4 MiB",
-      words: [orders, "--rules", write("large.yaml", " ".repeat(4 * 1024 * 1024 + 1))],
-      says: "large.yaml has more than 4194304 bytes",
+      name: "a --service that matches nothing",
+      args: [orders, "--service", "a.B"],
+      message: "has no service that matches --service",
+    },
+    {
+      name: "rules larger than 4 MiB",
+      args: [orders, "--rules", write("large.yaml", " ".repeat(4 * 1024 * 1024 + 1))],
+      message: "large.yaml is larger than 4194304 bytes",
     },
     {
       name: "rules with an alias",
-      words: [orders, "--rules", write("a.yaml", "http:\n  rules: *a\n")],
-      says: "a.yaml has no rules: line 2, column 10: *a is an alias",
+      args: [orders, "--rules", write("a.yaml", "http:\n  rules: *a\n")],
+      message: "/a.yaml: line 2, column 10: *a is an alias",
     },
-  ])("$name", async ({ words, says }) => {
-    const { exitCode, printed, complaint } = await check(...words);
+  ])("is reported for $name", async ({ args, message }) => {
+    const { exitCode, printed, errorOutput } = await check(...args);
     expect({ exitCode, printed }).toEqual({ exitCode: 2, printed: "" });
-    expect(complaint).toContain(says);
+    expect(errorOutput).toContain(message);
   });
 
-  test("a file of more than 200 MiB, which is not read to its end", async () => {
-    expect((await check("/dev/zero")).complaint).toBe("/dev/zero is larger than 209715200 bytes");
+  test("is reported for a file larger than 200 MiB, without reading it completely", async () => {
+    expect((await check("/dev/zero")).errorOutput).toBe("/dev/zero is larger than 209715200 bytes");
   });
 
-  test("two files", async () => {
-    expect((await check(orders, orders)).complaint).toMatch(/^Usage: npx @plantstore\/proxy check SET /);
+  test("is reported with the usage for two files", async () => {
+    expect((await check(orders, orders)).errorOutput).toMatch(/^Usage: npx @plantstore\/proxy check SET /);
   });
 });
 
-test("the help names every option of rest that is a switch, in lines of three", async () => {
+test("--help lists every switch of --rest, three per line", async () => {
   const printed: string[] = [];
-  const output = { print: (text: string) => void printed.push(text), complain: () => {} };
+  const output = { print: (text: string) => void printed.push(text), printError: () => {} };
   expect(await checkCommand(["--help"], output)).toBe(0);
   const [, listed = ""] = /may be repeated:\n +([^-]*)\n {2}--rest-profile/.exec(printed.join("\n")) ?? [];
   expect(listed.split(/,\s+/)).toEqual([...switchNames]);

@@ -26,16 +26,16 @@ import { startGreenhouse } from "../../../testing/src/gateway/greenhouse.ts";
 import { answering } from "../../../testing/src/gateway/greenhouse-client.ts";
 import { startScriptedServer } from "../../../testing/src/gateway/scripted-http2-server.ts";
 
-// Calls of every kind to servers that follow the rules: our own, and grpc-js.
+// Calls of every kind to correct servers: @plantstore/gateway and grpc-js.
 
-const seen: { header: Headers; timeoutMs: number | undefined }[] = [];
+const requests: { header: Headers; timeoutMs: number | undefined }[] = [];
 
 async function startServer(listen: ListenOptions): Promise<AsyncDisposable & { readonly port: number }> {
   const gateway = createTestGateway({
     routes: (router) => {
       router.service(GreenhouseService, {
         waterBed: (request, context) => {
-          seen.push({ header: context.requestHeader, timeoutMs: context.timeoutMs() });
+          requests.push({ header: context.requestHeader, timeoutMs: context.timeoutMs() });
           context.responseHeader.set("x-head", "1");
           context.responseTrailer.set("x-tail", "2");
           const details = [{ desc: ReadingSchema, value: { sensor: "4" } }];
@@ -65,38 +65,42 @@ async function startServer(listen: ListenOptions): Promise<AsyncDisposable & { r
 }
 
 const certificate = createCertificate("server");
-const own = createCertificate("client");
+const clientCertificate = createCertificate("client");
 const expired = createCertificate("localhost", new Date("2020-03-01T00:00:00Z"));
 const socketPath = join(tmpdir(), `client-calls-${process.pid}.sock`);
 const host = "127.0.0.1";
 
-const ways: readonly {
+const connections: readonly {
   readonly name: string;
   readonly listen: ListenOptions;
   readonly options: (port: number) => GrpcTransportOptions;
 }[] = [
-  { name: "in clear", listen: { host, port: 0 }, options: (port) => ({ baseUrl: `http://${host}:${port}` }) },
+  { name: "without TLS", listen: { host, port: 0 }, options: (port) => ({ baseUrl: `http://${host}:${port}` }) },
   {
-    name: "by TLS, with certificates on both sides",
-    listen: { host, port: 0, tls: { ...certificate, ca: own.cert, requestCert: true, rejectUnauthorized: true } },
-    options: (port) => ({ baseUrl: `https://localhost:${port}`, tls: { ca: certificate.cert, ...own } }),
+    name: "with mutual TLS",
+    listen: {
+      host,
+      port: 0,
+      tls: { ...certificate, ca: clientCertificate.cert, requestCert: true, rejectUnauthorized: true },
+    },
+    options: (port) => ({ baseUrl: `https://localhost:${port}`, tls: { ca: certificate.cert, ...clientCertificate } }),
   },
-  { name: "through a Unix socket", listen: { path: socketPath }, options: () => ({ baseUrl: `unix:${socketPath}` }) },
+  { name: "over a Unix socket", listen: { path: socketPath }, options: () => ({ baseUrl: `unix:${socketPath}` }) },
   {
     name: "with gzip",
     listen: { host, port: 0 },
     options: (port) => ({ baseUrl: `http://${host}:${port}`, sendCompression: "gzip", compressMinBytes: 0 }),
   },
   {
-    name: "through interceptors",
+    name: "with an interceptor",
     listen: { host, port: 0 },
     options: (port) => ({ baseUrl: `http://${host}:${port}`, interceptors: [(next) => (request) => next(request)] }),
   },
 ];
 
-test.each(ways)("every kind of call is answered $name", async (way) => {
-  await using server = await startServer(way.listen);
-  await using transport = createGrpcTransport(way.options(server.port));
+test.each(connections)("every kind of call succeeds $name", async (connection) => {
+  await using server = await startServer(connection.listen);
+  await using transport = createGrpcTransport(connection.options(server.port));
   const client = createClient(GreenhouseService, transport);
   const note = "n".repeat(300_000);
   expect(await client.waterBed({ bed: 7n, note })).toMatchObject({ bed: 7n, note });
@@ -116,30 +120,30 @@ test.each(ways)("every kind of call is answered $name", async (way) => {
   rmSync(socketPath, { force: true });
 });
 
-test("metadata goes both ways, and an error has its code, message and metadata", async () => {
+test("metadata is sent in both directions, and an error has its code, message, metadata and details", async () => {
   await using server = await startServer({ host, port: 0 });
   await using transport = createGrpcTransport({ baseUrl: `http://${host}:${server.port}` });
   const client = createClient(GreenhouseService, transport);
-  const got: (string | null)[] = [];
-  const left = { "grpc-timeout": "1n", te: "gzip", connection: "close" };
-  const headers = { authorization: "Bearer x", "x-a": "1", "user-agent": "tests", ...left };
+  const received: (string | null)[] = [];
+  const dropped = { "grpc-timeout": "1n", te: "gzip", connection: "close" };
+  const headers = { authorization: "Bearer x", "x-a": "1", "user-agent": "tests", ...dropped };
   await client.waterBed(
     {},
     {
       headers,
       timeoutMs: 5000,
-      onHeader: (header) => got.push(header.get("x-head")),
-      onTrailer: (trailer) => got.push(trailer.get("x-tail")),
+      onHeader: (header) => received.push(header.get("x-head")),
+      onTrailer: (trailer) => received.push(trailer.get("x-tail")),
     },
   );
-  expect(got).toEqual(["1", "2"]);
-  const { header, timeoutMs } = seen.at(-1) ?? {};
+  expect(received).toEqual(["1", "2"]);
+  const { header, timeoutMs } = requests.at(-1) ?? {};
   const names = ["authorization", "x-a", "user-agent", "te", "grpc-accept-encoding"];
   expect(names.map((name) => header?.get(name))).toEqual(["Bearer x", "1", "tests", "trailers", "gzip,br,zstd"]);
   expect(timeoutMs).toBeGreaterThan(1000);
-  const asked = client.waterBed({ bed: -1n }, { headers: { "x-a": "2" } });
-  const error = await asked.catch((reason: unknown) => ConnectError.from(reason));
-  expect(seen.at(-1)?.header.get("user-agent")).toBe("grpc-node-plantstore-gateway");
+  const call = client.waterBed({ bed: -1n }, { headers: { "x-a": "2" } });
+  const error = await call.catch((reason: unknown) => ConnectError.from(reason));
+  expect(requests.at(-1)?.header.get("user-agent")).toBe("grpc-node-plantstore-gateway");
   expect(error).toMatchObject({ code: Code.NotFound, rawMessage: "no such bed" });
   expect(error instanceof ConnectError && error.metadata.get("x-why")).toBe("3");
   expect(error instanceof ConnectError && error.findDetails(ReadingSchema)).toMatchObject([{ sensor: "4" }]);
@@ -148,7 +152,7 @@ test("metadata goes both ways, and an error has its code, message and metadata",
 test.each([
   { bytes: 1023, flags: 0 },
   { bytes: 1024, flags: 1 },
-])("a message of $bytes bytes has the flags $flags, if it may be compressed", async ({ bytes, flags }) => {
+])("a message of $bytes bytes has the flags $flags with sendCompression", async ({ bytes, flags }) => {
   let sent: number | undefined;
   await using server = await startScriptedServer({
     ...answering,
@@ -157,69 +161,69 @@ test.each([
     },
   });
   await using transport = createGrpcTransport({ baseUrl: server.baseUrl, sendCompression: "gzip" });
-  // The text is behind its tag and its length of two bytes.
+  // The string is preceded by its tag and a length of two bytes.
   await createClient(GreenhouseService, transport).waterBed({ note: "n".repeat(bytes - 3) });
   expect(sent).toBe(flags);
 });
 
-test("interceptors see each call in turn, and may change it", async () => {
+test("interceptors run in order, and can change the request", async () => {
   await using server = await startServer({ host, port: 0 });
   const order: string[] = [];
   const key = createContextKey("none");
   const options = { contextValues: createContextValues().set(key, "values") };
-  const named =
+  const recording =
     (name: string): Interceptor =>
     (next) =>
     async (request) => {
       expect(request.contextValues.get(key)).toBe("values");
       order.push(name);
       request.header.append("x-by", name);
-      const answer = await next(request);
+      const response = await next(request);
       order.push(`${name} after`);
-      return answer;
+      return response;
     };
-  const interceptors = [named("first"), named("second")];
+  const interceptors = [recording("first"), recording("second")];
   await using transport = createGrpcTransport({ baseUrl: `http://${host}:${server.port}`, interceptors });
   const client = createClient(GreenhouseService, transport);
-  const inTurn = ["first", "second", "second after", "first after"];
+  const expectedOrder = ["first", "second", "second after", "first after"];
   await client.waterBed({}, options);
-  expect(order).toEqual(inTurn);
-  expect(seen.at(-1)?.header.get("x-by")?.split(", ")).toEqual(["first", "second"]);
+  expect(order).toEqual(expectedOrder);
+  expect(requests.at(-1)?.header.get("x-by")?.split(", ")).toEqual(["first", "second"]);
   await client.recordReadings(readingsOf500(), options);
-  expect(order).toEqual([...inTurn, ...inTurn]);
+  expect(order).toEqual([...expectedOrder, ...expectedOrder]);
 });
 
 test.each([
-  { name: "a certificate of another authority", tls: { ca: own.cert }, says: "self-signed" },
+  { name: "a certificate of another authority", tls: { ca: clientCertificate.cert }, reason: "self-signed" },
   {
-    name: "a certificate of another name",
+    name: "a certificate for another name",
     tls: { ca: certificate.cert, servername: "elsewhere.example" },
-    says: "elsewhere.example",
+    reason: "elsewhere.example",
   },
-  { name: "a certificate that has expired", shown: expired, tls: { ca: expired.cert }, says: "expired" },
-])("$name is refused", async ({ shown = certificate, tls, says }) => {
-  await using server = await startServer({ host, port: 0, tls: shown });
+  { name: "an expired certificate", served: expired, tls: { ca: expired.cert }, reason: "expired" },
+])("$name is rejected", async ({ served = certificate, tls, reason }) => {
+  await using server = await startServer({ host, port: 0, tls: served });
   await using transport = createGrpcTransport({ baseUrl: `https://localhost:${server.port}`, tls });
   const call = createClient(GreenhouseService, transport).waterBed({});
   await expect(within(call, "the end of the call")).rejects.toMatchObject({
     code: Code.Unavailable,
-    rawMessage: expect.stringContaining(says),
+    rawMessage: expect.stringContaining(reason),
   });
 });
 
-test("messages over their limits are refused, either way", async () => {
+test("messages over the limit are rejected in both directions", async () => {
   await using server = await startServer({ host, port: 0 });
   const baseUrl = `http://${host}:${server.port}`;
   await using transport = createGrpcTransport({ baseUrl, readMaxBytes: 1000, writeMaxBytes: 5000 });
   const client = createClient(GreenhouseService, transport);
-  const before = seen.length;
+  const before = requests.length;
   await expect(client.waterBed({ note: "n".repeat(6000) })).rejects.toMatchObject({ code: Code.ResourceExhausted });
-  expect(seen.length).toBe(before);
+  expect(requests.length).toBe(before);
   await expect(client.waterBed({ note: "n".repeat(3000) })).rejects.toMatchObject({ code: Code.ResourceExhausted });
   expect(await client.waterBed({ note: "n" })).toMatchObject({ note: "n" });
 });
 
-test("a stream that is not read to its end is canceled, and so is one whose signal is aborted", async () => {
+test("aborting the signal cancels a stream", async () => {
   await using server = await startServer({ host, port: 0 });
   await using transport = createGrpcTransport({ baseUrl: `http://${host}:${server.port}` });
   const client = createClient(StreamService, transport);
@@ -237,29 +241,29 @@ test("a stream that is not read to its end is canceled, and so is one whose sign
   turns.dispatchEvent(new Event("go"));
 });
 
-test("the messages of a call are made, and ended, in its own context, whichever call has opened the connection", async () => {
+test("the input of a call is read and closed in the async context of that call", async () => {
   await using greenhouse = await startGreenhouse({});
   const { address, port } = greenhouse.address;
   await using transport = createGrpcTransport({ baseUrl: `http://${address}:${port}` });
   const storage = new AsyncLocalStorage<string>();
-  const found: (readonly [of: string, store: string | undefined])[] = [];
+  const contexts: (readonly [call: string, store: string | undefined])[] = [];
   async function* readings(name: string): AsyncGenerator<{ sensor: string }> {
     try {
-      found.push([name, storage.getStore()]);
-      // More than the server lets come before it refuses the call.
+      contexts.push([name, storage.getStore()]);
+      // Larger than the window, so that the server fails the call before it is sent.
       yield { sensor: "x".repeat(1_000_000) };
     } finally {
-      found.push([name, storage.getStore()]);
+      contexts.push([name, storage.getStore()]);
     }
   }
   const { recordReadings } = createClient(GreenhouseService, transport);
   const calls = ["a", "b"].map((name) => storage.run(name, () => recordReadings(readings(name))));
   await Promise.allSettled(calls);
-  expect(found).toHaveLength(4);
-  expect(found.filter(([name, store]) => store !== name)).toEqual([]);
+  expect(contexts).toHaveLength(4);
+  expect(contexts.filter(([name, store]) => store !== name)).toEqual([]);
 });
 
-test("a transport that is disposed of takes no more calls, and lets those end that it has", async () => {
+test("a disposed transport rejects new calls, and calls in flight finish", async () => {
   await using server = await startServer({ host, port: 0 });
   const transport = createGrpcTransport({ baseUrl: `http://${host}:${server.port}` });
   const client = createClient(GreenhouseService, transport);
@@ -271,35 +275,35 @@ test("a transport that is disposed of takes no more calls, and lets those end th
   await expect(client.waterBed({})).rejects.toMatchObject({ code: Code.Unavailable });
 });
 
-// Longer than the millisecond that a timer of node's makes of a time above 2^31-1.
-const holdUp: Interceptor = (next) => async (request) => {
+// Longer than 1 ms, which is the timeout of a node timer above 2^31-1 ms.
+const delay: Interceptor = (next) => async (request) => {
   await pause(20);
   return await next(request);
 };
 
 test.each([
   { name: "without interceptors", interceptors: [] },
-  { name: "which an interceptor holds up", interceptors: [holdUp] },
-])("a call with a time-out of 25 days, $name, is not over at once", async ({ interceptors }) => {
+  { name: "with an interceptor that delays it", interceptors: [delay] },
+])("a call with a timeout of 25 days, $name, does not time out immediately", async ({ interceptors }) => {
   await using server = await startServer({ host, port: 0 });
   await using transport = createGrpcTransport({ baseUrl: `http://${host}:${server.port}`, interceptors });
   const client = createClient(GreenhouseService, transport);
   expect((await client.waterBed({ bed: 5n }, { timeoutMs: 2 ** 31 })).bed).toBe(5n);
-  expect(seen.at(-1)?.timeoutMs).toBeGreaterThan(2 ** 30);
+  expect(requests.at(-1)?.timeoutMs).toBeGreaterThan(2 ** 30);
 });
 
-const holdToItsEnd: Interceptor = (next) => async (request) => {
+const waitForAbort: Interceptor = (next) => async (request) => {
   await new Promise((resolve) => request.signal.addEventListener("abort", resolve));
   return await next(request);
 };
 
-test("a deadline passes while an interceptor holds a call up", async () => {
-  await using transport = createGrpcTransport({ baseUrl: "http://x", interceptors: [holdToItsEnd] });
+test("a call in an interceptor fails at its deadline", async () => {
+  await using transport = createGrpcTransport({ baseUrl: "http://x", interceptors: [waitForAbort] });
   const call = createClient(GreenhouseService, transport).waterBed({}, { timeoutMs: 1 });
   await expect(within(call, "the end of the call")).rejects.toMatchObject({ code: Code.DeadlineExceeded });
 });
 
-test("the least of each option is taken", () => {
+test("the minimum of each option is accepted", () => {
   const least = { compressMinBytes: 0, readMaxBytes: 1, writeMaxBytes: 1, defaultTimeoutMs: 0, keepaliveMs: 1 };
   expect(createGrpcTransport({ baseUrl: "http://x", connections: 1, ...least })).toBeDefined();
 });
@@ -320,11 +324,11 @@ test.each([
     error: RangeError,
   })),
   { options: { baseUrl: "https://x", tls: { cert: "none", key: "none" } }, error: Error },
-])("$options is refused", ({ options, error }) => {
+])("createGrpcTransport rejects $options", ({ options, error }) => {
   expect(() => createGrpcTransport(options)).toThrow(error);
 });
 
-test("grpc-js answers messages, streams, codes and metadata", async () => {
+test("a bidirectional stream to grpc-js returns messages, and then its error", async () => {
   const server = new GrpcServer();
   const identity = {
     requestSerialize: same,
@@ -371,7 +375,7 @@ function same(bytes: Buffer): Buffer {
 }
 
 async function* readingsOf500(): AsyncGenerator<{ sensor: string }> {
-  // More than a window of bytes, so that these must be given back.
+  // More bytes than the window, so that WINDOW_UPDATE is required.
   for (let i = 0; i < 500; i++) yield await Promise.resolve({ sensor: String(i).padEnd(1_000) });
 }
 

@@ -4,13 +4,13 @@ import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenh
 import { createGrpcTransport } from "../../src/client/index.ts";
 import { within } from "../../../testing/src/deadline.ts";
 import { startScriptedServer } from "../../../testing/src/gateway/scripted-http2-server.ts";
-import { hostileRows } from "./hostile-rows.ts";
+import { hostileCases } from "./hostile-cases.ts";
 
-// What a call ends with when its server breaks the rules of HTTP/2 or gRPC, and that it was sent once.
+// The error of a call whose server violates HTTP/2 or gRPC, and that it is sent only once.
 
-test.each(hostileRows)(
-  "a call that meets $name ends as it should",
-  async ({ script, want, says, requests = 1, options }) => {
+test.each(hostileCases)(
+  "a call to a server that sends $name has the expected result",
+  async ({ script, want, message, requests = 1, options }) => {
     await using server = await startScriptedServer(script);
     await using transport = createGrpcTransport({ baseUrl: server.baseUrl, ...options });
     const call = createClient(GreenhouseService, transport).waterBed({ bed: 7n, liters: 3 });
@@ -28,10 +28,10 @@ test.each(hostileRows)(
       expect(error.message).not.toContain("secret");
       expect({ code: Code[error.code], message: error.rawMessage }).toEqual({
         code: Code[want],
-        message: expect.stringContaining(says ?? ""),
+        message: expect.stringContaining(message ?? ""),
       });
     }
-    // A request that is refused before it was read may or may not have arrived.
+    // A request of a connection that fails at its start may or may not have arrived.
     if (requests > 0) expect(server.requests).toBe(requests);
   },
 );

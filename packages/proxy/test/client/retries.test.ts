@@ -34,7 +34,7 @@ import {
   startScriptedServer,
 } from "../../../testing/src/gateway/scripted-http2-server.ts";
 
-// When a call that has failed is sent again, as the server counts it.
+// When a failed call is retried, and how many attempts the server gets.
 
 const policy: RetryPolicy = {
   maxAttempts: 4,
@@ -44,7 +44,7 @@ const policy: RetryPolicy = {
   retryableCodes: [Code.Unavailable],
 };
 
-/** What a server does with one attempt. */
+/** How a server handles one attempt. */
 type Step = (connection: ScriptedConnection, streamId: number) => void;
 
 function sends(frames: (streamId: number) => readonly Frame[]): Step {
@@ -54,7 +54,7 @@ function sends(frames: (streamId: number) => readonly Frame[]): Step {
 const ok = sends((id) => grpcAnswer(id, watered));
 const refused = sends((id) => [resetFrame(id, 7)]);
 
-/** An answer that is its trailer alone. */
+/** A trailers-only response. */
 function fails(status: number, ...more: readonly Field[]): Step {
   return sends((id) => [
     headersFrame(id, [...grpcHead, ["grpc-status", String(status)], ...more], frameFlag.endStream),
@@ -62,15 +62,15 @@ function fails(status: number, ...more: readonly Field[]): Step {
 }
 
 const unavailable = fails(14);
-const unhurried = { ...policy, initialBackoffMs: 60_000, maxBackoffMs: 60_000 };
+const slowPolicy = { ...policy, initialBackoffMs: 60_000, maxBackoffMs: 60_000 };
 
-function pushback(text: string): Step {
+function failWithPushback(text: string): Step {
   return fails(14, ["grpc-retry-pushback-ms", text]);
 }
 
-interface Row {
+interface RetryCase {
   readonly name: string;
-  /** What the server does with each attempt; the last one for all others. */
+  /** How the server handles each attempt; the last step is repeated. */
   readonly steps: readonly Step[];
   readonly retry?: RetryPolicy | "transparent" | "off";
   readonly options?: Partial<GrpcTransportOptions>;
@@ -79,64 +79,64 @@ interface Row {
   readonly attempts: number;
 }
 
-const rows: readonly Row[] = [
+const retryCases: readonly RetryCase[] = [
   { name: "an attempt that succeeds", steps: [ok], want: "ok", attempts: 1 },
-  { name: "a server that comes back", steps: [unavailable, unavailable, ok], want: "ok", attempts: 3 },
+  { name: "a server that recovers", steps: [unavailable, unavailable, ok], want: "ok", attempts: 3 },
   {
-    name: "a wait that would be a thousand times as long after a second failure",
+    name: "a first failure, whose wait has no multiplier",
     steps: [unavailable, ok],
-    retry: { ...unhurried, initialBackoffMs: 60, backoffMultiplier: 1_000 },
+    retry: { ...slowPolicy, initialBackoffMs: 60, backoffMultiplier: 1_000 },
     want: "ok",
     attempts: 2,
   },
-  { name: "a server that stays away", steps: [unavailable], want: "Unavailable", attempts: 4 },
-  { name: "a code that the policy does not name", steps: [fails(5), ok], want: "NotFound", attempts: 1 },
+  { name: "a server that does not recover", steps: [unavailable], want: "Unavailable", attempts: 4 },
+  { name: "a code that is not retryable", steps: [fails(5), ok], want: "NotFound", attempts: 1 },
   { name: "no policy", steps: [unavailable, ok], retry: "transparent", want: "Unavailable", attempts: 1 },
-  { name: "a server that wants it at once", steps: [pushback("0"), ok], retry: unhurried, want: "ok", attempts: 2 },
+  { name: "a pushback of 0", steps: [failWithPushback("0"), ok], retry: slowPolicy, want: "ok", attempts: 2 },
   {
-    name: "a server that wants it at once, each time",
-    steps: [pushback("0")],
-    retry: unhurried,
+    name: "a pushback of 0 each time",
+    steps: [failWithPushback("0")],
+    retry: slowPolicy,
     want: "Unavailable",
     attempts: 4,
   },
   {
-    name: "a wait that would be a thousand times as long but for the server's own",
-    steps: [pushback("0"), unavailable, ok],
-    retry: { ...unhurried, initialBackoffMs: 60, backoffMultiplier: 1_000 },
+    name: "a failure after a pushback, which resets the multiplier",
+    steps: [failWithPushback("0"), unavailable, ok],
+    retry: { ...slowPolicy, initialBackoffMs: 60, backoffMultiplier: 1_000 },
     want: "ok",
     attempts: 3,
   },
   {
-    name: "a budget that two failures use up",
+    name: "a budget that two failures exhaust",
     steps: [unavailable, unavailable, ok],
     retry: { ...policy, budget: { maxTokens: 4, tokenRatio: 1 } },
     want: "Unavailable",
     attempts: 2,
   },
-  { name: "a server that does not want it", steps: [pushback("-1"), ok], want: "Unavailable", attempts: 1 },
+  { name: "a negative pushback", steps: [failWithPushback("-1"), ok], want: "Unavailable", attempts: 1 },
   {
-    name: "a pushback that is no number of milliseconds",
-    steps: [pushback("1e0"), ok],
+    name: "a pushback that is not a number",
+    steps: [failWithPushback("1e0"), ok],
     want: "Unavailable",
     attempts: 1,
   },
-  { name: "a pushback of 100 days", steps: [pushback("8640000000"), ok], want: "Unavailable", attempts: 1 },
+  { name: "a pushback of 100 days", steps: [failWithPushback("8640000000"), ok], want: "Unavailable", attempts: 1 },
   {
-    name: "an answer that has begun",
+    name: "a response that has begun",
     steps: [sends((id) => grpcAnswer(id, watered, [["grpc-status", "14"]])), ok],
     want: "Unavailable",
     attempts: 1,
   },
   {
-    name: "an answer that is cut short",
+    name: "a response that is reset",
     steps: [(connection, id) => connection.send(headersFrame(id, grpcHead), resetFrame(id, 7)), ok],
     want: "Unavailable",
     attempts: 1,
   },
-  { name: "a connection that is lost", steps: [({ socket }) => socket.destroy(), ok], want: "ok", attempts: 2 },
+  { name: "a lost connection", steps: [({ socket }) => socket.destroy(), ok], want: "ok", attempts: 2 },
   {
-    name: "a balancer without servers",
+    name: "a load balancer without servers",
     steps: [
       sends((id) => [
         headersFrame(id, [
@@ -151,21 +151,21 @@ const rows: readonly Row[] = [
     attempts: 2,
   },
   {
-    name: "a method that must not be processed twice",
+    name: "a method that the policy excludes",
     steps: [unavailable, ok],
     retry: { ...policy, methods: ({ name }) => name !== "WaterBed" },
     want: "Unavailable",
     attempts: 1,
   },
   {
-    name: "a method that must not be processed twice, whenever the server wants it",
-    steps: [pushback("0"), ok],
+    name: "a method that the policy excludes, with a pushback",
+    steps: [failWithPushback("0"), ok],
     retry: { ...policy, methods: ({ name }) => name !== "WaterBed" },
     want: "Unavailable",
     attempts: 1,
   },
   {
-    name: "an answer that has begun, whenever the server wants it",
+    name: "a response that has begun, with a pushback",
     steps: [
       sends((id) =>
         grpcAnswer(id, watered, [
@@ -179,27 +179,27 @@ const rows: readonly Row[] = [
     attempts: 1,
   },
   {
-    name: "a code that the policy does not name, whenever the server wants it",
+    name: "a code that is not retryable, with a pushback",
     steps: [fails(5, ["grpc-retry-pushback-ms", "0"]), ok],
     want: "NotFound",
     attempts: 1,
   },
   {
-    name: "attempts that are refused, once each",
+    name: "attempts that are each refused once",
     steps: [refused, unavailable, refused, ok],
     retry: { ...policy, maxAttempts: 2 },
     want: "ok",
     attempts: 4,
   },
   {
-    name: "a stream that is refused, without a policy",
+    name: "a refused stream without a policy",
     steps: [refused, ok],
     retry: "transparent",
     want: "ok",
     attempts: 2,
   },
   {
-    name: "a stream that is refused, and nothing allowed",
+    name: "a refused stream with retries off",
     steps: [refused, ok],
     retry: "off",
     want: "Unavailable",
@@ -207,7 +207,7 @@ const rows: readonly Row[] = [
   },
 ];
 
-/** A server that takes these steps, one for each attempt. */
+/** Starts a server that handles each attempt with the next step. */
 function startSteps(steps: readonly Step[]) {
   let attempt = 0;
   return startScriptedServer({
@@ -224,27 +224,30 @@ async function outcomeOf(call: Promise<unknown>): Promise<string> {
   }
 }
 
-test.each(rows)("$name: $attempts attempts, $want", async ({ steps, retry = policy, options, want, attempts }) => {
-  await using server = await startSteps(steps);
-  await using transport = createGrpcTransport({ baseUrl: server.baseUrl, retry, ...options });
-  expect(await outcomeOf(createClient(GreenhouseService, transport).waterBed({}))).toBe(want);
-  expect(server.requests).toBe(attempts);
-});
+test.each(retryCases)(
+  "$name leads to $attempts attempts and $want",
+  async ({ steps, retry = policy, options, want, attempts }) => {
+    await using server = await startSteps(steps);
+    await using transport = createGrpcTransport({ baseUrl: server.baseUrl, retry, ...options });
+    expect(await outcomeOf(createClient(GreenhouseService, transport).waterBed({}))).toBe(want);
+    expect(server.requests).toBe(attempts);
+  },
+);
 
-/** A policy, and a promise that resolves when a call has failed by it: as soon as that call waits for its next attempt. */
-function watched(followed: RetryPolicy): { readonly retry: RetryPolicy; readonly failed: Promise<void> } {
+/** Returns a policy, and a promise that resolves when an attempt has failed and its call waits for the next one. */
+function watchPolicy(base: RetryPolicy): { readonly retry: RetryPolicy; readonly failed: Promise<void> } {
   const { promise: failed, resolve } = Promise.withResolvers<void>();
   const methods = (): boolean => {
     resolve();
     return true;
   };
-  return { retry: { ...followed, methods }, failed };
+  return { retry: { ...base, methods }, failed };
 }
 
-test("a deadline that passes while a call waits for its next attempt ends it", async () => {
+test("a call that waits for its next attempt fails at its deadline", async () => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   onTestFinished(() => void vi.useRealTimers());
-  const { retry, failed } = watched(unhurried);
+  const { retry, failed } = watchPolicy(slowPolicy);
   await using server = await startSteps([unavailable, ok]);
   await using transport = createGrpcTransport({ baseUrl: server.baseUrl, retry, defaultTimeoutMs: 50 });
   const call = createClient(GreenhouseService, transport).waterBed({});
@@ -254,7 +257,7 @@ test("a deadline that passes while a call waits for its next attempt ends it", a
   expect(server.requests).toBe(1);
 });
 
-test("each call that succeeds gives back what attempts have taken from the budget", async () => {
+test("successful calls refill the budget", async () => {
   await using server = await startSteps([unavailable, ok, unavailable, ok]);
   const budget = { maxTokens: 4, tokenRatio: 1 };
   await using transport = createGrpcTransport({ baseUrl: server.baseUrl, retry: { ...policy, budget } });
@@ -266,7 +269,7 @@ test.each([
   { code: 8, lateMs: 0, want: "Canceled" },
   { code: 8, lateMs: 60_000, want: "DeadlineExceeded" },
   { code: 2, lateMs: 60_000, want: "Internal" },
-])("a reset with code $code is $want when $lateMs ms of 60,000 are over", async ({ code, lateMs, want }) => {
+])("a reset with code $code after $lateMs of 60,000 ms is $want", async ({ code, lateMs, want }) => {
   const realNow = performance.now.bind(performance);
   let aheadMs = 0;
   using _ = vi.spyOn(performance, "now").mockImplementation(() => realNow() + aheadMs);
@@ -280,9 +283,9 @@ test.each([
   expect(await outcomeOf(createClient(GreenhouseService, transport).waterBed({}))).toBe(want);
 });
 
-test("a caller that gives up while a call waits for its next attempt is told at once", async () => {
+test("cancelling a call that waits for its next attempt fails it immediately", async () => {
   const controller = new AbortController();
-  const { retry, failed } = watched(unhurried);
+  const { retry, failed } = watchPolicy(slowPolicy);
   await using server = await startSteps([unavailable]);
   await using transport = createGrpcTransport({ baseUrl: server.baseUrl, retry });
   const call = outcomeOf(createClient(GreenhouseService, transport).waterBed({}, { signal: controller.signal }));
@@ -291,7 +294,7 @@ test("a caller that gives up while a call waits for its next attempt is told at 
   expect(await call).toBe("Canceled");
 });
 
-test("a call that is given up while another is refused is not sent again", async () => {
+test("a call that is cancelled while another is refused is not retried", async () => {
   await using upstream = createUpstream({ addresses: "unix:/none/late.sock" });
   const controller = new AbortController();
   const input = {
@@ -304,13 +307,13 @@ test("a call that is given up while another is refused is not sent again", async
   const clientOf = (retry: RetryPolicy | "off") =>
     createClient(GreenhouseService, createGrpcTransport({ baseUrl: upstream, retry }));
   const failing = clientOf("off").recordReadings({ [Symbol.asyncIterator]: () => input });
-  const givenUp = clientOf(unhurried).waterBed({}, { signal: controller.signal });
-  // The timer of another attempt would be left behind.
-  expect(await Promise.all([failing, givenUp].map(outcomeOf))).toEqual(["Unavailable", "Canceled"]);
+  const cancelled = clientOf(slowPolicy).waterBed({}, { signal: controller.signal });
+  // Otherwise the timer of another attempt would remain.
+  expect(await Promise.all([failing, cancelled].map(outcomeOf))).toEqual(["Unavailable", "Canceled"]);
 });
 
-test("a call that waits for its next attempt makes none once its transport is closed", async () => {
-  const { retry, failed } = watched(policy);
+test("a call that waits for its next attempt is not sent after its transport is closed", async () => {
+  const { retry, failed } = watchPolicy(policy);
   await using server = await startSteps([unavailable]);
   const transport = createGrpcTransport({ baseUrl: server.baseUrl, retry });
   const call = outcomeOf(createClient(GreenhouseService, transport).waterBed({}));
@@ -320,8 +323,8 @@ test("a call that waits for its next attempt makes none once its transport is cl
   expect(server.requests).toBe(1);
 });
 
-test("a call that has not been sent when its transport is closed fails at once, whatever the policy", async () => {
-  const transport = createGrpcTransport({ baseUrl: "unix:/none/late.sock", waitForReady: true, retry: unhurried });
+test("a call that was not sent when its transport is closed fails immediately, without retries", async () => {
+  const transport = createGrpcTransport({ baseUrl: "unix:/none/late.sock", waitForReady: true, retry: slowPolicy });
   const call = createClient(GreenhouseService, transport).waterBed({});
   await transport[Symbol.asyncDispose]();
   await expect(within(call, "the end of the call")).rejects.toMatchObject({ code: Code.Unavailable });
@@ -332,8 +335,8 @@ async function* twoReadings(): AsyncGenerator<{ sensor: string }> {
   yield { sensor: "b" };
 }
 
-test("every attempt says how many there were, has all messages, and less time", async () => {
-  const seen: { before: unknown; timeoutMs: number; body: Buffer }[] = [];
+test("every attempt sends the number of previous attempts, all messages, and the remaining time", async () => {
+  const attempts: { before: unknown; timeoutMs: number; body: Buffer }[] = [];
   const server = createHttp2Server();
   server.on("stream", (stream: ServerHttp2Stream, headers) => {
     const pieces: Buffer[] = [];
@@ -341,33 +344,37 @@ test("every attempt says how many there were, has all messages, and less time", 
       .on("data", (piece: Buffer) => pieces.push(piece))
       .on("end", () => {
         const timeoutMs = Number.parseInt(String(headers["grpc-timeout"]));
-        seen.push({ before: headers["grpc-previous-rpc-attempts"], timeoutMs, body: Buffer.concat(pieces) });
+        attempts.push({ before: headers["grpc-previous-rpc-attempts"], timeoutMs, body: Buffer.concat(pieces) });
         const head = { ":status": 200, "content-type": "application/grpc" };
         const failure = { "grpc-status": "14", "grpc-retry-pushback-ms": "30" };
-        if (seen.length < 3) return stream.respond({ ...head, ...failure }, { endStream: true });
+        if (attempts.length < 3) return stream.respond({ ...head, ...failure }, { endStream: true });
         stream.respond(head, { waitForTrailers: true });
         stream.on("wantTrailers", () => stream.sendTrailers({ "grpc-status": "0" }));
-        const answer = { $typeName: "greenhouse.v1.RecordReadingsResponse", count: 2, meanDegreesCelsius: 0 } as const;
-        stream.end(envelope(toBinary(RecordReadingsResponseSchema, answer)));
+        const response = {
+          $typeName: "greenhouse.v1.RecordReadingsResponse",
+          count: 2,
+          meanDegreesCelsius: 0,
+        } as const;
+        stream.end(envelope(toBinary(RecordReadingsResponseSchema, response)));
       });
   });
   const baseUrl = await listenOnLoopback(server);
   await using transport = createGrpcTransport({ baseUrl, retry: policy });
   const call = createClient(GreenhouseService, transport).recordReadings(twoReadings(), { timeoutMs: 60_000 });
   expect((await within(call, "the call")).count).toBe(2);
-  expect(seen.map(({ before }) => before)).toEqual([undefined, "1", "2"]);
-  const [first = 0, second = 0, third = 0] = seen.map(({ timeoutMs }) => timeoutMs);
+  expect(attempts.map(({ before }) => before)).toEqual([undefined, "1", "2"]);
+  const [first = 0, second = 0, third = 0] = attempts.map(({ timeoutMs }) => timeoutMs);
   expect(first > second && second > third).toBe(true);
   const body = Buffer.concat(
     ["a", "b"].map((sensor) =>
       envelope(toBinary(ReadingSchema, { $typeName: "greenhouse.v1.Reading", sensor, degreesCelsius: 0 })),
     ),
   );
-  for (const attempt of seen) expect(attempt.body.equals(body)).toBe(true);
+  for (const attempt of attempts) expect(attempt.body.equals(body)).toBe(true);
   server.close();
 });
 
-test("a stream that is answered by its header alone ends without messages", async () => {
+test("a trailers-only success is a stream without messages", async () => {
   await using server = await startSteps([unavailable, fails(0)]);
   await using transport = createGrpcTransport({ baseUrl: server.baseUrl, retry: policy });
   const sensors: string[] = [];
@@ -385,7 +392,7 @@ const failure: FailedCall = {
   attemptsSincePushback: 1,
 };
 
-test("waits get longer up to a limit, by chance a fifth more or less", () => {
+test("waits grow exponentially up to a maximum, ±20 %", () => {
   const retries = new Retries({
     ...policy,
     maxAttempts: 5,
@@ -411,13 +418,13 @@ test("waits get longer up to a limit, by chance a fifth more or less", () => {
   }
 });
 
-describe("a call is sent again only if all conditions hold", () => {
+describe("a call is retried only if all conditions hold", () => {
   const yesAndNo = [true, false];
   const pushbacks = [
-    { asked: null, isWanted: true, waitMs: undefined },
-    { asked: "7", isWanted: true, waitMs: 7 },
-    { asked: "-1", isWanted: false, waitMs: undefined },
-    { asked: "soon", isWanted: false, waitMs: undefined },
+    { pushback: null, allowsRetry: true, waitMs: undefined },
+    { pushback: "7", allowsRetry: true, waitMs: 7 },
+    { pushback: "-1", allowsRetry: false, waitMs: undefined },
+    { pushback: "soon", allowsRetry: false, waitMs: undefined },
   ];
   const combinations = pushbacks.flatMap((pushed) =>
     yesAndNo.flatMap((isRetryable) =>
@@ -431,62 +438,62 @@ describe("a call is sent again only if all conditions hold", () => {
   const budget = { maxTokens: 4, tokenRatio: 0.001 };
 
   test.each(combinations)(
-    "pushback $asked, code named: $isRetryable, method allowed: $isAllowed, attempts left: $hasAttempts, budget left: $hasBudget",
-    ({ asked, isWanted, waitMs, isRetryable, isAllowed, hasAttempts, hasBudget }) => {
+    "pushback $pushback, retryable code: $isRetryable, method allowed: $isAllowed, attempts left: $hasAttempts, budget left: $hasBudget",
+    ({ pushback, allowsRetry, waitMs, isRetryable, isAllowed, hasAttempts, hasBudget }) => {
       const retries = new Retries({ ...policy, budget, methods: ({ name }) => name === "WaterBed" });
       if (!hasBudget) for (const _ of [1, 2]) retries.failed(failure);
       const delayMs = retries.failed({
         ...failure,
         method: isAllowed ? method : GreenhouseService.method.getReading,
         error: new ConnectError("", isRetryable ? Code.Unavailable : Code.NotFound),
-        pushback: asked,
+        pushback,
         attempts: hasAttempts ? policy.maxAttempts - 1 : policy.maxAttempts,
       });
-      const isSent = isWanted && isRetryable && isAllowed && hasAttempts && hasBudget;
-      expect(delayMs !== undefined).toBe(isSent);
-      if (isSent && waitMs !== undefined) expect(delayMs).toBe(waitMs);
+      const isRetried = allowsRetry && isRetryable && isAllowed && hasAttempts && hasBudget;
+      expect(delayMs !== undefined).toBe(isRetried);
+      if (isRetried && waitMs !== undefined) expect(delayMs).toBe(waitMs);
     },
   );
 
   test.each(combinations.filter(({ hasBudget, hasAttempts }) => hasBudget && hasAttempts))(
-    "pushback $asked, code named: $isRetryable, method allowed: $isAllowed: what it takes of the budget",
-    ({ asked, isWanted, isRetryable, isAllowed }) => {
+    "pushback $pushback, retryable code: $isRetryable, method allowed: $isAllowed: the failure counts if it is retryable or the pushback forbids a retry",
+    ({ pushback, allowsRetry, isRetryable, isAllowed }) => {
       const retries = new Retries({ ...policy, budget, methods: ({ name }) => name === "WaterBed" });
       retries.failed({
         ...failure,
         method: isAllowed ? method : GreenhouseService.method.getReading,
         error: new ConnectError("", isRetryable ? Code.Unavailable : Code.NotFound),
-        pushback: asked,
+        pushback,
       });
-      // gRFC A6: a failure that is worth another attempt counts, and one after which the server wants none.
-      const isCounted = (isRetryable && isAllowed) || !isWanted;
+      // gRFC A6: retryable failures count, and those whose pushback forbids a retry.
+      const isCounted = (isRetryable && isAllowed) || !allowsRetry;
       expect(retries.failed(failure) === undefined).toBe(isCounted);
     },
   );
 
-  test("a method is not allowed by a promise", () => {
+  test("a promise returned by `methods` does not allow a retry", () => {
     const promised: object = { ...policy, methods: () => Promise.resolve(false) };
     const retries = new Retries(Object.assign({ ...policy }, promised));
     expect(retries.failed(failure)).toBeUndefined();
   });
 });
 
-test("nothing is sent again once half of the budget is gone, until successes have filled it", () => {
+test("no call is retried below half of the budget, until successes refill it", () => {
   const retries = new Retries({ ...policy, budget: { maxTokens: 4, tokenRatio: 0.5 } });
   const isRetried = (): boolean => retries.failed(failure) !== undefined;
   for (let i = 0; i < 10; i++) retries.succeeded();
-  // A code that the policy does not name takes nothing.
+  // A code that is not retryable removes no tokens.
   const other = { ...failure, error: new ConnectError("", Code.NotFound) };
   for (let i = 0; i < 10; i++) expect(retries.failed(other)).toBeUndefined();
   expect([isRetried(), isRetried(), isRetried(), isRetried(), isRetried()]).toEqual([true, false, false, false, false]);
-  // None are left: it takes 3.5 for one more.
+  // No tokens remain: a retry requires 3.5.
   for (let i = 0; i < 6; i++) retries.succeeded();
   expect(isRetried()).toBe(false);
   for (let i = 0; i < 3; i++) retries.succeeded();
   expect(isRetried()).toBe(true);
 });
 
-test("by default the budget is 100 failures, and a tenth for each success", () => {
+test("the default budget has 100 tokens, and a success adds 0.1", () => {
   const retries = new Retries(policy);
   const isRetried = (): boolean => retries.failed(failure) !== undefined;
   expect(Array.from({ length: 100 }, isRetried).lastIndexOf(true)).toBe(48);
@@ -503,7 +510,7 @@ const most = { maxAttempts: 5, initialBackoffMs: timerMsMax / 2, maxBackoffMs: t
 test.each([
   { ...least, retryableCodes: [1], budget: { maxTokens: 1, tokenRatio: 0 } },
   { ...most, retryableCodes: Array<Code>(16).fill(16), budget: { maxTokens: 1_000, tokenRatio: 1_000 } },
-])("a policy at its limits is taken: %j", (retry) => {
+])("a policy at its limits is accepted: %j", (retry) => {
   expect(new Retries(retry)).toBeDefined();
 });
 
@@ -523,7 +530,7 @@ test.each([
   { budget: { maxTokens: 1_001, tokenRatio: 1 } },
   { budget: { maxTokens: 10, tokenRatio: -1 } },
   { budget: { maxTokens: 10, tokenRatio: 1_001 } },
-])("a policy with $0 is refused", (wrong) => {
-  const retry = { ...policy, ...wrong };
+])("a policy with $0 is rejected", (invalid) => {
+  const retry = { ...policy, ...invalid };
   expect(() => createGrpcTransport({ baseUrl: "http://x", retry })).toThrow(RangeError);
 });

@@ -11,7 +11,7 @@ import { type ProxyProcess, startProxyProcess } from "../../../testing/src/gatew
 import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
 import { readSamples } from "../../../testing/src/telemetry/samples.ts";
 
-// The command `proxy` while its certificate is replaced.
+// Replacing the certificate of a running proxy command.
 
 const folder = createTempFolder();
 afterAll(() => folder[Symbol.dispose]());
@@ -23,18 +23,18 @@ const [good, renewed] = [createCertificate("good"), createCertificate("renewed")
 const expired = createCertificate("expired", new Date(Date.now() - hourMs));
 const early = createCertificate("early", undefined, new Date(Date.now() + hourMs));
 
-function put(pair: Certificate): void {
+function writePair(pair: Certificate): void {
   writeFileSync(cert, pair.cert);
   writeFileSync(key, pair.key);
 }
 
 function start(): Promise<ProxyProcess> {
   const tls = ["--tls-cert", cert, "--tls-key", key];
-  const words = ["--port", "0", "--drain-delay-ms", "0", "--upstream", "http://127.0.0.1:1"];
-  return startProxyProcess([...words, "--descriptors", descriptors, ...tls]);
+  const args = ["--port", "0", "--drain-delay-ms", "0", "--upstream", "http://127.0.0.1:1"];
+  return startProxyProcess([...args, "--descriptors", descriptors, ...tls]);
 }
 
-async function servedBy({ port }: ProxyProcess): Promise<string | readonly string[] | undefined> {
+async function servedCertificateName({ port }: ProxyProcess): Promise<string | readonly string[] | undefined> {
   const socket = connect({ host: "127.0.0.1", port, rejectUnauthorized: false });
   await within(once(socket, "secureConnect"), "a connection");
   const { CN } = socket.getPeerCertificate().subject;
@@ -42,17 +42,17 @@ async function servedBy({ port }: ProxyProcess): Promise<string | readonly strin
   return CN;
 }
 
-/** The metrics of the last reload of the certificate, by what their names end with. */
+/** Returns the metrics of the last reload of the certificate, by the ends of their names. */
 async function metricsOf({ adminUrl }: ProxyProcess): Promise<Readonly<Record<string, number>>> {
   const prefix = "gateway_file_reload_";
   const samples = readSamples(await (await fetch(`${adminUrl}/metrics`)).text());
-  const found = samples.filter(
+  const ofCertificate = samples.filter(
     ({ name, labels }) => name.startsWith(prefix) && labels["file_path"] === `${cert}, ${key}`,
   );
-  return Object.fromEntries(found.map(({ name, value }) => [name.slice(prefix.length), value]));
+  return Object.fromEntries(ofCertificate.map(({ name, value }) => [name.slice(prefix.length), value]));
 }
 
-/** Sends SIGHUP, and resolves once the files were read again: the descriptors, which do not change, are so as well. */
+/** Sends SIGHUP, and resolves once the files were read again, which the metric of the descriptors shows. */
 async function reload({ command, adminUrl }: ProxyProcess): Promise<void> {
   const readAt = async (): Promise<number> => {
     const samples = readSamples(await (await fetch(`${adminUrl}/metrics`)).text());
@@ -64,66 +64,66 @@ async function reload({ command, adminUrl }: ProxyProcess): Promise<void> {
   await expect.poll(readAt).toBeGreaterThan(before);
 }
 
-test.each<{ name: string; next: Certificate; says: RegExp }>([
-  { name: "has expired", next: expired, says: /the certificate expired at 20/ },
-  { name: "is not valid yet", next: early, says: /the certificate is not valid before 20/ },
-  { name: "does not match its key", next: { ...renewed, key: good.key }, says: /key values mismatch/ },
+test.each<{ name: string; next: Certificate; problem: RegExp }>([
+  { name: "has expired", next: expired, problem: /the certificate expired at 20/ },
+  { name: "is not valid yet", next: early, problem: /the certificate is not valid before 20/ },
+  { name: "does not match its key", next: { ...renewed, key: good.key }, problem: /key values mismatch/ },
   {
     name: "cannot be read",
     next: { ...renewed, cert: "none" },
-    says: /cert\.pem has no certificate and no key in PEM/,
+    problem: /cert\.pem does not contain a PEM certificate or key/,
   },
-])("a certificate that $name does not replace a valid one", async ({ next, says }) => {
-  put(good);
+])("a certificate that $name does not replace a valid one", async ({ next, problem }) => {
+  writePair(good);
   await using proxy = await start();
   const { command } = proxy;
   const { last_success_seconds: startedAtS = Number.NaN, successful } = await metricsOf(proxy);
   expect(successful).toBe(1);
-  put(next);
+  writePair(next);
   for (let time = 0; time < 2; time++) {
     await reload(proxy);
     expect(await metricsOf(proxy)).toEqual({ successful: 0, last_success_seconds: startedAtS });
-    expect(await servedBy(proxy)).toBe("good");
+    expect(await servedCertificateName(proxy)).toBe("good");
   }
 
-  put(renewed);
+  writePair(renewed);
   await reload(proxy);
-  expect(await servedBy(proxy)).toBe("renewed");
+  expect(await servedCertificateName(proxy)).toBe("renewed");
   const { last_success_seconds: renewedAtS, successful: isRenewed } = await metricsOf(proxy);
   expect(isRenewed).toBe(1);
   expect(renewedAtS).toBeGreaterThan(startedAtS);
 
-  // Refused twice, it is written once, and again after a certificate that was good.
-  put(next);
+  // Two failed reloads are logged once, and the next one after a success is logged again.
+  writePair(next);
   await reload(proxy);
   command.process.kill("SIGTERM");
   expect(await command.end()).toBe(0);
-  const written = command.stderr().split("\n").slice(0, -1);
-  expect(written).toEqual(Array(2).fill(expect.stringMatching(/^kept the previous certificate: /)));
-  expect(written[0]).toMatch(says);
+  const logged = command.stderr().split("\n").slice(0, -1);
+  expect(logged).toEqual(Array(2).fill(expect.stringMatching(/^cannot reload the certificate: /)));
+  expect(logged[0]).toMatch(problem);
 });
 
-test("a certificate in use that has expired sets the metric and is written, until a valid one replaces it", async () => {
-  put(expired);
+test("an expired certificate in use sets the metric and is logged until a valid one replaces it", async () => {
+  writePair(expired);
   await using proxy = await start();
   const { command } = proxy;
   expect((await metricsOf(proxy))["successful"]).toBe(0);
-  put(createCertificate("expired, too", new Date(Date.now() - 2 * hourMs)));
+  writePair(createCertificate("expired, too", new Date(Date.now() - 2 * hourMs)));
   await reload(proxy);
-  // Rather than kept: neither is better than the other.
-  expect(await servedBy(proxy)).toBe("expired, too");
+  // Neither certificate is valid, so the new one is used.
+  expect(await servedCertificateName(proxy)).toBe("expired, too");
   expect((await metricsOf(proxy))["successful"]).toBe(0);
-  put(good);
+  writePair(good);
   await reload(proxy);
-  expect(await servedBy(proxy)).toBe("good");
+  expect(await servedCertificateName(proxy)).toBe("good");
   expect((await metricsOf(proxy))["successful"]).toBe(1);
   command.process.kill("SIGTERM");
   expect(await command.end()).toBe(0);
-  const written = command.stderr().split("\n").slice(0, -1);
-  expect(written).toEqual(Array(2).fill(expect.stringMatching(/^the certificate in use expired at 20/)));
+  const logged = command.stderr().split("\n").slice(0, -1);
+  expect(logged).toEqual(Array(2).fill(expect.stringMatching(/^the certificate in use expired at 20/)));
 });
 
-test("a certificate has a problem once it expires in use", () => {
+test("a certificate that expires in use is reported as a problem", () => {
   vi.useFakeTimers({ toFake: ["Date"] });
   onTestFinished(() => void vi.useRealTimers());
   const soon = createCertificate("soon", new Date(Date.now() + hourMs));

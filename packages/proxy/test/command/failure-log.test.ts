@@ -1,39 +1,43 @@
 import { expect, test, vi } from "vitest";
-import { causesOf, FailureLog } from "../../src/command/failure-log.ts";
+import { describeCauses, FailureLog } from "../../src/command/failure-log.ts";
 
-function openLog(): { readonly log: FailureLog; readonly told: string[] } {
-  const told: string[] = [];
-  const complain = (text: string): unknown => told.push(text);
-  const terminal = { print: complain, complain, stopped: () => Promise.resolve(), onHangup: () => undefined };
-  return { log: new FailureLog(terminal), told };
+function openLog(): { readonly log: FailureLog; readonly logged: string[] } {
+  const logged: string[] = [];
+  const printError = (text: string): unknown => logged.push(text);
+  const terminal = { print: printError, printError, stopRequested: () => Promise.resolve(), onHangup: () => undefined };
+  return { log: new FailureLog(terminal), logged };
 }
 
-test("a failure is told once in ten seconds, whatever others are told meanwhile", () => {
+test("a failure is logged once in ten seconds, even if other failures are logged in between", () => {
   let nowMs = 0;
   using _ = vi.spyOn(performance, "now").mockImplementation(() => nowMs);
-  const { log, told } = openLog();
+  const { log, logged } = openLog();
   for (const atMs of [0, 6_000, 10_000, 10_001, 20_000, 20_002]) {
     nowMs = atMs;
     log.write("one");
     log.write(`another at ${atMs <= 10_000 ? 0 : atMs}`);
   }
-  expect(told.filter((text) => text === "one")).toHaveLength(3);
-  expect(told.filter((text) => text === "another at 0")).toHaveLength(1);
+  expect(logged.filter((text) => text === "one")).toHaveLength(3);
+  expect(logged.filter((text) => text === "another at 0")).toHaveLength(1);
 });
 
-test("no more than a hundred failures are told in ten seconds", () => {
-  const { log, told } = openLog();
+test("at most a hundred failures are logged in ten seconds", () => {
+  const { log, logged } = openLog();
   for (let failure = 0; failure < 1_000; failure++) log.write(String(failure));
-  expect(told).toHaveLength(100);
+  expect(logged).toHaveLength(100);
 });
 
 test.each([
-  { name: "its causes, each once", error: withCauses("one", "two", "one"), want: "one: two" },
-  { name: "five of them at most", error: withCauses("1", "2", "3", "4", "5", "6"), want: "1: 2: 3: 4: 5" },
-  { name: "one line", error: new Error("one\n  two"), want: "one two" },
-  { name: "nothing of what is no error", error: "text", want: "" },
-])("an error is told by $name", ({ error, want }) => {
-  expect(causesOf(error)).toBe(want);
+  {
+    name: "the messages of an error and its causes, without repetitions",
+    error: withCauses("one", "two", "one"),
+    want: "one: two",
+  },
+  { name: "at most five messages", error: withCauses("1", "2", "3", "4", "5", "6"), want: "1: 2: 3: 4: 5" },
+  { name: "a single line", error: new Error("one\n  two"), want: "one two" },
+  { name: "an empty string if it is not an Error", error: "text", want: "" },
+])("describeCauses returns $name", ({ error, want }) => {
+  expect(describeCauses(error)).toBe(want);
 });
 
 function withCauses(...messages: readonly string[]): unknown {

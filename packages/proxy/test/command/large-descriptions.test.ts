@@ -21,19 +21,19 @@ import { projectFolder } from "../../../testing/src/process/child-program.ts";
 import { startNode } from "../../../testing/src/process/command-line.ts";
 import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
 
-/** What {@link nestedMessages} makes. */
+/** The parameters of {@link nestedMessages}. */
 interface Nesting {
-  /** Messages, each of which is inside the one before. */
+  /** Number of message types, each nested in the previous one. */
   readonly levels: number;
-  /** Fields of each, all of the next message; the last has texts. */
+  /** Fields of each type, all of the next type; those of the last are strings. */
   readonly fields: number;
-  /** Whether a request must set all of them. */
+  /** Whether all fields are required. */
   readonly required?: boolean;
-  /** How the first message is sent. Default: as a query. */
+  /** How the request message is sent. Default: in the query. */
   readonly body?: "*";
 }
 
-/** Makes the file of a service `nested.Nested`, whose RPC takes messages inside messages at `/nested`. */
+/** Creates the file of a service `nested.Nested`, whose RPC accepts nested messages at `/nested`. */
 function nestedMessages({ levels, fields, required = false, body }: Nesting): FileDescriptorProto {
   const options = create(FieldOptionsSchema);
   setExtension(options, field_behavior, [FieldBehavior.REQUIRED]);
@@ -67,7 +67,7 @@ function nestedMessages({ levels, fields, required = false, body }: Nesting): Fi
   });
 }
 
-// Upstreams whose descriptors, written out, would be larger than any memory: anyone may ask the proxy for a description.
+// Descriptors whose OpenAPI document, fully expanded, would not fit in memory, and which any caller can request.
 
 const folder = createTempFolder();
 afterAll(() => folder[Symbol.dispose]());
@@ -84,45 +84,45 @@ afterAll(() => greenhouse.close());
 const cutOff = "Not all fields are listed here; the others can be set, too.";
 const noExample = "The example is left out: it would have more than 200 fields.";
 
-test.each<Nesting & { readonly name: string; readonly says: string | undefined }>([
-  { name: "20 fields in each of 5 levels, as a query", levels: 5, fields: 20, says: cutOff },
-  { name: "2 fields in each of 20 levels, as a query", levels: 20, fields: 2, says: cutOff },
+test.each<Nesting & { readonly name: string; readonly note: string | undefined }>([
+  { name: "20 fields in each of 5 levels, in the query", levels: 5, fields: 20, note: cutOff },
+  { name: "2 fields in each of 20 levels, in the query", levels: 20, fields: 2, note: cutOff },
   {
-    name: "2 fields in each of 20 levels, which are required",
+    name: "2 fields in each of 20 levels, all required",
     levels: 20,
     fields: 2,
     required: true,
     body: "*",
-    says: noExample,
+    note: noExample,
   },
-  { name: "a chain of 3,000 messages, as a query", levels: 3_000, fields: 1, says: undefined },
+  { name: "a chain of 3,000 messages, in the query", levels: 3_000, fields: 1, note: undefined },
   {
-    name: "a chain of 2,000 messages, which are required",
+    name: "a chain of 2,000 messages, all required",
     levels: 2_000,
     fields: 1,
     required: true,
     body: "*",
-    says: noExample,
+    note: noExample,
   },
-  { name: "a message of 10,000 fields", levels: 1, fields: 10_000, body: "*", says: cutOff },
+  { name: "a message of 10,000 fields", levels: 1, fields: 10_000, body: "*", note: cutOff },
 ])(
-  "$name: the description is short, other calls are answered meanwhile, and SIGTERM ends the proxy",
-  async ({ says, ...nesting }) => {
+  "$name: the description is limited in size, does not block other calls, and SIGTERM stops the proxy",
+  async ({ note, ...nesting }) => {
     await using upstream = await startReflectingServer([nestedMessages(nesting)]);
     const main = join(projectFolder, "packages/proxy/src/command/main.ts");
     const upstreams = ["--upstream", `http://127.0.0.1:${port}`, "--upstream", `http://${upstream.address}`];
-    const words = ["--port", "0", "--drain-delay-ms", "0", ...upstreams, "--reflection"];
-    await using program = startNode([main, ...words], folder.path);
+    const args = ["--port", "0", "--drain-delay-ms", "0", ...upstreams, "--reflection"];
+    await using program = startNode([main, ...args], folder.path);
     const [, url = ""] = await program.find(/^(\S+) serves/m);
     const description = fetch(`${url}/openapi.json`).then(async (response) => {
       return { httpStatus: response.status, text: await response.text() };
     });
-    const reading = await within(fetch(`${url}/sensors/4/reading`), "a call meanwhile");
+    const reading = await within(fetch(`${url}/sensors/4/reading`), "a concurrent call");
     expect(await reading.json()).toMatchObject({ sensor: "4" });
     const { httpStatus, text } = await within(description, "the description");
     expect(httpStatus).toBe(200);
     expect(JSON.parse(text)).toHaveProperty("paths./nested");
-    if (says !== undefined) expect(text).toContain(says);
+    if (note !== undefined) expect(text).toContain(note);
     expect(text.length).toBeLessThan(20_000_000);
     program.process.kill("SIGTERM");
     expect(await program.end()).toBe(0);

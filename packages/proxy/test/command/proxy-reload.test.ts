@@ -10,20 +10,20 @@ import { createTestGateway } from "../../../testing/src/gateway/test-engine.ts";
 import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
 import { readSamples } from "../../../testing/src/telemetry/samples.ts";
 
-// The command `proxy` while its descriptors are replaced by others that cannot be used.
+// Replacing the descriptors of a running proxy command by invalid ones.
 
 const folder = createTempFolder();
 const file = folder.file("set.binpb");
 const descriptors = descriptorSetOf(GreenhouseService.file);
 
-/** What the reflection of the upstream lists. */
-let offered: readonly DescService[] = [];
+/** The services that the reflection of the upstream lists. */
+let listed: readonly DescService[] = [];
 const upstream = createTestGateway({
   routes: (router) => {
     router.service(GreenhouseService, { getReading: ({ sensor }) => ({ sensor, degreesCelsius: 21 }) });
     router.service(ServerReflection, {
       serverReflectionInfo: (requests, context) =>
-        createReflectionService(offered).serverReflectionInfo(requests, context),
+        createReflectionService(listed).serverReflectionInfo(requests, context),
     });
   },
 });
@@ -45,44 +45,51 @@ afterAll(async () => {
   folder[Symbol.dispose]();
 });
 
-function offer(...services: readonly DescService[]): void {
-  offered = services;
+function list(...services: readonly DescService[]): void {
+  listed = services;
 }
 
-test.each<{ name: string; source: () => readonly string[]; spoil: () => void; mend: () => void; says: RegExp }>([
+test.each<{
+  name: string;
+  source: () => readonly string[];
+  breakSource: () => void;
+  fixSource: () => void;
+  problem: RegExp;
+}>([
   {
-    name: "of a file that is none",
+    name: "of a file that is not a descriptor set",
     source: () => ["--descriptors", file],
-    spoil: () => writeFileSync(file, "no descriptors"),
-    mend: () => writeFileSync(file, descriptors),
-    says: /they are no binary google\.protobuf\.FileDescriptorSet; the previous ones of these upstreams stay in use$/,
+    breakSource: () => writeFileSync(file, "no descriptors"),
+    fixSource: () => writeFileSync(file, descriptors),
+    problem:
+      /they are not a binary google\.protobuf\.FileDescriptorSet; the previous descriptors of these upstreams stay in use$/,
   },
   {
-    name: "of a file that is missing",
+    name: "of a missing file",
     source: () => ["--descriptors", file],
-    spoil: () => renameSync(file, `${file}.away`),
-    mend: () => renameSync(`${file}.away`, file),
-    says: /ENOENT: no such file or directory/,
+    breakSource: () => renameSync(file, `${file}.away`),
+    fixSource: () => renameSync(`${file}.away`, file),
+    problem: /ENOENT: no such file or directory/,
   },
   {
-    name: "of reflection",
+    name: "of reflection without a service to proxy",
     source: () => ["--reflection"],
-    spoil: () => offer(ServerReflection),
-    mend: () => offer(GreenhouseService, ServerReflection),
-    says: /no service that is passed on; the previous ones of these upstreams stay in use$/,
+    breakSource: () => list(ServerReflection),
+    fixSource: () => list(GreenhouseService, ServerReflection),
+    problem: /no service to proxy; the previous descriptors of these upstreams stay in use$/,
   },
   {
-    name: "of one of several upstreams",
+    name: "of one of several upstreams without a service to proxy",
     source: () => ["--reflection", "--upstream", neighborAddress, "--require-all"],
-    spoil: () => offer(ServerReflection),
-    mend: () => offer(GreenhouseService, ServerReflection),
-    says: /no service that is passed on; the previous ones of these upstreams stay in use$/,
+    breakSource: () => list(ServerReflection),
+    fixSource: () => list(GreenhouseService, ServerReflection),
+    problem: /no service to proxy; the previous descriptors of these upstreams stay in use$/,
   },
-])("descriptors $name leave the old ones in use, set the metric, and are written once", async (row) => {
+])("descriptors $name leave the previous ones in use, set the metric, and are logged once", async (testCase) => {
   writeFileSync(file, descriptors);
-  offer(GreenhouseService, ServerReflection);
-  const words = ["--port", "0", "--drain-delay-ms", "0", "--upstream", address];
-  await using proxy = await startProxyProcess([...words, ...row.source()]);
+  list(GreenhouseService, ServerReflection);
+  const args = ["--port", "0", "--drain-delay-ms", "0", "--upstream", address];
+  await using proxy = await startProxyProcess([...args, ...testCase.source()]);
   const { command, baseUrl, adminUrl } = proxy;
   const metric = async (name: string): Promise<number> => {
     const samples = readSamples(await (await fetch(`${adminUrl}/metrics`)).text());
@@ -93,43 +100,43 @@ test.each<{ name: string; source: () => readonly string[]; spoil: () => void; me
   const startedAtS = await metric("last_success_seconds");
   expect(Math.abs(Date.now() / 1_000 - startedAtS)).toBeLessThan(600);
 
-  row.spoil();
+  testCase.breakSource();
   command.process.kill("SIGHUP");
   await expect.poll(() => metric("successful")).toBe(0);
-  const refusedAtS = await metric("last_success_seconds");
+  const failedAtS = await metric("last_success_seconds");
   for (let reload = 0; reload < 3; reload++) {
     command.process.kill("SIGHUP");
-    // Served by the old descriptors, and after the signal.
+    // Served by the previous descriptors, after the signal.
     const response = await fetch(`${baseUrl}/sensors/a/reading`);
     expect(await response.json()).toEqual({ sensor: "a", degreesCelsius: 21 });
   }
   expect((await fetch(`${adminUrl}/readyz`)).status).toBe(200);
   expect(await metric("successful")).toBe(0);
-  expect(await metric("last_success_seconds")).toBe(refusedAtS);
+  expect(await metric("last_success_seconds")).toBe(failedAtS);
 
-  row.mend();
+  testCase.fixSource();
   command.process.kill("SIGHUP");
   await expect.poll(() => metric("successful")).toBe(1);
   expect(await metric("last_success_seconds")).toBeGreaterThan(startedAtS);
-  await expect.poll(command.stdout).toMatch(/\ndescriptors are readable again and unchanged\n$/);
-  // Reloads run one after another, so those that were refused are done.
+  await expect.poll(command.stdout).toMatch(/\ndescriptors are readable again, unchanged\n$/);
+  // Reloads run one after another, so the failed ones are done.
   command.process.kill("SIGTERM");
   expect(await command.end()).toBe(0);
-  const written = command.stderr().split("\n").slice(0, -1);
-  expect(written).toEqual([expect.stringMatching(/^descriptors could not be reloaded: /)]);
-  expect(written[0]).toMatch(row.says);
+  const logged = command.stderr().split("\n").slice(0, -1);
+  expect(logged).toEqual([expect.stringMatching(/^cannot reload the descriptors: /)]);
+  expect(logged[0]).toMatch(testCase.problem);
 });
 
-test("an upstream that cannot be reached does not keep the changes of another one from being reported", async () => {
-  offer(GreenhouseService, ServerReflection);
+test("an unreachable upstream does not prevent changes of another one from being reported", async () => {
+  list(GreenhouseService, ServerReflection);
   const upstreams = ["--upstream", "http://127.0.0.1:1", "--upstream", address, "--reflection"];
   await using proxy = await startProxyProcess(["--port", "0", ...upstreams]);
   const { command } = proxy;
-  offer(GreenhouseService, StreamService, ServerReflection);
+  list(GreenhouseService, StreamService, ServerReflection);
   command.process.kill("SIGHUP");
-  await command.find(/^reloaded the descriptors\n {2}\+ \/streams\.v1\.StreamService\//m);
+  await command.find(/^descriptors reloaded\n {2}\+ \/streams\.v1\.StreamService\//m);
   await command.find(
-    /^descriptors could not be reloaded: 127\.0\.0\.1:1: .*; the previous ones of these upstreams stay in use$/m,
+    /^cannot reload the descriptors: 127\.0\.0\.1:1: .*; the previous descriptors of these upstreams stay in use$/m,
   );
   expect(command.stdout()).not.toContain("unchanged");
 });

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { projectFolder, runProgram } from "../../../testing/src/process/child-program.ts";
 
-// In a process of its own, whose clock is set by hand: the second signal exits the process.
+// In a separate process with a fake clock, because the second signal exits the process.
 
 const source = JSON.stringify(join(projectFolder, "packages/proxy/src/command/terminal.ts"));
 
@@ -12,13 +12,13 @@ test.each([
   { first: "SIGTERM", second: "SIGTERM", afterMs: 1_000, exitCode: 1 },
   { first: "SIGTERM", second: "SIGINT", afterMs: 1, exitCode: 1 },
 ])(
-  "$second $afterMs ms after $first: the command exits with $exitCode",
+  "the command exits with $exitCode when $second arrives $afterMs ms after $first",
   async ({ first, second, afterMs, exitCode }) => {
     const program = `
     import { processTerminal } from ${source};
     let nowMs = 5_000;
     performance.now = () => nowMs;
-    const stopped = processTerminal().stopped();
+    const stopped = processTerminal().stopRequested();
     process.emit("${first}", "${first}");
     nowMs += ${String(afterMs)};
     process.emit("${second}", "${second}");

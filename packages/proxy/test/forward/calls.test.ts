@@ -42,57 +42,57 @@ function urlOf({ address }: TestGreenhouse): string {
 }
 
 function grpcRequest(path: string, message: Uint8Array, header: HttpRequest["header"] = []): HttpRequest {
-  const own = [
+  const grpc = [
     ["content-type", "application/grpc+proto"],
     ["te", "trailers"],
   ] as const;
-  return { httpMethod: "POST", path, header: [...own, ...header], body: envelope(message) };
+  return { httpMethod: "POST", path, header: [...grpc, ...header], body: envelope(message) };
 }
 
-/** A handler that says all that an error can say. */
+/** A handler whose error has a message, metadata, details and a trailer. */
 function fail(_: unknown, { responseTrailer }: HandlerContext): never {
   responseTrailer.set("x-left", "0");
   const details = [{ desc: ReadingSchema, value: { sensor: "tank" } }];
   throw new ConnectError("no water", Code.FailedPrecondition, { "x-why": "drought" }, details);
 }
 
-const inJson: Calling = {
+const connectJson: Calling = {
   name: "Connect with JSON",
   listen: {},
   transport: ({ address, port }) =>
     createConnectTransport({ baseUrl: `http://${address}:${port}`, httpVersion: "2", useBinaryFormat: false }),
 };
 
-const ways = [...callings.filter(({ listen }) => listen.http2 === undefined), inJson];
+const protocols = [...callings.filter(({ listen }) => listen.http2 === undefined), connectJson];
 
-describe.each(ways)("a call of $name through a proxy", ({ transport }) => {
-  test("has its message, fields and trailer passed on, and so has its answer", async () => {
-    const seen: (string | null)[] = [];
+describe.each(protocols)("a call with $name through a proxy", ({ transport }) => {
+  test("forwards message, header and trailer in both directions", async () => {
+    const sent: (string | null)[] = [];
     await using upstream = await startGreenhouse({
       waterBed: ({ bed, liters, note }, { requestHeader, responseHeader, responseTrailer }) => {
-        seen.push(requestHeader.get("x-zone"), requestHeader.get("x-key-bin"), requestHeader.get("authorization"));
+        sent.push(requestHeader.get("x-zone"), requestHeader.get("x-key-bin"), requestHeader.get("authorization"));
         responseHeader.set("x-tank", "half full");
         responseTrailer.set("x-drops-bin", "AAEC");
         return { bed, liters, note };
       },
     });
     await using proxy = await startProxy(urlOf(upstream), files);
-    const got: (string | null)[] = [];
+    const received: (string | null)[] = [];
     const header = { "x-zone": "south", "x-key-bin": "/w", authorization: "Bearer a" };
-    const answer = await createClient(GreenhouseService, transport(proxy.address)).waterBed(
+    const response = await createClient(GreenhouseService, transport(proxy.address)).waterBed(
       { bed: 2n ** 60n, liters: 3, note: "\u{1f331}" },
       {
         headers: header,
-        onHeader: (fields) => void got.push(fields.get("x-tank")),
-        onTrailer: (fields) => void got.push(fields.get("x-drops-bin")),
+        onHeader: (fields) => void received.push(fields.get("x-tank")),
+        onTrailer: (fields) => void received.push(fields.get("x-drops-bin")),
       },
     );
-    expect(answer).toMatchObject({ bed: 2n ** 60n, liters: 3, note: "\u{1f331}" });
-    expect(seen).toEqual(["south", "/w", "Bearer a"]);
-    expect(got).toEqual(["half full", "AAEC"]);
+    expect(response).toMatchObject({ bed: 2n ** 60n, liters: 3, note: "\u{1f331}" });
+    expect(sent).toEqual(["south", "/w", "Bearer a"]);
+    expect(received).toEqual(["half full", "AAEC"]);
   });
 
-  test("streams in all directions", async () => {
+  test("streams messages in both directions", async () => {
     await using upstream = await startGreenhouse({
       async *watchReadings({ sensor, count }, { responseHeader, responseTrailer }) {
         responseHeader.set("x-kind", "readings");
@@ -110,16 +110,16 @@ describe.each(ways)("a call of $name through a proxy", ({ transport }) => {
     });
     await using proxy = await startProxy(urlOf(upstream), files);
     const client = createClient(GreenhouseService, transport(proxy.address));
-    const told: (string | null)[] = [];
+    const metadata: (string | null)[] = [];
     const watched = client.watchReadings(
       { sensor: "a", count: 300 },
       {
-        onHeader: (fields) => void told.push(fields.get("x-kind"), fields.get("alt-svc")),
-        onTrailer: (fields) => void told.push(fields.get("x-count")),
+        onHeader: (fields) => void metadata.push(fields.get("x-kind"), fields.get("alt-svc")),
+        onTrailer: (fields) => void metadata.push(fields.get("x-count")),
       },
     );
     expect((await collect(watched)).map(({ degreesCelsius }) => degreesCelsius)).toEqual([...Array(300).keys()]);
-    expect(told).toEqual(["readings", null, "300"]);
+    expect(metadata).toEqual(["readings", null, "300"]);
     const readings = [{ degreesCelsius: 4 }, { degreesCelsius: 5 }].map((init) => create(ReadingSchema, init));
     const each = async function* (): AsyncGenerator<Reading> {
       yield* readings;
@@ -129,7 +129,7 @@ describe.each(ways)("a call of $name through a proxy", ({ transport }) => {
     expect((await collect(client.controlClimate(each()))).map(({ heatWatts }) => heatWatts)).toEqual([5, 6]);
   });
 
-  test("fails as it has failed there, with details and trailer", async () => {
+  test("fails with the error of the upstream, including details and trailer", async () => {
     await using upstream = await startGreenhouse({
       waterBed: fail,
       // oxlint-disable-next-line require-yield
@@ -152,7 +152,7 @@ describe.each(ways)("a call of $name through a proxy", ({ transport }) => {
   });
 });
 
-test("errors of an upstream have their details as JSON on REST, and their metadata as fields", async () => {
+test("on REST, errors of an upstream have their details as JSON, and their metadata as header fields", async () => {
   await using upstream = await startGreenhouse({
     waterBed: () => {
       const details = [{ desc: ReadingSchema, value: { sensor: "tank" } }];
@@ -160,10 +160,10 @@ test("errors of an upstream have their details as JSON on REST, and their metada
     },
   });
   await using proxy = await startProxy(urlOf(upstream), files);
-  const answer = await postWater(proxy);
-  expect(answer.httpStatus).toBe(404);
-  expect(fieldValue(answer.header, "x-why")).toBe("drought");
-  expect(JSON.parse(answer.body.toString())).toEqual({
+  const response = await postWater(proxy);
+  expect(response.httpStatus).toBe(404);
+  expect(fieldValue(response.header, "x-why")).toBe("drought");
+  expect(JSON.parse(response.body.toString())).toEqual({
     code: 5,
     status: "NOT_FOUND",
     message: "no water",
@@ -171,19 +171,19 @@ test("errors of an upstream have their details as JSON on REST, and their metada
   });
 });
 
-// gRPC over HTTP/2, "Status-Message"; grpc-js shows its callers what is escaped without need as it is on the wire.
+// gRPC over HTTP/2, "Status-Message"; grpc-js does not decode characters that were escaped unnecessarily.
 test.each([
   { name: "no details", details: [] },
   { name: "details", details: [{ desc: ReadingSchema, value: { sensor: "tank" } }] },
-])("the message of an error with $name is escaped only where gRPC wants it", async ({ details }) => {
+])("the message of an error with $name is escaped only where gRPC requires it", async ({ details }) => {
   await using upstream = await startGreenhouse({
     waterBed: () => {
       throw new ConnectError("tank 1: 50% left, é @ /a?b=c#d&e", Code.NotFound, undefined, details);
     },
   });
   await using proxy = await startProxy(urlOf(upstream), files);
-  const answer = await exchangeHttp2(proxy.address, grpcRequest(waterBed, Buffer.alloc(0)));
-  const message = fieldValue([...answer.header, ...answer.trailer], "grpc-message");
+  const response = await exchangeHttp2(proxy.address, grpcRequest(waterBed, Buffer.alloc(0)));
+  const message = fieldValue([...response.header, ...response.trailer], "grpc-message");
   expect(message).toBe("tank%201:%2050%25%20left,%20%C3%A9%20@%20/a?b=c#d&e");
 });
 
@@ -196,27 +196,27 @@ function postWater(proxy: TestProxy, ...header: HttpRequest["header"]): ReturnTy
   });
 }
 
-describe("the bytes of a message", () => {
-  // No valid WaterBedRequest, nor any other message: nobody who decodes it could pass it on.
+describe("a message that cannot be decoded", () => {
+  // Not a valid message of any type, so only its bytes can be forwarded.
   const odd = Buffer.from("ffffffff00", "hex");
 
-  test("go through as they came, both ways", async () => {
-    const got: Buffer[] = [];
+  test("is forwarded unchanged in both directions", async () => {
+    const received: Buffer[] = [];
     await using upstream = await startScriptedServer({
-      frame: (_, { type, payload }) => void (type === frameType.data && got.push(payload)),
+      frame: (_, { type, payload }) => void (type === frameType.data && received.push(payload)),
       request: (connection, id) => connection.send(...grpcAnswer(id, envelope(odd))),
     });
     await using proxy = await startProxy(upstream.baseUrl, files);
-    const answer = await exchangeHttp2(proxy.address, grpcRequest(waterBed, odd));
-    expect(Buffer.concat(got)).toEqual(envelope(odd));
-    expect(answer.body).toEqual(envelope(odd));
-    expect(fieldValue(answer.trailer, "grpc-status")).toBe("0");
+    const response = await exchangeHttp2(proxy.address, grpcRequest(waterBed, odd));
+    expect(Buffer.concat(received)).toEqual(envelope(odd));
+    expect(response.body).toEqual(envelope(odd));
+    expect(fieldValue(response.trailer, "grpc-status")).toBe("0");
   });
 
-  test("are decompressed on their way, under the limit", async () => {
-    const got: Buffer[] = [];
+  test("is decompressed if it is under the limit", async () => {
+    const received: Buffer[] = [];
     await using upstream = await startScriptedServer({
-      frame: (_, { type, payload }) => void (type === frameType.data && got.push(payload)),
+      frame: (_, { type, payload }) => void (type === frameType.data && received.push(payload)),
       request: (connection, id) =>
         connection.send(
           ...grpcAnswer(id, envelope(gzipSync(odd), 1), undefined, [...grpcHead, ["grpc-encoding", "gzip"]]),
@@ -229,7 +229,7 @@ describe("the bytes of a message", () => {
         body: envelope(gzipSync(message), 1),
       });
     expect((await send(odd)).body).toEqual(envelope(odd));
-    expect(Buffer.concat(got)).toEqual(envelope(odd));
+    expect(Buffer.concat(received)).toEqual(envelope(odd));
     expect(fieldValue((await send(Buffer.alloc(2_000))).header, "grpc-status")).toBe(String(Code.ResourceExhausted));
     expect(upstream.requests).toBe(1);
   });
@@ -259,14 +259,14 @@ describe("the deadline of a caller", () => {
 
   test.each([
     {
-      name: "is passed on, less what has passed",
+      name: "is forwarded as the remaining time",
       path: waterBed,
       header: [["grpc-timeout", "20S"]],
       least: 10_000,
       most: 20_000,
     },
     {
-      name: "is cut to timeoutMaxMs",
+      name: "is limited to timeoutMaxMs",
       path: waterBed,
       header: [["grpc-timeout", "20S"]],
       timeoutMaxMs: 9_000,
@@ -274,7 +274,7 @@ describe("the deadline of a caller", () => {
       most: 9_000,
     },
     {
-      name: "is timeoutMs without one",
+      name: "is timeoutMs if the caller sets none",
       path: waterBed,
       header: [],
       timeoutMs: 8_000,
@@ -283,7 +283,7 @@ describe("the deadline of a caller", () => {
       most: 8_000,
     },
     {
-      name: "is timeoutMaxMs without either",
+      name: "is timeoutMaxMs if neither is set",
       path: waterBed,
       header: [],
       timeoutMaxMs: 9_000,
@@ -291,17 +291,17 @@ describe("the deadline of a caller", () => {
       most: 9_000,
     },
     {
-      name: "is cut for streams too",
+      name: "is limited for streams too",
       path: watchReadings,
       header: [["grpc-timeout", "20S"]],
       timeoutMaxMs: 9_000,
       least: 1_000,
       most: 9_000,
     },
-  ] as const)("$name", async ({ path, header, least, most, ...row }) => {
+  ] as const)("$name", async ({ path, header, least, most, ...options }) => {
     const upstreamOptions = {
-      ...("timeoutMs" in row && { timeoutMs: row.timeoutMs }),
-      ...("timeoutMaxMs" in row && { timeoutMaxMs: row.timeoutMaxMs }),
+      ...("timeoutMs" in options && { timeoutMs: options.timeoutMs }),
+      ...("timeoutMaxMs" in options && { timeoutMaxMs: options.timeoutMaxMs }),
     };
     const [, digits = "", unit = ""] =
       /^(\d+)([mS])$/.exec((await timeouts({ upstreamOptions }, path, header)) ?? "") ?? [];
@@ -310,83 +310,86 @@ describe("the deadline of a caller", () => {
     expect(sentMs).toBeLessThanOrEqual(most);
   });
 
-  test("is none for a stream that has none", async () => {
+  test("is not set for a stream without one", async () => {
     const upstreamOptions = { timeoutMs: 8_000, timeoutMaxMs: 9_000 };
     expect(await timeouts({ upstreamOptions }, watchReadings, [])).toBeUndefined();
   });
 
   test.each([
-    { name: "its own", header: [["connect-timeout-ms", "60"]], upstreamOptions: {} },
-    { name: "that of the proxy", header: [], upstreamOptions: { timeoutMaxMs: 60 } },
-  ] as const)("ends a call that is silent beyond $name, here and there", async ({ header, upstreamOptions }) => {
-    const resets: Buffer[] = [];
-    const { promise, resolve } = Promise.withResolvers<void>();
-    await using upstream = await startScriptedServer({
-      frame: (_, { type, payload }) => {
-        if (type !== frameType.resetStream) return;
-        resets.push(payload);
-        resolve();
-      },
-    });
-    const codes: unknown[] = [];
-    await using proxy = await startProxy(upstream.baseUrl, files, {
-      upstreamOptions,
-      onError: (_, error) => void codes.push(errorCodeOf(error)),
-    });
-    // On a busy machine the time may be over before the upstream is asked.
-    while (upstream.requests === 0) {
-      const answer = await postWater(proxy, ...header);
-      expect([answer.httpStatus, JSON.parse(answer.body.toString())]).toMatchObject([
-        504,
-        { code: Code.DeadlineExceeded },
-      ]);
-    }
-    await within(promise, "a reset");
-    expect(codes.at(-1)).toBe("ERR_DEADLINE_EXCEEDED");
-    // CANCEL (RFC 9113 §7).
-    expect(resets).toEqual([Buffer.of(0, 0, 0, 8)]);
-  });
+    { name: "its deadline", header: [["connect-timeout-ms", "60"]], upstreamOptions: {} },
+    { name: "the deadline of the proxy", header: [], upstreamOptions: { timeoutMaxMs: 60 } },
+  ] as const)(
+    "fails a call without a response after $name, and resets its stream",
+    async ({ header, upstreamOptions }) => {
+      const resets: Buffer[] = [];
+      const { promise, resolve } = Promise.withResolvers<void>();
+      await using upstream = await startScriptedServer({
+        frame: (_, { type, payload }) => {
+          if (type !== frameType.resetStream) return;
+          resets.push(payload);
+          resolve();
+        },
+      });
+      const codes: unknown[] = [];
+      await using proxy = await startProxy(upstream.baseUrl, files, {
+        upstreamOptions,
+        onError: (_, error) => void codes.push(errorCodeOf(error)),
+      });
+      // On a busy machine, the deadline may pass before the upstream gets the call.
+      while (upstream.requests === 0) {
+        const response = await postWater(proxy, ...header);
+        expect([response.httpStatus, JSON.parse(response.body.toString())]).toMatchObject([
+          504,
+          { code: Code.DeadlineExceeded },
+        ]);
+      }
+      await within(promise, "a reset");
+      expect(codes.at(-1)).toBe("ERR_DEADLINE_EXCEEDED");
+      // CANCEL (RFC 9113 §7).
+      expect(resets).toEqual([Buffer.of(0, 0, 0, 8)]);
+    },
+  );
 });
 
-test.each([waterBed, watchReadings])("a caller that leaves %s resets the stream of the upstream", async (path) => {
-  const asked = Promise.withResolvers<void>();
+test.each([waterBed, watchReadings])("a caller that cancels %s resets the stream of the upstream", async (path) => {
+  const requested = Promise.withResolvers<void>();
   const reset = Promise.withResolvers<Buffer>();
   await using upstream = await startScriptedServer({
-    request: () => asked.resolve(),
+    request: () => requested.resolve(),
     frame: (_, { type, payload }) => void (type === frameType.resetStream && reset.resolve(payload)),
   });
-  const answers: AnsweredRequest[] = [];
-  await using proxy = await startProxy(upstream.baseUrl, files, { onAnswer: (answer) => void answers.push(answer) });
+  const calls: AnsweredRequest[] = [];
+  await using proxy = await startProxy(upstream.baseUrl, files, { onAnswer: (call) => void calls.push(call) });
   using connection = await openHttp2(proxy.address);
   const request = grpcRequest(path, Buffer.alloc(0));
   const stream = connection.open(request).on("error", () => undefined);
   stream.end(request.body);
-  await within(asked.promise, "the request");
+  await within(requested.promise, "the request");
   stream.close(8);
   expect(await within(reset.promise, "a reset")).toEqual(Buffer.of(0, 0, 0, 8));
-  expect(answers).toMatchObject([{ httpStatus: 0 }]);
+  expect(calls).toMatchObject([{ httpStatus: 0 }]);
 });
 
-test("a signal that an interceptor has put in the place of the call's resets the stream of the upstream", async () => {
-  const givenUp = new AbortController();
+test("a signal that an interceptor sets resets the stream of the upstream", async () => {
+  const controller = new AbortController();
   const reset = Promise.withResolvers<Buffer>();
   await using upstream = await startScriptedServer({
-    request: () => givenUp.abort(),
+    request: () => controller.abort(),
     frame: (_, { type, payload }) => void (type === frameType.resetStream && reset.resolve(payload)),
   });
   await using proxy = await startProxy(upstream.baseUrl, files, {
-    interceptors: [(next) => (request) => next({ ...request, signal: givenUp.signal })],
+    interceptors: [(next) => (request) => next({ ...request, signal: controller.signal })],
   });
   expect((await postWater(proxy)).httpStatus).toBe(499);
   expect(await within(reset.promise, "a reset")).toEqual(Buffer.of(0, 0, 0, 8));
 });
 
-test("a caller that leaves resets both streams of a call that an interceptor has passed on twice", async () => {
-  const asked = Promise.withResolvers<void>();
+test("a caller that cancels resets both streams of a call that an interceptor forwarded twice", async () => {
+  const requested = Promise.withResolvers<void>();
   const reset = Promise.withResolvers<void>();
   let resets = 0;
   await using upstream = await startScriptedServer({
-    request: ({ requests }) => void (requests === 2 && asked.resolve()),
+    request: ({ requests }) => void (requests === 2 && requested.resolve()),
     frame: (_, { type }) => void (type === frameType.resetStream && ++resets === 2 && reset.resolve()),
   });
   await using proxy = await startProxy(upstream.baseUrl, files, {
@@ -396,7 +399,7 @@ test("a caller that leaves resets both streams of a call that an interceptor has
   const request = grpcRequest(waterBed, Buffer.alloc(0));
   const stream = connection.open(request).on("error", () => undefined);
   stream.end(request.body);
-  await within(asked.promise, "both requests");
+  await within(requested.promise, "both requests");
   stream.close(8);
   await within(reset.promise, "both resets");
 });
@@ -404,7 +407,7 @@ test("a caller that leaves resets both streams of a call that an interceptor has
 test.each([
   { name: "without interceptors", interceptors: [] },
   { name: "with an interceptor", interceptors: [(next) => (request) => next(request)] satisfies Interceptor[] },
-])("a call that begins after the shutdown signal is not forwarded, $name", async ({ interceptors }) => {
+])("a call after the shutdown signal is not forwarded, $name", async ({ interceptors }) => {
   await using upstream = await startGreenhouse({});
   const errors: string[] = [];
   await using proxy = await startProxy(urlOf(upstream), files, {
@@ -418,7 +421,7 @@ test.each([
   expect(upstream.answers).toEqual([]);
 });
 
-test("an interceptor that reads one message of a stream resets it, whatever it does then", async () => {
+test("a stream is reset when an interceptor stops reading it after one message", async () => {
   const reset = Promise.withResolvers<void>();
   await using upstream = await startScriptedServer({
     request: (connection, id) => connection.send(headersFrame(id, grpcHead), dataFrame(id, envelope(Buffer.of(1)))),
@@ -437,19 +440,19 @@ test("an interceptor that reads one message of a stream resets it, whatever it d
     return { ...response, message: message() };
   };
   await using proxy = await startProxy(upstream.baseUrl, files, { interceptors: [one] });
-  const answer = await exchangeHttp2(proxy.address, grpcRequest(watchReadings, Buffer.alloc(0)));
-  expect([answer.body, fieldValue(answer.trailer, "grpc-status")]).toEqual([envelope(Buffer.of(1)), "0"]);
+  const response = await exchangeHttp2(proxy.address, grpcRequest(watchReadings, Buffer.alloc(0)));
+  expect([response.body, fieldValue(response.trailer, "grpc-status")]).toEqual([envelope(Buffer.of(1)), "0"]);
 });
 
-test("a stream that an interceptor begins and does not read fails for nobody", async () => {
+test("a failed stream that an interceptor does not read causes no unhandled rejection", async () => {
   const none: Interceptor = (next) => async (request) => {
     const response = await next(request);
     return response.stream ? { ...response, message: messagesOf() } : response;
   };
   await using proxy = await startProxy("http://127.0.0.1:1", files, { interceptors: [none] });
-  const answer = await exchangeHttp2(proxy.address, grpcRequest(watchReadings, Buffer.alloc(0)));
-  expect(fieldValue([...answer.header, ...answer.trailer], "grpc-status")).toBe("0");
-  // What nobody has caught is told a turn later, and fails the run.
+  const response = await exchangeHttp2(proxy.address, grpcRequest(watchReadings, Buffer.alloc(0)));
+  expect(fieldValue([...response.header, ...response.trailer], "grpc-status")).toBe("0");
+  // An unhandled rejection would be reported one turn later, and fail the run.
   await new Promise(setImmediate);
 });
 
@@ -457,7 +460,7 @@ async function* messagesOf(...messages: readonly Message[]): AsyncGenerator<Mess
   yield* messages;
 }
 
-test("the header of an answer goes on before its first message", async () => {
+test("the header of a response is forwarded before its first message", async () => {
   let upstreamConnection: readonly [ScriptedConnection, number] | undefined;
   await using upstream = await startScriptedServer({
     request: (connection, id) => {
@@ -472,17 +475,16 @@ test("the header of an answer goes on before its first message", async () => {
   stream.end(request.body);
   const [header] = await within(once(stream, "response"), "the header");
   expect(header).toMatchObject({ ":status": 200, "x-early": "yes" });
-  const [to, id] = upstreamConnection ?? [];
-  if (to === undefined || id === undefined) throw new Error("the upstream was not asked");
-  to.send(dataFrame(id, envelope(Buffer.of(1))), headersFrame(id, [["grpc-status", "0"]], 1));
+  const [scripted, id] = upstreamConnection ?? [];
+  if (scripted === undefined || id === undefined) throw new Error("the upstream got no request");
+  scripted.send(dataFrame(id, envelope(Buffer.of(1))), headersFrame(id, [["grpc-status", "0"]], 1));
   const [piece] = await within(once(stream, "data"), "a message");
   expect(piece).toEqual(envelope(Buffer.of(1)));
 });
 
-test("64 callers at once get each their own answer", async () => {
+test("640 concurrent calls each get their own response", async () => {
   await using upstream = await startGreenhouse({
     waterBed: async ({ bed, liters, note }) => {
-      // They come back in another order.
       await new Promise((resolve) => setTimeout(resolve, Number(bed % 7n)));
       return { bed, liters, note };
     },
@@ -493,24 +495,24 @@ test("64 callers at once get each their own answer", async () => {
     const note = `caller ${at} `.repeat(1 + (at % 50));
     const init = { $typeName: "greenhouse.v1.WaterBedRequest", bed: BigInt(at), liters: at, note } as const;
     if (at % 2 === 0) {
-      const answer = await http2.exchange(grpcRequest(waterBed, toBinary(WaterBedRequestSchema, init)));
-      return answer.body.equals(envelope(toBinary(WaterBedRequestSchema, init)));
+      const response = await http2.exchange(grpcRequest(waterBed, toBinary(WaterBedRequestSchema, init)));
+      return response.body.equals(envelope(toBinary(WaterBedRequestSchema, init)));
     }
     const body = Buffer.from(JSON.stringify({ liters: at, note }));
     const header = [["content-type", "application/json"]] as const;
-    const answer = await http2.exchange({ httpMethod: "POST", path: `/beds/${at}:water`, header, body });
-    return answer.body.toString() === JSON.stringify({ bed: String(at), liters: at, note });
+    const response = await http2.exchange({ httpMethod: "POST", path: `/beds/${at}:water`, header, body });
+    return response.body.toString() === JSON.stringify({ bed: String(at), liters: at, note });
   });
-  expect((await Promise.all(calls)).filter((isOwn) => !isOwn)).toEqual([]);
+  expect((await Promise.all(calls)).filter((isCorrect) => !isCorrect)).toEqual([]);
 });
 
-test("an upstream that nobody listens at is UNAVAILABLE, 503 with Retry-After, and its address stays here", async () => {
+test("an unreachable upstream is UNAVAILABLE, 503 with Retry-After, without its address", async () => {
   const causes: unknown[] = [];
   await using proxy = await startProxy("http://127.0.0.1:1", files, {
     onError: (_, error) => void causes.push(error.cause),
   });
-  const answer = await postWater(proxy);
-  expect([answer.httpStatus, fieldValue(answer.header, "retry-after"), answer.body.toString()]).toEqual([
+  const response = await postWater(proxy);
+  expect([response.httpStatus, fieldValue(response.header, "retry-after"), response.body.toString()]).toEqual([
     503,
     "1",
     '{"code":14,"status":"UNAVAILABLE","message":"the service is not available","details":[]}',
@@ -518,7 +520,7 @@ test("an upstream that nobody listens at is UNAVAILABLE, 503 with Retry-After, a
   expect(String(causes[0])).toContain("127.0.0.1:1");
 });
 
-test("a caller that takes nothing lets the upstream send a stream's window, and no more", async () => {
+test("a caller that does not read limits the upstream to the flow-control windows", async () => {
   let sent = 0;
   await using upstream = await startGreenhouse({
     async *watchReadings() {
@@ -541,7 +543,7 @@ test("a caller that takes nothing lets the upstream send a stream's window, and 
     before = sent;
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
-  // Two windows, of the caller and of the proxy, and what sockets and collected messages hold on both ways.
+  // The windows of the caller and of the proxy, plus buffers of sockets and messages in between.
   expect(sent).toBeGreaterThan(262_144);
   expect(sent).toBeLessThan(700_000);
   stream.close();

@@ -9,7 +9,7 @@ import { isSince } from "../../../testing/src/peer-version.ts";
 import { startProxy, type TestProxy } from "../../../testing/src/gateway/proxy.ts";
 import { askedBy, corpusGroups, expectAnswer, toRequest } from "../../../gateway/test/corpus/asking.ts";
 
-// What the corpus says of a gateway that calls handlers holds of one that calls a server of gRPC.
+// The corpus of the gateway, with an upstream gRPC server instead of handlers.
 
 let upstream: TestGateway;
 let proxy: TestProxy;
@@ -29,9 +29,9 @@ afterAll(async () => {
 });
 
 describe.each(corpusGroups)("in the corpus of $name, through a proxy,", ({ rows: group }) => {
-  // The echo of a message of 100 levels has 101: more than readers of protobuf take.
+  // The response to a message of 100 levels has 101, more than protobuf readers accept.
   const shallow = group.filter((row) => row.rule !== "a path of 100 names");
-  // Before 2.16, protobuf-es forgets a key `__proto__` of a map, which the upstream reads by it.
+  // Before 2.16, protobuf-es, which the upstream uses, drops the map key `__proto__`.
   const kept = shallow.filter((row) => isSince("@bufbuild/protobuf", "2.16") || !askedBy(row).includes('"__proto__":'));
   const rows = kept.map((row) => ({ ...row, asked: askedBy(row) }));
   let http1: Http1Connection;

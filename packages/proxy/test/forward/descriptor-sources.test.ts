@@ -24,17 +24,17 @@ import { within } from "../../../testing/src/deadline.ts";
 import { descriptorSetOf } from "../../../testing/src/gateway/descriptor-set.ts";
 import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
 
-// Where a proxy has its descriptors from, and when it reads them again.
+// The sources of descriptors, and when a proxy reads them again.
 
-test("reflection is read again after so many milliseconds, and told of only if it has changed", async () => {
-  let offered: readonly DescService[] = [GreenhouseService, ServerReflection];
-  let asked = 0;
+test("reflection is read every reloadEveryMs, and reported only if it has changed", async () => {
+  let listed: readonly DescService[] = [GreenhouseService, ServerReflection];
+  let reads = 0;
   const upstream = createGateway({
     routes: (router) =>
       void router.service(ServerReflection, {
         serverReflectionInfo: (requests, context) => {
-          asked += Number(context.requestHeader.get("x-ask"));
-          return createReflectionService(offered).serverReflectionInfo(requests, context);
+          reads += Number(context.requestHeader.get("x-ask"));
+          return createReflectionService(listed).serverReflectionInfo(requests, context);
         },
       }),
   });
@@ -53,18 +53,18 @@ test("reflection is read again after so many milliseconds, and told of only if i
   });
   try {
     expect(proxy.services.map(({ typeName }) => typeName)).toEqual([GreenhouseService.typeName]);
-    await expect.poll(() => asked, { timeout: 10_000 }).toBeGreaterThan(3);
+    await expect.poll(() => reads, { timeout: 10_000 }).toBeGreaterThan(3);
     expect(reports).toEqual([]);
-    offered = [GreenhouseService, StreamService, ServerReflection];
+    listed = [GreenhouseService, StreamService, ServerReflection];
     await expect.poll(() => reports.length, { timeout: 10_000 }).toBe(1);
-    // Another order is no change.
-    offered = offered.toReversed();
-    const askedBefore = asked;
-    await expect.poll(() => asked, { timeout: 10_000 }).toBeGreaterThan(askedBefore + 2);
+    // A different order is not a change.
+    listed = listed.toReversed();
+    const readsBefore = reads;
+    await expect.poll(() => reads, { timeout: 10_000 }).toBeGreaterThan(readsBefore + 2);
     expect(reports.length).toBe(1);
     expect(reports[0]).toMatchObject({ removed: [], problems: [] });
     expect(reports[0]?.added).toContain(`/${StreamService.typeName}/${StreamService.methods[0]?.name}`);
-    offered = [];
+    listed = [];
     await expect.poll(() => reports.at(-1)?.problems, { timeout: 10_000 }).not.toEqual([]);
     expect(proxy.services.length).toBe(2);
   } finally {
@@ -73,32 +73,32 @@ test("reflection is read again after so many milliseconds, and told of only if i
   }
 });
 
-/** {@link StreamService} in a file that is larger than messages of calls may be. */
+/** {@link StreamService} in a file that is larger than the message limit of calls. */
 function largeStreamService(): DescService {
   const set = fromBinary(FileDescriptorSetSchema, descriptorSetOf(StreamService.file));
   set.file.at(-1)?.messageType[0]?.reservedName.push("x".repeat(5_000_000));
   return createFileRegistry(set).getService(StreamService.typeName) ?? StreamService;
 }
 
-/** A server with reflection that says how often it was asked. */
+/** Starts a server with reflection that counts how often that was read. */
 async function startReflecting(services: readonly DescService[], path: string) {
-  const seen = { asked: 0 };
+  const counts = { reads: 0 };
   const gateway = createGateway({
     routes: (router) => {
       router.service(GreenhouseService, { getReading: ({ sensor }) => ({ sensor }) });
       router.service(ServerReflection, {
         serverReflectionInfo: (requests, context) => {
-          seen.asked++;
+          counts.reads++;
           return createReflectionService(services).serverReflectionInfo(requests, context);
         },
       });
     },
   });
   await gateway.listen({ path });
-  return { seen, [Symbol.asyncDispose]: () => gateway.close() };
+  return { counts, [Symbol.asyncDispose]: () => gateway.close() };
 }
 
-test("reflection is read again when calls have come to a new server, and soon once more if others follow", async () => {
+test("reflection is read again when calls reach a new server, and once more after a second if others follow", async () => {
   const reports: ReloadReport[] = [];
   using folder = createTempFolder();
   const path = folder.file("upstream.sock");
@@ -109,7 +109,7 @@ test("reflection is read again when calls have come to a new server, and soon on
       upstreams: [{ upstream, descriptors: "reflection" }],
       onReload: (report) => void reports.push(report),
     });
-  // One that is closed is told nothing.
+  // A closed proxy reads nothing.
   await (await create()).close();
   const proxy = await create();
   await using stack = new AsyncDisposableStack();
@@ -118,8 +118,8 @@ test("reflection is read again when calls have come to a new server, and soon on
     (await proxy.fetch(new Request("http://localhost/sensors/a/reading"))).status;
   await expect.poll(call).toBe(200);
   await old[Symbol.asyncDispose]();
-  // Once by each: a server that is gone is no news as long as there is no other.
-  expect(old.seen.asked).toBe(2);
+  // Once by each proxy: a lost server causes no read until there is another.
+  expect(old.counts.reads).toBe(2);
 
   const beganAtMs = performance.now();
   const next = await startReflecting([GreenhouseService, largeStreamService()], path);
@@ -127,18 +127,18 @@ test("reflection is read again when calls have come to a new server, and soon on
   await expect.poll(() => reports.length).toBe(1);
   expect(reports[0]).toMatchObject({ removed: [], problems: [] });
   expect(reports[0]?.added).toContain(`/${StreamService.typeName}/${StreamService.methods[0]?.name}`);
-  expect(next.seen.asked).toBe(1);
+  expect(next.counts.reads).toBe(1);
   await next[Symbol.asyncDispose]();
 
   const last = await startReflecting([GreenhouseService], path);
   await expect.poll(call).toBe(200);
   await expect.poll(() => reports.length).toBe(2);
   expect(reports[1]?.removed).toContain(`/${StreamService.typeName}/${StreamService.methods[0]?.name}`);
-  expect(last.seen.asked).toBe(1);
-  // A second after the other reading, less what a timer may be early.
+  expect(last.counts.reads).toBe(1);
+  // A second after the previous read; a timer may fire slightly early.
   expect(performance.now() - beganAtMs).toBeGreaterThan(990);
 
-  // Closed, it reads neither what it was about to, nor because of servers that come later.
+  // After it is closed, the proxy makes neither the pending read nor reads for later servers.
   await last[Symbol.asyncDispose]();
   const other = await startReflecting([StreamService], path);
   await expect.poll(call).toBe(200);
@@ -151,13 +151,13 @@ test("reflection is read again when calls have come to a new server, and soon on
   expect(reports.length).toBe(2);
 });
 
-test("reflection that is not answered is given up when the proxy closes", async () => {
-  let asked = 0;
+test("reflection without a response is aborted when the proxy closes", async () => {
+  let reads = 0;
   const upstream = createGateway({
     routes: (router) =>
       void router.service(ServerReflection, {
         async *serverReflectionInfo(requests, context) {
-          if (asked++ > 0) await new Promise((resolve) => context.signal.addEventListener("abort", resolve));
+          if (reads++ > 0) await new Promise((resolve) => context.signal.addEventListener("abort", resolve));
           yield* createReflectionService([GreenhouseService]).serverReflectionInfo(requests, context);
         },
       }),
@@ -167,26 +167,30 @@ test("reflection that is not answered is given up when the proxy closes", async 
     upstreams: [{ upstream: `http://127.0.0.1:${String(port)}`, descriptors: "reflection" }],
   });
   const reloaded = proxy.reload();
-  await expect.poll(() => asked).toBe(2);
+  await expect.poll(() => reads).toBe(2);
   await proxy.close();
   expect((await within(reloaded, "the end of the reload")).problems.join()).toMatch(/abort/);
   await upstream.close();
 });
 
-test("a URL that is no file, and a time that is none, are refused", async () => {
+test("a URL that is not a file and times out of range are rejected", async () => {
   const upstream = "http://127.0.0.1:1";
   const create = (more: Omit<ProxiedUpstream, "upstream">): Promise<unknown> =>
     createProxy({ upstreams: [{ upstream, ...more }] });
   await expect(create({ descriptors: new URL("https://a/b") })).rejects.toThrow("The URL must be of scheme file");
   for (const name of ["timeoutMs", "timeoutMaxMs"]) {
     for (const value of [0, -1, Number.NaN, Number.POSITIVE_INFINITY]) {
-      await expect(create({ descriptors: new Uint8Array(), [name]: value })).rejects.toThrow(`${name} must be from 1`);
+      await expect(create({ descriptors: new Uint8Array(), [name]: value })).rejects.toThrow(
+        `${name} must be between 1`,
+      );
     }
   }
-  await expect(create({ descriptors: "reflection", reloadEveryMs: 0 })).rejects.toThrow("reloadEveryMs must be from 1");
+  await expect(create({ descriptors: "reflection", reloadEveryMs: 0 })).rejects.toThrow(
+    "reloadEveryMs must be between 1",
+  );
 });
 
-test("a file of more than 200 MB is not read", async () => {
+test("a file larger than 200 MB is rejected", async () => {
   using folder = createTempFolder();
   const file = folder.file("large.binpb");
   writeFileSync(file, "");
@@ -195,7 +199,7 @@ test("a file of more than 200 MB is not read", async () => {
   await expect(started).rejects.toThrow("large.binpb is larger than 200000000 bytes");
 });
 
-test("a file is read at the start, by a reload, and once it has changed", async () => {
+test("a file is read at the start, on reload, and when it changes", async () => {
   using folder = createTempFolder();
   const file = folder.file("set.binpb");
   writeFileSync(file, descriptorSetOf(file_greenhouse_v1_greenhouse));
@@ -207,12 +211,12 @@ test("a file is read at the start, by a reload, and once it has changed", async 
   expect(await proxy.reload()).toEqual({ isChanged: false, added: [], removed: [], problems: [] });
   writeFileSync(file, "none");
   await expect.poll(() => reports.length, { timeout: 10_000 }).toBe(1);
-  // Told once, until the file is another.
+  // Reported once until the file changes again.
   expect((await proxy.reload()).problems).not.toEqual([]);
   await proxy.close();
 });
 
-test("a file that goes missing is told of, and that it is back, although it is the one before", async () => {
+test("a missing file is reported, and so is its return, even if it is unchanged", async () => {
   using folder = createTempFolder();
   const [file, away] = [folder.file("set.binpb"), folder.file("away.binpb")];
   writeFileSync(file, descriptorSetOf(file_greenhouse_v1_greenhouse));
@@ -231,26 +235,26 @@ test("a file that goes missing is told of, and that it is back, although it is t
   await expect.poll(() => reports.at(-1)).toEqual({ isChanged: false, added: [], removed: [], problems: [] });
 });
 
-/** How many timers keep this process. */
-function keepersOfProcess(): number {
+/** Number of timers that keep this process alive. */
+function countRefedTimers(): number {
   return process.getActiveResourcesInfo().filter((kind) => kind === "Timeout").length;
 }
 
-test("a file is not read while it is being written, and nothing waits for it but its proxy", async () => {
+test("a file is not read while it is being written, and watching it does not keep the process alive", async () => {
   using folder = createTempFolder();
   const file = folder.file("set.binpb");
   const descriptors = descriptorSetOf(file_greenhouse_v1_greenhouse);
   writeFileSync(file, descriptors);
   const reports: ReloadReport[] = [];
-  const keepers = keepersOfProcess();
+  const timers = countRefedTimers();
   const proxy = await createProxy({
     upstreams: [{ upstream: "http://127.0.0.1:1", descriptors: pathToFileURL(file), reloadEveryMs: 50 }],
     onReload: (report) => void reports.push(report),
   });
-  expect(keepersOfProcess()).toBe(keepers);
+  expect(countRefedTimers()).toBe(timers);
   const written = AbortSignal.timeout(500);
   writeFileSync(file, "none");
-  // Between any two looks there is one of these turns.
+  // The file changes between any two checks.
   while (!written.aborted) {
     appendFileSync(file, ".");
     await new Promise(setImmediate);

@@ -10,20 +10,20 @@ import { startOnLoopback } from "../../../testing/src/carriers/listen-on-loopbac
 import { startGreenhouse } from "../../../testing/src/gateway/greenhouse.ts";
 import { requestFrom, startProxy } from "../../../testing/src/gateway/proxy.ts";
 
-// Which header fields go through a proxy, on the way to the upstream and back.
+// Which header fields a proxy forwards to the upstream, and back to the caller.
 
-/** What the upstream gets of a header, and the caller of what the upstream answers, for a call of REST. */
-async function pass(
+/** Makes a REST call, and returns the fields that the upstream gets, and those that the caller gets. */
+async function forward(
   sent: readonly Field[],
-  answered: Readonly<Record<string, string>>,
-  rules: { readonly metadata?: ForwardRules; readonly answerMetadata?: ForwardRules },
+  responseFields: Readonly<Record<string, string>>,
+  rules: { readonly metadata?: ForwardRules; readonly responseMetadata?: ForwardRules },
   options: Partial<ProxyOptions> = {},
-): Promise<{ readonly got: Readonly<Record<string, string>>; readonly back: Readonly<Record<string, string>> }> {
-  let got = {};
+): Promise<{ readonly received: Readonly<Record<string, string>>; readonly back: Readonly<Record<string, string>> }> {
+  let received = {};
   await using upstream = await startGreenhouse({
     getReading: (_, { requestHeader, responseHeader }) => {
-      got = Object.fromEntries(requestHeader);
-      for (const [name, value] of Object.entries(answered)) responseHeader.set(name, value);
+      received = Object.fromEntries(requestHeader);
+      for (const [name, value] of Object.entries(responseFields)) responseHeader.set(name, value);
       return {};
     },
   });
@@ -34,17 +34,21 @@ async function pass(
     path: "/sensors/a/reading",
     header: sent,
   });
-  return { got, back: Object.fromEntries(header) };
+  return { received, back: Object.fromEntries(header) };
 }
 
-/** What every call has, by its protocol. */
-const own = { "content-type": "application/grpc+proto", te: "trailers", "user-agent": "grpc-node-plantstore-gateway" };
-/** Who calls, where rules do not leave it out. */
+/** Fields of every gRPC request. */
+const grpcFields = {
+  "content-type": "application/grpc+proto",
+  te: "trailers",
+  "user-agent": "grpc-node-plantstore-gateway",
+};
+/** The client field, unless rules exclude it. */
 const client = { "x-forwarded-for": "127.0.0.1" };
 
 const user = createContextKey<string | undefined>(undefined);
 
-const forget: Interceptor = (next) => (request) =>
+const replaceContextValues: Interceptor = (next) => (request) =>
   next(Object.assign(Object.create(request), { contextValues: createContextValues() }));
 
 describe("without rules", () => {
@@ -80,13 +84,13 @@ describe("without rules", () => {
     "X-Original-Forwarded-For",
     "X-Original-URL",
     "X-Real-IP",
-  ])("%s does not go to the upstream, allowed or not", async (name) => {
-    const { got } = await pass([[name, "1"]], {}, { metadata: { allow: ["*"] } });
-    expect(got).toEqual({ ...own, ...client });
+  ])("%s is not forwarded to the upstream, even if allowed", async (name) => {
+    const { received } = await forward([[name, "1"]], {}, { metadata: { allow: ["*"] } });
+    expect(received).toEqual({ ...grpcFields, ...client });
   });
 
-  test("Connection does not, nor what te says", async () => {
-    const { got } = await pass(
+  test("Connection and the value of TE are not forwarded", async () => {
+    const { received } = await forward(
       [
         ["Connection", "close"],
         ["TE", "gzip"],
@@ -94,11 +98,11 @@ describe("without rules", () => {
       {},
       {},
     );
-    expect(got).toEqual({ ...own, ...client });
+    expect(received).toEqual({ ...grpcFields, ...client });
   });
 
-  test("fields that Connection names do not, however they are written", async () => {
-    const { got } = await pass(
+  test("fields named by Connection are not forwarded, in any case", async () => {
+    const { received } = await forward(
       [
         ["X-Hop", "1"],
         ["Connection", "close , x-HOP,authorization"],
@@ -108,93 +112,100 @@ describe("without rules", () => {
       {},
       { metadata: { allow: ["*"] } },
     );
-    expect(got).toEqual({ ...own, ...client, "x-hops": "user-agent" });
+    expect(received).toEqual({ ...grpcFields, ...client, "x-hops": "user-agent" });
   });
 
-  test("all others do, with their values", async () => {
+  test("all other fields are forwarded unchanged", async () => {
     const sent = {
       authorization: "Bearer a",
       traceparent: "00-1-2-00",
       "x-a": "1, 2",
       "user-agent": "mine",
       "x-b-bin": "AA",
-      // Beginnings of names that do not, in the middle.
+      // Contains prefixes of blocked names, but not at the start.
       "x-grpc-": "1",
       "x-connect-": "1",
     };
-    const { got } = await pass([...Object.entries(sent), ["X-A", "3"]], {}, {});
-    expect(got).toEqual({ ...own, ...client, ...sent, "x-a": "1, 2, 3" });
+    const { received } = await forward([...Object.entries(sent), ["X-A", "3"]], {}, {});
+    expect(received).toEqual({ ...grpcFields, ...client, ...sent, "x-a": "1, 2, 3" });
   });
 
   test.each([
-    { who: "the other end of the connection", trustedProxies: undefined, want: "127.0.0.1" },
-    { who: "whom a trusted proxy names", trustedProxies: { addresses: ["127.0.0.1"] }, want: "192.0.2.7" },
+    { who: "the peer of the connection", trustedProxies: undefined, want: "127.0.0.1" },
+    { who: "the client named by a trusted proxy", trustedProxies: { addresses: ["127.0.0.1"] }, want: "192.0.2.7" },
   ])("X-Forwarded-For is $who", async ({ trustedProxies, want }) => {
     const forwarded: Field = ["X-Forwarded-For", "198.51.100.6, 192.0.2.7"];
-    const { got } = await pass([forwarded], {}, {}, trustedProxies && { trustedProxies });
-    expect(got).toEqual({ ...own, "x-forwarded-for": want });
+    const { received } = await forward([forwarded], {}, {}, trustedProxies && { trustedProxies });
+    expect(received).toEqual({ ...grpcFields, "x-forwarded-for": want });
   });
 
   test.each(["AA", "AA==", "AAA", "AAA=", "AAAA", "", "AA, AAA=,AAAA", "+/+/"])(
-    "%j is binary metadata",
+    "%j is forwarded as binary metadata",
     async (value) => {
-      expect((await pass([["X-B-Bin", value]], {}, {})).got).toEqual({ ...own, ...client, "x-b-bin": value });
+      expect((await forward([["X-B-Bin", value]], {}, {})).received).toEqual({
+        ...grpcFields,
+        ...client,
+        "x-b-bin": value,
+      });
     },
   );
 
-  test.each(["A", "A===", "AA=", "AA A", "AA,*", "-_-_", "=", "AAAAA"])("%j is not", async (value) => {
-    await using upstream = await startGreenhouse({ getReading: () => ({}) });
-    await using proxy = await startProxy(`http://127.0.0.1:${upstream.address.port}`, [GreenhouseService.file]);
-    const header: readonly Field[] = [["X-B-Bin", value]];
-    const answer = await exchangeHttp1(proxy.address, { httpMethod: "GET", path: "/sensors/a/reading", header });
-    expect([answer.httpStatus, answer.body.toString()]).toEqual([
-      400,
-      '{"code":3,"status":"INVALID_ARGUMENT","message":"the header field X-B-Bin is not valid base64","details":[]}',
-    ]);
-    expect(upstream.answers).toEqual([]);
-  });
+  test.each(["A", "A===", "AA=", "AA A", "AA,*", "-_-_", "=", "AAAAA"])(
+    "%j is rejected as binary metadata",
+    async (value) => {
+      await using upstream = await startGreenhouse({ getReading: () => ({}) });
+      await using proxy = await startProxy(`http://127.0.0.1:${upstream.address.port}`, [GreenhouseService.file]);
+      const header: readonly Field[] = [["X-B-Bin", value]];
+      const response = await exchangeHttp1(proxy.address, { httpMethod: "GET", path: "/sensors/a/reading", header });
+      expect([response.httpStatus, response.body.toString()]).toEqual([
+        400,
+        '{"code":3,"status":"INVALID_ARGUMENT","message":"the header field X-B-Bin is not valid base64","details":[]}',
+      ]);
+      expect(upstream.answers).toEqual([]);
+    },
+  );
 
-  test("a name that is too long to repeat is cut short", async () => {
+  test("a long field name is truncated in the error", async () => {
     await using proxy = await startProxy("http://127.0.0.1:1", [GreenhouseService.file]);
     const header: readonly Field[] = [[`${"x".repeat(10_000)}-bin`, "*"]];
-    const answer = await exchangeHttp1(proxy.address, { httpMethod: "GET", path: "/sensors/a/reading", header });
-    expect([answer.httpStatus, answer.body.byteLength < 400]).toEqual([400, true]);
+    const response = await exchangeHttp1(proxy.address, { httpMethod: "GET", path: "/sensors/a/reading", header });
+    expect([response.httpStatus, response.body.byteLength < 400]).toEqual([400, true]);
   });
 
   test.each([
     { address: "", want: undefined },
     { address: "192.0.2.9", want: "192.0.2.9" },
-    // As a socket for both kinds names it.
+    // The form of an IPv4 address on a dual-stack socket.
     { address: "::ffff:192.0.2.9", want: "192.0.2.9" },
     { address: "::ffff:1", want: "::ffff:1" },
     { address: "64:ff9b::192.0.2.9", want: "64:ff9b::192.0.2.9" },
-  ])("a caller of the address $address is told as $want", ({ address, want }) => {
+  ])("X-Forwarded-For of a caller at $address is $want", ({ address, want }) => {
     expect(compileForwardRules("request").added(requestFrom(address)).get("x-forwarded-for")).toBe(want);
   });
 
-  test("mounted in a server of node:http, X-Forwarded-For is the other end of its socket", async () => {
-    const got: unknown[] = [];
+  test("mounted in a node:http server, X-Forwarded-For is the peer of its socket", async () => {
+    const received: unknown[] = [];
     const getReading = (_: unknown, { requestHeader }: HandlerContext): object => {
-      got.push(requestHeader.get("x-forwarded-for"));
+      received.push(requestHeader.get("x-forwarded-for"));
       return {};
     };
     await using upstream = await startGreenhouse({ getReading });
     await using started = await startProxy(`http://127.0.0.1:${upstream.address.port}`, [GreenhouseService.file]);
     const listener: RequestListener = (request, response) => {
-      // As a socket for both kinds names it.
+      // The form of an IPv4 address on a dual-stack socket.
       Object.defineProperty(request.socket, "remoteAddress", { value: "::ffff:192.0.2.9" });
       started.proxy.handler(request, response);
     };
     await using server = await startOnLoopback(createServer(listener));
     expect((await fetch(`${server.baseUrl}/sensors/a/reading`)).status).toBe(200);
-    expect(got).toEqual(["192.0.2.9"]);
+    expect(received).toEqual(["192.0.2.9"]);
   });
 
-  test("by the name that says who calls, a caller without an address says nothing", async () => {
-    let got = {};
+  test("a renamed client field is not forwarded from a caller without an address", async () => {
+    let received = {};
     await using upstream = await startGreenhouse({
       getReading: (_, { requestHeader }) => {
-        got = Object.fromEntries(requestHeader);
+        received = Object.fromEntries(requestHeader);
         return {};
       },
     });
@@ -204,21 +215,21 @@ describe("without rules", () => {
     const headers = { "z-for": "192.0.2.66", "x-a": "192.0.2.67", "x-b": "1" };
     const call = new Request("http://localhost/sensors/a/reading", { headers });
     expect((await started.proxy.fetch(call)).status).toBe(200);
-    expect(got).toEqual({ ...own, "x-b": "1" });
+    expect(received).toEqual({ ...grpcFields, "x-b": "1" });
   });
 
-  test("an interceptor that replaces the context values takes nothing from the rules", async () => {
+  test("an interceptor that replaces the context values does not affect `set`", async () => {
     const set: ForwardRules["set"] = ({ procedure = "", contextValues }) => ({
       "x-procedure": procedure,
       "x-user": contextValues.get(user),
     });
     const options: Partial<ProxyOptions> = {
       admit: ({ contextValues }) => void contextValues.set(user, "ada"),
-      interceptors: [forget],
+      interceptors: [replaceContextValues],
     };
-    const { got } = await pass([], {}, { metadata: { set } }, options);
-    expect(got).toEqual({
-      ...own,
+    const { received } = await forward([], {}, { metadata: { set } }, options);
+    expect(received).toEqual({
+      ...grpcFields,
       ...client,
       "x-procedure": "/greenhouse.v1.GreenhouseService/GetReading",
       "x-user": "ada",
@@ -226,22 +237,24 @@ describe("without rules", () => {
   });
 
   test.each(["access-control-allow-origin", "alt-svc", "proxy-status", "server", "set-cookie", "via"])(
-    "%s does not come back",
+    "%s is not forwarded to the caller",
     async (name) => {
-      expect((await pass([], { [name]: "1" }, { answerMetadata: { allow: ["*"] } })).back).not.toHaveProperty(name);
+      expect((await forward([], { [name]: "1" }, { responseMetadata: { allow: ["*"] } })).back).not.toHaveProperty(
+        name,
+      );
     },
   );
 
-  test("all others do", async () => {
-    const answered = {
+  test("all other response fields are forwarded", async () => {
+    const responseFields = {
       etag: '"1"',
       "x-a": "b",
       "content-disposition": "inline",
       "x-b-bin": "not base64",
       "x-via": "1",
     };
-    const { back } = await pass([], answered, {});
-    expect(back).toMatchObject(answered);
+    const { back } = await forward([], responseFields, {});
+    expect(back).toMatchObject(responseFields);
     expect(back).not.toHaveProperty("x-forwarded-for");
   });
 });
@@ -254,20 +267,20 @@ describe("with rules", () => {
   ];
 
   test.each<[name: string, rules: ForwardRules, want: Readonly<Record<string, string>>]>([
-    ["names that are allowed pass", { allow: ["X-a"] }, { "x-a": "1" }],
-    ["beginnings that are allowed pass", { allow: ["x-*"] }, { ...client, "x-a": "1", "x-b": "2" }],
-    ["an expression chooses, however often", { allow: [/^.-a$/g] }, { "x-a": "1", "y-a": "3" }],
-    ["an expression does not mind case", { allow: [/^X-/], deny: [/B$/gi] }, { ...client, "x-a": "1" }],
-    ["names that are denied do not", { deny: ["X-*"] }, { "y-a": "3" }],
-    ["denied counts above allowed", { allow: ["x-*"], deny: [/b$/] }, { ...client, "x-a": "1" }],
+    ["allow selects names", { allow: ["X-a"] }, { "x-a": "1" }],
+    ["allow selects prefixes", { allow: ["x-*"] }, { ...client, "x-a": "1", "x-b": "2" }],
+    ["allow selects by a RegExp with flag g", { allow: [/^.-a$/g] }, { "x-a": "1", "y-a": "3" }],
+    ["RegExps ignore case", { allow: [/^X-/], deny: [/B$/gi] }, { ...client, "x-a": "1" }],
+    ["deny excludes prefixes", { deny: ["X-*"] }, { "y-a": "3" }],
+    ["deny takes precedence over allow", { allow: ["x-*"], deny: [/b$/] }, { ...client, "x-a": "1" }],
     [
-      "the field that names the caller is ruled as the others are",
+      "rules apply to X-Forwarded-For, too",
       { allow: ["x-forwarded-for"], rename: { "X-Forwarded-For": "Z-For" } },
       { "z-for": "127.0.0.1" },
     ],
-    ["fields get other names", { allow: ["x-a"], rename: { "X-A": "Z-A" } }, { "z-a": "1" }],
+    ["rename changes names", { allow: ["x-a"], rename: { "X-A": "Z-A" } }, { "z-a": "1" }],
     [
-      "fields are added, in the place of others",
+      "set adds and replaces fields",
       { set: ({ procedure, peer }) => ({ "x-a": String(procedure), "X-Forwarded-For": peer.address }) },
       {
         "x-a": "/greenhouse.v1.GreenhouseService/GetReading",
@@ -277,37 +290,42 @@ describe("with rules", () => {
       },
     ],
     [
-      "fields without a value are left out",
+      "set removes fields whose value is undefined",
       { set: () => ({ "X-A": undefined, "x-forwarded-for": undefined, "x-c": undefined }) },
       { "x-b": "2", "y-a": "3" },
     ],
   ])("%s", async (_, rules, want) => {
-    expect((await pass(sent, {}, { metadata: rules })).got).toEqual({ ...own, ...want });
+    expect((await forward(sent, {}, { metadata: rules })).received).toEqual({ ...grpcFields, ...want });
   });
 
-  test("those of answers do the same", async () => {
-    const answered = { "x-a": "1", "x-b": "2", "y-a": "3" };
+  test("rules apply to response fields, too", async () => {
+    const responseFields = { "x-a": "1", "x-b": "2", "y-a": "3" };
     const rules: ForwardRules = {
       deny: ["x-b"],
       rename: { "x-a": "x-c" },
       set: ({ httpMethod }) => ({ "x-m": httpMethod }),
     };
-    const { back } = await pass([], answered, { answerMetadata: rules });
+    const { back } = await forward([], responseFields, { responseMetadata: rules });
     expect(back).toMatchObject({ "x-c": "1", "y-a": "3", "x-m": "GET" });
     expect(back).not.toHaveProperty("x-a");
     expect(back).not.toHaveProperty("x-b");
   });
 
   test.each(["grpc-timeout", "te", "content-type", "connection", "not a name"])(
-    "nothing is called %s by them",
+    "rename and set reject the name %s",
     async (name) => {
-      await expect(pass([], {}, { metadata: { rename: { "x-a": name } } })).rejects.toThrow(`may be named "${name}"`);
+      await expect(forward([], {}, { metadata: { rename: { "x-a": name } } })).rejects.toThrow(
+        `rename and set must name a field that can be forwarded, got "${name}"`,
+      );
       const faults: string[] = [];
       const onFault = (error: unknown): void => void faults.push(String(error));
-      const { got } = await pass([], {}, { metadata: { set: () => ({ [name]: "1" }) } }, { onFault });
+      const { received } = await forward([], {}, { metadata: { set: () => ({ [name]: "1" }) } }, { onFault });
       const back: ForwardRules = { set: () => ({ [name]: "1" }) };
-      await pass([], {}, { answerMetadata: back }, { onFault });
-      expect([got, faults]).toEqual([{}, Array(2).fill(expect.stringContaining(`may be named "${name}"`))]);
+      await forward([], {}, { responseMetadata: back }, { onFault });
+      expect([received, faults]).toEqual([
+        {},
+        Array(2).fill(expect.stringContaining(`rename and set must name a field that can be forwarded, got "${name}"`)),
+      ]);
     },
   );
 
@@ -322,36 +340,36 @@ describe("with rules", () => {
     {
       form: "rejects",
       set: () => Promise.reject(new Error("no key")),
-      fault: "TypeError: the set of metadata must return its result, got a promise",
+      fault: "TypeError: the set function of metadata must return its result, got a promise",
     },
     {
       form: "resolves",
       set: () => Promise.resolve({ "x-a": "1" }),
-      fault: "TypeError: the set of metadata must return its result, got a promise",
+      fault: "TypeError: the set function of metadata must return its result, got a promise",
     },
-  ])("a set that $form fails its call, in either direction", async ({ set, fault }) => {
+  ])("a set function that $form fails its call, in either direction", async ({ set, fault }) => {
     const rules: object = { set };
     const faults: string[] = [];
     const onFault = (error: unknown): void => void faults.push(String(error));
-    const { got } = await pass([], {}, { metadata: rules }, { onFault });
-    await pass([], {}, { answerMetadata: rules }, { onFault });
-    expect([got, faults]).toEqual([{}, [fault, fault]]);
+    const { received } = await forward([], {}, { metadata: rules }, { onFault });
+    await forward([], {}, { responseMetadata: rules }, { onFault });
+    expect([received, faults]).toEqual([{}, [fault, fault]]);
   });
 
-  test("a value that no field may have is not set", async () => {
+  test("set rejects a value that is not valid", async () => {
     const faults: string[] = [];
     const onFault = (error: unknown): void => void faults.push(String(error));
-    await pass([], {}, { metadata: { set: () => ({ "x-a": "1\n2" }) } }, { onFault });
+    await forward([], {}, { metadata: { set: () => ({ "x-a": "1\n2" }) } }, { onFault });
     expect(faults).toEqual([expect.stringContaining('the value of "x-a"')]);
   });
 
-  test("Grpc-Metadata-Name is name, where the service has such names", async () => {
-    const { got } = await pass(
+  test("Grpc-Metadata-Name is forwarded as name with rest.grpcMetadata", async () => {
+    const { received } = await forward(
       [["Grpc-Metadata-Zone", "south"]],
       {},
       {},
       { rest: { service: () => ({ grpcMetadata: true }) } },
     );
-    expect(got).toEqual({ ...own, ...client, zone: "south" });
+    expect(received).toEqual({ ...grpcFields, ...client, zone: "south" });
   });
 });

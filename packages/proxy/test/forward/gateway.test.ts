@@ -22,7 +22,7 @@ import { startGreenhouse } from "../../../testing/src/gateway/greenhouse.ts";
 import { startProxy } from "../../../testing/src/gateway/proxy.ts";
 import { grpcAnswer, envelope, startScriptedServer } from "../../../testing/src/gateway/scripted-http2-server.ts";
 
-// What a gateway has, a proxy has too.
+// Features of the gateway that a proxy has too.
 
 const files = [GreenhouseService.file];
 const rules: NonNullable<GatewayOptions["rest"]>["rules"] = [
@@ -41,7 +41,7 @@ function urlOf(port: number): string {
   return `http://127.0.0.1:${port}`;
 }
 
-test("REST streams messages both ways, and errors in them", async () => {
+test("REST streams messages in both directions, and errors within streams", async () => {
   await using upstream = await startGreenhouse({
     async *watchReadings({ sensor, count }) {
       for (let at = 0; at < count; at += 1) yield { sensor: `s${at}` };
@@ -53,8 +53,8 @@ test("REST streams messages both ways, and errors in them", async () => {
   const onError = (_: unknown, error: ConnectError): void => void codes.push(errorCodeOf(error));
   await using proxy = await startProxy(urlOf(upstream.address.port), files, { upstreamOptions: { rules }, onError });
   const get = async (path: string): Promise<readonly [number, string]> => {
-    const answer = await fetch(proxy.baseUrl + path);
-    return [answer.status, await answer.text()];
+    const response = await fetch(proxy.baseUrl + path);
+    return [response.status, await response.text()];
   };
   const record = '{"code":5,"status":"NOT_FOUND","message":"no sensor","details":[]}';
   expect(await get("/sensors/a/readings?count=2")).toEqual([200, '{"sensor":"s0"}\n{"sensor":"s1"}\n']);
@@ -62,19 +62,19 @@ test("REST streams messages both ways, and errors in them", async () => {
   expect(await get("/sensors/broken/readings")).toEqual([404, record]);
   const body = '{"sensor":"a"}\n{"sensor":"b"}\n';
   const headers = { "content-type": "application/x-ndjson" };
-  const answer = await fetch(`${proxy.baseUrl}/readings`, { method: "POST", headers, body });
-  expect([answer.status, await answer.text()]).toEqual([200, '{"count":2}']);
+  const response = await fetch(`${proxy.baseUrl}/readings`, { method: "POST", headers, body });
+  expect([response.status, await response.text()]).toEqual([200, '{"count":2}']);
   const broken = await fetch(`${proxy.baseUrl}/readings`, {
     method: "POST",
     headers,
     body: '{"sensor":"a"}\n{"sensor":1}\n',
   });
   expect([broken.status, await broken.text()]).toEqual([400, expect.stringContaining("sensor")]);
-  // Of errors of the upstream's own there is none.
+  // Errors of the upstream have no identifier.
   expect(codes).toEqual([undefined, undefined, "ERR_MESSAGE_INVALID"]);
 });
 
-test("hooks see the asynchronous context of their own request, whichever has opened the connection", async () => {
+test("hooks run in the async context of their own request, not of the one that opened the connection", async () => {
   await using upstream = await startGreenhouse({
     getReading: ({ sensor }) => {
       if (sensor === "broken") throw new ConnectError("no sensor", Code.NotFound);
@@ -82,11 +82,11 @@ test("hooks see the asynchronous context of their own request, whichever has ope
     },
   });
   const context = new AsyncLocalStorage<string | null>();
-  const seen: unknown[] = [];
+  const events: unknown[] = [];
   await using proxy = await startProxy(urlOf(upstream.address.port), files, {
     onRequest: ({ xRequestId }) => context.enterWith(xRequestId),
-    onError: ({ xRequestId }) => void seen.push(["error", xRequestId, context.getStore()]),
-    onAnswer: () => void seen.push(["answer", context.getStore()]),
+    onError: ({ xRequestId }) => void events.push(["error", xRequestId, context.getStore()]),
+    onAnswer: () => void events.push(["answer", context.getStore()]),
   });
   await using transport = createGrpcTransport({ baseUrl: proxy.baseUrl });
   const client = createClient(GreenhouseService, transport);
@@ -94,7 +94,7 @@ test("hooks see the asynchronous context of their own request, whichever has ope
     client.getReading({ sensor }, { headers: { "x-request-id": id } }).catch(() => undefined);
   for (const id of ["1", "2"]) await get("a", id);
   await get("broken", "3");
-  expect(seen).toEqual([
+  expect(events).toEqual([
     ["answer", "1"],
     ["answer", "2"],
     ["error", "3", "3"],
@@ -102,7 +102,7 @@ test("hooks see the asynchronous context of their own request, whichever has ope
   ]);
 });
 
-test("bytes of google.api.HttpBody are answers and uploads", async () => {
+test("a google.api.HttpBody is returned as bytes", async () => {
   const bytes = Buffer.from([0x00, 0xff, 0x0a]);
   await using upstream = await startFiles("own", {
     getFile: ({ name }, { responseHeader }) => {
@@ -124,59 +124,59 @@ test("bytes of google.api.HttpBody are answers and uploads", async () => {
   ]);
 });
 
-test("admit decides before anything is passed on, and sees what is asked for", async () => {
+test("admit runs before anything is forwarded, with the RPC, its route and the credential", async () => {
   await using upstream = await startScriptedServer({});
-  const seen: unknown[] = [];
+  const events: unknown[] = [];
   await using proxy = await startProxy(upstream.baseUrl, files, {
     admit: ({ procedure, httpRoute, authorization }) => {
-      seen.push([procedure, httpRoute, authorization]);
+      events.push([procedure, httpRoute, authorization]);
       throw new ConnectError("not you", Code.PermissionDenied);
     },
-    rest: { errorRecord: (error, { httpStatus }) => ({ httpStatus, body: { said: error.rawMessage } }) },
+    rest: { errorRecord: (error, { httpStatus }) => ({ httpStatus, body: { reason: error.rawMessage } }) },
   });
-  const answer = await fetch(`${proxy.baseUrl}/sensors/a/reading`, { headers: { authorization: "Bearer a" } });
-  expect([answer.status, await answer.text()]).toEqual([403, '{"said":"not you"}']);
-  expect(seen).toEqual([["/greenhouse.v1.GreenhouseService/GetReading", "/sensors/{sensor}/reading", "Bearer a"]]);
+  const response = await fetch(`${proxy.baseUrl}/sensors/a/reading`, { headers: { authorization: "Bearer a" } });
+  expect([response.status, await response.text()]).toEqual([403, '{"reason":"not you"}']);
+  expect(events).toEqual([["/greenhouse.v1.GreenhouseService/GetReading", "/sensors/{sensor}/reading", "Bearer a"]]);
   expect(upstream.connections).toBe(0);
 });
 
-test("pages of other origins, trusted proxies, endpoints, own services and onAnswer are as they are of a gateway", async () => {
+test("CORS, trusted proxies, endpoints, local services and onAnswer work as in a gateway", async () => {
   await using upstream = await startGreenhouse({ getReading: ({ sensor }) => ({ sensor }) });
-  const answers: AnsweredRequest[] = [];
+  const requests: AnsweredRequest[] = [];
   const options: Partial<ProxyOptions> = {
     cors: { origins: ["https://a.example"] },
     trustedProxies: { addresses: ["127.0.0.1"] },
     endpoints: [{ path: "/livez", open: true, answer: () => ({ httpStatus: 200, body: "live" }) }],
     routes: (router) =>
       router.service(FileService, {
-        getFile: ({ name }) => ({ contentType: "a/b", data: Buffer.from(`own ${name}`) }),
+        getFile: ({ name }) => ({ contentType: "a/b", data: Buffer.from(`local ${name}`) }),
       }),
-    onAnswer: (answer) => void answers.push(answer),
+    onAnswer: (answered) => void requests.push(answered),
   };
   await using proxy = await startProxy(urlOf(upstream.address.port), files, options);
   const headers = { origin: "https://a.example", "x-forwarded-for": "192.0.2.7" };
-  const answer = await fetch(`${proxy.baseUrl}/sensors/a/reading`, { headers });
-  expect([answer.status, answer.headers.get("access-control-allow-origin")]).toEqual([200, "https://a.example"]);
-  expect(answers.map(({ procedure, httpStatus, peer }) => [procedure, httpStatus, peer.address])).toEqual([
+  const response = await fetch(`${proxy.baseUrl}/sensors/a/reading`, { headers });
+  expect([response.status, response.headers.get("access-control-allow-origin")]).toEqual([200, "https://a.example"]);
+  expect(requests.map(({ procedure, httpStatus, peer }) => [procedure, httpStatus, peer.address])).toEqual([
     ["/greenhouse.v1.GreenhouseService/GetReading", 200, "192.0.2.7"],
   ]);
   expect(await (await fetch(`${proxy.baseUrl}/livez`)).text()).toBe("live");
-  expect(await (await fetch(`${proxy.baseUrl}/files/a`)).text()).toBe("own a");
+  expect(await (await fetch(`${proxy.baseUrl}/files/a`)).text()).toBe("local a");
   await using transport = createGrpcTransport({ baseUrl: proxy.baseUrl });
   const { data } = await createClient(FileService, transport).getFile({ name: "b" });
-  expect(Buffer.from(data).toString()).toBe("own b");
+  expect(Buffer.from(data).toString()).toBe("local b");
 });
 
-test("an upstream by its address is spoken to by TLS with the certificates that are named for it", async () => {
+test("an upstream address uses TLS with the certificates of its options", async () => {
   const { cert, key } = createCertificate("localhost");
-  const answer = { getReading: () => ({ degreesCelsius: 21 }) };
-  await using upstream = await startGreenhouse(answer, {}, { tls: { cert, key } });
+  const handlers = { getReading: () => ({ degreesCelsius: 21 }) };
+  await using upstream = await startGreenhouse(handlers, {}, { tls: { cert, key } });
   const upstreamOptions = { tls: { ca: cert } };
   await using proxy = await startProxy(`https://localhost:${upstream.address.port}`, files, { upstreamOptions });
   expect((await fetch(`${proxy.baseUrl}/sensors/4/reading`)).status).toBe(200);
 });
 
-test("it is mounted in another server, answers Fetch, and describes itself", async () => {
+test("a proxy can be mounted in another server, responds to Fetch requests, and provides its services for OpenAPI", async () => {
   await using upstream = await startGreenhouse({ getReading: ({ sensor }) => ({ sensor }) });
   const proxy = await createProxy({
     upstreams: [{ upstream: urlOf(upstream.address.port), descriptors: descriptorSetOf(...files) }],
@@ -197,12 +197,12 @@ test.each<{ name: string; options: object }>([
   await using upstream = await startGreenhouse({ getReading: ({ sensor }) => ({ sensor }) });
   await using proxy = await startProxy(urlOf(upstream.address.port), files, options);
   using connection = await openHttp1(proxy.address);
-  // RFC 9110 §2.5: a later minor version is served as the latest one that is known. node:http refuses it.
+  // RFC 9110 §2.5: a later minor version is served as the latest known one. node:http rejects it.
   connection.write("GET /sensors/a/reading HTTP/1.2\r\nhost: a\r\n\r\n");
   expect(await connection.readAnswer()).toMatchObject({ httpStatus: 200 });
 });
 
-test("the connections to upstreams have closed once close resolves, or once a start has failed", async () => {
+test("the connections to upstreams are closed when close() resolves, and after a failed start", async () => {
   let socket: unknown;
   const opened = (message: unknown): unknown => (socket = Reflect.get(Object(message), "socket"));
   subscribe("net.client.socket", opened);
@@ -219,7 +219,7 @@ test("the connections to upstreams have closed once close resolves, or once a st
   unsubscribe("net.client.socket", opened);
 });
 
-test("a request that is sent while the proxy drains is passed on, and the drain waits for it", async () => {
+test("a request that is being received when the proxy drains is forwarded, and the drain waits for it", async () => {
   await using upstream = await startGreenhouse({ getReading: () => ({}), waterBed: ({ bed }) => ({ bed }) });
   const admitted = Promise.withResolvers<void>();
   const { proxy, address } = await startProxy(urlOf(upstream.address.port), files, { admit: () => admitted.resolve() });
@@ -228,10 +228,10 @@ test("a request that is sent while the proxy drains is passed on, and the drain 
   call.write("{");
   await admitted.promise;
   const drained = proxy.drain(10_000);
-  const answered = once(call, "response");
+  const responded = once(call, "response");
   call.end("}");
-  const [answer] = await answered;
-  expect([answer.statusCode, String(await collect(answer))]).toEqual([200, `{"bed":"1"}`]);
+  const [response] = await responded;
+  expect([response.statusCode, String(await collect(response))]).toEqual([200, `{"bed":"1"}`]);
   await drained;
   expect(proxy.load.connections.http1).toBe(0);
 });
@@ -239,18 +239,15 @@ test("a request that is sent while the proxy drains is passed on, and the drain 
 test.each([
   { retry: "transparent", requests: 2, httpStatus: 200 },
   { retry: "off", requests: 1, httpStatus: 503 },
-] as const)(
-  "a call that was refused is sent $requests times with retry: $retry",
-  async ({ retry, requests, httpStatus }) => {
-    await using upstream = await startScriptedServer({
-      request: (connection, id) => {
-        if (connection.requests > 1) connection.send(...grpcAnswer(id, envelope(Buffer.alloc(0))));
-        // REFUSED_STREAM (RFC 9113 §7).
-        else connection.send({ type: frameType.resetStream, flags: 0, streamId: id, payload: Buffer.of(0, 0, 0, 7) });
-      },
-    });
-    await using proxy = await startProxy(upstream.baseUrl, files, { upstreamOptions: { retry } });
-    expect((await fetch(`${proxy.baseUrl}/sensors/a/reading`)).status).toBe(httpStatus);
-    expect(upstream.requests).toBe(requests);
-  },
-);
+] as const)("a refused call is sent $requests times with retry: $retry", async ({ retry, requests, httpStatus }) => {
+  await using upstream = await startScriptedServer({
+    request: (connection, id) => {
+      if (connection.requests > 1) connection.send(...grpcAnswer(id, envelope(Buffer.alloc(0))));
+      // REFUSED_STREAM (RFC 9113 §7).
+      else connection.send({ type: frameType.resetStream, flags: 0, streamId: id, payload: Buffer.of(0, 0, 0, 7) });
+    },
+  });
+  await using proxy = await startProxy(upstream.baseUrl, files, { upstreamOptions: { retry } });
+  expect((await fetch(`${proxy.baseUrl}/sensors/a/reading`)).status).toBe(httpStatus);
+  expect(upstream.requests).toBe(requests);
+});

@@ -7,7 +7,7 @@ import {
   WaterBedRequestSchema,
   WaterBedResponseSchema,
 } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { createGrpcTransport as createOwnTransport } from "../../src/client/index.ts";
+import { createGrpcTransport as createProxyTransport } from "../../src/client/index.ts";
 import { OpaqueMessage } from "../../src/forward/index.ts";
 import { collect } from "../../../testing/src/collect.ts";
 import { startGreenhouse } from "../../../testing/src/gateway/greenhouse.ts";
@@ -15,22 +15,22 @@ import { startProxy } from "../../../testing/src/gateway/proxy.ts";
 
 const files = [GreenhouseService.file];
 
-/** Texts that fill a part of a frame, several frames, several chunks and several windows, each unlike the others. */
+/** Strings that fill part of a frame, several frames, several chunks and several windows, each one different. */
 const notes = [20, 40, 100, 1_000].flatMap((kibibytes) =>
   ["oak", "elm", "fir", "yew"].map((tree) => `${tree} ${kibibytes} `.repeat(kibibytes * 128)),
 );
 
-// Nothing is compressed, so that messages go on as they came.
+// No compression, so that messages are forwarded unchanged.
 const acceptCompression: [] = [];
 
-const ways = [
+const protocols = [
   { name: "Connect over HTTP/1.1", create: createConnectTransport, httpVersion: "1.1" },
   { name: "gRPC-Web over HTTP/2", create: createGrpcWebTransport, httpVersion: "2" },
   { name: "gRPC", create: createGrpcTransport, httpVersion: "2" },
 ] as const;
 
-describe.each(ways)("large messages of $name", ({ create: createTransport, httpVersion }) => {
-  test("go through as they are, side by side", async () => {
+describe.each(protocols)("large messages with $name", ({ create: createTransport, httpVersion }) => {
+  test("are forwarded unchanged, concurrently", async () => {
     await using upstream = await startGreenhouse({
       waterBed: ({ note }) => ({ note }),
       async *watchReadings({ sensor, count }) {
@@ -50,7 +50,7 @@ describe.each(ways)("large messages of $name", ({ create: createTransport, httpV
   });
 });
 
-test("what an interceptor has kept of a large message stays as it is", async () => {
+test("a large message that an interceptor keeps is not overwritten", async () => {
   const kept: unknown[] = [];
   const keep: Interceptor = (next) => async (request) => {
     const response = await next(request);
@@ -66,21 +66,23 @@ test("what an interceptor has kept of a large message stays as it is", async () 
   expect(bytes.map((length, at) => length > (notes[at]?.length ?? 0))).toEqual(notes.map(() => true));
 });
 
-test("small messages that an interceptor sees are each in memory of their own, which it may transfer", async () => {
-  const seen: ArrayBufferLike[] = [];
-  const see: Interceptor = (next) => async (request) => {
+test("small messages for an interceptor have separate buffers, which it may transfer", async () => {
+  const buffers: ArrayBufferLike[] = [];
+  const collectBuffers: Interceptor = (next) => async (request) => {
     const response = await next(request);
     for (const { message } of [request, response])
-      if (message instanceof OpaqueMessage) seen.push(message.bytes.buffer);
+      if (message instanceof OpaqueMessage) buffers.push(message.bytes.buffer);
     return response;
   };
   await using upstream = await startGreenhouse({ waterBed: ({ note }) => ({ note }) });
-  await using proxy = await startProxy(`http://127.0.0.1:${upstream.address.port}`, files, { interceptors: [see] });
-  // It sends them together, each with its end.
-  await using transport = createOwnTransport({ baseUrl: proxy.baseUrl });
+  await using proxy = await startProxy(`http://127.0.0.1:${upstream.address.port}`, files, {
+    interceptors: [collectBuffers],
+  });
+  // This transport sends calls in one write, each with END_STREAM.
+  await using transport = createProxyTransport({ baseUrl: proxy.baseUrl });
   const client = createClient(GreenhouseService, transport);
   await Promise.all(Array.from({ length: 32 }, () => client.waterBed({ note: "oak ".repeat(50) })));
-  expect(new Set(seen).size).toBe(64);
+  expect(new Set(buffers).size).toBe(64);
 });
 
 const replace: Interceptor = (next) => async (request) => {
@@ -94,16 +96,16 @@ const replace: Interceptor = (next) => async (request) => {
   return response;
 };
 
-test("bytes that an interceptor sets are passed on instead of those that came", async () => {
-  const seen: string[] = [];
+test("bytes that an interceptor sets are forwarded instead of the received ones", async () => {
+  const received: string[] = [];
   await using upstream = await startGreenhouse({
     waterBed: ({ note }) => {
-      seen.push(note);
+      received.push(note);
       return { note };
     },
   });
   await using proxy = await startProxy(`http://127.0.0.1:${upstream.address.port}`, files, { interceptors: [replace] });
   const transport = createGrpcTransport({ baseUrl: proxy.baseUrl, acceptCompression });
   expect((await createClient(GreenhouseService, transport).waterBed({ note: "c" })).note).toBe("b");
-  expect(seen).toEqual(["a"]);
+  expect(received).toEqual(["a"]);
 });

@@ -23,14 +23,14 @@ import { KitchenSink } from "../../../testing/src/gen/kitchensink/v1/kitchen_sin
 import { within } from "../../../testing/src/deadline.ts";
 import { startScriptedServer } from "../../../testing/src/gateway/scripted-http2-server.ts";
 
-// What is read from a server by its reflection, and what is said of one that does not tell the truth.
+// Reading descriptors by reflection, and the errors for servers whose reflection is not valid.
 
-type Answer = NonNullable<MessageInitShape<typeof ServerReflectionResponseSchema>["messageResponse"]>;
-type Question = ServerReflectionRequest["messageRequest"];
+type ReflectionResponse = NonNullable<MessageInitShape<typeof ServerReflectionResponseSchema>["messageResponse"]>;
+type ReflectionRequest = ServerReflectionRequest["messageRequest"];
 
 async function readFrom(baseUrl: string, options: Partial<ReadReflectionOptions> = {}): Promise<ReflectedServices> {
   await using transport = createGrpcTransport({ baseUrl, readMaxBytes: 1_000_000 });
-  return await within(readReflection(transport, { isMeant: () => true, ...options }), "the reflection");
+  return await within(readReflection(transport, { isSelected: () => true, ...options }), "the reflection");
 }
 
 /** Reads from a server with these routes. */
@@ -47,40 +47,42 @@ async function read(
   }
 }
 
-/** Routes of a server that answers questions in its own way. */
-function answering(answer: (question: Question) => Answer | Promise<Answer>) {
+/** Returns routes of a server whose reflection responds with this function. */
+function responding(respond: (request: ReflectionRequest) => ReflectionResponse | Promise<ReflectionResponse>) {
   return (router: ConnectRouter): void => {
     router.service(ServerReflection, {
       async *serverReflectionInfo(requests) {
-        for await (const { messageRequest } of requests) yield { messageResponse: await answer(messageRequest) };
+        for await (const { messageRequest } of requests) yield { messageResponse: await respond(messageRequest) };
       },
     });
   };
 }
 
-function listing(...names: readonly string[]): Answer {
+function listing(...names: readonly string[]): ReflectionResponse {
   return { case: "listServicesResponse", value: { service: names.map((name) => ({ name })) } };
 }
 
-function sending(...files: readonly (MessageInitShape<typeof FileDescriptorProtoSchema> | Uint8Array)[]): Answer {
+function sending(
+  ...files: readonly (MessageInitShape<typeof FileDescriptorProtoSchema> | Uint8Array)[]
+): ReflectionResponse {
   const fileDescriptorProto = files.map((file) =>
     file instanceof Uint8Array ? file : toBinary(FileDescriptorProtoSchema, create(FileDescriptorProtoSchema, file)),
   );
   return { case: "fileDescriptorResponse", value: { fileDescriptorProto } };
 }
 
-const notKnown: Answer = { case: "errorResponse", value: { errorCode: 5, errorMessage: "not\nknown" } };
+const notKnown: ReflectionResponse = { case: "errorResponse", value: { errorCode: 5, errorMessage: "not\nknown" } };
 
-/** A server with a service a.A, whose file imports others. */
-function importing(dependency: readonly string[], others: (name: string) => Answer = () => notKnown) {
-  return answering((question) => {
-    if (question.case === "listServices") return listing("a.A");
-    if (question.case === "fileByFilename") return others(question.value);
+/** Returns routes of a server with a service a.A, whose file imports others. */
+function importing(dependency: readonly string[], others: (name: string) => ReflectionResponse = () => notKnown) {
+  return responding((request) => {
+    if (request.case === "listServices") return listing("a.A");
+    if (request.case === "fileByFilename") return others(request.value);
     return sending({ name: "a.proto", package: "a", service: [{ name: "A" }], dependency: [...dependency] });
   });
 }
 
-const own = createReflectionService([GreenhouseService, KitchenSink, ServerReflection]);
+const reflection = createReflectionService([GreenhouseService, KitchenSink, ServerReflection]);
 
 function filesOf(file: DescFile, into = new Set<string>()): Set<string> {
   file.dependencies.forEach((dependency) => filesOf(dependency, into));
@@ -89,31 +91,31 @@ function filesOf(file: DescFile, into = new Set<string>()): Set<string> {
 
 test.each([
   { version: "v1", service: ServerReflection },
-  { version: "v1alpha alone", service: ServerReflectionV1Alpha },
-])("a server with reflection $version gives the services that are meant, and their files", async ({ service }) => {
-  const { services, files } = await read((router) => void router.service(service, own), {
-    isMeant: (name) => !name.startsWith("grpc."),
+  { version: "only v1alpha", service: ServerReflectionV1Alpha },
+])("readReflection with $version returns the selected services and their files", async ({ service }) => {
+  const { services, files } = await read((router) => void router.service(service, reflection), {
+    isSelected: (name) => !name.startsWith("grpc."),
   });
   expect(services).toEqual([GreenhouseService.typeName, KitchenSink.typeName]);
   const names = files.file.map(({ name }) => name);
   expect(new Set(names)).toEqual(filesOf(GreenhouseService.file, filesOf(KitchenSink.file)));
-  // Each after what it imports, as registries want them.
+  // Each file after its imports, as registries require.
   expect(createFileRegistry(files).getService(KitchenSink.typeName)?.methods.length).toBe(KitchenSink.methods.length);
 });
 
-test("a server that sends one file at a time is asked until nothing is missing", async () => {
-  // Each imports the next two: there are more ways through them than could ever be gone.
-  const answer = (name: string): Answer => {
+test("files that a server sends one at a time are requested until none is missing", async () => {
+  // Each imports the next two, so the number of paths through them is exponential.
+  const respond = (name: string): ReflectionResponse => {
     const at = Number.parseInt(name, 10);
     const dependency = [at + 1, at + 2].filter((next) => next <= 120).map((next) => `${next}.proto`);
     return sending({ name, dependency });
   };
-  const { files } = await read(importing(["1.proto"], answer));
+  const { files } = await read(importing(["1.proto"], respond));
   expect(files.file.length).toBe(121);
   expect(() => createFileRegistry(files)).not.toThrow();
 });
 
-test("files that everybody has need not come from the server", async () => {
+test("well-known files need not be sent by the server", async () => {
   const common = ["google/api/annotations.proto", "google/api/httpbody.proto", "google/protobuf/field_mask.proto"];
   const { files } = await read(importing(common));
   expect(files.file.map(({ name }) => name)).toEqual([
@@ -128,40 +130,40 @@ test("files that everybody has need not come from the server", async () => {
 });
 
 test.each([
-  { name: "lacks it", answer: notKnown },
-  { name: "sends another one instead", answer: sending({ name: "c.proto" }) },
-])("a file that another imports is left out if the server $name", async ({ answer }) => {
-  const { services, files } = await read(importing(["b.proto"], () => answer));
+  { name: "does not have it", response: notKnown },
+  { name: "sends a different file", response: sending({ name: "c.proto" }) },
+])("an imported file is omitted if the server $name", async ({ response }) => {
+  const { services, files } = await read(importing(["b.proto"], () => response));
   expect(services).toEqual(["a.A"]);
   expect(files.file.map(({ name }) => name)).not.toContain("b.proto");
 });
 
-test("services that the server lists, but does not know, are left out with the reason", async () => {
+test("services that the server lists but does not describe are omitted with the reason", async () => {
   const { services, omitted } = await read(
-    answering((question) => {
-      if (question.case === "listServices") return listing("a.A", "a.B", "a.C");
-      if (question.value === "a.B") return notKnown;
+    responding((request) => {
+      if (request.case === "listServices") return listing("a.A", "a.B", "a.C");
+      if (request.value === "a.B") return notKnown;
       return sending({ name: "a.proto", package: "a", service: [{ name: "A" }] });
     }),
   );
   expect(services).toEqual(["a.A"]);
   expect([...omitted]).toEqual([
-    ["a.B", "its reflection does not tell a.B: not known"],
-    ["a.C", "its reflection lists a.C, which no file of it declares"],
+    ["a.B", "server reflection does not describe a.B: not known"],
+    ["a.C", "server reflection lists a.C, but none of its files declares it"],
   ]);
 });
 
-test("the fields of a header are sent, such as a credential", async () => {
-  const seen: (string | null)[] = [];
+test("header fields, such as a credential, are sent", async () => {
+  const credentials: (string | null)[] = [];
   const routes = (router: ConnectRouter): void =>
     void router.service(ServerReflection, {
       async *serverReflectionInfo(requests, { requestHeader }) {
-        seen.push(requestHeader.get("authorization"));
+        credentials.push(requestHeader.get("authorization"));
         for await (const _ of requests) yield { messageResponse: listing() };
       },
     });
   await read(routes, { header: { authorization: "Bearer reader" } });
-  expect(seen).toEqual(["Bearer reader"]);
+  expect(credentials).toEqual(["Bearer reader"]);
 });
 
 const big = new Uint8Array(2_000_000);
@@ -170,134 +172,136 @@ test.each<{
   readonly name: string;
   readonly routes: (router: ConnectRouter) => void;
   readonly options?: Partial<ReadReflectionOptions>;
-  readonly says: string;
+  readonly problem: string;
 }>([
   {
-    name: "has none",
+    name: "is not implemented",
     routes: (router) => void router.service(GreenhouseService, {}),
-    says: "it has no server reflection, neither grpc.reflection.v1 nor grpc.reflection.v1alpha",
+    problem: "server reflection is not supported, neither grpc.reflection.v1 nor grpc.reflection.v1alpha",
   },
   {
-    name: "refuses the caller",
-    routes: answering(() => {
+    name: "rejects the caller",
+    routes: responding(() => {
       throw new ConnectError("not for\nyou", Code.PermissionDenied);
     }),
-    says: "its reflection fails: [permission_denied] not for you",
+    problem: "server reflection failed: [permission_denied] not for you",
   },
   {
-    name: "answers something else",
-    routes: answering(() => sending()),
-    says: "its reflection does not tell its services: an answer to something else",
+    name: "responds with another type",
+    routes: responding(() => sending()),
+    problem: "server reflection does not describe the services: the response is of another type",
   },
   {
-    name: "answers nothing",
+    name: "ends before all responses",
     routes: (router) =>
       void router.service(ServerReflection, {
         async *serverReflectionInfo() {
           yield { messageResponse: listing("a.A") };
         },
       }),
-    says: "its reflection ends before it has answered everything",
+    problem: "server reflection ended before responding to all requests",
   },
   {
-    name: "never answers",
-    routes: answering(() => new Promise(() => undefined)),
+    name: "never responds",
+    routes: responding(() => new Promise(() => undefined)),
     options: { limits: { timeoutMs: 100, services: 1e9 } },
-    says: "its reflection takes longer than 100 ms",
+    problem: "server reflection timed out after 100 ms",
   },
   {
-    name: "lists a service that it does not know",
-    routes: answering(({ case: asks }) => (asks === "listServices" ? listing("a.A") : notKnown)),
-    says: "its reflection does not tell a.A: not known",
+    name: "lists a service that it does not describe",
+    routes: responding(({ case: kind }) => (kind === "listServices" ? listing("a.A") : notKnown)),
+    problem: "server reflection does not describe a.A: not known",
   },
   {
     name: "lists a service that its files do not declare",
-    routes: answering(({ case: asks }) =>
-      asks === "listServices" ? listing("a.A") : sending({ name: "a.proto", service: [{ name: "A" }] }),
+    routes: responding(({ case: kind }) =>
+      kind === "listServices" ? listing("a.A") : sending({ name: "a.proto", service: [{ name: "A" }] }),
     ),
-    says: "its reflection lists a.A, which no file of it declares",
+    problem: "server reflection lists a.A, but none of its files declares it",
   },
   {
     name: "lists too many services",
-    routes: answering(() => listing(...Array.from({ length: 5_001 }, (_, index) => `a.A${index}`))),
-    says: "its reflection lists more than 5000 services",
+    routes: responding(() => listing(...Array.from({ length: 5_001 }, (_, index) => `a.A${index}`))),
+    problem: "server reflection lists more than 5000 services",
   },
   {
-    name: "sends bytes that are no file",
-    routes: answering(({ case: asks }) =>
-      asks === "listServices" ? listing("a.A") : sending(Uint8Array.of(0x0a, 0x05, 0x61)),
+    name: "sends bytes that are not a file",
+    routes: responding(({ case: kind }) =>
+      kind === "listServices" ? listing("a.A") : sending(Uint8Array.of(0x0a, 0x05, 0x61)),
     ),
-    says: "its reflection sends a file that is no FileDescriptorProto",
+    problem: "server reflection returns a file that is not a FileDescriptorProto",
   },
   {
-    name: "sends a message of megabytes",
-    routes: answering(({ case: asks }) => (asks === "listServices" ? listing("a.A") : sending(big))),
-    says: "its reflection fails: [resource_exhausted] ",
+    name: "sends a message over the size limit",
+    routes: responding(({ case: kind }) => (kind === "listServices" ? listing("a.A") : sending(big))),
+    problem: "server reflection failed: [resource_exhausted] ",
   },
   {
-    name: "sends too many bytes by the last of small messages",
+    name: "exceeds the total size with small messages",
     routes: importing(["0.proto"], (name) => {
       const at = Number.parseInt(name, 10);
       return sending({ name, dependency: at < 19 ? [`${at + 1}.proto`] : [], syntax: "x".repeat(990) });
     }),
     options: { limits: { bytes: 20_000 } },
-    says: "its files have more than 20000 bytes",
+    problem: "the files of server reflection are larger than 20000 bytes",
   },
   {
-    name: "imports one file more than it may have",
+    name: "imports one file more than the limit",
     routes: importing(["0.proto"], (name) => {
       const at = Number.parseInt(name, 10);
       return sending({ name, dependency: at < 299 ? [`${at + 1}.proto`] : [] });
     }),
     options: { limits: { files: 300 } },
-    says: "it has more than 300 files",
+    problem: "server reflection returns more than 300 files",
   },
   {
-    name: "nests imports too deep",
+    name: "nests imports too deeply",
     routes: importing(["0.proto"], (name) => {
       const at = Number.parseInt(name, 10);
       return sending({ name, dependency: at < 250 ? [`${at + 1}.proto`] : [] });
     }),
-    says: "imports are nested more than 200 levels deep, at 199.proto",
+    problem: "imports are nested more than 200 levels deep, at 199.proto",
   },
   {
     name: "has files that import each other",
     routes: importing(["b.proto"], (name) =>
       sending({ name, dependency: [name === "b.proto" ? "c.proto" : "b.proto"] }),
     ),
-    says: "import cycle: b.proto -> c.proto -> b.proto",
+    problem: "import cycle: b.proto -> c.proto -> b.proto",
   },
   {
-    name: "has two files of one name",
+    name: "has two different files of one name",
     routes: importing(["b.proto"], (name) => sending({ name }, { name, package: "other" })),
-    says: "its reflection has two different files b.proto",
+    problem: "server reflection returns two different files named b.proto",
   },
   {
-    name: "puts much text and lines into its error",
-    routes: answering(() => ({
+    name: "sends an error with control characters and 99 lines",
+    routes: responding(() => ({
       case: "errorResponse",
       value: { errorCode: 7, errorMessage: "\u001b[31m\n".repeat(99) },
     })),
-    says: `its services: ${" [31m".repeat(40)}`.slice(0, 200),
+    problem: `the services: ${" [31m".repeat(40)}`.slice(0, 200),
   },
-])("a server whose reflection $name is named as such", async ({ routes, options, says }) => {
+])("readReflection reports a server whose reflection $name", async ({ routes, options, problem }) => {
   const error: unknown = await read(routes, options).catch((thrown: unknown) => thrown);
-  expect(error).toMatchObject({ message: expect.stringContaining(says) });
-  // The error of the call, if that has failed.
-  expect(Reflect.get(Object(error), "cause") instanceof ConnectError).toBe(/fails|takes longer/.test(says));
+  expect(error).toMatchObject({ message: expect.stringContaining(problem) });
+  // The cause is the error of the call, if that failed.
+  expect(Reflect.get(Object(error), "cause") instanceof ConnectError).toBe(/failed|timed out/.test(problem));
 });
 
-test("a server that cannot be reached, or is none of gRPC, is named as such", async () => {
-  await expect(readFrom("http://127.0.0.1:1")).rejects.toThrow("its reflection fails: [unavailable] cannot connect to");
+test("readReflection reports an unreachable server, and one without HTTP/2", async () => {
+  await expect(readFrom("http://127.0.0.1:1")).rejects.toThrow(
+    "server reflection failed: [unavailable] cannot connect to",
+  );
   await using server = await startScriptedServer({ opening: Buffer.from("HTTP/1.1 400 Bad Request\r\n\r\n") });
-  await expect(readFrom(server.baseUrl)).rejects.toThrow("its reflection fails: [unavailable] ");
+  await expect(readFrom(server.baseUrl)).rejects.toThrow("server reflection failed: [unavailable] ");
 });
 
-test("whoever gives up is no longer kept waiting", async () => {
-  const giveUp = new AbortController();
-  const routes = answering(() => {
-    giveUp.abort();
+test("readReflection stops when its signal is aborted", async () => {
+  const controller = new AbortController();
+  const routes = responding(() => {
+    controller.abort();
     return new Promise(() => undefined);
   });
-  await expect(read(routes, { signal: giveUp.signal })).rejects.toThrow("its reflection fails: [canceled]");
+  await expect(read(routes, { signal: controller.signal })).rejects.toThrow("server reflection failed: [canceled]");
 });

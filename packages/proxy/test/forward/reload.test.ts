@@ -11,11 +11,11 @@ import { startGreenhouse } from "../../../testing/src/gateway/greenhouse.ts";
 
 const getReading = "/greenhouse.v1.GreenhouseService/GetReading";
 
-/** The descriptors of a file whose services have only the RPCs that are kept. */
-function keeping(file: DescFile, isKept: (name: string) => boolean): Uint8Array {
+/** Returns the descriptors of a file, with only the selected RPCs. */
+function withMethods(file: DescFile, isSelected: (name: string) => boolean): Uint8Array {
   const set = fromBinary(FileDescriptorSetSchema, descriptorSetOf(file));
   for (const { service } of set.file) {
-    for (const each of service) each.method = each.method.filter(({ name }) => isKept(name));
+    for (const each of service) each.method = each.method.filter(({ name }) => isSelected(name));
   }
   return toBinary(FileDescriptorSetSchema, set);
 }
@@ -29,7 +29,7 @@ test.each<{ form: string; fail: () => Promise<never> }>([
   },
   { form: "rejects", fail: () => Promise.reject(new Error("no file")) },
 ])("a source of descriptors that $form is read again by each reload", async ({ fail }) => {
-  const first = keeping(GreenhouseService.file, (name) => name === "GetReading");
+  const first = withMethods(GreenhouseService.file, (name) => name === "GetReading");
   let read = (): Promise<Uint8Array> => Promise.resolve(first);
   const proxy = await createProxy({
     upstreams: [{ upstream: "http://127.0.0.1:1", descriptors: { read: () => read() } }],
@@ -37,7 +37,7 @@ test.each<{ form: string; fail: () => Promise<never> }>([
   for (const name of ["WaterBed", "WatchReadings"]) {
     read = fail;
     expect(await proxy.reload()).toMatchObject({ added: [], removed: [], problems: ["no file"] });
-    const next = keeping(GreenhouseService.file, (each) => each === name);
+    const next = withMethods(GreenhouseService.file, (each) => each === name);
     read = () => Promise.resolve(next);
     const { added, problems } = await proxy.reload();
     expect({ added, problems }).toEqual({ added: [`/greenhouse.v1.GreenhouseService/${name}`], problems: [] });
@@ -45,12 +45,12 @@ test.each<{ form: string; fail: () => Promise<never> }>([
   await proxy.close();
 });
 
-test("a reload puts new descriptors in use, and with problems leaves the old ones", async () => {
+test("a reload uses new descriptors, or keeps the previous ones if there are problems", async () => {
   await using upstream = await startGreenhouse({ getReading: ({ sensor }) => ({ sensor }), waterBed: () => ({}) });
-  let set = keeping(GreenhouseService.file, (name) => name === "GetReading");
+  let set = withMethods(GreenhouseService.file, (name) => name === "GetReading");
   let changed: (() => void) | undefined;
   const reports: ReloadReport[] = [];
-  let told: (() => void) | undefined;
+  let onReported: (() => void) | undefined;
   const proxy = await createProxy({
     upstreams: [
       {
@@ -69,26 +69,26 @@ test("a reload puts new descriptors in use, and with problems leaves the old one
     ],
     onReload: (report) => {
       reports.push(report);
-      told?.();
+      onReported?.();
     },
   });
   const { port } = await proxy.listen({ host: "127.0.0.1", port: 0 });
   const statuses = async (): Promise<readonly number[]> => {
-    const answers = [
+    const responses = [
       await fetch(`http://127.0.0.1:${port}/sensors/a/reading`),
       await fetch(`http://127.0.0.1:${port}/beds/7:water`, { method: "POST" }),
     ];
-    return answers.map(({ status }) => status);
+    return responses.map(({ status }) => status);
   };
   expect(await statuses()).toEqual([200, 404]);
 
-  // The same once more is no news.
+  // Unchanged descriptors are not reported.
   expect(await proxy.reload()).toEqual({ isChanged: false, added: [], removed: [], problems: [] });
   expect(reports).toEqual([]);
 
-  set = keeping(GreenhouseService.file, (name) => name === "GetReading" || name === "WaterBed");
+  set = withMethods(GreenhouseService.file, (name) => name === "GetReading" || name === "WaterBed");
   const { promise, resolve } = Promise.withResolvers<void>();
-  told = resolve;
+  onReported = resolve;
   changed?.();
   await within(promise, "a reload");
   const added = ["/greenhouse.v1.GreenhouseService/WaterBed"];
@@ -96,9 +96,9 @@ test("a reload puts new descriptors in use, and with problems leaves the old one
   expect(await statuses()).toEqual([200, 200]);
 
   for (const [bytes, problem] of [
-    [Buffer.from("no descriptors"), "they are no binary google.protobuf.FileDescriptorSet"],
+    [Buffer.from("no descriptors"), "they are not a binary google.protobuf.FileDescriptorSet"],
     [Buffer.alloc(0), "no file"],
-    [keeping(GreenhouseService.file, () => true).subarray(0, -3), "they are no binary"],
+    [withMethods(GreenhouseService.file, () => true).subarray(0, -3), "they are not a binary"],
   ] as const) {
     set = bytes;
     const { problems } = await proxy.reload();
@@ -106,7 +106,7 @@ test("a reload puts new descriptors in use, and with problems leaves the old one
     expect(await statuses()).toEqual([200, 200]);
   }
 
-  set = keeping(GreenhouseService.file, (name) => name === "WaterBed");
+  set = withMethods(GreenhouseService.file, (name) => name === "WaterBed");
   expect(await proxy.reload()).toEqual({ isChanged: true, added: [], removed: [getReading], problems: [] });
   expect(await statuses()).toEqual([404, 200]);
   expect(proxy.services[0]?.methods.map(({ name }) => name)).toEqual(["WaterBed"]);
@@ -115,14 +115,18 @@ test("a reload puts new descriptors in use, and with problems leaves the old one
 });
 
 test.each([
-  { name: "are no FileDescriptorSet", sets: [Buffer.from("x")], says: "no binary google.protobuf.FileDescriptorSet" },
+  {
+    name: "are not a FileDescriptorSet",
+    sets: [Buffer.from("x")],
+    problem: "not a binary google.protobuf.FileDescriptorSet",
+  },
   {
     name: "have no service",
     sets: [toBinary(FileDescriptorSetSchema, create(FileDescriptorSetSchema))],
-    says: "they have no service that is passed on",
+    problem: "they have no service to proxy",
   },
   {
-    name: "have no service whose types are all there",
+    name: "have no service with all types",
     sets: [
       toBinary(
         FileDescriptorSetSchema,
@@ -131,60 +135,73 @@ test.each([
         }),
       ),
     ],
-    says: "127.0.0.1:1: the descriptors cannot be used: they have no service that is passed on; A: the type B is missing",
+    problem: "127.0.0.1:1: cannot use the descriptors: they have no service to proxy; A: the type B is missing",
   },
   {
-    name: "have names that protoc would refuse",
+    name: "have names that protoc would reject",
     sets: [
       toBinary(
         FileDescriptorSetSchema,
         create(FileDescriptorSetSchema, { file: [{ name: "a", package: "a;b", service: [{ name: "A" }] }] }),
       ),
     ],
-    says: '127.0.0.1:1: the descriptors cannot be used: they are no valid definition: "a;b" is not a protobuf identifier.*',
+    problem:
+      '127.0.0.1:1: cannot use the descriptors: they are not a valid definition: "a;b" is not a protobuf identifier.*',
   },
   {
-    name: "are of two upstreams with one service",
+    name: "are of two upstreams with the same service",
     sets: [descriptorSetOf(KitchenSink.file), descriptorSetOf(KitchenSink.file, Shelves.file)],
-    says: "kitchensink.v1.KitchenSink is offered by two upstreams",
+    problem: "kitchensink.v1.KitchenSink is served by two upstreams",
   },
-])("a proxy does not start with descriptors that $name", async ({ sets, says }) => {
+])("a proxy does not start with descriptors that $name", async ({ sets, problem }) => {
   const upstreams = sets.map((descriptors) => ({ upstream: "http://127.0.0.1:1", descriptors }));
   await expect(createProxy({ upstreams })).rejects.toMatchObject({
-    message: expect.stringMatching(new RegExp(`${says}$`)),
+    message: expect.stringMatching(new RegExp(`${problem}$`)),
     code: "ERR_DESCRIPTORS",
   });
 });
 
-/** The outcome of a reload of two upstreams. */
+/** The reloads of two upstreams that both succeeded. */
 function bothSucceeded(lastSuccessMs: number): object[] {
   return [0, 1].map(() => ({ problem: undefined, lastSuccessMs }));
 }
 
-describe("of two upstreams, each has the outcome of its last reload:", () => {
+describe("the last reload of each of two upstreams is recorded:", () => {
   const greenhouse = descriptorSetOf(GreenhouseService.file);
   const [sinks, shelves] = [KitchenSink, Shelves].map(({ file }) => descriptorSetOf(file));
   const invalid = Buffer.from("no descriptors");
-  const away = new Error("no file\nat all");
+  const unreadable = new Error("no file\nat all");
 
   test.each<{ name: string; next: readonly (Uint8Array | Error | undefined)[]; want: readonly (RegExp | undefined)[] }>(
     [
-      { name: "the same descriptors succeed", next: [greenhouse, sinks], want: [undefined, undefined] },
-      { name: "others succeed", next: [greenhouse, shelves], want: [undefined, undefined] },
-      { name: "what cannot be read fails", next: [greenhouse, away], want: [undefined, /^no file\nat all$/] },
-      { name: "what cannot be used fails", next: [invalid, sinks], want: [/^127\.0\.0\.1:1: .*no binary/, undefined] },
+      { name: "unchanged descriptors succeed", next: [greenhouse, sinks], want: [undefined, undefined] },
+      { name: "changed descriptors succeed", next: [greenhouse, shelves], want: [undefined, undefined] },
+      { name: "a read error fails", next: [greenhouse, unreadable], want: [undefined, /^no file\nat all$/] },
       {
-        name: "no bytes at all fail",
+        name: "invalid descriptors fail",
+        next: [invalid, sinks],
+        want: [/^127\.0\.0\.1:1: .*not a binary/, undefined],
+      },
+      {
+        name: "an empty set fails",
         next: [new Uint8Array(), sinks],
-        want: [/no service that is passed on/, undefined],
+        want: [/no service to proxy/, undefined],
       },
       {
-        name: "a service of the other one fails",
+        name: "a service of the other upstream fails",
         next: [greenhouse, greenhouse],
-        want: [undefined, /^greenhouse\.v1\.GreenhouseService is offered by two upstreams$/],
+        want: [undefined, /^greenhouse\.v1\.GreenhouseService is served by two upstreams$/],
       },
-      { name: "what is refused with the other fails", next: [invalid, shelves], want: [/no binary/, /no binary/] },
-      { name: "what cannot be read fails next to it", next: [invalid, away], want: [/no binary/, /^no file/] },
+      {
+        name: "valid descriptors fail with invalid ones of the other",
+        next: [invalid, shelves],
+        want: [/not a binary/, /not a binary/],
+      },
+      {
+        name: "a read error fails in addition to invalid descriptors",
+        next: [invalid, unreadable],
+        want: [/not a binary/, /^no file/],
+      },
     ],
   )("$name", async ({ next, want }) => {
     let sets: readonly (Uint8Array | Error | undefined)[] = [greenhouse, sinks];
@@ -209,7 +226,7 @@ describe("of two upstreams, each has the outcome of its last reload:", () => {
     clock.mockReturnValue(reloadMs);
     sets = next;
     const { problems } = await proxy.reload();
-    // Each once, though it may be that of both.
+    // A problem of both upstreams is listed once.
     expect(problems).toEqual([...new Set(problems)]);
     expect(problems.length > 0).toBe(want.some((problem) => problem !== undefined));
     expect(proxy.descriptorReloads).toEqual(
@@ -218,19 +235,19 @@ describe("of two upstreams, each has the outcome of its last reload:", () => {
         lastSuccessMs: problem === undefined ? reloadMs : startMs,
       })),
     );
-    const isRefused = want.some((problem) => problem !== undefined);
-    if (isRefused) expect(proxy.services).toBe(services);
+    const hasFailed = want.some((problem) => problem !== undefined);
+    if (hasFailed) expect(proxy.services).toBe(services);
 
-    // Whoever was told of a problem is told that it is gone, although nothing has changed.
+    // The end of a problem is reported, even if nothing has changed.
     reports.length = 0;
     sets = [greenhouse, sinks];
     const { isChanged } = await proxy.reload();
-    expect(reports).toHaveLength(isChanged || isRefused ? 1 : 0);
+    expect(reports).toHaveLength(isChanged || hasFailed ? 1 : 0);
     expect(proxy.descriptorReloads).toEqual(bothSucceeded(reloadMs));
   });
 });
 
-test("what cannot be read at a reload is read again, with a back-off", async () => {
+test("a failed read is retried with a backoff", async () => {
   const set = descriptorSetOf(GreenhouseService.file);
   let failures = 0;
   const read = (): Promise<Uint8Array> =>
@@ -244,12 +261,12 @@ test("what cannot be read at a reload is read again, with a back-off", async () 
   stack.defer(() => proxy.close());
   failures = 2;
   await proxy.reload();
-  // Nobody asks for the other two.
+  // The other two without a call of reload().
   await expect.poll(() => reports.length, { timeout: 20_000 }).toBe(3);
   expect(reports.map(({ problems }) => problems)).toEqual([["2 to come"], ["1 to come"], []]);
 });
 
-test("the back-off begins anew once the descriptors could be read", async () => {
+test("a successful read resets the backoff", async () => {
   const set = descriptorSetOf(GreenhouseService.file);
   let failures = 0;
   const read = (): Promise<Uint8Array> =>
@@ -267,9 +284,9 @@ test("the back-off begins anew once the descriptors could be read", async () => 
   await expect.poll(() => proxy.descriptorReloads[0]?.problem, { timeout: 4_500 }).toBeUndefined();
 });
 
-test("what onReload throws is a fault, and the reload stands", async () => {
+test("an error of onReload is reported as a fault, and the reload stays in effect", async () => {
   const faults: string[] = [];
-  let set = keeping(GreenhouseService.file, (name) => name === "GetReading");
+  let set = withMethods(GreenhouseService.file, (name) => name === "GetReading");
   const proxy = await createProxy({
     upstreams: [{ upstream: "http://127.0.0.1:1", descriptors: { read: () => Promise.resolve(set) } }],
     onReload: () => {
@@ -277,13 +294,13 @@ test("what onReload throws is a fault, and the reload stands", async () => {
     },
     onFault: (error, _what, _request, errorCode) => void faults.push(`${errorCode} ${String(error)}`),
   });
-  set = keeping(GreenhouseService.file, () => true);
+  set = withMethods(GreenhouseService.file, () => true);
   expect((await proxy.reload()).added).toHaveLength(4);
   expect(faults).toEqual(["ERR_CALLBACK_FAILED Error: no log"]);
   await proxy.close();
 });
 
-test("reloads that are asked for while one is under way are one, after it", async () => {
+test("reloads requested during a reload are combined into one after it", async () => {
   const set = descriptorSetOf(GreenhouseService.file);
   const reads: ((bytes: Uint8Array) => void)[] = [];
   const read = (): Promise<Uint8Array> => new Promise((resolve) => void reads.push(resolve));
@@ -305,7 +322,7 @@ test("reloads that are asked for while one is under way are one, after it", asyn
   await proxy.close();
 });
 
-test("a reload that is under way when the proxy is closed changes nothing", async () => {
+test("a reload in progress when the proxy is closed changes nothing", async () => {
   const [before, after] = [(name: string): boolean => name === "GetReading", (): boolean => true];
   const reads: ((bytes: Uint8Array) => void)[] = [];
   const read = (): Promise<Uint8Array> => new Promise((resolve) => void reads.push(resolve));
@@ -314,22 +331,22 @@ test("a reload that is under way when the proxy is closed changes nothing", asyn
     upstreams: [{ upstream: "http://127.0.0.1:1", descriptors: { read } }],
     onReload: (each) => void reports.push(each),
   });
-  reads[0]?.(keeping(GreenhouseService.file, before));
+  reads[0]?.(withMethods(GreenhouseService.file, before));
   const proxy = await started;
   const report = proxy.reload();
   await expect.poll(() => reads.length).toBe(2);
   await proxy.close();
-  reads[1]?.(keeping(GreenhouseService.file, after));
+  reads[1]?.(withMethods(GreenhouseService.file, after));
   expect(await report).toMatchObject({ added: [], problems: [expect.stringContaining("aborted")] });
   expect(reports).toEqual([]);
 });
 
-test("all problems of all upstreams are told at once", async () => {
+test("the problems of all upstreams are reported together", async () => {
   const upstreams = ["http://127.0.0.1:1", "http://127.0.0.1:2"].map((upstream) => ({
     upstream,
     descriptors: Buffer.from("x"),
   }));
   const failed = createProxy({ upstreams });
-  await expect(failed).rejects.toThrow("127.0.0.1:1: the descriptors");
-  await expect(failed).rejects.toThrow("127.0.0.1:2: the descriptors");
+  await expect(failed).rejects.toThrow("127.0.0.1:1: cannot use the descriptors");
+  await expect(failed).rejects.toThrow("127.0.0.1:2: cannot use the descriptors");
 });

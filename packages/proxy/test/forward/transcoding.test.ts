@@ -21,10 +21,10 @@ afterAll(async () => {
   await upstream.close();
 });
 
-test("a proxy keeps the transcoding suite over HTTP/1.1", async () => {
+test("a proxy passes the transcoding suite over HTTP/1.1", async () => {
   expect(await failures(byHand, createHttp1(new URL(proxy.baseUrl)))).toEqual([]);
 });
 
-test("a proxy keeps the transcoding suite over HTTP/2", async () => {
+test("a proxy passes the transcoding suite over HTTP/2", async () => {
   expect(await failures(byHand, createHttp2(new URL(proxy.baseUrl)))).toEqual([]);
 });

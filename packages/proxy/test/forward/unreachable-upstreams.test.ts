@@ -15,9 +15,9 @@ import { within } from "../../../testing/src/deadline.ts";
 import { descriptorSetOf } from "../../../testing/src/gateway/descriptor-set.ts";
 import { startGreenhouse } from "../../../testing/src/gateway/greenhouse.ts";
 
-// What a proxy of several upstreams serves while one of them cannot be reached.
+// A proxy of several upstreams, one of which cannot be reached.
 
-/** Starts a greenhouse with server reflection. @param port - a port that is free, or 0 */
+/** Starts a greenhouse with server reflection. @param port - a free port, or 0 */
 async function startReflected(port: number): Promise<{ readonly address: string } & AsyncDisposable> {
   const gateway = createGateway({
     routes: (router) => {
@@ -29,7 +29,7 @@ async function startReflected(port: number): Promise<{ readonly address: string 
   return { address: `http://127.0.0.1:${at.port}`, [Symbol.asyncDispose]: () => gateway.close() };
 }
 
-/** A port at which nobody listens. */
+/** Returns a port without a listener. */
 async function freePort(): Promise<number> {
   const server: Server = createServer();
   await using listening = await startOnLoopback(server);
@@ -50,7 +50,7 @@ async function statusOf(url: string, method = "GET"): Promise<number> {
   return (await fetch(url, { method })).status;
 }
 
-test("one of several upstreams that cannot be reached at the start is served once it can be", async () => {
+test("an upstream that is unreachable at the start is served once it is reachable", async () => {
   const port = await freePort();
   const greenhouse = { upstream: `http://127.0.0.1:${port}`, descriptors: "reflection" } as const;
   const rules = [{ selector: "streams.v1.StreamService.Count", pattern: { case: "get", value: "/counts" } }] as const;
@@ -58,19 +58,19 @@ test("one of several upstreams that cannot be reached at the start is served onc
   expect(proxy.services.map(({ typeName }) => typeName)).toEqual([StreamService.typeName]);
   expect(proxy.descriptorReloads).toEqual([
     { problem: undefined, lastSuccessMs: expect.any(Number) },
-    { problem: expect.stringContaining(`127.0.0.1:${port}: its reflection fails`), lastSuccessMs: undefined },
+    { problem: expect.stringContaining(`127.0.0.1:${port}: server reflection failed`), lastSuccessMs: undefined },
   ]);
   const response = await fetch(`${baseUrl}/sensors/a/reading`);
   expect([response.status, response.headers.get("retry-after")]).toEqual([503, "1"]);
   expect(await response.json()).toMatchObject({ message: expect.stringContaining("is not available") });
-  // The method may be that of an RPC that is not known yet.
+  // The method may belong to an RPC that is not known yet.
   expect(await statusOf(`${baseUrl}/counts`, "DELETE")).toBe(503);
   await using transport = createGrpcTransport({ baseUrl });
   const call = createClient(GreenhouseService, transport).getReading({ sensor: "a" });
   expect(ConnectError.from(await call.catch((error: unknown) => error))).toMatchObject({ code: Code.Unavailable });
 
   await using _ = await startReflected(port);
-  // Nobody asks for a reload.
+  // Without a call of reload().
   await expect.poll(() => proxy.services.length, { timeout: 20_000 }).toBe(2);
   expect(await statusOf(`${baseUrl}/sensors/a/reading`)).toBe(200);
   expect(await statusOf(`${baseUrl}/nothing`)).toBe(404);
@@ -79,56 +79,58 @@ test("one of several upstreams that cannot be reached at the start is served onc
   expect(reports.at(-1)).toMatchObject({ removed: [], problems: [] });
 });
 
-test("an upstream that cannot be reached at a reload keeps what it had, and does not hold up the others", async () => {
+test("an upstream that is unreachable at a reload keeps its descriptors, and others are reloaded", async () => {
   let set = descriptorSetOf(GreenhouseService.file);
-  let isAway = false;
-  const away = new Error("it is away", { cause: new ConnectError("no connection", Code.Unavailable) });
+  let isUnreachable = false;
+  const unreachable = new Error("unreachable", { cause: new ConnectError("no connection", Code.Unavailable) });
   const { proxy } = await openProxy([
     {
       ...streams,
       descriptors: {
-        read: () => (isAway ? Promise.reject(away) : Promise.resolve(descriptorSetOf(StreamService.file))),
+        read: () =>
+          isUnreachable ? Promise.reject(unreachable) : Promise.resolve(descriptorSetOf(StreamService.file)),
       },
     },
     { upstream: "http://127.0.0.1:1", descriptors: { read: () => Promise.resolve(set) } },
   ]);
-  isAway = true;
+  isUnreachable = true;
   set = withoutMethod(set, "WaterBed");
   expect(await proxy.reload()).toEqual({
     isChanged: true,
     added: [],
     removed: ["/greenhouse.v1.GreenhouseService/WaterBed"],
-    problems: ["it is away"],
+    problems: ["unreachable"],
   });
   expect(proxy.services.map(({ typeName }) => typeName)).toEqual([StreamService.typeName, GreenhouseService.typeName]);
 });
 
-test("an upstream that could not be reached at the start, and then has no descriptors at all, is refused", async () => {
-  const away = new ConnectError("no connection", Code.Unavailable);
+test("an upstream that is unreachable at the start and then has an empty set is reported", async () => {
+  const unreachable = new ConnectError("no connection", Code.Unavailable);
   let count = 0;
-  const read = (): Promise<Uint8Array> => (count++ === 0 ? Promise.reject(away) : Promise.resolve(new Uint8Array()));
+  const read = (): Promise<Uint8Array> =>
+    count++ === 0 ? Promise.reject(unreachable) : Promise.resolve(new Uint8Array());
   const { proxy, baseUrl } = await openProxy([streams, { ...streams, descriptors: { read } }]);
-  expect((await proxy.reload()).problems.join()).toContain("they have no service that is passed on");
+  expect((await proxy.reload()).problems.join()).toContain("they have no service to proxy");
   expect(proxy.descriptorReloads[1]).toEqual({ problem: expect.any(String), lastSuccessMs: undefined });
-  // Its services are still unknown, rather than none.
+  // Its services are still unknown, so unknown paths are 503.
   expect(await statusOf(`${baseUrl}/sensors/a/reading`)).toBe(503);
 });
 
-test("an upstream that does not respond holds up the start for a limited time, and is served when it does", async () => {
+test("an upstream that does not respond delays the start for a limited time, and is served when it responds", async () => {
   const { promise, resolve } = Promise.withResolvers<Uint8Array>();
   const { promise: never } = Promise.withResolvers<Uint8Array>();
   let count = 0;
   const slow = { upstream: "http://127.0.0.1:1", descriptors: { read: () => (count++ === 0 ? promise : never) } };
   const { proxy } = await within(openProxy([streams, slow]), "the start", 15_000);
   const problems = proxy.descriptorReloads.map(({ problem }) => problem);
-  expect(problems).toEqual([undefined, expect.stringContaining("no descriptors within 5000 ms")]);
-  // What it responds with after all is not asked for again.
+  expect(problems).toEqual([undefined, expect.stringContaining("reading the descriptors timed out after 5000 ms")]);
+  // The late response is used without another read.
   resolve(descriptorSetOf(GreenhouseService.file));
   await expect.poll(() => proxy.services.length, { timeout: 10_000 }).toBe(2);
   expect(count).toBe(1);
 });
 
-test("an upstream that responds after the start has failed causes no reload", async () => {
+test("an upstream that responds after a failed start causes no reload", async () => {
   const { promise, resolve } = Promise.withResolvers<Uint8Array>();
   const reports: ReloadReport[] = [];
   const upstreams = [
@@ -141,12 +143,12 @@ test("an upstream that responds after the start has failed causes no reload", as
   expect(reports).toEqual([]);
 });
 
-test("reloads that a program asks for lengthen the back-off of an upstream that cannot be reached", async () => {
-  const away = new ConnectError("no connection", Code.Unavailable);
+test("calls of reload() lengthen the backoff of an unreachable upstream", async () => {
+  const unreachable = new ConnectError("no connection", Code.Unavailable);
   let count = 0;
   const read = (): Promise<Uint8Array> => {
     count++;
-    return Promise.reject(away);
+    return Promise.reject(unreachable);
   };
   const { proxy } = await openProxy([streams, { ...streams, descriptors: { read } }]);
   for (let i = 0; i < 4; i++) await proxy.reload();
@@ -157,28 +159,28 @@ test("reloads that a program asks for lengthen the back-off of an upstream that 
 
 test.each([
   {
-    name: "if none of several can be reached",
+    name: "if all upstreams are unreachable",
     upstreams: ["http://127.0.0.1:1", "http://127.0.0.1:2"].map((upstream): ProxiedUpstream => ({
       upstream,
       descriptors: "reflection",
     })),
-    says: "127.0.0.1:1: its reflection fails",
+    problem: "127.0.0.1:1: server reflection failed",
   },
   {
-    name: "if one of several is wrong rather than away",
+    name: "if one of several upstreams has invalid descriptors",
     upstreams: [streams, { ...streams, descriptors: { read: () => Promise.reject(new Error("no file")) } }],
-    says: "no file",
+    problem: "no file",
   },
   {
-    name: "if its only upstream cannot be reached",
+    name: "if its only upstream is unreachable",
     upstreams: [{ upstream: "http://127.0.0.1:1", descriptors: "reflection" } satisfies ProxiedUpstream],
-    says: "its reflection fails",
+    problem: "server reflection failed",
   },
-])("a proxy does not start $name", async ({ upstreams, says }) => {
-  await expect(createProxy({ upstreams })).rejects.toThrow(says);
+])("a proxy does not start $name", async ({ upstreams, problem }) => {
+  await expect(createProxy({ upstreams })).rejects.toThrow(problem);
 });
 
-test("rules of an upstream that cannot be reached do not keep the others from starting", async () => {
+test("HTTP rules of an unreachable upstream do not prevent the start", async () => {
   const rules = [
     { selector: "greenhouse.v1.GreenhouseService.GetReading", pattern: { case: "get", value: "/r" } },
   ] as const;
@@ -186,19 +188,19 @@ test("rules of an upstream that cannot be reached do not keep the others from st
   expect(proxy.services).toHaveLength(1);
 });
 
-interface UnknownRow {
+interface UnknownPathCase {
   readonly path: string;
-  /** The path of the RPC that is known from the beginning. */
+  /** The REST path of an RPC that is known from the start. */
   readonly known?: string;
   readonly prefix?: string;
   readonly method?: string;
-  /** The statuses at first and then. */
+  /** The HTTP status before and after the reload. */
   readonly statuses: readonly [number, number];
   readonly reads: number;
 }
 
-describe("an RPC that is not known", () => {
-  test.each<UnknownRow>([
+describe("a request of an unknown path", () => {
+  test.each<UnknownPathCase>([
     { path: "/greenhouse.v1.GreenhouseService/WaterBed", reads: 2, statuses: [404, 200] },
     { path: "/greenhouse.v1.OtherService/Nope", reads: 2, statuses: [404, 404] },
     { path: "/other.v1.Service/Nope", reads: 1, statuses: [404, 404] },
@@ -213,8 +215,8 @@ describe("an RPC that is not known", () => {
     { path: "/xyz/beds/7:water", known: "/beds/a/{sensor}", prefix: "/api", reads: 1, statuses: [404, 404] },
     { path: "/beds/7:water", known: "/beds/{sensor}", reads: 2, statuses: [405, 200] },
     { path: "/beds/7:water", known: "/beds/{sensor}", method: "BREW", reads: 1, statuses: [501, 501] },
-  ])("at $path, beside $known, has the descriptors read $reads times", async (row) => {
-    const { path, known = "/sensors/{sensor}", prefix = "", method = "POST", reads, statuses } = row;
+  ])("at $path, with $known known, has the descriptors read $reads times", async (testCase) => {
+    const { path, known = "/sensors/{sensor}", prefix = "", method = "POST", reads, statuses } = testCase;
     await using greenhouse = await startGreenhouse({ waterBed: () => ({}) });
     const set = descriptorSetOf(GreenhouseService.file);
     let count = 0;
@@ -226,31 +228,31 @@ describe("an RPC that is not known", () => {
     const { baseUrl, proxy } = await openProxy([{ upstream, descriptors: { read }, rules }], {
       requestPathPrefix: prefix,
     });
-    const ask = async (): Promise<number> => {
+    const send = async (): Promise<number> => {
       const headers = { "content-type": "application/json" };
       return (await fetch(baseUrl + path, { method, headers, body: "{}" })).status;
     };
-    expect(await ask()).toBe(statuses[0]);
-    // After whatever the call has caused.
+    expect(await send()).toBe(statuses[0]);
+    // After anything that the call has caused.
     await new Promise(setImmediate);
     expect(count).toBe(reads);
     if (reads > 1) await expect.poll(() => proxy.services[0]?.methods.length).toBe(5);
-    for (let i = 0; i < 5; i++) expect(await ask()).toBe(statuses[1]);
+    for (let i = 0; i < 5; i++) expect(await send()).toBe(statuses[1]);
     expect(count).toBe(reads);
   });
 });
 
-test("an RPC that stays unknown has the descriptors read again after five seconds, not before", async () => {
+test("requests of an unknown RPC cause at most one read in five seconds", async () => {
   let count = 0;
   const read = (): Promise<Uint8Array> => {
     count++;
     return Promise.resolve(descriptorSetOf(GreenhouseService.file));
   };
   const { baseUrl } = await openProxy([{ upstream: "http://127.0.0.1:1", descriptors: { read } }]);
-  const ask = (): Promise<number> => statusOf(`${baseUrl}/greenhouse.v1.GreenhouseService/Nope`);
-  const [beganAtMs] = [performance.now(), await ask()];
+  const send = (): Promise<number> => statusOf(`${baseUrl}/greenhouse.v1.GreenhouseService/Nope`);
+  const [beganAtMs] = [performance.now(), await send()];
   expect(count).toBe(2);
-  await expect.poll(() => ask().then(() => count), { timeout: 20_000 }).toBe(3);
+  await expect.poll(() => send().then(() => count), { timeout: 20_000 }).toBe(3);
   expect(performance.now() - beganAtMs).toBeGreaterThan(5_000);
 });
 

@@ -30,7 +30,7 @@ test.each([
   ["YAML of google.api.Http", yaml.slice(yaml.indexOf("  rules:")).replaceAll(/^ {2}/gm, "")],
   ["JSON", JSON.stringify({ type: "google.api.Service", http: { rules } })],
   ["JSON of google.api.Http", JSON.stringify({ rules })],
-])("the rules are read from %s", (_, text) => {
+])("parseServiceRules accepts %s", (_, text) => {
   expect(parseServiceRules(text).map((rule) => toJson(HttpRuleSchema, create(HttpRuleSchema, rule)))).toEqual(rules);
 });
 
@@ -39,11 +39,11 @@ test.each([
   ["http:\n  rules:\n  - selector: 1\n", "rules[0].selector"],
   ["http: *rules\n", "line 1, column 7: *rules is an alias"],
   ["http:\n  rules:\n  - {<<: {selector: a.B.C}, get: /a}\n", 'unknown field "rules[0].<<"'],
-  ["type: google.api.Service\n", "it has no http, which has the rules"],
-  ["just a text\n", "it has no http, which has the rules"],
-  ["", "it has no http, which has the rules"],
+  ["type: google.api.Service\n", "the member http, which holds the rules, is missing"],
+  ["just a text\n", "the member http, which holds the rules, is missing"],
+  ["", "the member http, which holds the rules, is missing"],
   ['{"http": ', "JSON"],
   ['{"rules": [], "rules": []}', "rules"],
-])("%j is refused", (text, says) => {
-  expect(() => parseServiceRules(text)).toThrow(says);
+])("parseServiceRules rejects %j", (text, message) => {
+  expect(() => parseServiceRules(text)).toThrow(message);
 });

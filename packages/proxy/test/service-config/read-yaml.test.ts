@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { readYaml } from "../../src/service-config/read-yaml.ts";
 
-// What is read of YAML, and what is refused, with its place.
+// The accepted YAML, and the errors with line and column.
 
 const serviceConfig = `# Copyright of nobody
 type: google.api.Service
@@ -42,7 +42,7 @@ documentation:
     these
 `;
 
-test("a config as Google's services have it is read", () => {
+test("readYaml parses a service config of Google", () => {
   const config = {
     type: "google.api.Service",
     config_version: 3,
@@ -97,15 +97,15 @@ test.each<[text: string, want: unknown]>([
   ["a: 'b\n  c'\n", { a: "b c" }],
   ["1: a\nnull: b\n", { "1": "a", null: "b" }],
   ["%YAML 1.1\n---\n[yes, 0777]\n", ["yes", 777]],
-  // A member like any other, not the prototype.
+  // An ordinary member, not the prototype.
   ["__proto__: {a: 1}\n", Object.fromEntries([["__proto__", { a: 1 }]])],
-])("%j is read", (text, want) => {
+])("readYaml parses %j", (text, want) => {
   expect(readYaml(text)).toEqual(want);
   expect(JSON.stringify(readYaml(text))).toBe(JSON.stringify(want));
 });
 
-test.each<[text: string, says: string]>([
-  ["a: &b c\nd: *b", "line 2, column 4: *b is an alias; write the value again, or quote the text"],
+test.each<[text: string, message: string]>([
+  ["a: &b c\nd: *b", "line 2, column 4: *b is an alias, which is not supported; repeat the value or quote the string"],
   ["a: *b", "line 1, column 4: *b is an alias"],
   ["<<: *b", "line 1, column 5: *b is an alias"],
   ["a: !!binary aGk=", "line 1, column 4: "],
@@ -118,10 +118,10 @@ test.each<[text: string, says: string]>([
   ["a: b: c", "line 1, column 4: "],
   ["a: [b\nc: d", "line 2, column 1: "],
   ['a: "\\q"', "line 1, column 5: "],
-])("%j is refused", (text, says) => {
-  expect(() => readYaml(text)).toThrow(says);
+])("readYaml rejects %j", (text, message) => {
+  expect(() => readYaml(text)).toThrow(message);
 });
 
-test("nesting that no stack holds is refused", () => {
+test("readYaml rejects nesting deeper than the stack allows", () => {
   expect(() => readYaml("[".repeat(100_000))).toThrow(Error);
 });

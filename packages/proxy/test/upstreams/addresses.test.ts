@@ -13,9 +13,9 @@ import { answering, openGreenhouse, watered, wateringOf } from "../../../testing
 import { grpcAnswer, type Script, startScriptedServer } from "../../../testing/src/gateway/scripted-http2-server.ts";
 import { someTurns } from "../../../testing/src/some-turns.ts";
 
-// Which servers calls go to: the addresses of a name as they change, those that cannot be reached, the less loaded one.
+// Which server a call goes to: changing addresses of a name, unreachable servers, the less loaded server.
 
-// Each call goes on by what happens, without another look.
+// Fake intervals: calls are started by events, not by the periodic check.
 beforeEach(() => void vi.useFakeTimers({ toFake: ["performance", "setInterval", "clearInterval"] }));
 afterEach(() => void vi.useRealTimers());
 
@@ -25,8 +25,8 @@ function portOf(baseUrl: string): number {
   return Number(new URL(baseUrl).port);
 }
 
-/** Three servers, at three addresses with one port. */
-async function threeServers(script: Script) {
+/** Starts three servers, at three addresses with the same port. */
+async function startThreeServers(script: Script) {
   const first = await startScriptedServer(script);
   const port = portOf(first.baseUrl);
   const second = await startScriptedServer(script, { host: "127.0.0.2", port });
@@ -41,15 +41,15 @@ async function threeServers(script: Script) {
   };
 }
 
-test("calls are spread over all addresses of a name", async () => {
-  await using three = await threeServers(answering);
+test("calls are distributed over all addresses of a name", async () => {
+  await using three = await startThreeServers(answering);
   const hosts = ["127.0.0.1", "127.0.0.2", "127.0.0.3"];
   await using client = openGreenhouse({
     addresses: `dns:orders.example:${three.port}`,
     lookup: async () => hosts.map((address) => ({ address })),
   });
   expect(await wateringOf(client)).toBe("ok");
-  // No more for one call, at once or later.
+  // One call opens at most two connections, also later.
   await expect.poll(() => client.upstream.load.connections).toBe(2);
   await someTurns();
   expect(client.upstream.load.connections).toBe(2);
@@ -71,40 +71,40 @@ test("calls are spread over all addresses of a name", async () => {
   });
 });
 
-test("a call goes to the server that has fewer", async () => {
-  // The first server keeps its calls.
-  let keeps = true;
+test("a call goes to the server with fewer calls", async () => {
+  // The first server does not respond.
+  let isBlocked = true;
   await using busy = await startScriptedServer({
-    request: (connection, id) => (keeps ? undefined : connection.send(...grpcAnswer(id, watered))),
+    request: (connection, id) => (isBlocked ? undefined : connection.send(...grpcAnswer(id, watered))),
   });
   await using idle = await startScriptedServer(answering);
   await using client = openGreenhouse({ addresses: [busy.baseUrl, idle.baseUrl] });
   const controller = new AbortController();
-  const kept: Promise<unknown>[] = [];
+  const blocked: Promise<unknown>[] = [];
   while (busy.requests === 0) {
     const call = client.greenhouse.waterBed({}, { signal: controller.signal }).catch(() => undefined);
-    kept.push(call);
+    blocked.push(call);
     await Promise.race([call, new Promise(setImmediate)]);
   }
   await expect.poll(() => client.upstream.load.calls).toBe(busy.requests);
   const before = busy.requests;
   for (let i = 0; i < 20; i++) expect(await wateringOf(client)).toBe("ok");
   expect(busy.requests).toBe(before);
-  keeps = false;
+  isBlocked = false;
   controller.abort();
-  await Promise.all(kept);
+  await Promise.all(blocked);
 });
 
-test("calls are spread evenly over the servers that can be reached", async () => {
-  let keeps = false;
-  const script: Script = { request: (...asked) => (keeps ? undefined : answering.request?.(...asked)) };
+test("calls are distributed evenly over the reachable servers", async () => {
+  let isBlocked = false;
+  const script: Script = { request: (...args) => (isBlocked ? undefined : answering.request?.(...args)) };
   const gone = await startScriptedServer({});
   await gone[Symbol.asyncDispose]();
   await using one = await startScriptedServer(script);
   await using other = await startScriptedServer(script);
   await using client = openGreenhouse({ addresses: [gone.baseUrl, one.baseUrl, other.baseUrl] });
   await expect.poll(async () => [await wateringOf(client), client.upstream.load.connections]).toEqual(["ok", 2]);
-  keeps = true;
+  isBlocked = true;
   const before = { one: one.requests, other: other.requests };
   const calls = Array.from({ length: 40 }, () => wateringOf(client));
   await expect.poll(() => [one.requests - before.one, other.requests - before.other]).toEqual([20, 20]);
@@ -112,11 +112,11 @@ test("calls are spread evenly over the servers that can be reached", async () =>
   await Promise.all(calls);
 });
 
-test("new addresses of a name are found, and those that are gone are left once their calls have ended", async () => {
-  const answers: (() => void)[] = [];
-  await using three = await threeServers({
+test("new addresses of a name are used, and connections to removed ones are closed after their calls", async () => {
+  const responders: (() => void)[] = [];
+  await using three = await startThreeServers({
     request: (connection, id) => {
-      if (connection.requests === 1) answers.push(() => connection.send(...grpcAnswer(id, watered)));
+      if (connection.requests === 1) responders.push(() => connection.send(...grpcAnswer(id, watered)));
       else connection.send(...grpcAnswer(id, watered));
     },
   });
@@ -141,14 +141,14 @@ test("new addresses of a name are found, and those that are gone are left once t
   expect(old?.open).toBe(1);
   expect(client.upstream.load).toMatchObject({ servers: 1, connections: 2 });
   expect(client.upstream.load.calls).toBeGreaterThan(0);
-  for (const answer of answers) answer();
+  for (const respond of responders) respond();
   expect(new Set(await Promise.all([first, second, ...more]))).toEqual(new Set(["ok"]));
   await expect.poll(() => old?.open).toBe(0);
   expect(client.upstream.load.servers).toBe(1);
 });
 
-test("a name is looked up again when a connection is lost", async () => {
-  // A process that has run for a while.
+test("a name is resolved again when a connection is lost, at most once a second", async () => {
+  // As if the process had run for a while.
   vi.advanceTimersByTime(60_000);
   let lookups = 0;
   let hosts = ["127.0.0.1"];
@@ -164,7 +164,7 @@ test("a name is looked up again when a connection is lost", async () => {
   });
   await wateringOf(client);
   hosts = ["127.0.0.2"];
-  // Not more than once a second, however much is lost.
+  // At most one lookup a second, even if more connections are lost.
   for (let i = 0; i < 10; i++) await wateringOf(client);
   expect({ lookups, requests: other.requests }).toEqual({ lookups: 1, requests: 0 });
   vi.advanceTimersByTime(1_000);
@@ -172,7 +172,7 @@ test("a name is looked up again when a connection is lost", async () => {
   expect(lookups).toBe(2);
 });
 
-test("a call that waits goes to the new address of a name whose server is lost", async () => {
+test("a queued call goes to the new address of a name whose server is lost", async () => {
   let hosts = ["127.0.0.1"];
   const old = await startScriptedServer({});
   const port = portOf(old.baseUrl);
@@ -184,18 +184,18 @@ test("a call that waits goes to the new address of a name whose server is lost",
   });
   const sent = wateringOf(client);
   await expect.poll(() => old.requests).toBe(1);
-  const waiting = wateringOf(client);
+  const queued = wateringOf(client);
   hosts = ["127.0.0.2"];
   vi.advanceTimersByTime(1_000);
   await old[Symbol.asyncDispose]();
   expect(await sent).toBe("Unavailable: the connection was lost");
-  expect([await waiting, other.requests]).toEqual(["ok", 1]);
+  expect([await queued, other.requests]).toEqual(["ok", 1]);
 });
 
-test("a call that waits for a server that its name does not stand for any more goes to the new one", async () => {
+test("a call that waits for a connection to a removed address goes to the new one", async () => {
   const hosts = ["127.0.0.1"];
   let connections = 0;
-  // It does not complete the handshake.
+  // Never completes the TLS handshake.
   const silent = createServer((socket) => {
     connections++;
     socket.on("error", () => undefined).resume();
@@ -218,38 +218,38 @@ test("a call that waits for a server that its name does not stand for any more g
   silent.close();
 });
 
-test("a watcher is told of servers that are connected to, and of those that are lost while others are there", async () => {
+test("a watcher is called when a server is connected to, and when one is lost while others remain", async () => {
   await using first = await startScriptedServer(answering);
   const second = await startScriptedServer(answering);
   await using client = openGreenhouse({ addresses: [first.baseUrl, second.baseUrl] });
-  let told = 0;
-  const stop = client.upstream.watchServers(() => told++);
+  let changes = 0;
+  const stop = client.upstream.watchServers(() => changes++);
   await expect.poll(async () => [await wateringOf(client), client.upstream.load.connections]).toEqual(["ok", 2]);
-  await expect.poll(() => told).toBe(2);
+  await expect.poll(() => changes).toBe(2);
   stop();
-  let toldLater = 0;
-  client.upstream.watchServers(() => toldLater++);
+  let laterChanges = 0;
+  client.upstream.watchServers(() => laterChanges++);
   await second[Symbol.asyncDispose]();
-  await expect.poll(() => toldLater).toBe(1);
-  expect(told).toBe(2);
+  await expect.poll(() => laterChanges).toBe(1);
+  expect(changes).toBe(2);
 });
 
-test("a watcher is not told of the loss of the only server", async () => {
+test("a watcher is not called when the only server is lost", async () => {
   await using server = await startScriptedServer(answering);
   await using client = openGreenhouse({ addresses: server.baseUrl });
   expect(await wateringOf(client)).toBe("ok");
-  let told = 0;
-  client.upstream.watchServers(() => told++);
+  let changes = 0;
+  client.upstream.watchServers(() => changes++);
   await server[Symbol.asyncDispose]();
   await expect.poll(() => client.upstream.load.connections).toBe(0);
-  expect(told).toBe(0);
+  expect(changes).toBe(0);
 });
 
-test("looking a name up again opens no connection if nothing has changed", async () => {
+test("resolving a name again opens no connection if nothing has changed", async () => {
   await using server = await startScriptedServer(answering);
   let lookups = 0;
   await using client = openGreenhouse({
-    // The latter needs no lookup, and is the same server.
+    // Both are the same server; the second needs no lookup.
     addresses: [`dns:orders.example:${portOf(server.baseUrl)}`, server.baseUrl],
     resolveEveryMs: 1,
     lookup: async () => {
@@ -265,7 +265,7 @@ test("looking a name up again opens no connection if nothing has changed", async
   expect(client.upstream.load.servers).toBe(1);
 });
 
-test("a name keeps the addresses that it had when there are none any more", async () => {
+test("a name keeps its last addresses when a lookup returns none", async () => {
   await using server = await startScriptedServer(answering);
   let lookups = 0;
   await using client = openGreenhouse({
@@ -280,10 +280,10 @@ test("a name keeps the addresses that it had when there are none any more", asyn
 });
 
 test.each([
-  { name: "is not known", lookup: () => Promise.reject(new Error("ENOTFOUND")), says: "ENOTFOUND" },
-  { name: "has no address", lookup: () => Promise.resolve([]), says: "it has no address" },
-  { name: "is not answered", lookup: () => new Promise<never>(() => undefined), says: "no answer within 50 ms" },
-])("a name that $name fails calls, and is left alone for a while", async ({ lookup, says }) => {
+  { name: "is unknown", lookup: () => Promise.reject(new Error("ENOTFOUND")), reason: "ENOTFOUND" },
+  { name: "has no address", lookup: () => Promise.resolve([]), reason: "no address found" },
+  { name: "gets no response", lookup: () => new Promise<never>(() => undefined), reason: "timed out after 50 ms" },
+])("a name that $name fails calls, and is not resolved again during the backoff", async ({ lookup, reason }) => {
   let lookups = 0;
   await using client = openGreenhouse({
     addresses: "dns:orders.example:1",
@@ -294,17 +294,17 @@ test.each([
     },
   });
   expect(client.upstream.ready).toBe(true);
-  // Calls at once wait for one answer, and later ones for none.
+  // Concurrent calls wait for one lookup, and later ones for none.
   const together = await Promise.all([wateringOf(client), wateringOf(client)]);
   for (let i = 0; i < 3; i++) {
     const outcome = together[i] ?? (await wateringOf(client));
-    expect(outcome).toBe(`Unavailable: cannot look up orders.example: ${says}`);
+    expect(outcome).toBe(`Unavailable: cannot look up orders.example: ${reason}`);
     expect(client.upstream.ready).toBe(false);
   }
   expect(lookups).toBe(1);
 });
 
-test("a name keeps its servers while it cannot be looked up, and is looked up as before afterwards", async () => {
+test("a name keeps its servers while lookups fail, and the backoff is reset afterwards", async () => {
   await using server = await startScriptedServer(answering);
   let lookups = 0;
   await using client = openGreenhouse({
@@ -317,12 +317,12 @@ test("a name keeps its servers while it cannot be looked up, and is looked up as
   });
   for (let round = 1; round <= 20; round++) {
     expect([await wateringOf(client), lookups]).toEqual(["ok", round]);
-    // The wait after a first failure, a fifth more or less by chance.
+    // More than the wait after a first failure, 1 s ±20 %.
     vi.advanceTimersByTime(1_250);
   }
 });
 
-test("a server that was reached again is left alone no longer than at first", async () => {
+test("a successful connection resets the backoff of a server", async () => {
   const first = await startScriptedServer({});
   const at = { host: "127.0.0.1", port: portOf(first.baseUrl) };
   await first[Symbol.asyncDispose]();
@@ -341,7 +341,7 @@ test("a server that was reached again is left alone no longer than at first", as
   expect(await wateringOf(client)).toBe("ok");
 });
 
-test("the system looks up a name, under TLS its certificate must have that name", async () => {
+test("names are resolved by the system, and with TLS the certificate must have the name", async () => {
   await using server = await startScriptedServer(answering);
   await using plain = openGreenhouse({ addresses: `dns:///localhost:${portOf(server.baseUrl)}` });
   expect(await wateringOf(plain)).toBe("ok");
@@ -361,7 +361,7 @@ test("the system looks up a name, under TLS its certificate must have that name"
   await gateway.close();
 });
 
-test("no call fails because one of several servers cannot be reached", async () => {
+test("no call fails while one of several servers is reachable", async () => {
   const gone = await startScriptedServer(answering);
   await gone[Symbol.asyncDispose]();
   await using server = await startScriptedServer(answering);
@@ -376,14 +376,14 @@ test("no call fails because one of several servers cannot be reached", async () 
 });
 
 test.each([
-  { name: "closes connections", says: /: the server does not answer in HTTP\/2$/ },
+  { name: "closes connections", problem: /: the server did not respond with HTTP\/2$/ },
   {
-    name: "speaks HTTP/1.1",
+    name: "uses HTTP/1.1",
     opening: "HTTP/1.1 400 Bad Request\r\n\r\n",
-    says: /: the server does not answer in HTTP\/2 \(FRAME_SIZE_ERROR\)$/,
+    problem: /: the server did not respond with HTTP\/2 \(FRAME_SIZE_ERROR\)$/,
   },
-  { name: "speaks TLS, but does not offer HTTP/2", tls: certificate, says: /: the server does not offer HTTP\/2$/ },
-])("a server that $name is left alone for a while", async ({ opening = "", tls, says }) => {
+  { name: "uses TLS, but does not offer HTTP/2", tls: certificate, problem: /: the server does not offer HTTP\/2$/ },
+])("a server that $name is not retried during the backoff", async ({ opening = "", tls, problem }) => {
   let connections = 0;
   const accept = (socket: Socket): unknown => socket.on("error", () => undefined).end(opening);
   const server = tls === undefined ? createServer(accept) : createTlsServer(tls, accept);
@@ -395,12 +395,12 @@ test.each([
   });
   expect(await wateringOf(client)).toMatch(/^Unavailable/);
   await expect.poll(() => client.upstream.load.connections).toBe(0);
-  for (let i = 0; i < 3; i++) expect(await wateringOf(client)).toMatch(says);
+  for (let i = 0; i < 3; i++) expect(await wateringOf(client)).toMatch(problem);
   expect(connections).toBe(1);
   server.close();
 });
 
-test("connections are replaced by their age, without a call that is lost", async () => {
+test("connections are replaced at their maximum age without losing a call", async () => {
   await using server = await startScriptedServer(answering);
   await using client = openGreenhouse({ addresses: server.baseUrl, maxConnectionAgeMs: 20 });
   while (server.connections < 4) expect(await wateringOf(client)).toBe("ok");
@@ -408,7 +408,7 @@ test("connections are replaced by their age, without a call that is lost", async
   expect(server.frames.some(({ type }) => type === frameType.goAway)).toBe(true);
 });
 
-test("transports share an upstream, which stays open when one of them is disposed of", async () => {
+test("an upstream shared by transports stays open when one of them is disposed of", async () => {
   await using server = await startScriptedServer(answering);
   const upstream = createUpstream({ addresses: server.baseUrl });
   for (let i = 0; i < 3; i++) {
@@ -423,24 +423,24 @@ test("transports share an upstream, which stays open when one of them is dispose
 });
 
 test.each([
-  { options: { addresses: [] }, error: "an upstream has no addresses" },
-  { options: { addresses: ["http://a", "https://b"] }, error: "must all mean TLS" },
-  { options: { addresses: "dns://8.8.8.8/a" }, error: "is not the address of a server" },
-  { options: { addresses: "http://a?b" }, error: "is not the address of a server" },
-  { options: { addresses: "http://a#b" }, error: "is not the address of a server" },
-  { options: { addresses: "http://u@a" }, error: "is not the address of a server" },
-  { options: { addresses: "http://:p@a" }, error: "is not the address of a server" },
-  { options: { addresses: "dns:" }, error: "is not the address of a server" },
-  { options: { addresses: "dns:a/b" }, error: "is not the address of a server" },
-  { options: { addresses: "http://a", resolveEveryMs: 0 }, error: "resolveEveryMs must be from 1" },
-  { options: { addresses: "http://a", maxConnectionAgeMs: Number.NaN }, error: "maxConnectionAgeMs must be from 1" },
+  { options: { addresses: [] }, error: "addresses must not be empty" },
+  { options: { addresses: ["http://a", "https://b"] }, error: "must use TLS" },
+  { options: { addresses: "dns://8.8.8.8/a" }, error: "an upstream address must be a URL" },
+  { options: { addresses: "http://a?b" }, error: "an upstream address must be a URL" },
+  { options: { addresses: "http://a#b" }, error: "an upstream address must be a URL" },
+  { options: { addresses: "http://u@a" }, error: "an upstream address must be a URL" },
+  { options: { addresses: "http://:p@a" }, error: "an upstream address must be a URL" },
+  { options: { addresses: "dns:" }, error: "an upstream address must be a URL" },
+  { options: { addresses: "dns:a/b" }, error: "an upstream address must be a URL" },
+  { options: { addresses: "http://a", resolveEveryMs: 0 }, error: "resolveEveryMs must be between 1" },
+  { options: { addresses: "http://a", maxConnectionAgeMs: Number.NaN }, error: "maxConnectionAgeMs must be between 1" },
   {
     options: JSON.parse('{"addresses":"http://a","connections":"2"}'),
-    error: "connections must be from 1 to 1000, not '2'",
+    error: "connections must be between 1 and 1000, got '2'",
   },
-  { options: { addresses: "http://a", limits: { waitingCalls: -1 } }, error: "limits.waitingCalls must be from 1" },
+  { options: { addresses: "http://a", limits: { waitingCalls: -1 } }, error: "limits.waitingCalls must be between 1" },
   { options: { addresses: "http://a", limits: { idleTimeoutMs: 2 ** 31 } }, error: "limits.idleTimeoutMs must be" },
-])("$options is refused", ({ options, error }) => {
+])("createUpstream rejects $options", ({ options, error }) => {
   expect(() => createUpstream(options)).toThrow(error);
 });
 
@@ -449,11 +449,11 @@ test.each([
   { text: "https://[::1]", target: { host: "::1", port: 443 } },
   { text: "dns:a:81", target: { host: "a", port: 81 } },
   { text: "unix:/a", target: { path: "/a" } },
-])("$text is at $target", ({ text, target }) => {
+])("readUpstreamAddress parses $text", ({ text, target }) => {
   expect(readUpstreamAddress(text)).toMatchObject({ target });
 });
 
-test("options of an upstream are refused beside it", () => {
+test("createGrpcTransport rejects options of the upstream if baseUrl is an upstream", () => {
   const baseUrl = createUpstream({ addresses: "http://a" });
-  expect(() => createGrpcTransport({ baseUrl, tls: {} })).toThrow("tls is an option of the upstream");
+  expect(() => createGrpcTransport({ baseUrl, tls: {} })).toThrow("tls must be set in createUpstream");
 });

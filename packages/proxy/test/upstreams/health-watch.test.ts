@@ -31,10 +31,10 @@ import {
 import { settingFrame } from "../../../testing/src/http2/http2-requests.ts";
 import { someTurns } from "../../../testing/src/some-turns.ts";
 
-// Where calls go while servers say by grpc.health.v1 how they are, and what they say instead.
+// Which servers get calls, by the health that they report with grpc.health.v1.
 
 const service = "greenhouse.v1.GreenhouseService";
-const question = envelope(
+const watchRequest = envelope(
   toBinary(HealthCheckRequestSchema, { $typeName: "grpc.health.v1.HealthCheckRequest", service }),
 );
 
@@ -47,28 +47,28 @@ const serving = status(1);
 const notServing = status(2);
 
 interface WatchedServer extends ScriptedServer {
-  /** Sends more to those who watch. */
-  say(frames: (streamId: number) => readonly Frame[]): void;
+  /** Sends frames on all watch streams. */
+  send(frames: (streamId: number) => readonly Frame[]): void;
   readonly watches: number;
   readonly calls: number;
 }
 
-/** A server that says first how it is. */
+/** Starts a server that responds to a watch with these frames. */
 async function startWatchedServer(
   first: (streamId: number) => readonly Frame[],
   opening?: readonly Frame[],
   at?: { readonly host: string; readonly port: number },
 ): Promise<WatchedServer> {
   const watches: (readonly [ScriptedConnection, number])[] = [];
-  const questions = new Set<string>();
+  const watchStreams = new Set<string>();
   let calls = 0;
   const script: Script = {
     ...(opening && { opening }),
     frame: ({ index }, { type, streamId, payload }) => {
-      if (type === frameType.data && payload.equals(question)) questions.add(`${index} ${streamId}`);
+      if (type === frameType.data && payload.equals(watchRequest)) watchStreams.add(`${index} ${streamId}`);
     },
     request: (connection, id) => {
-      if (questions.has(`${connection.index} ${id}`)) {
+      if (watchStreams.has(`${connection.index} ${id}`)) {
         watches.push([connection, id]);
         connection.send(...first(id));
       } else {
@@ -81,7 +81,7 @@ async function startWatchedServer(
   return Object.defineProperties(Object.create(server), {
     watches: { get: () => watches.length },
     calls: { get: () => calls },
-    say: {
+    send: {
       value: (frames: (streamId: number) => readonly Frame[]) => {
         for (const [connection, id] of watches) connection.send(...frames(id));
       },
@@ -89,24 +89,27 @@ async function startWatchedServer(
   });
 }
 
-function says(...messages: readonly Uint8Array[]): (streamId: number) => readonly Frame[] {
+function reports(...messages: readonly Uint8Array[]): (streamId: number) => readonly Frame[] {
   return (id) => [headersFrame(id, grpcHead), ...messages.map((message) => dataFrame(id, message))];
 }
 
-function ends(code: string): (streamId: number) => readonly Frame[] {
+function endsWith(code: string): (streamId: number) => readonly Frame[] {
   return (id) => [headersFrame(id, [...grpcHead, ["grpc-status", code]], frameFlag.endStream)];
 }
 
-/** Says that it is well, and ends in the middle of its next message. */
-function breaksOff(id: number): readonly Frame[] {
-  return [...says(serving, serving.subarray(0, 6))(id), headersFrame(id, [["grpc-status", "14"]], frameFlag.endStream)];
+/** Reports SERVING, and ends within its next message. */
+function reportsAndFails(id: number): readonly Frame[] {
+  return [
+    ...reports(serving, serving.subarray(0, 6))(id),
+    headersFrame(id, [["grpc-status", "14"]], frameFlag.endStream),
+  ];
 }
 
 function clientOf(...addresses: readonly string[]): GreenhouseClient {
   return openGreenhouse({ addresses, healthService: service });
 }
 
-/** SERVING, and so many bytes in all, in a field that we do not know. */
+/** SERVING with an unknown field, of this size in bytes. */
 function servingIn(bytes: number): Buffer {
   const rest = Buffer.alloc(bytes - 5);
   return envelope(Buffer.concat([Buffer.of(8, 1, 0x7a, (rest.byteLength & 0x7f) | 0x80, rest.byteLength >> 7), rest]));
@@ -114,7 +117,7 @@ function servingIn(bytes: number): Buffer {
 
 const unhealthy = "Unavailable: no server is healthy";
 
-test("a server that is there but not healthy is not said to be unreachable, as it was before", async () => {
+test("a reachable but unhealthy server is not reported as unreachable", async () => {
   const gone = await startScriptedServer({});
   await gone[Symbol.asyncDispose]();
   await using client = clientOf(gone.baseUrl);
@@ -125,34 +128,39 @@ test("a server that is there but not healthy is not said to be unreachable, as i
     );
   expect(await problem()).toContain("cannot connect");
   const at = { host: "127.0.0.1", port: Number(new URL(gone.baseUrl).port) };
-  await using server = await startWatchedServer(says(notServing), undefined, at);
+  await using server = await startWatchedServer(reports(notServing), undefined, at);
   await expect.poll(problem).toBe("no server is healthy");
   expect(server.watches).toBe(1);
 });
 
 test.each([
-  { name: "is SERVING", first: says(serving), want: "ok" },
-  { name: "is NOT_SERVING", first: says(notServing), want: unhealthy },
-  { name: "has no such service", first: says(status(3)), want: unhealthy },
-  { name: "says nothing of itself", first: says(envelope(Buffer.alloc(0))), want: unhealthy },
-  { name: "says more than is known", first: says(servingIn(1_024)), want: "ok" },
-  { name: "has no grpc.health.v1", first: ends("12"), want: "ok" },
+  { name: "is SERVING", first: reports(serving), want: "ok" },
+  { name: "is NOT_SERVING", first: reports(notServing), want: unhealthy },
+  { name: "has no such service", first: reports(status(3)), want: unhealthy },
+  { name: "sends an empty message", first: reports(envelope(Buffer.alloc(0))), want: unhealthy },
+  { name: "sends an unknown field", first: reports(servingIn(1_024)), want: "ok" },
+  { name: "does not implement grpc.health.v1", first: endsWith("12"), want: "ok" },
   {
-    name: "says behind a header that it has no grpc.health.v1",
+    name: "does not implement grpc.health.v1, in a trailer",
     first: (id: number) => [headersFrame(id, grpcHead), headersFrame(id, [["grpc-status", "12"]], frameFlag.endStream)],
     want: "ok",
   },
   {
-    name: "goes away",
+    name: "sends GOAWAY",
     first: () => [frame(frameType.goAway, 0, 0, Buffer.of(0, 0, 0, 0, 0, 0, 0, 11))],
-    want: expect.stringMatching(/: the server does not answer in HTTP\/2 \(ENHANCE_YOUR_CALM\)$/),
+    want: expect.stringMatching(/: the server did not respond with HTTP\/2 \(ENHANCE_YOUR_CALM\)$/),
   },
-  { name: "may not be asked", first: ends("7"), want: unhealthy },
-  { name: "sends no message", first: says(Buffer.of(0, 0, 0, 0, 2, 0xff, 0xff)), want: unhealthy, resets: 1 },
-  { name: "sends a message that is too long", first: says(servingIn(1_025)), want: unhealthy, resets: 1 },
-  { name: "compresses", first: says(envelope(Buffer.of(8, 1), 1)), want: unhealthy, resets: 1 },
+  { name: "denies permission", first: endsWith("7"), want: unhealthy },
   {
-    name: "cuts its message in two",
+    name: "sends an invalid message",
+    first: reports(Buffer.of(0, 0, 0, 0, 2, 0xff, 0xff)),
+    want: unhealthy,
+    resets: 1,
+  },
+  { name: "sends a message over the limit", first: reports(servingIn(1_025)), want: unhealthy, resets: 1 },
+  { name: "compresses its message", first: reports(envelope(Buffer.of(8, 1), 1)), want: unhealthy, resets: 1 },
+  {
+    name: "splits its message",
     first: (id: number) => [
       headersFrame(id, grpcHead),
       dataFrame(id, serving.subarray(0, 6)),
@@ -161,7 +169,7 @@ test.each([
     want: "ok",
   },
   {
-    name: "answers as HTTP, in HTML",
+    name: "responds with HTML",
     first: (id: number) => [
       headersFrame(id, [
         [":status", "503"],
@@ -171,9 +179,9 @@ test.each([
     want: unhealthy,
     resets: 1,
   },
-  { name: "has one stream for all", first: says(notServing), opening: [settingFrame(3, 1)], want: "ok" },
-  { name: "has a stream besides", first: says(notServing), opening: [settingFrame(3, 2)], want: unhealthy },
-])("a server that $name gets calls, or they fail at once", async ({ first, opening, want, resets = 0 }) => {
+  { name: "allows one stream", first: reports(notServing), opening: [settingFrame(3, 1)], want: "ok" },
+  { name: "allows two streams", first: reports(notServing), opening: [settingFrame(3, 2)], want: unhealthy },
+])("calls to a server that $name succeed, or fail immediately", async ({ first, opening, want, resets = 0 }) => {
   await using server = await startWatchedServer(first, opening);
   await using client = clientOf(server.baseUrl);
   expect(await wateringOf(client)).toEqual(want);
@@ -183,22 +191,22 @@ test.each([
   await expect.poll(() => server.frames.filter(({ type }) => type === frameType.resetStream).length).toBe(resets);
 });
 
-test("calls go where the servers are healthy, as they say it", async () => {
-  await using one = await startWatchedServer(says(serving));
-  await using other = await startWatchedServer(says(notServing));
+test("calls go only to healthy servers as the reported health changes", async () => {
+  await using one = await startWatchedServer(reports(serving));
+  await using other = await startWatchedServer(reports(notServing));
   await using client = clientOf(one.baseUrl, other.baseUrl);
   for (let i = 0; i < 20; i++) expect(await wateringOf(client)).toBe("ok");
   expect(other.calls).toBe(0);
   await expect.poll(() => other.watches).toBe(1);
 
-  other.say((id) => [dataFrame(id, serving)]);
+  other.send((id) => [dataFrame(id, serving)]);
   await within(
     (async () => {
       while (other.calls === 0) await wateringOf(client);
     })(),
-    "a call to the server that has got well",
+    "a call to the server that is healthy now",
   );
-  one.say((id) => [dataFrame(id, notServing)]);
+  one.send((id) => [dataFrame(id, notServing)]);
   await expect
     .poll(async () => {
       const before = one.calls;
@@ -209,54 +217,54 @@ test("calls go where the servers are healthy, as they say it", async () => {
   expect({ one: one.watches, other: other.watches }).toEqual({ one: 1, other: 1 });
 });
 
-test("a server that ends its answers is asked again, a second after it was asked if it has said how it is", async () => {
+test("a watch that ends after a message is repeated a second after it was started", async () => {
   vi.useFakeTimers({ toFake: ["performance"] });
   onTestFinished(() => void vi.useRealTimers());
-  // Behind so many that had said nothing, it would be asked after a minute.
+  // After that many watches without a message, the backoff would be a minute.
   const broken = 10;
-  let answers = 0;
+  let watches = 0;
   await using server = await startWatchedServer((id) => {
-    // A fifth more or less by chance.
+    // More than 1 s ±20 %.
     vi.advanceTimersByTime(1_250);
-    return answers++ < broken ? breaksOff(id) : says(serving)(id);
+    return watches++ < broken ? reportsAndFails(id) : reports(serving)(id);
   });
   await using client = clientOf(server.baseUrl);
-  await expect.poll(async () => [await wateringOf(client), answers]).toEqual(["ok", broken + 1]);
+  await expect.poll(async () => [await wateringOf(client), watches]).toEqual(["ok", broken + 1]);
   expect(server.connections).toBe(1);
 });
 
-test("a server whose last message is refused is asked again once, not once for each way that its answer ends", async () => {
+test("a watch that ends with an invalid message is repeated once", async () => {
   vi.useFakeTimers({ toFake: ["performance"] });
   onTestFinished(() => void vi.useRealTimers());
-  const refused = 3;
+  const invalid = 3;
   await using server = await startWatchedServer((id) => {
-    // More than the third wait, and less than any time-out of a connection.
+    // More than the third wait, and less than any timeout of a connection.
     vi.advanceTimersByTime(4_000);
-    if (server.watches > refused) return says(serving)(id);
+    if (server.watches > invalid) return reports(serving)(id);
     return [headersFrame(id, grpcHead), dataFrame(id, envelope(Buffer.of(8, 1), 1), frameFlag.endStream)];
   });
   await using client = clientOf(server.baseUrl);
-  await expect.poll(async () => [await wateringOf(client), server.watches]).toEqual(["ok", refused + 1]);
+  await expect.poll(async () => [await wateringOf(client), server.watches]).toEqual(["ok", invalid + 1]);
   await pause(100);
-  expect(server.watches).toBe(refused + 1);
+  expect(server.watches).toBe(invalid + 1);
 });
 
-test("a server that often says how it is runs out of no window", async () => {
-  await using server = await startWatchedServer(says(serving));
+test("a server that reports often does not exhaust the flow-control window", async () => {
+  await using server = await startWatchedServer(reports(serving));
   await using client = clientOf(server.baseUrl);
   expect(await wateringOf(client)).toBe("ok");
   // 280,000 bytes, more than the window of a stream.
   for (let i = 0; i < 40; i++) {
-    server.say((id) => [dataFrame(id, Buffer.concat(Array.from({ length: 1_000 }, () => serving)))]);
+    server.send((id) => [dataFrame(id, Buffer.concat(Array.from({ length: 1_000 }, () => serving)))]);
     expect(await wateringOf(client)).toBe("ok");
   }
-  server.say((id) => [dataFrame(id, notServing)]);
+  server.send((id) => [dataFrame(id, notServing)]);
   await expect.poll(() => wateringOf(client)).toBe(unhealthy);
   expect({ watches: server.watches, connections: server.connections }).toEqual({ watches: 1, connections: 1 });
 });
 
-test("an upstream that watches its server is closed at once", async () => {
-  await using server = await startWatchedServer(says(serving));
+test("an upstream with a health watch closes immediately", async () => {
+  await using server = await startWatchedServer(reports(serving));
   const client = clientOf(server.baseUrl);
   await wateringOf(client);
   await within(client.upstream.close(), "the end", 5_000);
@@ -264,8 +272,8 @@ test("an upstream that watches its server is closed at once", async () => {
   expect(server.frames.at(-1)?.type).toBe(frameType.goAway);
 });
 
-test("a connection that only asks how its server is counts as idle", async () => {
-  await using server = await startWatchedServer(says(serving));
+test("a connection with only a health watch is closed as idle", async () => {
+  await using server = await startWatchedServer(reports(serving));
   const options = { healthService: service, limits: { idleTimeoutMs: 50 } };
   await using client = openGreenhouse({ addresses: server.baseUrl, ...options });
   expect(await wateringOf(client)).toBe("ok");
@@ -284,27 +292,27 @@ const waitingProgram = `
   console.log(liters, process.getActiveResourcesInfo().filter((what) => what === "Timeout"));
 `;
 
-test("a call that waits for a server to say how it is keeps its process, and nothing does after it", async () => {
+test("a call that waits for the health of a server keeps the process alive, and nothing does afterwards", async () => {
   await using server = await startWatchedServer(() => []);
   const running = runProgram(process.execPath, ["--input-type=module", "-e", waitingProgram], {
     folder: projectFolder,
     environment: { BASE_URL: server.baseUrl, SERVICE: service },
   });
   await expect.poll(() => server.watches).toBe(1);
-  // Long enough for a process that nothing keeps to end.
+  // Long enough for the process to exit if nothing kept it alive.
   await pause(300);
-  // From then on it waits to be asked again.
-  server.say(breaksOff);
+  // Afterwards, the repeated watch is pending.
+  server.send(reportsAndFails);
   const { exitCode, stdout, stderr } = await running;
   expect({ exitCode, stdout, stderr }).toEqual({ exitCode: 0, stdout: "3 []\n", stderr: "" });
 });
 
-test("a server that may not be asked is asked again when it was a second ago, and not before", async () => {
+test("a failed watch is repeated after a second, not before", async () => {
   vi.useFakeTimers({ toFake: ["performance", "setTimeout", "clearTimeout"] });
   onTestFinished(() => void vi.useRealTimers());
-  // A process that has run for a while.
+  // As if the process had run for a while.
   vi.advanceTimersByTime(60_000);
-  await using server = await startWatchedServer(ends("7"));
+  await using server = await startWatchedServer(endsWith("7"));
   await using client = clientOf(server.baseUrl);
   expect(await wateringOf(client)).toBe(unhealthy);
   vi.advanceTimersByTime(750);
@@ -314,16 +322,16 @@ test("a server that may not be asked is asked again when it was a second ago, an
   await expect.poll(() => server.watches).toBe(2);
 });
 
-test("a server is asked again once there is room for a stream, and not before", async () => {
+test("a failed watch is repeated only when a stream is free", async () => {
   vi.useFakeTimers({ toFake: ["performance", "setTimeout", "clearTimeout"] });
   onTestFinished(() => void vi.useRealTimers());
-  await using server = await startWatchedServer((id) => [settingFrame(3, 0), ...ends("14")(id)]);
+  await using server = await startWatchedServer((id) => [settingFrame(3, 0), ...endsWith("14")(id)]);
   await using client = clientOf(server.baseUrl);
   expect(await wateringOf(client)).toBe(unhealthy);
   vi.advanceTimersByTime(1_250);
   await someTurns();
   expect(server.watches).toBe(1);
-  server.say(() => [settingFrame(3, 100)]);
+  server.send(() => [settingFrame(3, 100)]);
   await expect
     .poll(() => {
       vi.advanceTimersByTime(2_000);

@@ -24,13 +24,13 @@ import {
 } from "../../../testing/src/gateway/greenhouse-client.ts";
 import { envelope, grpcAnswer, startScriptedServer } from "../../../testing/src/gateway/scripted-http2-server.ts";
 
-// What each limit of an upstream does, made small enough to be reached.
+// The effect of each limit of an upstream.
 
 function clientOf(addresses: string, options: Omit<UpstreamOptions, "addresses">): GreenhouseClient {
   return openGreenhouse({ addresses, ...options });
 }
 
-test("waits get longer up to a limit, by chance a fifth more or less, until there is a connection", () => {
+test("waits grow exponentially up to a maximum, ±20 %, and are reset by a connection", () => {
   const backoffs = Array.from({ length: 100 }, () => new ConnectBackoff());
   for (let failures = 0; failures < 20; failures += 1) {
     const waits = backoffs.map((backoff) => backoff.failed(5_000) - 5_000);
@@ -42,9 +42,9 @@ test("waits get longer up to a limit, by chance a fifth more or less, until ther
   }
   const [one = new ConnectBackoff()] = backoffs;
   one.failed(performance.now());
-  expect(one.waits).toBe(true);
+  expect(one.isWaiting).toBe(true);
   one.succeeded();
-  expect(one.waits).toBe(false);
+  expect(one.isWaiting).toBe(false);
   expect(one.failed(0)).toBeLessThanOrEqual(1_200);
 });
 
@@ -53,11 +53,11 @@ const { waitingCalls, queuedBytes, connectTimeoutMs, closeTimeoutMs, idleTimeout
 const { callsPerConnection, streamsBeforeSettings, queueTimeoutMs, surplusIdleTimeoutMs } = upstreamLimits;
 const { connectionsDefault, connectionsMax } = defaults;
 
-// Each where users read it: on the page, or at the option.
+// Each default is documented on a page or in a comment.
 test.each([
   {
     file: "docs/how-to/transports.md",
-    says: [
+    sentences: [
       `${connectionsDefault} connections to each server`,
       `${text(callsPerConnection)} calls on each`,
       `up to ${text(waitingCalls)} wait`,
@@ -70,40 +70,40 @@ test.each([
   },
   {
     file: "packages/proxy/src/upstreams/upstream-options.ts",
-    says: [
+    sentences: [
       `from 1 to ${text(connectionsMax)}. Default ${connectionsDefault}.`,
-      `is sent a PING. Default ${defaults.defaultKeepaliveMs / 1000} s.`,
-      `if calls are made. Default ${defaults.defaultResolveEveryMs / 1000} s.`,
+      `a PING is sent. Default ${defaults.defaultKeepaliveMs / 1000} s.`,
+      `while calls are made. Default ${defaults.defaultResolveEveryMs / 1000} s.`,
     ],
   },
   {
     file: "packages/proxy/src/upstreams/upstream-limits.ts",
-    says: [
-      `further ones fail. ${text(waitingCalls)}:`,
-      `calls that begin fail. ${queuedBytes / 1024 ** 2} MiB.`,
-      `of a server that is connected. ${queueTimeoutMs / 1000} s:`,
+    sentences: [
+      `for a connection or a stream. ${text(waitingCalls)}:`,
+      `above, new calls fail. ${queuedBytes / 1024 ** 2} MiB.`,
+      `for a stream of a connected server. ${queueTimeoutMs / 1000} s:`,
       `which only a burst needs. ${surplusIdleTimeoutMs / 60_000} min.`,
-      `whatever its server allows: ${text(callsPerConnection)},`,
-      `how many it takes. ${streamsBeforeSettings}:`,
-      `or a name looked up. ${connectTimeoutMs / 1000} s:`,
-      `after the upstream was closed. ${closeTimeoutMs / 1000} s,`,
+      `even if its server allows more. ${text(callsPerConnection)},`,
+      `before the SETTINGS of a server arrive. ${streamsBeforeSettings}:`,
+      `or to resolve a name. ${connectTimeoutMs / 1000} s:`,
+      `after the upstream was closed. ${closeTimeoutMs / 1000} s.`,
       `a connection is closed. ${idleTimeoutMs / 60_000} min,`,
-      `Connections to a server at most, unless set. ${connectionsDefault}:`,
-      `can be set to. ${text(connectionsMax)}:`,
-      `are left out. ${text(defaults.serversMax)}:`,
+      `Default maximum of connections to a server. ${connectionsDefault}:`,
+      `of connections that can be set. ${text(connectionsMax)}:`,
+      `addresses of a name are ignored. ${text(defaults.serversMax)}:`,
       `connections are lost. ${defaults.lookupGapMs / 1000} s.`,
     ],
   },
-])("$file says what the defaults are", ({ file, says }) => {
-  const words = readFileSync(new URL(`../../../../${file}`, import.meta.url), "utf8").replaceAll(/\s+/g, " ");
-  expect(says.filter((part) => !words.includes(part))).toEqual([]);
+])("$file documents the defaults", ({ file, sentences }) => {
+  const content = readFileSync(new URL(`../../../../${file}`, import.meta.url), "utf8").replaceAll(/\s+/g, " ");
+  expect(sentences.filter((part) => !content.includes(part))).toEqual([]);
 });
 
 function text(count: number): string {
   return count.toLocaleString("en");
 }
 
-test("a request waits for its server as long as its caller does, and a silent server is asked first", () => {
+test("toClientLimits sets no blocked timeout, and a stall timeout of at most keepaliveMs", () => {
   const limits = { ...upstreamLimits, callsPerConnection: 10 };
   expect(toClientLimits(limits, 5, 7)).toMatchObject({
     concurrentStreams: 10,
@@ -116,26 +116,26 @@ test("a request waits for its server as long as its caller does, and a silent se
   expect(stallTimeoutMs).toBe(defaultHttp2Limits.stallTimeoutMs);
 });
 
-test("calls wait for a stream up to a limit", async () => {
-  const answers: (() => void)[] = [];
+test("calls over the limit of waitingCalls are refused", async () => {
+  const responders: (() => void)[] = [];
   await using server = await startScriptedServer({
-    request: (connection, id) => answers.push(() => connection.send(...grpcAnswer(id, watered))),
+    request: (connection, id) => responders.push(() => connection.send(...grpcAnswer(id, watered))),
   });
   await using client = clientOf(server.baseUrl, { connections: 1, limits: { waitingCalls: 2, callsPerConnection: 1 } });
   const call = (): Promise<string> => outcomeOf(client.greenhouse.waterBed({}));
   const first = call();
-  await expect.poll(() => answers.length).toBe(1);
+  await expect.poll(() => responders.length).toBe(1);
   const waiting = [call(), call()];
   await expect.poll(() => client.upstream.load).toMatchObject({ calls: 1, waitingCalls: 2 });
-  expect(await call()).toBe("ResourceExhausted: too many calls wait for the server");
+  expect(await call()).toBe("ResourceExhausted: too many calls are queued for the server");
   for (let i = 0; i < 3; i++) {
-    answers[i]?.();
-    await expect.poll(() => answers.length).toBe(Math.min(i + 2, 3));
+    responders[i]?.();
+    await expect.poll(() => responders.length).toBe(Math.min(i + 2, 3));
   }
   expect(await Promise.all([first, ...waiting])).toEqual(["ok", "ok", "ok"]);
 });
 
-test("a connection has no more calls at once than the limit says", async () => {
+test("a connection has at most callsPerConnection concurrent calls", async () => {
   await using server = await startScriptedServer({});
   await using client = clientOf(server.baseUrl, { connections: 1, limits: { callsPerConnection: 2 } });
   const calls = Array.from({ length: 6 }, () => outcomeOf(client.greenhouse.waterBed({})));
@@ -145,25 +145,25 @@ test("a connection has no more calls at once than the limit says", async () => {
   await Promise.all(calls);
 });
 
-test("a server that has not spoken yet is trusted with some calls, or with as many as it took before", async () => {
+test("before SETTINGS, a connection gets streamsBeforeSettings calls, or as many as the last one allowed", async () => {
   const sockets: Socket[] = [];
   await using server = await startOnLoopback(createServer((socket) => sockets.push(socket.resume())));
   const client = clientOf(server.baseUrl, { limits: { streamsBeforeSettings: 3 } });
   expect(client.upstream.ready).toBe(true);
   const calls = Array.from({ length: 6 }, () => outcomeOf(client.greenhouse.waterBed({})));
-  // As it is being connected to, and afterwards.
+  // While it connects, and afterwards.
   expect(client.upstream.ready).toBe(true);
   await expect.poll(() => client.upstream.load).toMatchObject({ calls: 3, waitingCalls: 3 });
   await expect.poll(() => sockets.length).toBe(1);
-  // As the connection ends, the calls that wait go to another.
+  // When the connection closes, queued calls go to another one.
   sockets[0]?.end(frameBytes(settingFrame(3, 2)));
   await expect.poll(() => [sockets.length, client.upstream.load]).toMatchObject([2, { calls: 2, waitingCalls: 1 }]);
   await client.upstream.drain(1);
   await Promise.all(calls);
 });
 
-test("calls that begin fail while too many bytes wait to be sent", async () => {
-  // It never opens its window, of 65,535 bytes.
+test("new calls fail while too many bytes are queued", async () => {
+  // The server never sends WINDOW_UPDATE for its window of 65,535 bytes.
   await using server = await startScriptedServer({});
   await using client = clientOf(server.baseUrl, { limits: { queuedBytes: 20_000 } });
   const note = "n".repeat(70_000);
@@ -172,33 +172,35 @@ test("calls that begin fail while too many bytes wait to be sent", async () => {
     outcomeOf(client.greenhouse.waterBed({ bed: BigInt(bed), note }, { signal: controller.signal })),
   );
   await expect.poll(() => client.upstream.load.queuedBytes).toBeGreaterThan(20_000);
-  expect(await outcomeOf(client.greenhouse.waterBed({}))).toBe("ResourceExhausted: too many bytes wait to be sent");
+  expect(await outcomeOf(client.greenhouse.waterBed({}))).toBe(
+    "ResourceExhausted: too many bytes are queued for the server",
+  );
   controller.abort();
   await Promise.all(large);
   expect(client.upstream.load.queuedBytes).toBe(0);
 });
 
-test("a server that does not complete the handshake is given up", async () => {
+test("a TLS handshake that does not complete times out", async () => {
   await using server = await startOnLoopback(createServer((socket) => socket.resume()));
   await using client = clientOf(server.baseUrl.replace("http:", "https:"), { limits: { connectTimeoutMs: 50 } });
   expect(await outcomeOf(client.greenhouse.waterBed({}))).toMatch(
-    /^Unavailable: cannot connect to 127\.0\.0\.1:\d+: no connection within 50 ms$/,
+    /^Unavailable: cannot connect to 127\.0\.0\.1:\d+: timed out after 50 ms$/,
   );
 });
 
-test("a connection that is being opened is given up when the upstream is closed", async () => {
+test("closing the upstream cancels a connection attempt", async () => {
   await using server = await startOnLoopback(createServer((socket) => socket.resume()));
   const { greenhouse, upstream } = clientOf(server.baseUrl.replace("http:", "https:"), {});
   const call = outcomeOf(greenhouse.waterBed({}));
   await expect.poll(() => server.sockets.size).toBe(1);
   await within(upstream.close(), "the end", 5_000);
   expect(await call).toBe("Unavailable: the transport is closed");
-  // Before it would have been given up anyway.
+  // Before the connect timeout.
   await expect.poll(() => server.sockets.size, { timeout: 5_000 }).toBe(0);
 });
 
-test("a call that waits gets a connection as soon as the server goes away from the first", async () => {
-  // Without another look.
+test("a queued call gets a new connection as soon as the server sends GOAWAY on the first", async () => {
+  // Without the periodic check.
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
   onTestFinished(() => void vi.useRealTimers());
   await using server = await startScriptedServer({
@@ -214,7 +216,7 @@ test("a call that waits gets a connection as soon as the server goes away from t
   expect(await first).toBe("Unavailable: the connection was lost");
 });
 
-test("calls that are not answered end some time after the upstream was closed", async () => {
+test("calls without a response fail after closeTimeoutMs", async () => {
   await using server = await startScriptedServer({});
   const { greenhouse, upstream } = clientOf(server.baseUrl, { limits: { closeTimeoutMs: 50 } });
   const call = outcomeOf(greenhouse.waterBed({}));
@@ -224,25 +226,25 @@ test("calls that are not answered end some time after the upstream was closed", 
   expect(upstream.load).toMatchObject({ connections: 0, calls: 0 });
 });
 
-test("a drain lets calls end, and lasts no longer than they do", async () => {
-  const asked = Promise.withResolvers<() => void>();
+test("a drain waits for calls, and no longer", async () => {
+  const responder = Promise.withResolvers<() => void>();
   await using server = await startScriptedServer({
-    request: (connection, id) => asked.resolve(() => connection.send(...grpcAnswer(id, watered))),
+    request: (connection, id) => responder.resolve(() => connection.send(...grpcAnswer(id, watered))),
   });
   const { greenhouse, upstream } = clientOf(server.baseUrl, {});
   const call = outcomeOf(greenhouse.waterBed({}));
-  const answer = await asked.promise;
+  const respond = await responder.promise;
   const drained = upstream.drain(60_000);
   expect(upstream.ready).toBe(false);
   expect(await outcomeOf(greenhouse.waterBed({}))).toMatch(/^Unavailable/);
-  answer();
+  respond();
   await within(drained, "the end", 5_000);
   expect(await call).toBe("ok");
   await expect.poll(() => server.open).toBe(0);
   expect(server.frames.filter(({ type }) => type === frameType.goAway)).toHaveLength(1);
 });
 
-test("a connection without calls is closed after a while, and the next call opens another", async () => {
+test("an idle connection is closed, and the next call opens a new one", async () => {
   await using server = await startScriptedServer(answering);
   await using client = clientOf(server.baseUrl, { limits: { idleTimeoutMs: 50 } });
   expect(await outcomeOf(client.greenhouse.waterBed({}))).toBe("ok");
@@ -253,24 +255,24 @@ test("a connection without calls is closed after a while, and the next call open
 
 test.each([
   { sentBytes: 60_000, attempts: 2, want: "ok" },
-  { sentBytes: 70_000, attempts: 1, want: "Unavailable: the server has refused the call" },
-])("a stream of $sentBytes bytes that is refused is sent $attempts times", async ({ sentBytes, attempts, want }) => {
+  { sentBytes: 70_000, attempts: 1, want: "Unavailable: the server refused the call" },
+])("a refused stream of $sentBytes bytes is sent $attempts times", async ({ sentBytes, attempts, want }) => {
   let received = 0;
   const refused = Promise.withResolvers<void>();
   await using server = await startScriptedServer({
-    // Room for both attempts.
+    // A window for both attempts.
     opening: [frame(frameType.settings, 0, 0), frame(frameType.windowUpdate, 0, 0, Buffer.of(0, 16, 0, 0))],
     frame: (connection, { type, streamId, payload }) => {
       if (type !== frameType.data) return;
       received += payload.byteLength;
-      // What its window lets through of the message, which is all that it can know of.
+      // Refused once the window is full, or the message complete.
       if (received < Math.min(sentBytes, 65_000) || streamId !== 1) return;
       connection.send(resetFrame(streamId, 7));
       refused.resolve();
     },
     request: (connection, id) => {
-      const answer = { $typeName: "greenhouse.v1.RecordReadingsResponse", count: 1, meanDegreesCelsius: 0 } as const;
-      connection.send(...grpcAnswer(id, envelope(toBinary(RecordReadingsResponseSchema, answer))));
+      const response = { $typeName: "greenhouse.v1.RecordReadingsResponse", count: 1, meanDegreesCelsius: 0 } as const;
+      connection.send(...grpcAnswer(id, envelope(toBinary(RecordReadingsResponseSchema, response))));
     },
   });
   await using client = clientOf(server.baseUrl, {});
@@ -278,7 +280,7 @@ test.each([
     yield { sensor: "x".repeat(sentBytes) };
     await refused.promise;
   }
-  // By a policy, too, only what is known whole is sent again.
+  // With a policy, too, only completely kept streams are retried.
   const backoff = { initialBackoffMs: 1, maxBackoffMs: 1, backoffMultiplier: 1 };
   const retry = { ...backoff, maxAttempts: 5, retryableCodes: [Code.Unavailable] };
   const greenhouse = createClient(GreenhouseService, createGrpcTransport({ baseUrl: client.upstream, retry }));

@@ -25,12 +25,12 @@ import {
 } from "../../../testing/src/gateway/scripted-http2-server.ts";
 import { settingFrame } from "../../../testing/src/http2/http2-requests.ts";
 
-// More calls than the streams of a connection: further connections, the queue in front of them, and their end.
+// More calls than the streams of a connection: additional connections and the queue.
 
-/** How many of so many concurrent calls end in each way. */
+/** Makes concurrent calls, and counts their outcomes. */
 async function outcomesOf({ greenhouse }: GreenhouseClient, count: number): Promise<Record<string, number>> {
   const counts: Record<string, number> = {};
-  // Without a timer for each, as `wateringOf` has one.
+  // With one timer for all; `wateringOf` has one for each.
   const settled = Promise.allSettled(Array.from({ length: count }, () => greenhouse.waterBed({})));
   for (const result of await within(settled, `${count} calls`, 2 * waitLimitMs)) {
     const outcome = result.status === "fulfilled" ? "ok" : String(result.reason);
@@ -45,13 +45,13 @@ interface Peer extends AsyncDisposable {
 
 const bytes = (value: Buffer): Buffer => value;
 
-/** A server of grpc-js. @param streams - its MAX_CONCURRENT_STREAMS; by default no limit */
+/** Starts a grpc-js server. @param streams - its MAX_CONCURRENT_STREAMS; by default no limit */
 async function startGrpcJs(streams?: number): Promise<Peer> {
   const server: Server = new GrpcServer(streams === undefined ? {} : { "grpc.max_concurrent_streams": streams });
   const path = "/greenhouse.v1.GreenhouseService/WaterBed";
   server.register(
     path,
-    (_: unknown, answer: (error: null, value: Buffer) => void) => answer(null, Buffer.from(waterBedResponse)),
+    (_: unknown, respond: (error: null, value: Buffer) => void) => respond(null, Buffer.from(waterBedResponse)),
     bytes,
     bytes,
     "unary",
@@ -67,7 +67,7 @@ async function startGrpcJs(streams?: number): Promise<Peer> {
   };
 }
 
-/** A server of the gateway. */
+/** Starts a server with the HTTP engine. */
 async function startEngine(concurrentStreams?: number): Promise<Peer> {
   const gateway = createTestGateway({
     routes: (router) => void router.service(GreenhouseService, { waterBed: () => ({ bed: 7n, liters: 3 }) }),
@@ -83,25 +83,25 @@ test.each([
   { peer: "grpc-js with 1 stream on a connection", start: () => startGrpcJs(1), calls: 2_000 },
   { peer: "the engine with its default", start: () => startEngine(), calls: 20_000 },
   { peer: "the engine with 1 stream on a connection", start: () => startEngine(1), calls: 2_000 },
-])("none of $calls concurrent calls to $peer fails", { timeout: 3 * waitLimitMs }, async ({ start, calls }) => {
+])("$calls concurrent calls to $peer all succeed", { timeout: 3 * waitLimitMs }, async ({ start, calls }) => {
   await using peer = await start();
   await using client = openGreenhouse({ addresses: peer.baseUrl });
   expect(await outcomesOf(client, calls)).toEqual({ ok: calls });
   expect(client.upstream.load).toMatchObject({ calls: 0, waitingCalls: 0 });
 });
 
-/** A server that responds when it is told to. */
+/** A server whose responses the test sends. */
 interface HeldServer extends AsyncDisposable {
   readonly scripted: ScriptedServer;
-  /** Requests that have not been responded to, the oldest first. */
+  /** Requests without a response, the oldest first. */
   readonly held: { readonly connection: ScriptedConnection; readonly id: number }[];
   /** Responds to the oldest request. */
   respond(): void;
-  /** The most requests that a connection has had at the same time. */
+  /** The maximum of concurrent requests on a connection. */
   readonly most: number;
 }
 
-/** @param streams - its MAX_CONCURRENT_STREAMS at first */
+/** @param streams - its initial MAX_CONCURRENT_STREAMS */
 async function startHeld(streams: number): Promise<HeldServer> {
   const held: HeldServer["held"] = [];
   let most = 0;
@@ -126,8 +126,11 @@ async function startHeld(streams: number): Promise<HeldServer> {
   };
 }
 
-/** Opens a client whose first call has taught it how many streams the server allows. */
-async function openTaught(server: HeldServer, options: Omit<UpstreamOptions, "addresses">): Promise<GreenhouseClient> {
+/** Opens a client that knows, from a first call, how many streams the server allows. */
+async function openWithSettings(
+  server: HeldServer,
+  options: Omit<UpstreamOptions, "addresses">,
+): Promise<GreenhouseClient> {
   const client = openGreenhouse({ addresses: server.scripted.baseUrl, ...options });
   const first = wateringOf(client);
   await expect.poll(() => server.held.length).toBe(1);
@@ -142,14 +145,14 @@ function call(client: GreenhouseClient, count: number): Promise<string>[] {
 
 async function respondToAll(server: HeldServer, calls: readonly Promise<string>[]): Promise<readonly string[]> {
   const outcomes = Promise.all(calls);
-  const ended = outcomes.then(() => true);
-  while (!(await Promise.race([ended, pause(0, false)]))) server.respond();
+  const isDone = outcomes.then(() => true);
+  while (!(await Promise.race([isDone, pause(0, false)]))) server.respond();
   return [...new Set(await outcomes)];
 }
 
-test("as many connections are opened as calls need, up to the maximum, and no stream too many", async () => {
+test("connections are opened as calls need them, up to the maximum, within the stream limit of each", async () => {
   await using server = await startHeld(2);
-  await using client = await openTaught(server, { connections: 5 });
+  await using client = await openWithSettings(server, { connections: 5 });
   const calls = call(client, 7);
   await expect.poll(() => server.held.length).toBe(7);
   expect(client.upstream.load).toMatchObject({ connections: 4, calls: 7, waitingCalls: 0 });
@@ -160,14 +163,14 @@ test("as many connections are opened as calls need, up to the maximum, and no st
   expect({ most: server.most, connections: server.scripted.connections }).toEqual({ most: 2, connections: 5 });
 });
 
-test("connections are opened no faster than they double in a round trip", async () => {
+test("the number of connections at most doubles per round trip", async () => {
   const sockets: Socket[] = [];
   await using server = await startOnLoopback(createServer((socket) => sockets.push(socket.resume())));
   await using client = openGreenhouse({ addresses: server.baseUrl, limits: { streamsBeforeSettings: 1 } });
   const calls = call(client, 100);
   for (const connections of [1, 2, 4, 8]) {
     await expect.poll(() => client.upstream.load).toMatchObject({ connections });
-    // Each says for the first time how many streams it allows; those before it say it again.
+    // Sends the first SETTINGS on new connections, and repeats them on the others.
     for (const socket of sockets) socket.write(frameBytes(settingFrame(3, 1)));
     await expect.poll(() => client.upstream.load).toMatchObject({ calls: connections });
   }
@@ -175,9 +178,9 @@ test("connections are opened no faster than they double in a round trip", async 
   await Promise.all(calls);
 });
 
-test("a limit of streams that changes holds from then on", async () => {
+test("a changed stream limit applies immediately", async () => {
   await using server = await startHeld(1);
-  await using client = await openTaught(server, { connections: 1 });
+  await using client = await openWithSettings(server, { connections: 1 });
   const calls = call(client, 20);
   await expect.poll(() => server.held.length).toBe(1);
   const [{ connection } = { connection: undefined }] = server.held;
@@ -205,15 +208,15 @@ async function settingsAcknowledged({ frames }: ScriptedServer, count: number): 
     .toBe(count);
 }
 
-test("a server that allows no stream gets no further connections, and calls wait until it does", async () => {
+test("a server that allows no streams gets no additional connections, and calls wait until it does", async () => {
   await using server = await startHeld(1);
-  await using client = await openTaught(server, {});
+  await using client = await openWithSettings(server, {});
   const calls = call(client, 1);
   await expect.poll(() => server.held.length).toBe(1);
   server.held[0]?.connection.send(settingFrame(3, 0));
   await settingsAcknowledged(server.scripted, 2);
   calls.push(...call(client, 5));
-  // Longer than a check of those that wait.
+  // Longer than the interval of the check of queued calls.
   await pause(250);
   expect(client.upstream.load).toMatchObject({ connections: 1, calls: 1, waitingCalls: 5 });
   server.held[0]?.connection.send(settingFrame(3, 10));
@@ -221,14 +224,14 @@ test("a server that allows no stream gets no further connections, and calls wait
   expect(server.scripted.connections).toBe(1);
 });
 
-test("a call that no stream is free for fails after the limit, those behind it after theirs", async () => {
+test("each call that gets no stream fails after its own queue timeout", async () => {
   await using server = await startHeld(1);
-  await using client = await openTaught(server, { connections: 1, limits: { queueTimeoutMs: 600 } });
+  await using client = await openWithSettings(server, { connections: 1, limits: { queueTimeoutMs: 600 } });
   const [first = Promise.resolve("")] = call(client, 1);
   await expect.poll(() => server.held.length).toBe(1);
   const late = call(client, 3);
   expect(await Promise.all(late)).toEqual(
-    late.map(() => "ResourceExhausted: the server had no stream for the call in time"),
+    late.map(() => "ResourceExhausted: the call timed out waiting for a stream to the server"),
   );
   expect(client.upstream.load).toMatchObject({
     calls: 1,
@@ -243,7 +246,7 @@ test("a call that no stream is free for fails after the limit, those behind it a
   expect(await respondToAll(server, [first, third])).toEqual(["ok"]);
 });
 
-test("calls that wait for a server rather than for a stream are not refused for it", async () => {
+test("the queue timeout does not apply while calls wait for a server", async () => {
   await using server = await startHeld(1);
   const { port } = new URL(server.scripted.baseUrl);
   let isFound = false;
@@ -259,7 +262,7 @@ test("calls that wait for a server rather than for a stream are not refused for 
   expect(upstream.load).toMatchObject({ waitingCalls: 2, refusals: { queue_timeout: 0 } });
   isFound = true;
   await expect.poll(() => server.held.length, { timeout: 10_000 }).toBe(1);
-  // It has waited for longer than the limit, but not for a stream.
+  // The second call has been queued longer than the limit, but not for a stream.
   await pause(300);
   server.respond();
   await expect.poll(() => server.held.length).toBe(1);
@@ -272,32 +275,32 @@ test.each([
   {
     how: "that is cancelled",
     code: "Canceled: This operation was aborted",
-    give: () => {
+    create: () => {
       const controller = new AbortController();
-      return { options: { signal: controller.signal }, giveUp: (): void => controller.abort() };
+      return { options: { signal: controller.signal }, cancel: (): void => controller.abort() };
     },
   },
   {
     how: "whose deadline passes",
     code: "DeadlineExceeded: the operation timed out",
-    give: () => ({ options: { timeoutMs: 100 }, giveUp: (): void => undefined }),
+    create: () => ({ options: { timeoutMs: 100 }, cancel: (): void => undefined }),
   },
-])("a waiting call $how leaves the queue, unsent", async ({ code, give }) => {
+])("a queued call $how is removed and not sent", async ({ code, create }) => {
   await using server = await startHeld(1);
-  await using client = await openTaught(server, { connections: 1 });
+  await using client = await openWithSettings(server, { connections: 1 });
   const [first = Promise.resolve("")] = call(client, 1);
   await expect.poll(() => server.held.length).toBe(1);
-  const { options, giveUp } = give();
+  const { options, cancel } = create();
   const waiting = outcomeOf(client.greenhouse.waterBed({}, options));
   const [behind = Promise.resolve("")] = call(client, 1);
-  giveUp();
+  cancel();
   expect(await waiting).toBe(code);
   expect(client.upstream.load).toMatchObject({ calls: 1, waitingCalls: 1 });
   expect(await respondToAll(server, [first, behind])).toEqual(["ok"]);
   expect(server.scripted.requests).toBe(3);
 });
 
-test("calls that wait when the server goes away are sent once, over other connections", async () => {
+test("calls queued when the server sends GOAWAY are sent once, over other connections", async () => {
   const processed: string[] = [];
   await using server = await startScriptedServer({
     opening: [settingFrame(3, 4)],
@@ -306,8 +309,8 @@ test("calls that wait when the server goes away are sent once, over other connec
       if (connection.requests < 4) return;
       const payload = Buffer.alloc(8);
       payload.writeUInt32BE(id);
-      const answers = Array.from({ length: 4 }, (_, at) => grpcAnswer(id - 2 * at, watered)).flat();
-      connection.send(frame(frameType.goAway, 0, 0, payload), ...answers);
+      const responses = Array.from({ length: 4 }, (_, at) => grpcAnswer(id - 2 * at, watered)).flat();
+      connection.send(frame(frameType.goAway, 0, 0, payload), ...responses);
     },
   });
   await using client = openGreenhouse({
@@ -320,12 +323,12 @@ test("calls that wait when the server goes away are sent once, over other connec
   expect(server.connections).toBe(15);
 });
 
-test("a server that refuses further connections keeps its calls, and is not left alone once the first is lost", async () => {
+test("a server that refuses additional connections keeps its calls, and is reconnected to without backoff", async () => {
   const sockets: Socket[] = [];
   await using held = await startHeld(1);
   let accepts = 1;
   const { port } = new URL(held.scripted.baseUrl);
-  // Before the server, something that allows so many connections.
+  // A load balancer that accepts a limited number of connections.
   await using balancer = await startOnLoopback(
     createServer((socket) => {
       if (accepts-- <= 0) return void socket.destroy();
@@ -343,7 +346,7 @@ test("a server that refuses further connections keeps its calls, and is not left
   await first;
   const calls = call(client, 3);
   await expect.poll(() => accepts).toBe(-1);
-  // Longer than a check of those that wait, shorter than the back-off.
+  // Longer than the interval of the check, shorter than the backoff.
   await pause(250);
   expect(accepts).toBe(-1);
   expect(await respondToAll(held, calls)).toEqual(["ok"]);
@@ -354,9 +357,9 @@ test("a server that refuses further connections keeps its calls, and is not left
   expect(await respondToAll(held, [next])).toEqual(["ok"]);
 });
 
-test("connections that only a burst has needed are closed after it, the first is kept", async () => {
+test("additional connections are closed after a burst, the first stays open", async () => {
   await using server = await startHeld(1);
-  await using client = await openTaught(server, { limits: { surplusIdleTimeoutMs: 50 } });
+  await using client = await openWithSettings(server, { limits: { surplusIdleTimeoutMs: 50 } });
   let changes = 0;
   client.upstream.watchServers(() => changes++);
   const calls = call(client, 6);
@@ -367,6 +370,6 @@ test("connections that only a burst has needed are closed after it, the first is
   await expect.poll(() => server.scripted.open).toBe(1);
   expect(await respondToAll(server, call(client, 1))).toEqual(["ok"]);
   expect(server.scripted.connections).toBe(6);
-  // The server is the same all the time.
+  // Watchers are not called, because the server is the same.
   expect(changes).toBe(0);
 });

@@ -18,8 +18,8 @@ import { waitLimitMs, within } from "../../../../testing/src/deadline.ts";
 import { buildGo, type GrpcServerProcess, startGrpcProgram } from "../../../../testing/src/gateway/grpc-programs.ts";
 import { buildLimitMs, buildStep } from "../../../../testing/src/process/build-step.ts";
 
-// gRPC's interop test descriptions (grpc/grpc, doc/interop-test-descriptions.md), before the server that grpc-go has for
-// them: by our transport, straight and through the proxy, and by grpc-go's own client through the proxy.
+// gRPC's interop test descriptions (grpc/grpc, doc/interop-test-descriptions.md) with the interop server of grpc-go: by the
+// transport, directly and through the proxy, and by the interop client of grpc-go through the proxy.
 
 const testService = "grpc.testing.TestService";
 
@@ -31,7 +31,7 @@ let methods: ReadonlyMap<string, DescMethodUnary | DescMethodStreaming>;
 beforeAll(async () => {
   server = await startGrpcProgram(await buildGo("interop"));
   await using transport = createGrpcTransport({ baseUrl: server.address });
-  const { files } = await readReflection(transport, { isMeant: (name) => name === testService });
+  const { files } = await readReflection(transport, { isSelected: (name) => name === testService });
   const service = createFileRegistry(files).getService(testService);
   methods = new Map(service?.methods.map((method) => [method.name, method]));
   proxy = await createProxy({ upstreams: [{ upstream: server.address, descriptors: "reflection" }] });
@@ -44,7 +44,7 @@ afterAll(async () => {
 });
 
 test(
-  "grpc-go's client has all its cases through the proxy",
+  "the interop client of grpc-go passes all cases through the proxy",
   async () => {
     const { file, folder } = await buildGo("caller");
     const lines = await buildStep(file, [String(proxyPort)], { folder });
@@ -69,30 +69,30 @@ test(
 );
 
 test(
-  "none of 20,000 concurrent calls to a server with 100 streams on a connection fails",
+  "20,000 concurrent calls to a server with 100 streams on a connection all succeed",
   { timeout: buildLimitMs },
   async () => {
     await using limited = await startGrpcProgram({ ...(await buildGo("interop")), args: ["-streams", "100"] });
     await using transport = createGrpcTransport({ baseUrl: limited.address });
     const method = methodOf("EmptyCall");
-    if (method.methodKind !== "unary") throw new Error("EmptyCall is no unary method");
+    if (method.methodKind !== "unary") throw new Error("EmptyCall is not a unary method");
     const calls = Array.from({ length: 20_000 }, () => transport.unary(method, undefined, undefined, undefined, {}));
     const outcomes = await within(Promise.allSettled(calls), "20,000 calls", 4 * waitLimitMs);
     expect(outcomes.flatMap((outcome) => (outcome.status === "rejected" ? [String(outcome.reason)] : []))).toEqual([]);
   },
 );
 
-const ways: readonly { readonly way: string; readonly options: () => GrpcTransportOptions }[] = [
-  { way: "straight", options: () => ({ baseUrl: server.address }) },
-  { way: "through the proxy", options: () => ({ baseUrl: `http://127.0.0.1:${proxyPort}` }) },
-  { way: "compressed", options: () => ({ baseUrl: server.address, sendCompression: "gzip", compressMinBytes: 0 }) },
+const routes: readonly { readonly route: string; readonly options: () => GrpcTransportOptions }[] = [
+  { route: "directly", options: () => ({ baseUrl: server.address }) },
+  { route: "through the proxy", options: () => ({ baseUrl: `http://127.0.0.1:${proxyPort}` }) },
+  { route: "compressed", options: () => ({ baseUrl: server.address, sendCompression: "gzip", compressMinBytes: 0 }) },
   {
-    way: "compressed, through the proxy",
+    route: "compressed, through the proxy",
     options: () => ({ baseUrl: `http://127.0.0.1:${proxyPort}`, sendCompression: "gzip", compressMinBytes: 0 }),
   },
 ];
 
-describe.each(ways)("the transport, $way,", ({ options }) => {
+describe.each(routes)("the transport, $route, passes", ({ options }) => {
   let transport: GrpcTransport;
 
   beforeAll(() => {
@@ -101,21 +101,21 @@ describe.each(ways)("the transport, $way,", ({ options }) => {
 
   afterAll(() => transport[Symbol.asyncDispose]());
 
-  const unary = async (name: string, request: JsonObject, call: CallOptions = {}): Promise<Answer> => {
+  const unary = async (name: string, request: JsonObject, call: CallOptions = {}): Promise<UnaryResult> => {
     const method = methodOf(name);
-    if (method.methodKind !== "unary") throw new Error(`${name} is no unary method`);
+    if (method.methodKind !== "unary") throw new Error(`${name} is not a unary method`);
     const message = fromJson(method.input, request);
-    const answer = await transport.unary(method, call.signal, call.timeoutMs, call.header, message);
-    return { json: toJson(method.output, answer.message), header: answer.header, trailer: answer.trailer };
+    const response = await transport.unary(method, call.signal, call.timeoutMs, call.header, message);
+    return { json: toJson(method.output, response.message), header: response.header, trailer: response.trailer };
   };
-  const stream = async (name: string, requests: Requests, call: CallOptions = {}): Promise<Answers> => {
+  const stream = async (name: string, requests: Requests, call: CallOptions = {}): Promise<StreamResult> => {
     const method = methodOf(name);
     if (method.methodKind === "unary") throw new Error(`${name} is a unary method`);
     const messages = (async function* () {
       for await (const request of requests) yield fromJson(method.input, request);
     })();
-    const answer: StreamResponse = await transport.stream(method, call.signal, call.timeoutMs, call.header, messages);
-    return { header: answer.header, trailer: answer.trailer, messages: jsonOf(method, answer.message) };
+    const response: StreamResponse = await transport.stream(method, call.signal, call.timeoutMs, call.header, messages);
+    return { header: response.header, trailer: response.trailer, messages: jsonOf(method, response.message) };
   };
 
   test("empty_unary", async () => {
@@ -134,27 +134,27 @@ describe.each(ways)("the transport, $way,", ({ options }) => {
   });
 
   test("server_streaming", async () => {
-    const responseParameters = answerSizes.map((size) => ({ size }));
+    const responseParameters = responseSizes.map((size) => ({ size }));
     const { messages } = await stream("StreamingOutputCall", [{ responseParameters }]);
-    expect(await collect(messages)).toEqual(answerSizes.map((size) => ({ payload: zeros(size) })));
+    expect(await collect(messages)).toEqual(responseSizes.map((size) => ({ payload: zeros(size) })));
   });
 
   test("ping_pong", async () => {
-    const answered = requestSizes.map(() => Promise.withResolvers<void>());
-    // Each message is sent once the one before was answered.
+    const responded = requestSizes.map(() => Promise.withResolvers<void>());
+    // Each message is sent after the response to the previous one.
     const requests = (async function* () {
       for (const [at, size] of requestSizes.entries()) {
-        await answered[at - 1]?.promise;
-        yield { responseParameters: [{ size: answerSizes[at] ?? 0 }], payload: zeros(size) };
+        await responded[at - 1]?.promise;
+        yield { responseParameters: [{ size: responseSizes[at] ?? 0 }], payload: zeros(size) };
       }
     })();
     const { messages } = await stream("FullDuplexCall", requests);
-    const got: unknown[] = [];
+    const received: unknown[] = [];
     for await (const message of messages) {
-      answered[got.length]?.resolve();
-      got.push(message);
+      responded[received.length]?.resolve();
+      received.push(message);
     }
-    expect(got).toEqual(answerSizes.map((size) => ({ payload: zeros(size) })));
+    expect(received).toEqual(responseSizes.map((size) => ({ payload: zeros(size) })));
   });
 
   test("empty_stream", async () => {
@@ -172,9 +172,9 @@ describe.each(ways)("the transport, $way,", ({ options }) => {
       header,
     });
     await collect(streamed.messages);
-    for (const answer of [called, streamed]) {
-      expect(answer.header.get("x-grpc-test-echo-initial")).toBe("test_initial_metadata_value");
-      expect(answer.trailer.get("x-grpc-test-echo-trailing-bin")).toBe("q6ur");
+    for (const response of [called, streamed]) {
+      expect(response.header.get("x-grpc-test-echo-initial")).toBe("test_initial_metadata_value");
+      expect(response.trailer.get("x-grpc-test-echo-trailing-bin")).toBe("q6ur");
     }
   });
 
@@ -185,8 +185,8 @@ describe.each(ways)("the transport, $way,", ({ options }) => {
     const responseStatus = { code: 2, message };
     const failure = { code: Code.Unknown, rawMessage: message };
     await expect(unary("UnaryCall", { responseStatus })).rejects.toMatchObject(failure);
-    const ended = stream("FullDuplexCall", [{ responseStatus }]).then(({ messages }) => collect(messages));
-    await expect(ended).rejects.toMatchObject(failure);
+    const call = stream("FullDuplexCall", [{ responseStatus }]).then(({ messages }) => collect(messages));
+    await expect(call).rejects.toMatchObject(failure);
   });
 
   test("unimplemented_method", async () => {
@@ -194,30 +194,30 @@ describe.each(ways)("the transport, $way,", ({ options }) => {
   });
 
   test("cancel_after_begin", async () => {
-    const leaving = new AbortController();
-    const requests = waitFor(leaving.signal);
-    const ended = stream("StreamingInputCall", requests, { signal: leaving.signal });
-    leaving.abort();
-    await expect(within(ended, "the end of the call")).rejects.toMatchObject({ code: Code.Canceled });
+    const controller = new AbortController();
+    const requests = emptyUntil(controller.signal);
+    const call = stream("StreamingInputCall", requests, { signal: controller.signal });
+    controller.abort();
+    await expect(within(call, "the end of the call")).rejects.toMatchObject({ code: Code.Canceled });
   });
 
   test("cancel_after_first_response", async () => {
-    const leaving = new AbortController();
+    const controller = new AbortController();
     const requests = (async function* () {
       yield { responseParameters: [{ size: 31415 }], payload: zeros(27182) };
-      yield* waitFor(leaving.signal);
+      yield* emptyUntil(controller.signal);
     })();
-    const { messages } = await stream("FullDuplexCall", requests, { signal: leaving.signal });
+    const { messages } = await stream("FullDuplexCall", requests, { signal: controller.signal });
     const iterator = messages[Symbol.asyncIterator]();
     expect((await iterator.next()).value).toEqual({ payload: zeros(31415) });
-    leaving.abort();
+    controller.abort();
     await expect(within(iterator.next(), "the end of the call")).rejects.toMatchObject({ code: Code.Canceled });
   });
 
   test("timeout_on_sleeping_server", async () => {
     const never = new AbortController();
-    const ended = stream("FullDuplexCall", waitFor(never.signal), { timeoutMs: 1 });
-    const read = ended.then(({ messages }) => collect(messages));
+    const call = stream("FullDuplexCall", emptyUntil(never.signal), { timeoutMs: 1 });
+    const read = call.then(({ messages }) => collect(messages));
     await expect(within(read, "the end of the call")).rejects.toMatchObject({ code: Code.DeadlineExceeded });
     never.abort();
   });
@@ -231,20 +231,20 @@ interface CallOptions {
   readonly header?: Readonly<Record<string, string>>;
 }
 
-interface Answer {
+interface UnaryResult {
   readonly json: unknown;
   readonly header: Headers;
   readonly trailer: Headers;
 }
 
-interface Answers {
+interface StreamResult {
   readonly header: Headers;
   readonly trailer: Headers;
   readonly messages: AsyncIterable<unknown>;
 }
 
 const requestSizes = [27182, 8, 1828, 45904];
-const answerSizes = [31415, 9, 2653, 58979];
+const responseSizes = [31415, 9, 2653, 58979];
 
 function zeros(size: number): { readonly body: string } {
   return { body: Buffer.alloc(size).toString("base64") };
@@ -252,7 +252,7 @@ function zeros(size: number): { readonly body: string } {
 
 function methodOf(name: string): DescMethodUnary | DescMethodStreaming {
   const method = methods.get(name);
-  if (method === undefined) throw new Error(`there is no ${name}`);
+  if (method === undefined) throw new Error(`unknown method ${name}`);
   return method;
 }
 
@@ -260,8 +260,8 @@ async function* jsonOf({ output }: DescMethod, messages: AsyncIterable<Message>)
   for await (const message of messages) yield toJson(output, message);
 }
 
-/** Requests of which none comes, and whose end comes with a signal. */
-async function* waitFor(signal: AbortSignal): AsyncGenerator<JsonObject> {
+/** A stream without requests, which ends when a signal is aborted. */
+async function* emptyUntil(signal: AbortSignal): AsyncGenerator<JsonObject> {
   await new Promise((resolve) => signal.addEventListener("abort", resolve));
   yield* [];
 }

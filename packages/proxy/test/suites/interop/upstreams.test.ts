@@ -16,18 +16,18 @@ import { buildLimitMs } from "../../../../testing/src/process/build-step.ts";
 import { allCases, byHand } from "../../../../testing/src/transcoding/all-cases.ts";
 import { failures } from "../../../../testing/src/transcoding/failures.ts";
 
-// What REST says of a request does not depend on who serves it: the same rows, before servers of other makers.
+// REST works the same with gRPC servers of other implementations: the same test cases as for the gateway.
 
 const corpus = corpusGroups
   .flatMap((group) => group.rows)
-  // The echo of a message of 100 levels has 101: more than readers of protobuf take.
+  // The response to a message of 100 levels has 101, more than protobuf readers accept.
   .filter((row) => row.rule !== "a path of 100 names")
   .map((row) => ({ ...row, asked: askedBy(row) }));
 
-/** How long thousands of requests may take, each on a connection of its own, on a busy machine, in ms. */
+/** Timeout in ms for thousands of requests, each on a separate connection, on a busy machine. */
 const suiteLimitMs = 10 * waitLimitMs;
 
-describe.each(echoServers)("before $name", ({ build, knownFailing }) => {
+describe.each(echoServers)("a proxy in front of $name", ({ build, knownFailing }) => {
   const opened = new AsyncDisposableStack();
   let server: GrpcServerProcess;
 
@@ -37,7 +37,7 @@ describe.each(echoServers)("before $name", ({ build, knownFailing }) => {
 
   afterAll(() => opened.disposeAsync());
 
-  describe("the proxy keeps the transcoding suite", () => {
+  describe("passes the transcoding suite", () => {
     let proxy: TestProxy;
 
     beforeAll(async () => {
@@ -53,7 +53,7 @@ describe.each(echoServers)("before $name", ({ build, knownFailing }) => {
     });
   });
 
-  describe("in the corpus,", () => {
+  describe("passes the corpus,", () => {
     let http1: Http1Connection;
     let http2: Http2Connection;
 

@@ -6,19 +6,19 @@ import { type Client, ConnectError, createClient } from "@connectrpc/connect";
 import { createGrpcTransport, type GrpcTransport } from "../../../src/client/index.ts";
 import { KitchenSink, SinkSchema, type Sink } from "../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 
-/** How a call ended: with the caller's own message, with another one, with an error, or with nothing at all. */
+/** The outcome of a call: its own message, another one, an error, or no result. */
 export type Outcome = "right" | "wrong" | "error" | "lost";
 
-/** Milliseconds that the proxy may take. */
+/** Milliseconds of the deadline. */
 export const deadlineMs = 2_000;
 
-/** Milliseconds without any answer after which a call is lost: the deadline, and what a busy machine adds to it. */
+/** Milliseconds without a result after which a call counts as lost: the deadline, plus time for a busy machine. */
 const lostAfterMs = deadlineMs + 28_000;
 
-/** Makes calls whose messages differ, of REST and of gRPC by turns, and judges the answers. */
+/** Makes calls with different messages, alternately REST and gRPC, and checks the responses. */
 export class Callers implements AsyncDisposable {
   readonly #url: string;
-  // Not fetch, which takes twice the time, and there may be little of it.
+  // Not fetch, which takes twice the CPU time.
   readonly #agent = new Agent({ keepAlive: true });
   readonly #transport: GrpcTransport;
   readonly #client: Client<typeof KitchenSink>;
@@ -29,7 +29,7 @@ export class Callers implements AsyncDisposable {
     this.#client = createClient(KitchenSink, this.#transport);
   }
 
-  /** Makes the call of a number; never rejects. */
+  /** Makes a call; never rejects. @param number - selects its message and protocol */
   call(number: number): Promise<Outcome> {
     const { promise, resolve } = Promise.withResolvers<Outcome>();
     const timer = setTimeout(() => resolve("lost"), lostAfterMs);
@@ -48,12 +48,12 @@ export class Callers implements AsyncDisposable {
     const body = JSON.stringify({ fInt32, fString });
     try {
       const sent = request(this.#url, { agent: this.#agent, method: "POST", headers });
-      // One after the answer has begun, which tells of it itself.
+      // An error after the response has begun, which `text` reports.
       sent.on("error", () => undefined).end(body);
-      const [answer]: IncomingMessage[] = await once(sent, "response");
-      const answered = answer && (await text(answer));
-      if (answer?.statusCode !== 200) return "error";
-      return answered === JSON.stringify({ rpc: "Create", sink: { fInt32, fString } }) ? "right" : "wrong";
+      const [response]: IncomingMessage[] = await once(sent, "response");
+      const received = response && (await text(response));
+      if (response?.statusCode !== 200) return "error";
+      return received === JSON.stringify({ rpc: "Create", sink: { fInt32, fString } }) ? "right" : "wrong";
     } catch {
       return "error";
     }
@@ -70,7 +70,7 @@ export class Callers implements AsyncDisposable {
   }
 }
 
-/** The message of a call, which no other call has: some bytes, and for each hundredth more than a window. */
+/** Returns the unique message of a call: some bytes, and every hundredth is larger than a window. */
 function messageOf(number: number): Sink {
   const length = number % 100 === 0 ? 100_000 : number % 997;
   return create(SinkSchema, { fInt32: number, fString: `${number}.`.repeat(1 + Math.floor(length / 8)) });

@@ -10,11 +10,11 @@ import { testSeed } from "../../../../testing/src/test-seed.ts";
 import { Callers, type Outcome } from "./calls.ts";
 import { UpstreamProcess } from "./upstreams.ts";
 
-// `npm run suite -- proxy-soak`: REST and gRPC through a proxy, 500 calls a second, each with a message of its own, while its
-// three upstreams are killed, frozen and started again. Nobody may get the answer of another call, no call may end with
-// neither an answer nor an error, and none may reach the upstreams twice, which note each.
+// `npm run suite -- proxy-soak`: REST and gRPC through a proxy, 500 calls a second with different messages, while its three
+// upstreams are killed, suspended and restarted. No call may get the response of another call, end without a response or an
+// error, or reach the upstreams twice, which record each call.
 //
-// `-- --seconds 600` for longer, `-- --seed 42` for other faults.
+// `-- --seconds 600` for a longer run, `-- --seed 42` for other failures.
 
 const { values } = parseArgs({
   options: {
@@ -41,14 +41,16 @@ const callers = stack.use(new Callers(`http://127.0.0.1:${port}`));
 
 const untilMs = performance.now() + Number(values.seconds) * 1000;
 const outcomes = new Map<number, Outcome>();
-const faults = { killed: 0, frozen: 0 };
+const failures = { killed: 0, suspended: 0 };
 const [made] = await Promise.all([callAll(), breakAll()]);
 await Promise.all(made);
-const problems = judge();
+const problems = findProblems();
 
 for (const problem of problems) process.stderr.write(`${problem}\n`);
-const detail = `${outcomes.size.toLocaleString("en")} calls, ${count("right")} answered, ${count("error")} failed`;
-process.stdout.write(`${detail}; ${faults.killed} times an upstream was killed, ${faults.frozen} times frozen\n`);
+const detail = `${outcomes.size.toLocaleString("en")} calls, ${count("right")} succeeded, ${count("error")} failed`;
+process.stdout.write(
+  `${detail}; upstreams were killed ${failures.killed} times and suspended ${failures.suspended} times\n`,
+);
 const file = process.env["TEST_REPORT"];
 if (file !== undefined) {
   const report = { numPassedTests: problems.length === 0 ? 1 : 0, numFailedTests: problems.length, detail };
@@ -56,7 +58,7 @@ if (file !== undefined) {
 }
 process.exitCode = problems.length === 0 ? 0 : 1;
 
-/** Begins calls at the rate, however many wait, and returns all of them. */
+/** Starts calls at the configured rate, even if many are in flight, and returns all of them. */
 async function callAll(): Promise<readonly Promise<void>[]> {
   const calls: Promise<void>[] = [];
   let nextMs = performance.now();
@@ -70,38 +72,38 @@ async function callAll(): Promise<readonly Promise<void>[]> {
   return calls;
 }
 
-/** Breaks one upstream after the other, and mends each. */
+/** Breaks and restores random upstreams. */
 async function breakAll(): Promise<void> {
   while (performance.now() < untilMs) {
     const one = dice.oneOf(upstreams);
-    const forMs = 50 + dice.roll(2_500);
+    const durationMs = 50 + dice.roll(2_500);
     if (dice.roll(2) === 0) {
-      faults.frozen++;
-      one.freeze();
-      await pause(forMs);
-      one.thaw();
+      failures.suspended++;
+      one.suspend();
+      await pause(durationMs);
+      one.resume();
     } else {
-      faults.killed++;
+      failures.killed++;
       await one.kill();
-      await pause(forMs / 4);
+      await pause(durationMs / 4);
       await one.start();
     }
     await pause(dice.roll(500));
   }
 }
 
-function judge(): readonly string[] {
+function findProblems(): readonly string[] {
   const times = new Map<number, number>();
   for (const number of upstreams.flatMap((one) => one.calls())) times.set(number, (times.get(number) ?? 0) + 1);
   const doubled = [...times].filter(([, often]) => often > 1).map(([number]) => number);
   const unknown = numbersOf("right").filter((number) => !times.has(number));
   return [
-    ...problemOf("got an answer that is not theirs", numbersOf("wrong")),
-    ...problemOf("ended with neither an answer nor an error", numbersOf("lost")),
+    ...problemOf("got the response of another call", numbersOf("wrong")),
+    ...problemOf("ended without a response or an error", numbersOf("lost")),
     ...problemOf("reached the upstreams more than once", doubled),
-    ...problemOf("were answered and reached no upstream", unknown),
-    // Two of three upstreams are there at any time.
-    ...(count("right") * 2 > outcomes.size ? [] : ["fewer than half of the calls were answered"]),
+    ...problemOf("succeeded without reaching an upstream", unknown),
+    // Two of three upstreams are available at any time.
+    ...(count("right") * 2 > outcomes.size ? [] : ["fewer than half of the calls succeeded"]),
   ];
 }
 

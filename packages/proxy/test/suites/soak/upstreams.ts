@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { projectFolder } from "../../../../testing/src/process/child-program.ts";
 import { type CommandLine, startNode } from "../../../../testing/src/process/command-line.ts";
 
-/** An upstream that can be killed, frozen and started again where it was. */
+/** An upstream that can be killed, suspended and restarted on the same port. */
 export class UpstreamProcess implements AsyncDisposable {
   readonly #file: string;
   #server: CommandLine | undefined;
@@ -14,7 +14,7 @@ export class UpstreamProcess implements AsyncDisposable {
     writeFileSync(file, "");
   }
 
-  /** Starts one that notes each call in a file of a folder. */
+  /** Starts an upstream that records each call in a file of a folder. */
   static async open(folder: string, name: string): Promise<UpstreamProcess> {
     const upstream = new UpstreamProcess(join(folder, name));
     await upstream.start();
@@ -33,11 +33,11 @@ export class UpstreamProcess implements AsyncDisposable {
     this.#port = Number(port);
   }
 
-  freeze(): void {
+  suspend(): void {
     this.#server?.process.kill("SIGSTOP");
   }
 
-  thaw(): void {
+  resume(): void {
     this.#server?.process.kill("SIGCONT");
   }
 
@@ -45,10 +45,10 @@ export class UpstreamProcess implements AsyncDisposable {
     await this.#server?.[Symbol.asyncDispose]();
   }
 
-  /** The calls that it was given, each as often as it was. */
+  /** The numbers of all calls that it got. */
   calls(): readonly number[] {
     const lines = readFileSync(this.#file, "utf8").split("\n");
-    // The last one is empty, or half a number.
+    // The last line is empty or incomplete.
     return lines.slice(0, -1).map(Number);
   }
 

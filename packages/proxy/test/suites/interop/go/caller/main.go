@@ -1,5 +1,5 @@
-// gRPC's interop tests, as grpc-go's client has them, against the server of a port: `caller PORT`. It prints a line for
-// each case that holds, and ends with the first that does not.
+// Runs the interop tests of the grpc-go client against a server on a port: `caller PORT`. It prints a line for each case
+// that passes, and exits at the first one that fails.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Serves every RPC of a FileDescriptorSet by grpc-go, and prints its port: `echo definitions.binpb`.
+// Serves every RPC of a FileDescriptorSet with grpc-go, and prints its port: `echo definitions.binpb`.
 package main
 
 import (
@@ -23,7 +23,7 @@ import (
 
 type echo struct{ files *protoregistry.Files }
 
-// Answers all RPCs, since none of them is registered.
+// Handles all RPCs, because none is registered.
 func (echo echo) serve(_ any, stream grpc.ServerStream) error {
 	path, _ := grpc.MethodFromServerStream(stream)
 	found, err := echo.files.FindDescriptorByName(protoreflect.FullName(strings.ReplaceAll(path[1:], "/", ".")))
@@ -31,30 +31,30 @@ func (echo echo) serve(_ any, stream grpc.ServerStream) error {
 		return status.Error(codes.Unimplemented, err.Error())
 	}
 	method := found.(protoreflect.MethodDescriptor)
-	answer := dynamicpb.NewMessage(method.Output())
+	response := dynamicpb.NewMessage(method.Output())
 	for {
 		request := dynamicpb.NewMessage(method.Input())
 		switch err := stream.RecvMsg(request); {
 		case err == io.EOF && method.IsStreamingServer():
 			return nil
 		case err == io.EOF:
-			return stream.SendMsg(answer)
+			return stream.SendMsg(response)
 		case err != nil:
 			return err
 		case !method.IsStreamingClient():
-			return echo.answer(method, request, answer, stream)
+			return echo.respond(method, request, response, stream)
 		case method.IsStreamingServer():
 			if err := stream.SendMsg(request); err != nil {
 				return err
 			}
 		default:
-			answer.Mutable(answer.Descriptor().Fields().ByNumber(1)).List().Append(protoreflect.ValueOfMessage(request))
+			response.Mutable(response.Descriptor().Fields().ByNumber(1)).List().Append(protoreflect.ValueOfMessage(request))
 		}
 	}
 }
 
-// Answers one message, as packages/conformance/README.md and the kitchen sink say.
-func (echo echo) answer(method protoreflect.MethodDescriptor, request, answer *dynamicpb.Message, stream grpc.ServerStream) error {
+// Responds to one message, as described in packages/conformance/README.md and by the kitchen sink.
+func (echo echo) respond(method protoreflect.MethodDescriptor, request, response *dynamicpb.Message, stream grpc.ServerStream) error {
 	switch rpc := string(method.Name()); rpc {
 	case "Fail":
 		return failure(get(request, "code", "f_int32").Int())
@@ -78,31 +78,31 @@ func (echo echo) answer(method protoreflect.MethodDescriptor, request, answer *d
 		}
 		return nil
 	case "GetFile":
-		fillBody(answer, request, get(request, "data").Bytes())
+		fillBody(response, request, get(request, "data").Bytes())
 	case "GetFileField":
-		file := answer.Mutable(answer.Descriptor().Fields().ByName("file")).Message()
+		file := response.Mutable(response.Descriptor().Fields().ByName("file")).Message()
 		fillBody(file, request, get(request, "data").Bytes())
 	default:
 		if method.Output() == method.Input() {
 			return stream.SendMsg(request)
 		}
 		if method.Output().Name() == "Echo" {
-			if err := echo.fill(answer, rpc, request); err != nil {
+			if err := echo.fill(response, rpc, request); err != nil {
 				return err
 			}
 		}
 	}
-	return stream.SendMsg(answer)
+	return stream.SendMsg(response)
 }
 
-func (echo echo) fill(answer *dynamicpb.Message, rpc string, request *dynamicpb.Message) error {
-	set(answer, "rpc", protoreflect.ValueOfString(rpc))
-	if sink := answer.Descriptor().Fields().ByName("sink"); sink != nil {
-		answer.Set(sink, protoreflect.ValueOfMessage(request))
+func (echo echo) fill(response *dynamicpb.Message, rpc string, request *dynamicpb.Message) error {
+	set(response, "rpc", protoreflect.ValueOfString(rpc))
+	if sink := response.Descriptor().Fields().ByName("sink"); sink != nil {
+		response.Set(sink, protoreflect.ValueOfMessage(request))
 		return nil
 	}
 	text, err := protojson.MarshalOptions{Resolver: dynamicpb.NewTypes(echo.files)}.Marshal(request)
-	set(answer, "message", protoreflect.ValueOfString(string(text)))
+	set(response, "message", protoreflect.ValueOfString(string(text)))
 	return err
 }
 

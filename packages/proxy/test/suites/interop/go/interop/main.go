@@ -1,5 +1,5 @@
-// The server of gRPC's interop tests, as grpc-go has it, with reflection. It prints its port. With `-streams 100`, a
-// connection may have as many calls at the same time.
+// The interop test server of grpc-go, with reflection. It prints its port. `-streams 100` limits the concurrent calls of a
+// connection.
 package main
 
 import (
@@ -9,7 +9,7 @@ import (
 	"net"
 
 	"google.golang.org/grpc"
-	// Registers itself: what comes compressed is answered so.
+	// Registers gzip: responses to compressed requests are compressed.
 	_ "google.golang.org/grpc/encoding/gzip"
 	"google.golang.org/grpc/interop"
 	"google.golang.org/grpc/interop/grpc_testing"

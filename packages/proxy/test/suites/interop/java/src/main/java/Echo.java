@@ -23,7 +23,7 @@ import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.Map;
 
-/** Serves every RPC of a FileDescriptorSet by grpc-java, and prints its port: {@code java Echo definitions.binpb}. */
+/** Serves every RPC of a FileDescriptorSet with grpc-java, and prints its port: {@code java Echo definitions.binpb}. */
 public final class Echo {
   private static JsonFormat.Printer printer = JsonFormat.printer();
 
@@ -32,7 +32,7 @@ public final class Echo {
     Map<String, FileDescriptor> files = new HashMap<>();
     JsonFormat.TypeRegistry.Builder types = JsonFormat.TypeRegistry.newBuilder();
     NettyServerBuilder builder = NettyServerBuilder.forAddress(new InetSocketAddress("127.0.0.1", 0));
-    // Each file stands behind those that it imports.
+    // Each file comes after those that it imports.
     for (FileDescriptorProto proto : set.getFileList()) {
       FileDescriptor[] imports = proto.getDependencyList().stream().map(files::get).toArray(FileDescriptor[]::new);
       FileDescriptor file = FileDescriptor.buildFrom(proto, imports);
@@ -70,76 +70,76 @@ public final class Echo {
 
   private static ServerCallHandler<DynamicMessage, DynamicMessage> handlerOf(MethodDescriptor method) {
     return switch (typeOf(method)) {
-      case BIDI_STREAMING -> ServerCalls.asyncBidiStreamingCall(answers -> relay(answers));
-      case CLIENT_STREAMING -> ServerCalls.asyncClientStreamingCall(answers -> collect(method, answers));
-      case SERVER_STREAMING -> ServerCalls.asyncServerStreamingCall((request, answers) -> send(method, request, answers));
-      default -> ServerCalls.asyncUnaryCall((request, answers) -> answer(method, request, answers));
+      case BIDI_STREAMING -> ServerCalls.asyncBidiStreamingCall(responses -> relay(responses));
+      case CLIENT_STREAMING -> ServerCalls.asyncClientStreamingCall(responses -> collect(method, responses));
+      case SERVER_STREAMING -> ServerCalls.asyncServerStreamingCall((request, responses) -> send(method, request, responses));
+      default -> ServerCalls.asyncUnaryCall((request, responses) -> respond(method, request, responses));
     };
   }
 
-  /** Answers one message, as packages/conformance/README.md and the kitchen sink say. */
-  private static void answer(MethodDescriptor method, DynamicMessage request, StreamObserver<DynamicMessage> answers) {
+  /** Responds to one message, as described in packages/conformance/README.md and by the kitchen sink. */
+  private static void respond(MethodDescriptor method, DynamicMessage request, StreamObserver<DynamicMessage> responses) {
     Descriptor output = method.getOutputType();
-    DynamicMessage.Builder answer = DynamicMessage.newBuilder(output);
+    DynamicMessage.Builder response = DynamicMessage.newBuilder(output);
     switch (method.getName()) {
       case "Fail" -> {
-        answers.onError(failure(get(request, has(request, "code") ? "code" : "f_int32")));
+        responses.onError(failure(get(request, has(request, "code") ? "code" : "f_int32")));
         return;
       }
-      case "GetFile" -> answer = bodyOf(output, request, get(request, "data"));
+      case "GetFile" -> response = bodyOf(output, request, get(request, "data"));
       case "GetFileField" -> {
         Descriptor body = output.findFieldByName("file").getMessageType();
-        answer.setField(output.findFieldByName("file"), bodyOf(body, request, get(request, "data")).build());
+        response.setField(output.findFieldByName("file"), bodyOf(body, request, get(request, "data")).build());
       }
       default -> {
         if (output == method.getInputType()) {
-          answer = request.toBuilder();
+          response = request.toBuilder();
         } else if (output.getName().equals("Echo")) {
-          answer.setField(output.findFieldByName("rpc"), method.getName());
-          answer.setField(output.findFieldByNumber(2), has(answer.build(), "sink") ? request : toJson(request));
+          response.setField(output.findFieldByName("rpc"), method.getName());
+          response.setField(output.findFieldByNumber(2), has(response.build(), "sink") ? request : toJson(request));
         }
       }
     }
-    answers.onNext(answer.build());
-    answers.onCompleted();
+    responses.onNext(response.build());
+    responses.onCompleted();
   }
 
-  private static void send(MethodDescriptor method, DynamicMessage request, StreamObserver<DynamicMessage> answers) {
+  private static void send(MethodDescriptor method, DynamicMessage request, StreamObserver<DynamicMessage> responses) {
     Descriptor output = method.getOutputType();
     if (method.getName().equals("GetPieces")) {
       ByteString data = get(request, "data");
       for (int at = 0; at < data.size(); at++) {
-        answers.onNext(bodyOf(output, request, data.substring(at, at + 1)).build());
+        responses.onNext(bodyOf(output, request, data.substring(at, at + 1)).build());
       }
-      answers.onCompleted();
+      responses.onCompleted();
       return;
     }
     int count = get(request, "count");
     for (int index = 1; index <= count; index++) {
       DynamicMessage.Builder item = DynamicMessage.newBuilder(output);
       item.setField(output.findFieldByName("index"), index);
-      answers.onNext(item.setField(output.findFieldByName("text"), "item").build());
+      responses.onNext(item.setField(output.findFieldByName("text"), "item").build());
     }
     int code = get(request, "fail_with");
     if (code == 0) {
-      answers.onCompleted();
+      responses.onCompleted();
     } else {
-      answers.onError(failure(code));
+      responses.onError(failure(code));
     }
   }
 
-  private static StreamObserver<DynamicMessage> relay(StreamObserver<DynamicMessage> answers) {
-    return new Requests(answers) {
+  private static StreamObserver<DynamicMessage> relay(StreamObserver<DynamicMessage> responses) {
+    return new Requests(responses) {
       @Override
       public void onNext(DynamicMessage request) {
-        answers.onNext(request);
+        responses.onNext(request);
       }
     };
   }
 
-  private static StreamObserver<DynamicMessage> collect(MethodDescriptor method, StreamObserver<DynamicMessage> answers) {
+  private static StreamObserver<DynamicMessage> collect(MethodDescriptor method, StreamObserver<DynamicMessage> responses) {
     DynamicMessage.Builder all = DynamicMessage.newBuilder(method.getOutputType());
-    return new Requests(answers) {
+    return new Requests(responses) {
       @Override
       public void onNext(DynamicMessage request) {
         all.addRepeatedField(method.getOutputType().findFieldByNumber(1), request);
@@ -147,18 +147,18 @@ public final class Echo {
 
       @Override
       public void onCompleted() {
-        answers.onNext(all.build());
-        answers.onCompleted();
+        responses.onNext(all.build());
+        responses.onCompleted();
       }
     };
   }
 
-  /** What a client sends, whose end ends the answer. */
+  /** The requests of a client, whose end completes the response. */
   private abstract static class Requests implements StreamObserver<DynamicMessage> {
-    private final StreamObserver<DynamicMessage> answers;
+    private final StreamObserver<DynamicMessage> responses;
 
-    Requests(StreamObserver<DynamicMessage> answers) {
-      this.answers = answers;
+    Requests(StreamObserver<DynamicMessage> responses) {
+      this.responses = responses;
     }
 
     @Override
@@ -166,7 +166,7 @@ public final class Echo {
 
     @Override
     public void onCompleted() {
-      answers.onCompleted();
+      responses.onCompleted();
     }
   }
 

@@ -10,11 +10,11 @@ import { createProxy, type DescriptorSource, type ProxiedUpstream, type ReloadRe
 import { within } from "../../../testing/src/deadline.ts";
 import { startReflectingServer } from "../../../testing/src/gateway/reflecting-server.ts";
 
-// An upstream whose reflection does not give every file: the services that do not need it are proxied all the same.
+// An upstream whose reflection lacks files: the services that do not need them are still proxied.
 
 type FileInit = MessageInitShape<typeof FileDescriptorProtoSchema>;
 
-/** A file with a service `NAME.Service`, whose message has a field of another type. */
+/** Returns a file with a service `NAME.Service`, whose message has a field of another type. */
 function fileOf(name: string, typeName: string | undefined, dependency: readonly string[]): FileInit {
   const typed = typeName === undefined ? { type: Type.STRING } : { type: Type.MESSAGE, typeName };
   return {
@@ -27,12 +27,12 @@ function fileOf(name: string, typeName: string | undefined, dependency: readonly
   };
 }
 
-const whole = fileOf("whole", undefined, ["openapi/v3/annotations.proto"]);
+const complete = fileOf("complete", undefined, ["openapi/v3/annotations.proto"]);
 const other = fileOf("other", ".third.Text", ["third.proto"]);
 const third = fileOf("third", undefined, []);
 
-test("a service that lacks a type is left out at the start, with a reason, until a reload finds the type", async () => {
-  await using upstream = await startReflectingServer([whole, other]);
+test("a service that lacks a type is omitted with a reason until a reload finds the type", async () => {
+  await using upstream = await startReflectingServer([complete, other]);
   const reports: ReloadReport[] = [];
   const proxy = await within(
     createProxy({
@@ -43,22 +43,22 @@ test("a service that lacks a type is left out at the start, with a reason, until
   );
   onTestFinished(() => proxy.close());
   const served = (): readonly string[] => proxy.services.map(({ typeName }) => typeName).toSorted();
-  expect(served()).toEqual(["whole.Service"]);
+  expect(served()).toEqual(["complete.Service"]);
   expect(proxy.omitted).toEqual([
     `${upstream.address}: other.Service: the type third.Text of a field of other.Text is missing`,
   ]);
-  // C++, Java and Python leave the names in JSON out of what they reflect.
+  // The reflection of C++, Java and Python omits JSON names.
   expect(proxy.services[0]?.methods[0]?.input.fields[0]?.jsonName).toBe("aText");
 
-  upstream.files = [whole, other, third];
+  upstream.files = [complete, other, third];
   await proxy.reload();
-  expect([served(), proxy.omitted]).toEqual([["other.Service", "third.Service", "whole.Service"], []]);
+  expect([served(), proxy.omitted]).toEqual([["complete.Service", "other.Service", "third.Service"], []]);
 
   expect(reports.map(({ added, removed }) => [added.length, removed.length])).toEqual([[2, 0]]);
 });
 
-/** Opens a proxy of whatever `read` and `omitted` return. */
-async function openFed(
+/** Opens a proxy with a custom source. */
+async function openWithSource(
   source: Partial<DescriptorSource> & Pick<DescriptorSource, "read">,
   more: readonly ProxiedUpstream[] = [],
 ) {
@@ -79,23 +79,23 @@ const missing = "other.Service: the type third.Text of a field of other.Text is 
 const added = fileOf("added", undefined, []);
 
 test.each([
-  { name: "a type", files: [whole, other, added], unread: [], problem: missing },
+  { name: "a type", files: [complete, other, added], unread: [], problem: missing },
   {
     name: "its file",
-    files: [whole, third, added],
+    files: [complete, third, added],
     unread: ["other.Service"],
     problem: "other.Service is not described",
   },
   {
-    name: "a type, and so does every other",
+    name: "a type, like every other service",
     files: [other],
     unread: [],
-    problem: `the descriptors cannot be used: they have no service that is passed on; ${missing}`,
+    problem: `cannot use the descriptors: they have no service to proxy; ${missing}`,
   },
-])("a reload is refused in which a service that is served lacks $name", async ({ files, unread, problem }) => {
-  let set = setOf(whole, other, third);
+])("a reload fails if a service that is served would lack $name", async ({ files, unread, problem }) => {
+  let set = setOf(complete, other, third);
   let omitted: ReadonlyMap<string, string> = new Map();
-  const { proxy, served } = await openFed({ read: () => Promise.resolve(set), omitted: () => omitted });
+  const { proxy, served } = await openWithSource({ read: () => Promise.resolve(set), omitted: () => omitted });
   const before = served();
   set = setOf(...files);
   omitted = new Map(unread.map((name) => [name, `${name} is not described`]));
@@ -108,59 +108,59 @@ test.each([
     });
     expect([served(), proxy.omitted]).toEqual([before, []]);
   }
-  // Without the hole, whatever else has changed.
-  set = setOf(whole, other, third, added);
+  // With the type, the other changes are used.
+  set = setOf(complete, other, third, added);
   omitted = new Map();
   expect(await proxy.reload()).toEqual({ isChanged: true, added: ["/added.Service/Get"], removed: [], problems: [] });
 });
 
-test("a service that the upstream no longer has is removed, also one that others need the types of", async () => {
-  let set = setOf(whole, other, third);
-  const { proxy, served } = await openFed({ read: () => Promise.resolve(set) });
-  set = setOf(whole);
+test("services that the upstream no longer lists are removed", async () => {
+  let set = setOf(complete, other, third);
+  const { proxy, served } = await openWithSource({ read: () => Promise.resolve(set) });
+  set = setOf(complete);
   expect(await proxy.reload()).toMatchObject({ removed: ["/third.Service/Get", "/other.Service/Get"], problems: [] });
-  expect(served()).toEqual(["whole.Service"]);
+  expect(served()).toEqual(["complete.Service"]);
 });
 
-test("a service that was left out at the start stays so, and keeps no reload from being used", async () => {
-  let set = setOf(whole, other);
-  const { proxy, served } = await openFed({ read: () => Promise.resolve(set) });
-  set = setOf(whole, other, added);
+test("a service that was omitted at the start does not prevent reloads", async () => {
+  let set = setOf(complete, other);
+  const { proxy, served } = await openWithSource({ read: () => Promise.resolve(set) });
+  set = setOf(complete, other, added);
   expect(await proxy.reload()).toEqual({ isChanged: true, added: ["/added.Service/Get"], removed: [], problems: [] });
-  expect([served(), proxy.omitted]).toEqual([["added.Service", "whole.Service"], [`127.0.0.1:1: ${missing}`]]);
+  expect([served(), proxy.omitted]).toEqual([["added.Service", "complete.Service"], [`127.0.0.1:1: ${missing}`]]);
 });
 
-test("what a refused reading has left out does not keep a later one of another upstream from being used", async () => {
-  const away = new ConnectError("it is away", Code.Unavailable);
-  let read = (): Promise<Uint8Array> => Promise.resolve(setOf(whole, other, third));
+test("services omitted by a failed read do not prevent a later reload of another upstream", async () => {
+  const unreachable = new ConnectError("unreachable", Code.Unavailable);
+  let read = (): Promise<Uint8Array> => Promise.resolve(setOf(complete, other, third));
   let omitted: ReadonlyMap<string, string> = new Map();
   let set = setOf(fileOf("second", undefined, []));
-  const { proxy, served } = await openFed({ read: () => read(), omitted: () => omitted }, [
+  const { proxy, served } = await openWithSource({ read: () => read(), omitted: () => omitted }, [
     { upstream: "http://127.0.0.1:2", descriptors: { read: () => Promise.resolve(set) } },
   ]);
-  read = () => Promise.resolve(setOf(whole, third));
+  read = () => Promise.resolve(setOf(complete, third));
   omitted = new Map([["other.Service", "other.Service is not described"]]);
   expect(await proxy.reload()).toMatchObject({ problems: ["127.0.0.1:1: other.Service is not described"] });
-  read = () => Promise.reject(away);
+  read = () => Promise.reject(unreachable);
   set = setOf(fileOf("second", undefined, []), added);
   expect(await proxy.reload()).toMatchObject({ added: ["/added.Service/Get"], removed: [] });
   expect(served()).toContain("other.Service");
 });
 
-test("an upstream that could not be read yet is asked again after a reload that was refused", async () => {
-  const away = new ConnectError("it is away", Code.Unavailable);
-  let set = setOf(whole, other, third);
+test("an upstream that could not be read yet is retried after a failed reload", async () => {
+  const unreachable = new ConnectError("unreachable", Code.Unavailable);
+  let set = setOf(complete, other, third);
   let count = 0;
   const second = (): Promise<Uint8Array> => {
     count += 1;
-    return count < 3 ? Promise.reject(away) : Promise.resolve(setOf(added));
+    return count < 3 ? Promise.reject(unreachable) : Promise.resolve(setOf(added));
   };
-  const { proxy, served } = await openFed({ read: () => Promise.resolve(set) }, [
+  const { proxy, served } = await openWithSource({ read: () => Promise.resolve(set) }, [
     { upstream: "http://127.0.0.1:2", descriptors: { read: second } },
   ]);
-  set = setOf(whole, other);
+  set = setOf(complete, other);
   expect((await proxy.reload()).problems).toContain(`127.0.0.1:1: ${missing}`);
-  set = setOf(whole, other, third);
-  // Nobody asks for a reload.
+  set = setOf(complete, other, third);
+  // Without a call of reload().
   await expect.poll(served, { timeout: 20_000 }).toContain("added.Service");
 });

@@ -24,34 +24,34 @@ import { settingFrame } from "../../../testing/src/http2/http2-requests.ts";
 
 const end = frameFlag.endStream;
 
-/** A server that breaks the rules of HTTP/2 or gRPC, and what a call of `WaterBed` for bed 7 ends with. */
-export interface HostileRow {
+/** A server that violates HTTP/2 or gRPC, and the result of a call of `WaterBed` for bed 7. */
+export interface HostileCase {
   readonly name: string;
   readonly script: Script;
   /** The code of the error; `undefined` for a call that succeeds. */
   readonly want: Code | undefined;
   /** A part of its message. */
-  readonly says?: string;
-  /** How often the request arrives whole: once, unless it says otherwise. */
+  readonly message?: string;
+  /** How often the complete request arrives. Default: once. */
   readonly requests?: number;
   readonly options?: Partial<GrpcTransportOptions>;
 }
 
-/** Rows that end alike: scripts by their names. */
-function endWith(
+/** Cases with the same result: scripts by name. */
+function casesWith(
   want: Code | undefined,
   scripts: Readonly<Record<string, Script>>,
-  more: Omit<HostileRow, "name" | "script" | "want"> = {},
-): readonly HostileRow[] {
+  more: Omit<HostileCase, "name" | "script" | "want"> = {},
+): readonly HostileCase[] {
   return Object.entries(scripts).map(([name, script]) => ({ name, script, want, ...more }));
 }
 
-/** A script that answers with these frames. */
+/** A script that responds with these frames. */
 function sends(frames: (streamId: number) => readonly Frame[]): Script {
   return { request: (connection, id) => connection.send(...frames(id)) };
 }
 
-function answers(body: Uint8Array, trailer?: readonly Field[], head?: readonly Field[]): Script {
+function responds(body: Uint8Array, trailer?: readonly Field[], head?: readonly Field[]): Script {
   return sends((id) => grpcAnswer(id, body, trailer, head));
 }
 
@@ -78,51 +78,51 @@ function closes(connection: ScriptedConnection): void {
   connection.socket.destroy();
 }
 
-/** Servers that break the rules, and some that do not. */
-export const hostileRows: readonly HostileRow[] = [
-  { name: "an answer as it should be", script: answers(watered), want: undefined },
+/** Servers that violate the protocols, and some that are unusual but correct. */
+export const hostileCases: readonly HostileCase[] = [
+  { name: "a correct response", script: responds(watered), want: undefined },
 
-  // HTTP/2: what ends the connection.
-  ...endWith(
+  // HTTP/2: connection errors.
+  ...casesWith(
     Code.Unavailable,
     {
-      "SETTINGS that allow to push": { opening: [settingFrame(2, 1)] },
+      "SETTINGS that enable push": { opening: [settingFrame(2, 1)] },
       "a first frame that is not SETTINGS": { opening: [frame(frameType.ping, 0, 0, Buffer.alloc(8))] },
       "HTTP/1.1": { opening: Buffer.from("HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n") },
     },
     { requests: 0 },
   ),
-  ...endWith(Code.Unavailable, {
+  ...casesWith(Code.Unavailable, {
     "a PUSH_PROMISE": sends((id) => {
       const promised = Buffer.concat([Buffer.of(0, 0, 0, 2), headerBlock([[":path", "/"]])]);
       return [frame(frameType.pushPromise, frameFlag.endHeaders, id, promised)];
     }),
-    "a frame that is too large": sends((id) => [dataFrame(id, Buffer.alloc(16_385))]),
-    "an index that no table has": sends((id) => [
+    "a frame over the size limit": sends((id) => [dataFrame(id, Buffer.alloc(16_385))]),
+    "an unknown HPACK index": sends((id) => [
       frame(frameType.headers, frameFlag.endHeaders, id, Buffer.of(0xff, 0x7f)),
     ]),
-    "a table that is larger than allowed": sends((id) => [
+    "an HPACK table larger than allowed": sends((id) => [
       frame(frameType.headers, frameFlag.endHeaders, id, Buffer.of(0x3f, 0xe2, 0x1f, 0x88)),
     ]),
     "a header of a megabyte": sends((id) => [
       frame(frameType.headers, 0, id, headerBlock([[":status", "200"]])),
       ...many(64, frame(frameType.continuation, 0, id, Buffer.alloc(16_384))),
     ]),
-    "a header block that another frame interrupts": sends((id) => [
+    "a header block interrupted by another frame": sends((id) => [
       frame(frameType.headers, 0, id, headerBlock(grpcHead)),
       dataFrame(id, watered),
     ]),
     "CONTINUATION without a header": sends((id) => [frame(frameType.continuation, 4, id)]),
     "DATA on no stream": sends(() => [dataFrame(0, watered)]),
     "DATA on a stream that was never opened": sends((id) => [dataFrame(id + 2, watered)]),
-    "an answer on a stream of the server's": sends(() => [headersFrame(2, grpcHead)]),
+    "a response on a server-initiated stream": sends(() => [headersFrame(2, grpcHead)]),
     "a reset of a stream that was never opened": sends((id) => [resetFrame(id + 2, 8)]),
     "RST_STREAM of a wrong size": sends((id) => [frame(frameType.resetStream, 0, id, Buffer.alloc(3))]),
     "PING of a wrong size": sends(() => [frame(frameType.ping, 0, 0, Buffer.alloc(7))]),
     "GOAWAY of a wrong size": sends(() => [frame(frameType.goAway, 0, 0, Buffer.alloc(7))]),
     "SETTINGS of a wrong size": sends(() => [frame(frameType.settings, 0, 0, Buffer.alloc(5))]),
-    "a window that is too large": sends(() => [settingFrame(4, 0x8000_0000)]),
-    "frames that are too small": sends(() => [settingFrame(5, 100)]),
+    "a window size over the limit": sends(() => [settingFrame(4, 0x8000_0000)]),
+    "a maximum frame size under the limit": sends(() => [settingFrame(5, 100)]),
     "a WINDOW_UPDATE that overflows the connection": sends(() => [numbers(frameType.windowUpdate, 0, 0x7fff_ffff)]),
     "a WINDOW_UPDATE of 0 for the connection": sends(() => [numbers(frameType.windowUpdate, 0, 0)]),
     "padding longer than its frame": sends((id) => [
@@ -133,25 +133,25 @@ export const hostileRows: readonly HostileRow[] = [
     "a flood of PING": sends(() => many(2500, frame(frameType.ping, 0, 0, Buffer.alloc(8)))),
     "a flood of WINDOW_UPDATE": sends(() => many(6000, numbers(frameType.windowUpdate, 0, 1))),
     "a flood of empty DATA": sends((id) => [headersFrame(id, grpcHead), ...many(300, dataFrame(id, Buffer.alloc(0)))]),
-    "a flood of interim answers": sends((id) => many(2500, headersFrame(id, [[":status", "103"]]))),
+    "a flood of interim responses": sends((id) => many(2500, headersFrame(id, [[":status", "103"]]))),
     "a flood of unknown frames": sends(() => many(2500, frame(0x42, 0, 0))),
   }),
 
-  // HTTP/2: what ends the stream.
-  ...endWith(Code.Internal, {
+  // HTTP/2: stream errors.
+  ...casesWith(Code.Internal, {
     "a WINDOW_UPDATE that overflows the stream": sends((id) => [numbers(frameType.windowUpdate, id, 0x7fff_ffff)]),
     "a WINDOW_UPDATE of 0 for the stream": sends((id) => [numbers(frameType.windowUpdate, id, 0)]),
     "DATA before the header": sends((id) => [dataFrame(id, watered)]),
-    "a header without :status": answers(watered, undefined, [["content-type", "application/grpc"]]),
-    ":path in place of :status": answers(watered, undefined, [[":path", "200"], ...grpcHead.slice(1)]),
-    "two of :status": answers(watered, undefined, [[":status", "200"], ...grpcHead]),
-    ":status after another field": answers(watered, undefined, [...grpcHead].toReversed()),
-    "a :status that is none": answers(watered, undefined, [[":status", "20"]]),
-    "a field of a request": answers(watered, undefined, [...grpcHead, [":path", "/"]]),
-    "a name in upper case": answers(watered, undefined, [...grpcHead, ["X-A", "1"]]),
-    "a line break in a value": answers(watered, undefined, [...grpcHead, ["x-a", "1\r\nx-b: 2"]]),
-    "a field of HTTP/1.1": answers(watered, undefined, [...grpcHead, ["connection", "close"]]),
-    "a trailer with :status": answers(watered, [
+    "a header without :status": responds(watered, undefined, [["content-type", "application/grpc"]]),
+    ":path instead of :status": responds(watered, undefined, [[":path", "200"], ...grpcHead.slice(1)]),
+    "a duplicate :status": responds(watered, undefined, [[":status", "200"], ...grpcHead]),
+    ":status after another field": responds(watered, undefined, [...grpcHead].toReversed()),
+    "a :status of two digits": responds(watered, undefined, [[":status", "20"]]),
+    "a request pseudo-header field": responds(watered, undefined, [...grpcHead, [":path", "/"]]),
+    "a field name in upper case": responds(watered, undefined, [...grpcHead, ["X-A", "1"]]),
+    "a line break in a field value": responds(watered, undefined, [...grpcHead, ["x-a", "1\r\nx-b: 2"]]),
+    "a connection-specific field": responds(watered, undefined, [...grpcHead, ["connection", "close"]]),
+    "a trailer with :status": responds(watered, [
       [":status", "200"],
       ["grpc-status", "0"],
     ]),
@@ -159,12 +159,12 @@ export const hostileRows: readonly HostileRow[] = [
       headersFrame(id, grpcHead),
       headersFrame(id, [["grpc-status", "0"]]),
     ]),
-    "an answer with status 101": sends((id) => [headersFrame(id, [[":status", "101"]])]),
-    "an interim answer that ends the stream": sends((id) => [headersFrame(id, [[":status", "103"]], end)]),
+    "a response with status 101": sends((id) => [headersFrame(id, [[":status", "101"]])]),
+    "an interim response that ends the stream": sends((id) => [headersFrame(id, [[":status", "103"]], end)]),
   }),
   {
     name: "a header list of 20 KiB",
-    script: answers(watered, undefined, [
+    script: responds(watered, undefined, [
       ...grpcHead,
       ["x-long", "a".repeat(10_000)],
       ["x-longer", "b".repeat(6_000)],
@@ -191,9 +191,9 @@ export const hostileRows: readonly HostileRow[] = [
     want: Code.Unavailable,
   },
 
-  // A connection that is lost.
-  ...endWith(Code.Unavailable, {
-    "a connection lost before the answer": { request: closes },
+  // Lost connections.
+  ...casesWith(Code.Unavailable, {
+    "a connection lost before the response": { request: closes },
     "a connection lost after the header": {
       request: (connection, id) => {
         connection.send(headersFrame(id, grpcHead));
@@ -206,8 +206,8 @@ export const hostileRows: readonly HostileRow[] = [
         connection.socket.end();
       },
     },
-    "a server that ends its side at once": { request: ({ socket }) => socket.end() },
-    "GOAWAY that names the call, and then the end": {
+    "a server that half-closes immediately": { request: ({ socket }) => socket.end() },
+    "GOAWAY that includes the call, then a closed connection": {
       request: (connection, id) => {
         connection.send(numbers(frameType.goAway, 0, id, 0));
         connection.socket.end();
@@ -215,16 +215,16 @@ export const hostileRows: readonly HostileRow[] = [
     },
   }),
 
-  // What is allowed.
-  ...endWith(undefined, {
-    "an answer after an interim one": sends((id) => [
+  // Allowed by the protocols.
+  ...casesWith(undefined, {
+    "a response after an interim one": sends((id) => [
       headersFrame(id, [
         [":status", "103"],
         ["link", "</a>"],
       ]),
       ...grpcAnswer(id, watered),
     ]),
-    "GOAWAY that names the call, which is answered then": sends((id) => [
+    "GOAWAY that includes the call, then a response": sends((id) => [
       numbers(frameType.goAway, 0, id, 0),
       ...grpcAnswer(id, watered),
     ]),
@@ -238,25 +238,25 @@ export const hostileRows: readonly HostileRow[] = [
       frame(frameType.data, frameFlag.padded, id, Buffer.concat([Buffer.of(3), watered, Buffer.alloc(3)])),
       headersFrame(id, [["grpc-status", "0"]], end),
     ]),
-    "an answer in single octets": sends((id) => [
+    "a response in single octets": sends((id) => [
       headersFrame(id, grpcHead),
       ...[...watered].map((octet) => dataFrame(id, Buffer.of(octet))),
       headersFrame(id, [["grpc-status", "0"]], end),
     ]),
-    "an answer and then a reset without an error": sends((id) => [...grpcAnswer(id, watered), resetFrame(id, 0)]),
-    "a reset of a stream that has ended": {
+    "a response, then RST_STREAM with NO_ERROR": sends((id) => [...grpcAnswer(id, watered), resetFrame(id, 0)]),
+    "a reset of a closed stream": {
       request: (connection, id) => connection.send(...grpcAnswer(id, watered), resetFrame(id, 8)),
     },
   }),
   {
-    name: "a status beside details of another code",
-    script: answers(watered, [
+    name: "a status with details of another code",
+    script: responds(watered, [
       ["grpc-status", "5"],
       ["grpc-message", "no%20bed"],
       ["grpc-status-details-bin", "CAA"],
     ]),
     want: Code.NotFound,
-    says: "no bed",
+    message: "no bed",
   },
 
   // HTTP, but not gRPC.
@@ -276,46 +276,46 @@ export const hostileRows: readonly HostileRow[] = [
     name: `HTTP ${status} with a page`,
     script: http(status, html),
     want,
-    says: `HTTP ${status}`,
+    message: `HTTP ${status}`,
   })),
   {
     name: "HTTP 503 with a page that names a status",
     script: http("503", [...html, ["grpc-status", "5"]]),
     want: Code.Unavailable,
-    says: "HTTP 503",
+    message: "HTTP 503",
   },
   {
-    name: "a coding and a type in other spellings",
-    script: answers(watered, undefined, [
+    name: "an encoding and a content type in other spellings",
+    script: responds(watered, undefined, [
       [":status", "200"],
       ["content-type", "Application/gRPC ; a=b"],
       ["grpc-encoding", "Identity"],
     ]),
     want: undefined,
   },
-  ...endWith(Code.Unknown, {
+  ...casesWith(Code.Unknown, {
     "HTTP 200 with a page": http("200", html),
-    "a type that only ends as it should": http("200", [["content-type", "x/application/grpc"]]),
+    "a content type that only ends with application/grpc": http("200", [["content-type", "x/application/grpc"]]),
     "no content type": http("200"),
   }),
-  ...endWith(Code.Internal, {
-    "JSON of gRPC": answers(watered, undefined, [
+  ...casesWith(Code.Internal, {
+    "the content type application/grpc+json": responds(watered, undefined, [
       [":status", "200"],
       ["content-type", "application/grpc+json"],
     ]),
-    "gRPC-Web": answers(watered, undefined, [
+    "the content type of gRPC-Web": responds(watered, undefined, [
       [":status", "200"],
       ["content-type", "application/grpc-web+proto"],
     ]),
   }),
   {
-    name: "HTTP 503 of gRPC that has no grpc-status",
+    name: "HTTP 503 of gRPC without a grpc-status",
     script: http("503", grpcHead.slice(1)),
     want: Code.Unavailable,
-    says: "HTTP 503",
+    message: "HTTP 503",
   },
   {
-    name: "HTTP 503 that has a grpc-status",
+    name: "HTTP 503 with a grpc-status",
     script: sends((id) => [
       headersFrame(
         id,
@@ -329,85 +329,85 @@ export const hostileRows: readonly HostileRow[] = [
       ),
     ]),
     want: Code.ResourceExhausted,
-    says: "busy",
+    message: "busy",
   },
 
   // gRPC.
-  ...endWith(Code.Internal, {
-    "no grpc-status": answers(watered, [["x-a", "1"]]),
+  ...casesWith(Code.Internal, {
+    "no grpc-status": responds(watered, [["x-a", "1"]]),
     "no trailer": sends((id) => [headersFrame(id, grpcHead), dataFrame(id, watered, end)]),
-    "a header that is all, without a status": sends((id) => [headersFrame(id, grpcHead, end)]),
-    "a status that is no number": answers(watered, [["grpc-status", "ok"]]),
-    "a status that is negative": answers(watered, [["grpc-status", "-1"]]),
-    "two statuses": answers(watered, [
+    "a trailers-only response without a status": sends((id) => [headersFrame(id, grpcHead, end)]),
+    "a status that is not a number": responds(watered, [["grpc-status", "ok"]]),
+    "a negative status": responds(watered, [["grpc-status", "-1"]]),
+    "a duplicate status": responds(watered, [
       ["grpc-status", "0"],
       ["grpc-status", "0"],
     ]),
   }),
   {
     name: "status 17",
-    script: answers(watered, [
+    script: responds(watered, [
       ["grpc-status", "17"],
       ["grpc-message", "odd"],
     ]),
     want: Code.Unknown,
-    says: "odd",
+    message: "odd",
   },
   {
-    name: "a message that is not percent-encoded well",
-    script: answers(watered, [
+    name: "a message that is not correctly percent-encoded",
+    script: responds(watered, [
       ["grpc-status", "9"],
       ["grpc-message", "50% off"],
     ]),
     want: Code.FailedPrecondition,
-    says: "50% off",
+    message: "50% off",
   },
   {
     name: "details that are not base64",
-    script: answers(watered, [
+    script: responds(watered, [
       ["grpc-status", "5"],
       ["grpc-message", "none"],
       ["grpc-status-details-bin", "?"],
     ]),
     want: Code.NotFound,
-    says: "none",
+    message: "none",
   },
-  { name: "an error after a message", script: answers(watered, [["grpc-status", "10"]]), want: Code.Aborted },
-  ...endWith(Code.Unimplemented, {
+  { name: "an error after a message", script: responds(watered, [["grpc-status", "10"]]), want: Code.Aborted },
+  ...casesWith(Code.Unimplemented, {
     "no message": sends((id) => [headersFrame(id, grpcHead), headersFrame(id, [["grpc-status", "0"]], end)]),
-    "a success that is only a header": sends((id) => [headersFrame(id, [...grpcHead, ["grpc-status", "0"]], end)]),
-    "two messages": answers(Buffer.concat([watered, watered])),
+    "a trailers-only success": sends((id) => [headersFrame(id, [...grpcHead, ["grpc-status", "0"]], end)]),
+    "two messages": responds(Buffer.concat([watered, watered])),
   }),
-  ...endWith(Code.Internal, {
-    "a cut message": answers(watered.subarray(0, -1)),
-    "a cut prefix": answers(watered.subarray(0, 3)),
-    "reserved flags": answers(envelope(waterBedResponse, 2)),
-    "a compressed message in an answer that is not": answers(envelope(gzipSync(waterBedResponse), 1)),
-    "a coding that nobody knows": answers(envelope(waterBedResponse, 1), undefined, [
+  ...casesWith(Code.Internal, {
+    "a truncated message": responds(watered.subarray(0, -1)),
+    "a truncated prefix": responds(watered.subarray(0, 3)),
+    "reserved flags": responds(envelope(waterBedResponse, 2)),
+    "a compressed message without grpc-encoding": responds(envelope(gzipSync(waterBedResponse), 1)),
+    "an unknown grpc-encoding": responds(envelope(waterBedResponse, 1), undefined, [
       ...grpcHead,
       ["grpc-encoding", "snappy"],
     ]),
-    "gzip that is none": answers(envelope(waterBedResponse, 1), undefined, [...grpcHead, ["grpc-encoding", "gzip"]]),
+    "invalid gzip": responds(envelope(waterBedResponse, 1), undefined, [...grpcHead, ["grpc-encoding", "gzip"]]),
   }),
   {
-    name: "gzip that is too much",
-    script: answers(envelope(gzipSync(Buffer.alloc(3000)), 1), undefined, [...grpcHead, ["grpc-encoding", "gzip"]]),
+    name: "gzip that expands over the limit",
+    script: responds(envelope(gzipSync(Buffer.alloc(3000)), 1), undefined, [...grpcHead, ["grpc-encoding", "gzip"]]),
     want: Code.ResourceExhausted,
     options: { readMaxBytes: 2000 },
   },
   {
-    name: "gzip",
-    script: answers(envelope(gzipSync(waterBedResponse), 1), undefined, [...grpcHead, ["grpc-encoding", "gzip"]]),
+    name: "a gzip response",
+    script: responds(envelope(gzipSync(waterBedResponse), 1), undefined, [...grpcHead, ["grpc-encoding", "gzip"]]),
     want: undefined,
   },
-  { name: "a message of another type", script: answers(envelope(Buffer.from("0a", "hex"))), want: Code.Internal },
+  { name: "a message of another type", script: responds(envelope(Buffer.from("0a", "hex"))), want: Code.Internal },
   {
-    name: "a length over the limit, before the rest comes",
+    name: "a length over the limit, before the rest arrives",
     script: sends((id) => [headersFrame(id, grpcHead), dataFrame(id, Buffer.of(0, 0, 0x50, 0, 0))]),
     want: Code.ResourceExhausted,
   },
   {
-    name: "more than the limit in pieces, before the rest comes",
+    name: "more pieces than the limit, before the rest arrives",
     script: sends((id) => [
       headersFrame(id, grpcHead),
       dataFrame(id, watered),

@@ -23,7 +23,7 @@ import { grpcAnswer, startScriptedServer } from "../../../testing/src/gateway/sc
 import { settingFrame } from "../../../testing/src/http2/http2-requests.ts";
 import { someTurns } from "../../../testing/src/some-turns.ts";
 
-// Many calls over one transport: streams, windows and tables of the server, its going away, and what is sent again.
+// Calls of one transport: the limits and windows of the server, GOAWAY, header compression, keepalive and retries.
 
 interface TestClient extends AsyncDisposable {
   readonly greenhouse: Client<typeof GreenhouseService>;
@@ -37,7 +37,7 @@ function clientOf(baseUrl: string, options: Partial<GrpcTransportOptions> = {}):
   };
 }
 
-/** The codes that so many calls at once end with; "ok" for those that succeed. */
+/** Makes concurrent calls, and counts their codes; "ok" for those that succeed. */
 async function callMany({ greenhouse }: TestClient, count: number): Promise<Record<string, number>> {
   const outcomes = await within(
     Promise.all(
@@ -61,7 +61,7 @@ function goAway(lastStreamId: number): Frame {
   return frame(frameType.goAway, 0, 0, payload);
 }
 
-test("a server that takes one stream at a time gets one at a time", async () => {
+test("a server that allows one stream gets one at a time", async () => {
   let open = 0;
   let most = 0;
   await using server = await startScriptedServer({
@@ -76,7 +76,7 @@ test("a server that takes one stream at a time gets one at a time", async () => 
       }),
   });
   await using client = clientOf(server.baseUrl, { connections: 1 });
-  // The first call is what brings the settings, which count for the next connection, too.
+  // During the first call the SETTINGS arrive, which also apply to the next connection.
   await client.greenhouse.waterBed({});
   expect(await callMany(client, 50)).toEqual({ ok: 50 });
   expect({ most, connections: server.connections, requests: server.requests }).toEqual({
@@ -86,7 +86,7 @@ test("a server that takes one stream at a time gets one at a time", async () => 
   });
 });
 
-test("a further connection is opened when the streams of the first are taken", async () => {
+test("additional connections are opened when all streams are in use", async () => {
   await using server = await startScriptedServer({
     opening: [settingFrame(3, 2)],
     request: (connection, id) => setTimeout(() => connection.send(...grpcAnswer(id, watered)), 20),
@@ -97,7 +97,7 @@ test("a further connection is opened when the streams of the first are taken", a
   expect(server.connections).toBe(3);
 });
 
-test("a call that is refused is sent again, once", async () => {
+test("a refused call is retried once", async () => {
   await using busy = await startScriptedServer({
     request: (connection, id) =>
       connection.requests === 1 ? connection.send(resetFrame(id, 7)) : connection.send(...grpcAnswer(id, watered)),
@@ -112,12 +112,12 @@ test("a call that is refused is sent again, once", async () => {
   expect(never.requests).toBe(2);
 });
 
-test("no call is lost or processed twice when a server goes away every ten calls", async () => {
+test("no call is lost or processed twice when a server sends GOAWAY every ten calls", async () => {
   let processed = 0;
   await using server = await startScriptedServer({
     request: (connection, id) => {
       const last = 10 * 2 - 1;
-      // What comes after the last stream is not processed.
+      // Streams after the last one are not processed.
       if (id > last) return;
       processed++;
       connection.send(...grpcAnswer(id, watered));
@@ -130,14 +130,14 @@ test("no call is lost or processed twice when a server goes away every ten calls
   expect(server.connections).toBeGreaterThan(10);
 });
 
-test("a call that the server may have processed is not sent again", async () => {
+test("a call that the server may have processed is not retried", async () => {
   await using server = await startScriptedServer({ request: ({ socket }) => socket.destroy() });
   await using client = clientOf(server.baseUrl);
   for (let i = 0; i < 3; i++) expect(await callMany(client, 1)).toEqual({ Unavailable: 1 });
   expect(server.requests).toBe(3);
 });
 
-test("the next call after a lost connection opens another", async () => {
+test("the next call after a lost connection opens a new one", async () => {
   let closed: Promise<unknown> | undefined;
   await using server = await startScriptedServer({
     request: (connection, id) => {
@@ -149,25 +149,28 @@ test("the next call after a lost connection opens another", async () => {
   await using client = clientOf(server.baseUrl);
   for (let i = 1; i <= 4; i++) {
     expect(await callMany(client, 1)).toEqual({ ok: 1 });
-    // The client has closed its side, too.
+    // Wait until the client has closed its side, too.
     await closed;
   }
   expect(server.connections).toBe(4);
 });
 
-test.each([0, -1, Number.POSITIVE_INFINITY])("a timeout of %d is none, whatever the default", async (timeoutMs) => {
-  const limited: boolean[] = [];
-  await using server = await nodeServer({}, (headers) => limited.push("grpc-timeout" in headers));
-  await using client = clientOf(server.baseUrl, { defaultTimeoutMs: 5_000 });
-  await client.greenhouse.waterBed({});
-  await client.greenhouse.waterBed({}, { timeoutMs });
-  expect(limited).toEqual([true, false]);
-  const call = client.greenhouse.waterBed({}, { timeoutMs: Number.NaN });
-  await expect(call).rejects.toMatchObject({ code: Code.InvalidArgument });
-});
+test.each([0, -1, Number.POSITIVE_INFINITY])(
+  "a timeout of %d disables the deadline, even if there is a default",
+  async (timeoutMs) => {
+    const limited: boolean[] = [];
+    await using server = await nodeServer({}, (headers) => limited.push("grpc-timeout" in headers));
+    await using client = clientOf(server.baseUrl, { defaultTimeoutMs: 5_000 });
+    await client.greenhouse.waterBed({});
+    await client.greenhouse.waterBed({}, { timeoutMs });
+    expect(limited).toEqual([true, false]);
+    const call = client.greenhouse.waterBed({}, { timeoutMs: Number.NaN });
+    await expect(call).rejects.toMatchObject({ code: Code.InvalidArgument });
+  },
+);
 
-test("a server that cannot be reached fails calls at once, and is left alone for a while", async () => {
-  // They do not wait for another look.
+test("calls to an unreachable server fail immediately, and it is not retried during the backoff", async () => {
+  // Calls do not depend on the periodic check.
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
   onTestFinished(() => void vi.useRealTimers());
   const server = createServer();
@@ -182,9 +185,9 @@ test("a server that cannot be reached fails calls at once, and is left alone for
   expect(first).toMatchObject({
     rawMessage: expect.stringMatching(/^cannot connect to 127\.0\.0\.1:\d+: .*ECONNREFUSED/),
   });
-  // Code that catches one may change it.
+  // Separate errors, because code that catches one may change it.
   expect(first).not.toBe(second);
-  // Here it could be reached, but it is too early to try.
+  // The server is reachable now, but the backoff has not passed.
   let connections = 0;
   const late = createServer(() => connections++);
   late.listen(Number(new URL(baseUrl).port), "127.0.0.1");
@@ -195,30 +198,39 @@ test("a server that cannot be reached fails calls at once, and is left alone for
 });
 
 test.each([
-  { name: "its deadline", options: { timeoutMs: 50 }, abort: false, want: Code.DeadlineExceeded },
-  { name: "its caller", options: {}, abort: true, want: Code.Canceled },
-  { name: "its caller, through interceptors", options: {}, abort: true, passes: true, want: Code.Canceled },
-])("a call to a silent server ends by $name, and its stream with CANCEL", async ({ options, abort, passes, want }) => {
-  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
-  onTestFinished(() => void vi.useRealTimers());
-  const controller = new AbortController();
-  const reset = Promise.withResolvers<number>();
-  await using server = await startScriptedServer({
-    frame: (_, { type, payload }) => {
-      if (type === frameType.resetStream) reset.resolve(payload.readUInt32BE(0));
-    },
-    request: () => {
-      if (abort) controller.abort();
-      else vi.advanceTimersByTime(50);
-    },
-  });
-  await using client = clientOf(server.baseUrl, passes === true ? { interceptors: [(next) => next] } : {});
-  const call = client.greenhouse.waterBed({}, { ...options, signal: controller.signal });
-  await expect(within(call, "the end of the call")).rejects.toMatchObject({ code: want });
-  expect(await within(reset.promise, "RST_STREAM")).toBe(constants.NGHTTP2_CANCEL);
-});
+  { name: "at its deadline", options: { timeoutMs: 50 }, abort: false, want: Code.DeadlineExceeded },
+  { name: "when its signal is aborted", options: {}, abort: true, want: Code.Canceled },
+  {
+    name: "when its signal is aborted, with interceptors",
+    options: {},
+    abort: true,
+    intercepts: true,
+    want: Code.Canceled,
+  },
+])(
+  "a call to a silent server fails $name, and resets its stream with CANCEL",
+  async ({ options, abort, intercepts, want }) => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const controller = new AbortController();
+    const reset = Promise.withResolvers<number>();
+    await using server = await startScriptedServer({
+      frame: (_, { type, payload }) => {
+        if (type === frameType.resetStream) reset.resolve(payload.readUInt32BE(0));
+      },
+      request: () => {
+        if (abort) controller.abort();
+        else vi.advanceTimersByTime(50);
+      },
+    });
+    await using client = clientOf(server.baseUrl, intercepts === true ? { interceptors: [(next) => next] } : {});
+    const call = client.greenhouse.waterBed({}, { ...options, signal: controller.signal });
+    await expect(within(call, "the end of the call")).rejects.toMatchObject({ code: want });
+    expect(await within(reset.promise, "RST_STREAM")).toBe(constants.NGHTTP2_CANCEL);
+  },
+);
 
-test("a server is sent a PING only while a call waits, and is given up if it does not answer", async () => {
+test("a PING is sent only while a call is in flight, and the connection is closed if it is not acknowledged", async () => {
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] });
   onTestFinished(() => void vi.useRealTimers());
   const second = Promise.withResolvers<void>();
@@ -235,7 +247,7 @@ test("a server is sent a PING only while a call waits, and is given up if it doe
   await client.greenhouse.waterBed({});
   vi.advanceTimersByTime(60);
   const waiting = callMany(client, 1);
-  // Whatever was sent before has come before.
+  // Anything sent before the request has arrived before it.
   await within(second.promise, "the second request");
   expect(pings()).toBe(0);
   vi.advanceTimersByTime(10);
@@ -245,7 +257,7 @@ test("a server is sent a PING only while a call waits, and is given up if it doe
   expect(pings()).toBe(1);
 });
 
-test("a server is sent no PING by a client without calls, which gRPC's servers end with too_many_pings", async () => {
+test("a client without calls sends no PING, for which gRPC servers would close the connection (too_many_pings)", async () => {
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] });
   onTestFinished(() => void vi.useRealTimers());
   await using server = await startScriptedServer(answering);
@@ -253,18 +265,18 @@ test("a server is sent no PING by a client without calls, which gRPC's servers e
   for (const call of [1, 2, 3]) {
     await client.greenhouse.waterBed({});
     expect(server.requests).toBe(call);
-    // A deadline is looked at after the turn in which it is due.
+    // A timer is checked after the turn in which it is due.
     for (let passed = 0; passed < 20; passed += 1) {
       vi.advanceTimersByTime(10);
       await someTurns();
     }
   }
-  // Whatever was sent before the last call has come before it.
+  // Anything sent before the last call has arrived before it.
   expect(server.connections).toBe(1);
   expect(server.frames.filter(({ type }) => type === frameType.ping)).toEqual([]);
 });
 
-test("a window of one octet lets a request through, octet by octet", async () => {
+test("a request is sent octet by octet through a window of one octet", async () => {
   const sizes = new Set<number>();
   await using server = await startScriptedServer({
     opening: [settingFrame(4, 1)],
@@ -278,29 +290,29 @@ test("a window of one octet lets a request through, octet by octet", async () =>
     request: (connection, id) => connection.send(...grpcAnswer(id, watered)),
   });
   await using client = clientOf(server.baseUrl);
-  // The first call may be sent before the settings have come.
+  // The first call may be sent before the SETTINGS arrive.
   await client.greenhouse.waterBed({ bed: 1n });
   sizes.clear();
   await client.greenhouse.waterBed({ bed: 1n, note: "x".repeat(500) });
   expect([...sizes]).toEqual([1]);
 });
 
-test("no WINDOW_UPDATE is of 0, and answers of many windows arrive", async () => {
+test("responses larger than the window arrive, without a WINDOW_UPDATE of 0", async () => {
   const note = "y".repeat(40_000);
   await using server = await nodeServer({});
   await using client = clientOf(server.baseUrl);
   for (let i = 0; i < 40; i++) expect((await client.greenhouse.waterBed({ note })).note).toBe(note);
 });
 
-/** A server of node:http2, whose HPACK is nghttp2's, that sends requests back. */
+/** Starts a node:http2 server, whose HPACK is that of nghttp2, that echoes requests. */
 async function nodeServer(
   settings: Parameters<typeof createHttp2Server>[0],
-  seen: (headers: IncomingHttpHeaders) => void = () => undefined,
+  onHeaders: (headers: IncomingHttpHeaders) => void = () => undefined,
 ): Promise<AsyncDisposable & { readonly baseUrl: string; readonly paths: Set<string> }> {
   const server: Http2Server = createHttp2Server(settings ?? {});
   const paths = new Set<string>();
   server.on("stream", (stream: ServerHttp2Stream, headers) => {
-    seen(headers);
+    onHeaders(headers);
     paths.add(`${headers[":path"]} ${String(headers["te"])} ${String(headers["x-a"])}`);
     const pieces: Buffer[] = [];
     stream.on("error", () => undefined);
@@ -316,7 +328,7 @@ async function nodeServer(
 }
 
 test.each([0, 31, 64, 128, 300, 4096, 65_536])(
-  "nghttp2 reads the fields of every call with a table of %i bytes",
+  "nghttp2 decodes the fields of every call with a table of %i bytes",
   async (headerTableSize) => {
     await using server = await nodeServer({ settings: { headerTableSize } });
     await using client = clientOf(server.baseUrl);
@@ -334,7 +346,7 @@ test.each([0, 31, 64, 128, 300, 4096, 65_536])(
 const stable = new StableFields([":method", "POST", ":path", "/a/b", "te", "trailers", "user-agent", "u"]);
 const other = new StableFields([":method", "POST", ":path", "/a/c", "te", "trailers", "user-agent", "u"]);
 
-test("a head that repeats is four octets, and a table that changes is filled anew", () => {
+test("a repeated header section takes four octets, and a resized table is filled again", () => {
   const encoder = new BlockEncoder();
   const decoder = new HpackDecoder(10_000);
   const lengths: number[] = [];
@@ -350,7 +362,7 @@ test("a head that repeats is four octets, and a table that changes is filled ane
   for (const fields of [stable, stable, other, stable, other]) send(fields);
   expect(lengths.slice(2)).toEqual([4, 9, 4, 4]);
   encoder.applyTableSize(100);
-  // RFC 7541 §4.2: the next block tells of it, though its fields were there before.
+  // RFC 7541 §4.2: the next block signals the new size, even if its fields were indexed before.
   expect(send(stable)[0]).toBe(0x20);
   send(stable);
   encoder.applyTableSize(4096);
@@ -362,16 +374,16 @@ const encoder = new BlockEncoder();
 encoder.applyTableSize(4096);
 
 test.each([
-  { what: "heads", encode: (i: number) => encoder.encode(new StableFields([":path", `/head/${i}`])) },
+  { what: "header sections", encode: (i: number) => encoder.encode(new StableFields([":path", `/head/${i}`])) },
   { what: "deadlines", encode: (i: number) => encodeRequestFields(noFields, i, 0) },
-])("$what that nobody needs any more are forgotten", async ({ encode }) => {
+])("encoding many different $what does not retain memory", async ({ encode }) => {
   const count = 5_000;
   const before = await heldBytes();
   for (let i = 0; i < count; i++) expect(encode(i).byteLength).toBeGreaterThan(0);
   expect(((await heldBytes()) - before) / count).toBeLessThan(50);
 });
 
-test("credentials are never indexed, and other fields not", () => {
+test("credentials are encoded as never indexed, other fields as not indexed", () => {
   expect(encodeVarying(["authorization", "Bearer x"])[0]).toBe(0x1f);
   expect(encodeVarying(["x-a", "1"])[0]).toBe(0x00);
   expect(() => encodeVarying(["x-a", "1\r\n"])).toThrow(TypeError);

@@ -32,7 +32,7 @@ import { projectFolder, runProgram } from "../../../testing/src/process/child-pr
 import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
 import { someTurns } from "../../../testing/src/some-turns.ts";
 
-// What neither a call that is sent again, nor one that is given up, may do to itself, to others or to the program.
+// Retried and cancelled calls lose no messages, and do not affect other calls or the exit of the process.
 
 function readingOf(sensor: string): Buffer {
   return envelope(toBinary(ReadingSchema, { $typeName: "greenhouse.v1.Reading", sensor, degreesCelsius: 0 }));
@@ -43,107 +43,110 @@ const streamsMax = 3;
 const backoff = { initialBackoffMs: 1, maxBackoffMs: 1, backoffMultiplier: 1 };
 const retry = { ...backoff, maxAttempts: 2, retryableCodes: [Code.Unavailable] };
 
-const endings = [
-  { how: "refused", ends: (id: number) => resetFrame(id, 7) },
+const failures = [
+  { how: "refused", failFrame: (id: number) => resetFrame(id, 7) },
   {
-    how: "to be sent again by its policy",
-    ends: (id: number) => headersFrame(id, [...grpcHead, ["grpc-status", "14"]], frameFlag.endStream),
+    how: "retried by its policy",
+    failFrame: (id: number) => headersFrame(id, [...grpcHead, ["grpc-status", "14"]], frameFlag.endStream),
   },
 ];
 
-/** More than is kept of a stream, and room for all of it at once. */
+/** A message larger than the bytes that are kept of a stream, and windows that it fits in. */
 const large = "x".repeat(70_000);
-const roomForLarge = [settingFrame(4, 1_000_000), frame(frameType.windowUpdate, 0, 0, Buffer.of(0, 16, 0, 0))];
+const windowsForLarge = [settingFrame(4, 1_000_000), frame(frameType.windowUpdate, 0, 0, Buffer.of(0, 16, 0, 0))];
 
-test.each(endings)("a stream that is $how loses no message, however large the next one is", async ({ ends }) => {
+test.each(failures)("a stream that is $how loses no message, even if the next one is large", async ({ failFrame }) => {
   const refused = Promise.withResolvers<ScriptedConnection>();
   const bodies = new Map<number, Buffer>();
   let acknowledged = 0;
   await using server = await startScriptedServer({
-    opening: roomForLarge,
+    opening: windowsForLarge,
     frame: (connection, { type, flags, streamId, payload }) => {
       if (type === frameType.settings && flags === 1 && ++acknowledged === 2) refused.resolve(connection);
       if (type !== frameType.data) return;
-      // The first message: its stream is refused, and no other may be opened for a while.
-      if (bodies.size === 0) connection.send(settingFrame(streamsMax, 0), ends(streamId));
+      // At the first message, fails the stream, and allows no others for a while.
+      if (bodies.size === 0) connection.send(settingFrame(streamsMax, 0), failFrame(streamId));
       bodies.set(streamId, Buffer.concat([bodies.get(streamId) ?? Buffer.alloc(0), payload]));
     },
     request: (connection, id) => {
-      const answer = { $typeName: "greenhouse.v1.RecordReadingsResponse", count: 3, meanDegreesCelsius: 0 } as const;
-      connection.send(...grpcAnswer(id, envelope(toBinary(RecordReadingsResponseSchema, answer))));
+      const response = { $typeName: "greenhouse.v1.RecordReadingsResponse", count: 3, meanDegreesCelsius: 0 } as const;
+      connection.send(...grpcAnswer(id, envelope(toBinary(RecordReadingsResponseSchema, response))));
     },
   });
   await using transport = createGrpcTransport({ baseUrl: server.baseUrl, retry });
   async function* input(): AsyncGenerator<{ sensor: string }> {
     yield { sensor: "first" };
     const connection = await refused.promise;
-    // Once the call has taken the large message.
+    // After the call has read the large message.
     setImmediate(() => connection.send(settingFrame(streamsMax, 100)));
     yield { sensor: large };
     yield { sensor: "last" };
   }
   await within(createClient(GreenhouseService, transport).recordReadings(input()), "the call");
-  const whole = Buffer.concat([readingOf("first"), readingOf(large), readingOf("last")]);
+  const allMessages = Buffer.concat([readingOf("first"), readingOf(large), readingOf("last")]);
   expect([...bodies.values()].map((body) => body.byteLength)).toEqual([
     readingOf("first").byteLength,
-    whole.byteLength,
+    allMessages.byteLength,
   ]);
-  expect([...bodies.values()].at(-1)?.equals(whole)).toBe(true);
+  expect([...bodies.values()].at(-1)?.equals(allMessages)).toBe(true);
 });
 
-test.each(endings)("a stream that is $how is not sent again without messages that were let go", async ({ ends }) => {
-  await using server = await startScriptedServer({
-    opening: roomForLarge,
-    request: (connection, id) => connection.send(ends(id)),
-  });
-  await using transport = createGrpcTransport({ baseUrl: server.baseUrl, retry });
-  async function* input(): AsyncGenerator<{ sensor: string }> {
-    yield { sensor: large };
-  }
-  const call = createClient(GreenhouseService, transport).recordReadings(input());
-  await expect(within(call, "the call")).rejects.toMatchObject({ code: Code.Unavailable });
-  expect(server.requests).toBe(1);
-});
+test.each(failures)(
+  "a stream that is $how is not retried after its sent messages were discarded",
+  async ({ failFrame }) => {
+    await using server = await startScriptedServer({
+      opening: windowsForLarge,
+      request: (connection, id) => connection.send(failFrame(id)),
+    });
+    await using transport = createGrpcTransport({ baseUrl: server.baseUrl, retry });
+    async function* input(): AsyncGenerator<{ sensor: string }> {
+      yield { sensor: large };
+    }
+    const call = createClient(GreenhouseService, transport).recordReadings(input());
+    await expect(within(call, "the call")).rejects.toMatchObject({ code: Code.Unavailable });
+    expect(server.requests).toBe(1);
+  },
+);
 
-test("messages are not read ahead of what the server takes, nor after it has answered", async () => {
-  const answering = Promise.withResolvers<() => void>();
+test("the input is not read beyond the flow-control window, nor after the response", async () => {
+  const responder = Promise.withResolvers<() => void>();
   let receivedBytes = 0;
   await using server = await startScriptedServer({
     frame: (connection, { type, streamId, payload }) => {
       if (type !== frameType.data) return;
       receivedBytes += payload.byteLength;
-      // All of the window: it is not told to go on.
-      const answer = envelope(toBinary(RecordReadingsResponseSchema, create(RecordReadingsResponseSchema)));
+      // The window is full, and the server sends no WINDOW_UPDATE.
+      const response = envelope(toBinary(RecordReadingsResponseSchema, create(RecordReadingsResponseSchema)));
       if (receivedBytes === 65_535)
-        answering.resolve(() => connection.send(...grpcAnswer(streamId, answer), resetFrame(streamId, 0)));
+        responder.resolve(() => connection.send(...grpcAnswer(streamId, response), resetFrame(streamId, 0)));
     },
   });
   await using transport = createGrpcTransport({ baseUrl: server.baseUrl });
   let reads = 0;
   const next = async () => {
-    // Not without end, if nobody stops.
+    // Limited, in case the client never stops reading.
     if (reads++ > 100) return { done: true, value: undefined } as const;
     await new Promise(setImmediate);
     return { done: false, value: { sensor: "x".repeat(16_000) } } as const;
   };
   const call = createClient(GreenhouseService, transport).recordReadings({ [Symbol.asyncIterator]: () => ({ next }) });
-  const answer = await within(answering.promise, "a full window");
+  const respond = await within(responder.promise, "a full window");
   await someTurns();
-  // Four fit, and the fifth waits.
+  // Four messages fit, and the fifth waits.
   expect(reads).toBe(5);
-  answer();
-  await within(call, "the answer");
+  respond();
+  await within(call, "the response");
   await someTurns();
   expect(reads).toBe(5);
 });
 
-/** Reads the first message of a stream, and no more; only the signal ends it. */
+/** Reads only the first message of a stream, which is then cancelled by the signal. */
 async function watch(greenhouse: Client<typeof GreenhouseService>, signal: AbortSignal): Promise<void> {
   const messages = greenhouse.watchReadings({}, { signal })[Symbol.asyncIterator]();
   await messages.next();
 }
 
-test("streams that nobody reads hold up no other call", async () => {
+test("streams that are not read do not block other calls", async () => {
   const windowBytes = 262_144;
   const streams = 6;
   await using server = await startScriptedServer({
@@ -160,14 +163,14 @@ test("streams that nobody reads hold up no other call", async () => {
   const greenhouse = createClient(GreenhouseService, transport);
   const controller = new AbortController();
   await within(Promise.all(Array.from({ length: streams }, () => watch(greenhouse, controller.signal))), "the streams");
-  expect((await within(greenhouse.waterBed({}), "a call beside them")).bed).toBe(7n);
+  expect((await within(greenhouse.waterBed({}), "another call")).bed).toBe(7n);
   controller.abort();
 });
 
-test("what comes after a call was given up ends no other call, however much it is", async () => {
+test("frames for a cancelled call do not affect other calls, even if there are many", async () => {
   await using server = await startScriptedServer({
     frame: (connection, { type, streamId }) => {
-      // Small messages, of which a window holds some ten thousand.
+      // Small messages, of which the window fits about ten thousand.
       if (type === frameType.resetStream) {
         connection.send(...Array.from({ length: 5_000 }, () => dataFrame(streamId, readingOf("late"))));
       }
@@ -186,7 +189,7 @@ test("what comes after a call was given up ends no other call, however much it i
   expect(server.connections).toBe(1);
 });
 
-test("a server that answers thousands of calls that were given up keeps its connection", async () => {
+test("responses to hundreds of cancelled calls do not close the connection", async () => {
   const ids: number[] = [];
   const batch = 600;
   let arrived = Promise.withResolvers<ScriptedConnection>();
@@ -212,7 +215,7 @@ test("a server that answers thousands of calls that were given up keeps its conn
   expect(server.connections).toBe(1);
 });
 
-test("a server that takes no streams and ends connections is not connected to over and over", async () => {
+test("a server that allows no streams and closes connections is not reconnected to in a loop", async () => {
   await using server = await startScriptedServer({
     opening: [settingFrame(streamsMax, 0)],
     frame: ({ socket }, { type }) => {
@@ -229,13 +232,13 @@ test("a server that takes no streams and ends connections is not connected to ov
 
 test.each([
   {
-    when: "at once",
-    end: () => {
+    when: "immediately",
+    close: () => {
       throw new Error("not now");
     },
   },
-  { when: "later", end: () => Promise.reject(new Error("not now")) },
-])("an input that throws $when as it is ended does not hinder its call from ending", async ({ end }) => {
+  { when: "later", close: () => Promise.reject(new Error("not now")) },
+])("an input that throws $when as it is closed does not prevent the call from ending", async ({ close }) => {
   const reset = Promise.withResolvers<number>();
   await using server = await startScriptedServer({
     frame: (connection, { type, streamId, payload }) => {
@@ -244,15 +247,15 @@ test.each([
     },
   });
   await using transport = createGrpcTransport({ baseUrl: server.baseUrl });
-  const input = { [Symbol.asyncIterator]: () => ({ next: () => new Promise<never>(() => undefined), return: end }) };
+  const input = { [Symbol.asyncIterator]: () => ({ next: () => new Promise<never>(() => undefined), return: close }) };
   const method = GreenhouseService.method.controlClimate;
-  const answer = transport.stream(method, undefined, undefined, undefined, input);
-  const messages = (await within(answer, "the header")).message[Symbol.asyncIterator]();
+  const response = transport.stream(method, undefined, undefined, undefined, input);
+  const messages = (await within(response, "the header")).message[Symbol.asyncIterator]();
   expect(await messages.return?.()).toEqual({ done: true, value: undefined });
   expect(await within(reset.promise, "RST_STREAM")).toBe(8);
 });
 
-/** A server that sends this as the answer begins, and notes how streams are reset. */
+/** Starts a server that sends these frames after the response header, and records the code of RST_STREAM. */
 async function startStreams(more: (streamId: number) => readonly Frame[]) {
   const reset = Promise.withResolvers<number>();
   const server = await startScriptedServer({
@@ -265,13 +268,13 @@ async function startStreams(more: (streamId: number) => readonly Frame[]) {
 }
 
 async function sensorsOf(messages: AsyncIterable<{ readonly sensor: string }>): Promise<readonly unknown[]> {
-  const seen: unknown[] = [];
+  const results: unknown[] = [];
   try {
-    for await (const { sensor } of messages) seen.push(sensor);
+    for await (const { sensor } of messages) results.push(sensor);
   } catch (error) {
-    seen.push(`${Code[ConnectError.from(error).code]}: ${ConnectError.from(error).rawMessage}`);
+    results.push(`${Code[ConnectError.from(error).code]}: ${ConnectError.from(error).rawMessage}`);
   }
-  return seen;
+  return results;
 }
 
 function fails(streamId: number): Frame {
@@ -287,31 +290,31 @@ function fails(streamId: number): Frame {
 
 test.each<{ name: string; more: (streamId: number) => readonly Frame[]; want: readonly unknown[]; isReset?: boolean }>([
   {
-    name: "that fails after messages that nobody has read yet",
+    name: "that fails while messages are unread",
     more: (id) => [dataFrame(id, Buffer.concat([readingOf("a"), readingOf("b")])), fails(id)],
     want: ["a", "b", "NotFound: gone"],
   },
   {
     name: "that is reset before a message",
     more: (id) => [resetFrame(id, 2)],
-    want: ["Internal: the server has reset the call"],
+    want: ["Internal: the server reset the call"],
   },
   {
-    name: "of a message that is none",
+    name: "with a message that is not valid",
     more: (id) => [dataFrame(id, envelope(Buffer.of(0xff)))],
-    want: ["Internal: the answer is not a valid greenhouse.v1.Reading"],
+    want: ["Internal: the response is not a valid greenhouse.v1.Reading"],
     isReset: true,
   },
-])("a stream $name ends as it should", async ({ more, want, isReset = false }) => {
+])("a stream $name has the expected result", async ({ more, want, isReset = false }) => {
   const { server, reset } = await startStreams(more);
   await using _ = server;
   await using transport = createGrpcTransport({ baseUrl: server.baseUrl });
-  const seen = within(sensorsOf(createClient(GreenhouseService, transport).watchReadings({})), "the end");
-  expect(await seen).toEqual(want);
+  const results = within(sensorsOf(createClient(GreenhouseService, transport).watchReadings({})), "the end");
+  expect(await results).toEqual(want);
   if (isReset) expect(await within(reset, "RST_STREAM")).toBe(8);
 });
 
-test("an error has the fields of the header, and is marked as a server's though its details are none", async () => {
+test("an error with invalid details has the fields of the header, and is marked as a wire error", async () => {
   await using server = await startScriptedServer({
     request: (connection, id) => {
       const trailer = [
@@ -329,7 +332,7 @@ test("an error has the fields of the header, and is marked as a server's though 
   expect(error instanceof ConnectError && error.metadata.get("x-head")).toBe("1");
 });
 
-test("a caller that gives up gets no more of an answer, though all of it has come", async () => {
+test("a cancelled call returns no more messages, even if the response has arrived", async () => {
   await using server = await startScriptedServer({
     request: (connection, id) => connection.send(...grpcAnswer(id, Buffer.concat([readingOf("a"), readingOf("b")]))),
   });
@@ -342,11 +345,11 @@ test("a caller that gives up gets no more of an answer, though all of it has com
   await expect(messages.next()).rejects.toMatchObject({ code: Code.Canceled });
 });
 
-test("an input that fails once the answer is complete takes nothing of it", async () => {
-  const answer = envelope(toBinary(RecordReadingsResponseSchema, create(RecordReadingsResponseSchema)));
+test("an input that fails after the response does not fail the call", async () => {
+  const response = envelope(toBinary(RecordReadingsResponseSchema, create(RecordReadingsResponseSchema)));
   await using server = await startScriptedServer({
     frame: (connection, { type, streamId }) => {
-      if (type === frameType.data) connection.send(...grpcAnswer(streamId, answer));
+      if (type === frameType.data) connection.send(...grpcAnswer(streamId, response));
     },
   });
   await using transport = createGrpcTransport({ baseUrl: server.baseUrl });
@@ -360,10 +363,10 @@ test("an input that fails once the answer is complete takes nothing of it", asyn
     },
   };
   const call = createClient(GreenhouseService, transport).recordReadings({ [Symbol.asyncIterator]: () => input });
-  expect(await within(call, "the answer")).toMatchObject({ count: 0 });
+  expect(await within(call, "the response")).toMatchObject({ count: 0 });
 });
 
-test("a call that was given up before it began is not sent", async () => {
+test("a call whose signal is already aborted is not sent", async () => {
   await using server = await startScriptedServer({
     request: (connection, id) => connection.send(...grpcAnswer(id, watered)),
   });
@@ -378,31 +381,33 @@ async function* throwing(): AsyncGenerator<{ sensor: string }> {
   throw new ConnectError("mine", Code.Aborted);
 }
 
-test.each([{ isBegun: false }, { isBegun: true }])(
-  "what an input throws is the error of its call: $isBegun",
-  async ({ isBegun }) => {
+test.each([{ hasHeader: false }, { hasHeader: true }])(
+  "an error of the input is the error of the call, response header received: $hasHeader",
+  async ({ hasHeader }) => {
     await using server = await startScriptedServer({
       frame: (connection, { type, streamId }) => {
-        if (isBegun && type === frameType.headers) connection.send(headersFrame(streamId, grpcHead));
+        if (hasHeader && type === frameType.headers) connection.send(headersFrame(streamId, grpcHead));
       },
     });
     await using transport = createGrpcTransport({ baseUrl: server.baseUrl });
     const client = createClient(GreenhouseService, transport);
-    const call = isBegun ? collect(client.controlClimate(throwing())) : client.recordReadings(throwing());
+    const call = hasHeader ? collect(client.controlClimate(throwing())) : client.recordReadings(throwing());
     await expect(within<unknown>(call, "the end")).rejects.toMatchObject({ code: Code.Aborted, rawMessage: "mine" });
   },
 );
 
 test.each([
-  { name: "has ended", ends: true, count: 0 },
-  { name: "could go on", ends: false, count: 1 },
-])("an input that $name when its call is answered is read no further, and ended $count times", async (row) => {
-  const answered = Promise.withResolvers<void>();
+  { name: "has ended", isFinite: true, count: 0 },
+  { name: "has not ended", isFinite: false, count: 1 },
+])("an input that $name when the response arrives is not read further, and closed $count times", async (testCase) => {
+  const responded = Promise.withResolvers<void>();
   await using server = await startScriptedServer({
     frame: (connection, { type, streamId, flags }) => {
-      const isLast = row.ends ? type === frameType.data && (flags & frameFlag.endStream) > 0 : type === frameType.data;
-      const answer = envelope(toBinary(RecordReadingsResponseSchema, create(RecordReadingsResponseSchema)));
-      if (isLast) connection.send(...grpcAnswer(streamId, answer));
+      const isLast = testCase.isFinite
+        ? type === frameType.data && (flags & frameFlag.endStream) > 0
+        : type === frameType.data;
+      const response = envelope(toBinary(RecordReadingsResponseSchema, create(RecordReadingsResponseSchema)));
+      if (isLast) connection.send(...grpcAnswer(streamId, response));
     },
   });
   await using transport = createGrpcTransport({ baseUrl: server.baseUrl });
@@ -411,23 +416,23 @@ test.each([
   const next = async () => {
     reads += 1;
     if (reads === 2) {
-      if (row.ends) return end;
-      await answered.promise;
+      if (testCase.isFinite) return end;
+      await responded.promise;
     }
     return { done: false, value: { sensor: "a" } } as const;
   };
   const input = { [Symbol.asyncIterator]: () => ({ next, return: async () => ((count += 1), end) }) };
   const call = createClient(GreenhouseService, transport).recordReadings(input);
-  await within(call, "the answer");
-  answered.resolve();
+  await within(call, "the response");
+  responded.resolve();
   await someTurns();
-  expect([reads, count]).toEqual([2, row.count]);
+  expect([reads, count]).toEqual([2, testCase.count]);
 });
 
 test.each([
-  { how: "is answered", status: "0" },
+  { how: "succeeds", status: "0" },
   { how: "fails", status: "5" },
-])("the input of a call that $how before it has ended is ended", async ({ status }) => {
+])("the input of a call that $how is closed if it has not ended", async ({ status }) => {
   await using server = await startScriptedServer({
     frame: (connection, { type, streamId }) => {
       if (type !== frameType.headers) return;
@@ -443,8 +448,8 @@ test.each([
       ended.resolve();
     }
   }
-  const answer = transport.stream(GreenhouseService.method.controlClimate, undefined, undefined, undefined, input());
-  await within(Promise.allSettled([answer]), "the answer");
+  const response = transport.stream(GreenhouseService.method.controlClimate, undefined, undefined, undefined, input());
+  await within(Promise.allSettled([response]), "the response");
   await within(ended.promise, "the end of the input");
 });
 
@@ -459,63 +464,63 @@ const program = `
 test.each([
   {
     name: "its transport is disposed of",
-    ends: `await greenhouse.waterBed({}); await transport[Symbol.asyncDispose](); console.log("disposed");`,
-    says: "disposed\n",
+    code: `await greenhouse.waterBed({}); await transport[Symbol.asyncDispose](); console.log("disposed");`,
+    output: "disposed\n",
   },
-  { name: "its calls are answered", ends: `await greenhouse.waterBed({});`, says: "" },
+  { name: "its calls have finished", code: `await greenhouse.waterBed({});`, output: "" },
   {
-    name: "its call was given up before there was a connection",
-    ends: `
+    name: "its call was cancelled before there was a connection",
+    code: `
       const controller = new AbortController();
       const call = greenhouse.waterBed({}, { signal: controller.signal });
       for (let i = 0; i < 50; i++) await Promise.resolve();
       controller.abort();
       await call.catch(({ code }) => console.log(code));`,
-    says: `${Code.Canceled}\n`,
+    output: `${Code.Canceled}\n`,
   },
-])("a program ends once $name", async ({ ends, says }) => {
+])("a process exits once $name", async ({ code, output }) => {
   await using server = await startScriptedServer({
     request: (connection, id) => connection.send(...grpcAnswer(id, watered)),
   });
   const { exitCode, stdout, stderr } = await runProgram(
     process.execPath,
-    ["--input-type=module", "-e", program + ends],
+    ["--input-type=module", "-e", program + code],
     { folder: projectFolder, environment: { BASE_URL: server.baseUrl } },
   );
-  expect({ exitCode, stdout, stderr }).toEqual({ exitCode: 0, stdout: says, stderr: "" });
+  expect({ exitCode, stdout, stderr }).toEqual({ exitCode: 0, stdout: output, stderr: "" });
 });
 
-/** A call that waits for ready, and what others get meanwhile. */
-async function waitFor(options: UpstreamOptions, begin: () => Promise<AsyncDisposable>): Promise<void> {
+/** Checks that a call waits for ready until `start` has started its server, and that other calls fail meanwhile. */
+async function expectWaitForReady(options: UpstreamOptions, start: () => Promise<AsyncDisposable>): Promise<void> {
   await using upstream = createUpstream(options);
   const clientOf = (waitForReady: boolean): Client<typeof GreenhouseService> =>
     createClient(GreenhouseService, createGrpcTransport({ baseUrl: upstream, waitForReady }));
-  // While none waits, and while one does.
+  // Before another call waits, and below while one does.
   await expect(clientOf(false).waterBed({})).rejects.toMatchObject({ code: Code.Unavailable });
-  const answer = clientOf(true).waterBed({});
+  const response = clientOf(true).waterBed({});
   await expect(clientOf(true).waterBed({}, { timeoutMs: 50 })).rejects.toMatchObject({ code: Code.DeadlineExceeded });
   await expect(clientOf(false).waterBed({})).rejects.toMatchObject({ code: Code.Unavailable });
   expect(upstream.load.waitingCalls).toBe(1);
-  await using _ = await begin();
-  expect((await within(answer, "the answer")).bed).toBe(7n);
+  await using _ = await start();
+  expect((await within(response, "the response")).bed).toBe(7n);
   expect(upstream.load.waitingCalls).toBe(0);
 }
 
 const greenhouse = { waterBed: () => ({ bed: 7n }) };
 
-test("a call that waits for ready is sent once its server can be reached, and others fail at once", async () => {
+test("a call that waits for ready is sent once its server can be reached, and others fail immediately", async () => {
   using folder = createTempFolder();
   const path = folder.file("late.sock");
-  await waitFor({ addresses: `unix:${path}` }, () => startGreenhouse(greenhouse, {}, { path }));
+  await expectWaitForReady({ addresses: `unix:${path}` }, () => startGreenhouse(greenhouse, {}, { path }));
 });
 
-test("a call that waits for ready is sent once its name is known, and others fail at once", async () => {
+test("a call that waits for ready is sent once its name resolves, and others fail immediately", async () => {
   await using server = await startGreenhouse(greenhouse);
-  let found: { address: string }[] = [];
-  await waitFor(
-    { addresses: `dns:orders.example:${String(server.address.port)}`, lookup: async () => found },
+  let addresses: { address: string }[] = [];
+  await expectWaitForReady(
+    { addresses: `dns:orders.example:${String(server.address.port)}`, lookup: async () => addresses },
     async () => {
-      found = [{ address: "127.0.0.1" }];
+      addresses = [{ address: "127.0.0.1" }];
       return server;
     },
   );
@@ -528,12 +533,12 @@ test("a call that waits for ready fails when its transport is closed", async () 
   await expect(within(call, "the end of the call")).rejects.toMatchObject({ code: Code.Unavailable });
 });
 
-test("a call that waits for a connection is told that its transport was closed", async () => {
+test("a call that waits for a connection fails with 'the transport is closed' when it is closed", async () => {
   await using server = await startScriptedServer({});
   const transport = createGrpcTransport({ baseUrl: server.baseUrl });
   const call = createClient(GreenhouseService, transport).waterBed({});
   for (let i = 0; i < 50; i++) await Promise.resolve();
-  const ends = Promise.allSettled([call, transport[Symbol.asyncDispose]()]);
-  const [outcome] = await within(ends, "the end");
+  const settled = Promise.allSettled([call, transport[Symbol.asyncDispose]()]);
+  const [outcome] = await within(settled, "the end");
   expect(outcome).toMatchObject({ reason: { code: Code.Unavailable, rawMessage: "the transport is closed" } });
 });

@@ -8,11 +8,11 @@ import { startProxy } from "../../../testing/src/gateway/proxy.ts";
 
 const kibibyte = 1024;
 
-test("messages kept to be sent again hold no chunks that they came in", async () => {
-  let taken = Promise.withResolvers<void>();
+test("messages kept for a retry do not retain the chunks they were received in", async () => {
+  let received = Promise.withResolvers<void>();
   await using upstream = await startGreenhouse({
     recordReadings: async (readings) => {
-      for await (const reading of readings) if (reading.sensor === "") taken.resolve();
+      for await (const reading of readings) if (reading.sensor === "") received.resolve();
       return {};
     },
   });
@@ -21,13 +21,13 @@ test("messages kept to be sent again hold no chunks that they came in", async ()
   connection.send(headersFrame(1, grpcHeader("/greenhouse.v1.GreenhouseService/RecordReadings")));
   const before = await heldBytes();
   for (let at = 1; at <= 500; at += 1) {
-    taken = Promise.withResolvers();
+    received = Promise.withResolvers();
     connection.send(
       dataFrame(1, emptyMessage),
       headersFrame(1 + 2 * at, grpcHeader("/nowhere")),
       dataFrame(1 + 2 * at, Buffer.alloc(12 * kibibyte), frameFlag.endStream),
     );
-    await taken.promise;
+    await received.promise;
   }
   expect((await heldBytes()) - before).toBeLessThan(2 * kibibyte * kibibyte);
 });

@@ -4,21 +4,21 @@ import { readHeaderField } from "@plantstore/gateway/exchange";
 import type { ResponseSection } from "@plantstore/http-engine/client";
 import { codeOfHttpStatus } from "./call-status.ts";
 
-/** How the messages of an answer are compressed; `undefined` if they are not. */
-export type AnswerCoding = Compression | undefined;
+/** The compression of the messages of a response; `undefined` if they are not compressed. */
+export type ResponseCoding = Compression | undefined;
 
 /**
- * Reads the head of an answer.
+ * Reads the header section of a response.
  *
- * @returns how its messages are compressed, or why it is no answer of gRPC. What it says instead is never shown
+ * @returns the compression of its messages, or an error if it is not a gRPC response. Errors never show its content
  */
-export function readAnswerHead(
+export function readResponseHead(
   { fields, httpStatus }: ResponseSection,
   accepted: readonly Compression[],
-): AnswerCoding | ConnectError {
+): ResponseCoding | ConnectError {
   const contentType = readHeaderField(fields, "content-type") ?? "";
   const isGrpc = grpcType.test(contentType);
-  // The mapping is for answers without a grpc-status alone.
+  // The mapping applies only to responses without a grpc-status.
   if (httpStatus !== 200 && !(isGrpc && readHeaderField(fields, "grpc-status") !== null)) {
     return new ConnectError(`HTTP ${httpStatus}`, codeOfHttpStatus(httpStatus));
   }
@@ -29,7 +29,7 @@ export function readAnswerHead(
   const name = readHeaderField(fields, "grpc-encoding")?.toLowerCase() ?? "identity";
   if (name === "identity") return undefined;
   const coding = accepted.find((compression) => compression.name === name);
-  return coding ?? new ConnectError("the messages are compressed in an unknown way", Code.Internal);
+  return coding ?? new ConnectError("the grpc-encoding of the response is not supported", Code.Internal);
 }
 
 // gRPC over HTTP/2, "Content-Type"; parameters are ignored.

@@ -1,0 +1,103 @@
+import { lookup } from "node:dns/promises";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { messageOf } from "@plantstore/gateway/internal/errors";
+import { ConnectBackoff } from "./connect-backoff.ts";
+import type { UpstreamAddress } from "./upstream-address.ts";
+import { lookupGapMs, serversMax } from "./upstream-limits.ts";
+import type { UpstreamLookup, UpstreamSettings } from "./upstream-options.ts";
+
+/**
+ * The addresses of the servers of an upstream: those of its options, and those that its names resolve to. Names are
+ * resolved at the first call, periodically while there are calls, and after a connection was lost.
+ */
+export class AddressResolver {
+  readonly #configured: readonly UpstreamAddress[];
+  readonly #names: readonly UpstreamAddress[];
+  readonly #resolveEveryMs: number;
+  readonly #timeoutMs: number;
+  readonly #lookup: UpstreamLookup;
+  readonly #onChange: () => void;
+  readonly #backoff = new ConnectBackoff();
+  /** The addresses of names, by their last successful lookup. */
+  readonly #resolved = new Map<UpstreamAddress, readonly UpstreamAddress[]>();
+  #begunAtMs = Number.NEGATIVE_INFINITY;
+  #dueAtMs = 0;
+  /** Whether names are being resolved. */
+  isResolving = false;
+  /** Why the last lookup failed. */
+  problem: ConnectError | undefined;
+
+  constructor(configured: readonly UpstreamAddress[], settings: UpstreamSettings, onChange: () => void) {
+    this.#configured = configured;
+    this.#names = configured.filter(({ isName }) => isName);
+    this.#resolveEveryMs = settings.resolveEveryMs;
+    this.#timeoutMs = settings.limits.connectTimeoutMs;
+    this.#lookup = settings.lookup ?? ((host) => lookup(host, { all: true }));
+    this.#onChange = onChange;
+  }
+
+  /** The distinct addresses of all known servers. */
+  get addresses(): ReadonlyMap<string, UpstreamAddress> {
+    const all = this.#configured.flatMap((address) =>
+      address.isName ? (this.#resolved.get(address) ?? []) : [address],
+    );
+    return new Map(all.slice(0, serversMax).map((address) => [JSON.stringify(address.target), address]));
+  }
+
+  /** Whether it is too early to resolve names again. */
+  get isTooEarly(): boolean {
+    // Called for each call, so this avoids reading the clock. No test can tell: there are no names to resolve.
+    if (this.#names.length === 0) return true;
+    return performance.now() < this.#dueAtMs;
+  }
+
+  /** Resolves names if it is time to. */
+  refresh(): void {
+    if (this.isResolving || this.isTooEarly) return;
+    this.isResolving = true;
+    this.#begunAtMs = performance.now();
+    void this.#resolveAll();
+  }
+
+  /** Resolves names soon, because a connection was lost and its server may be gone. */
+  refreshSoon(): void {
+    this.#dueAtMs = Math.min(this.#dueAtMs, this.#begunAtMs + lookupGapMs);
+    this.refresh();
+  }
+
+  /** Never rejects. */
+  async #resolveAll(): Promise<void> {
+    this.problem = undefined;
+    await Promise.all(this.#names.map((name) => this.#resolve(name)));
+    this.isResolving = false;
+    if (this.problem === undefined) {
+      this.#backoff.succeeded();
+      this.#dueAtMs = this.#begunAtMs + this.#resolveEveryMs;
+    } else {
+      this.#dueAtMs = this.#backoff.failed(this.#begunAtMs);
+    }
+    this.#onChange();
+  }
+
+  async #resolve(name: UpstreamAddress): Promise<void> {
+    const { host, target } = name;
+    if (!("port" in target)) return;
+    const { promise: timeout, reject } = Promise.withResolvers<never>();
+    const timeoutMs = this.#timeoutMs;
+    const timer = setTimeout(() => reject(new Error(`timed out after ${timeoutMs} ms`)), timeoutMs);
+    try {
+      const addresses = await Promise.race([this.#lookup(host), timeout]);
+      if (addresses.length === 0) throw new Error("no address found");
+      this.#resolved.set(
+        name,
+        addresses.map(({ address }) => ({ ...name, target: { host: address, port: target.port } })),
+      );
+    } catch (error) {
+      const reason = messageOf(error);
+      const message = `cannot look up ${host}: ${reason}`;
+      this.problem = new ConnectError(message, Code.Unavailable, undefined, undefined, error);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+}
