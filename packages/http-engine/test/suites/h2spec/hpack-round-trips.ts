@@ -36,7 +36,7 @@ interface Reply {
 }
 
 /** Runs the round trips of so many connections, with consecutive seeds. */
-export async function makeRoundTrips(firstSeed: number, connections: number): Promise<RoundTrips> {
+export async function runRoundTrips(firstSeed: number, connections: number): Promise<RoundTrips> {
   const program = join(toolsFolder("hpack"), "hpack");
   await buildStep("go", ["build", "-o", program, "."], { folder: join(import.meta.dirname, "hpack") });
   const child = spawn(program, { stdio: ["pipe", "pipe", "inherit"] });
@@ -53,8 +53,8 @@ export async function makeRoundTrips(firstSeed: number, connections: number): Pr
     if (value === undefined) throw new Error("the program in Go has ended");
     const reply: Reply = JSON.parse(value);
     blocks += lists.length + sent.length;
-    theirs ??= problemOfTheirs(lists, reply, seed);
-    ours ??= problemOfOurs(sent, reply, seed);
+    theirs ??= problemOfGoBlocks(lists, reply, seed);
+    ours ??= problemOfOurBlocks(sent, reply, seed);
   }
   child.stdin.end();
   await once(child, "close");
@@ -62,7 +62,7 @@ export async function makeRoundTrips(firstSeed: number, connections: number): Pr
 }
 
 /** Decodes Go's blocks with our decoder. */
-function problemOfTheirs(lists: readonly HeaderList[], { Blocks }: Reply, seed: number): string | undefined {
+function problemOfGoBlocks(lists: readonly HeaderList[], { Blocks }: Reply, seed: number): string | undefined {
   const decoder = new HpackDecoder(listBytesMax);
   for (const [i, { fields }] of lists.entries()) {
     const block = Buffer.from(Blocks[i] ?? "", "base64");
@@ -70,19 +70,19 @@ function problemOfTheirs(lists: readonly HeaderList[], { Blocks }: Reply, seed: 
     const chunk = Buffer.concat([Buffer.alloc(i, 0xff), block, Buffer.alloc(3, 0xff)]);
     const read = readOrProblem(() => decoder.decode(chunk, i, i + block.byteLength).fields);
     if (!isSame(read, fields)) {
-      return `seed ${seed}: our decoder makes ${shown(read)} of Go's block ${i}, ${block.toString("hex")}, for ${shown(fields)}`;
+      return `seed ${seed}: our decoder decodes Go's block ${i}, ${block.toString("hex")}, to ${shown(read)}, want ${shown(fields)}`;
     }
   }
   return undefined;
 }
 
 /** Decodes our blocks with Go's decoder. */
-function problemOfOurs(lists: readonly HeaderList[], { Lists, Problem }: Reply, seed: number): string | undefined {
-  if (Problem !== "") return `seed ${seed}: Go's decoder says of a block of ours: ${Problem}`;
+function problemOfOurBlocks(lists: readonly HeaderList[], { Lists, Problem }: Reply, seed: number): string | undefined {
+  if (Problem !== "") return `seed ${seed}: Go's decoder cannot decode our block: ${Problem}`;
   for (const [i, { fields }] of lists.entries()) {
     const read = (Lists?.[i] ?? []).flatMap(({ Name, Value }) => [fromJson(Name), fromJson(Value)]);
     if (!isSame(read, fields))
-      return `seed ${seed}: Go's decoder makes ${shown(read)} of our block ${i}, for ${shown(fields)}`;
+      return `seed ${seed}: Go's decoder decodes our block ${i} to ${shown(read)}, want ${shown(fields)}`;
   }
   return undefined;
 }

@@ -8,7 +8,7 @@ import { createGateway } from "../../../../gateway/src/index.ts";
 import { isNodeEngine } from "../../../../testing/src/gateway/test-engine.ts";
 import { answer, type Engine, receiving, startEngine } from "../../../../testing/src/http2/http2-engine.ts";
 import { hasProgram } from "../../../../testing/src/process/tools-folder.ts";
-import { makeRoundTrips } from "./hpack-round-trips.ts";
+import { runRoundTrips } from "./hpack-round-trips.ts";
 
 // `npm run suite -- h2spec`: other implementations of HTTP/2 against the engine. Requires Go, for both of
 //
@@ -90,9 +90,9 @@ async function runSuite(): Promise<Tally> {
   const [, good = 0, skipped = 0] = counts;
   const names = [...output.slice(failures).matchAll(/× (\d+: .*)/g)].map(([, name = ""]) => name.trimEnd());
   const known = failures < 0 || !isNodeEngine ? 0 : names.filter((name) => notOnNode.has(name)).length;
-  const bad = (counts[3] ?? 0) - known;
+  const unexpected = (counts[3] ?? 0) - known;
   // Arguments select cases; without any, all must run. A skipped case was not checked.
-  const missing = args.length > 0 ? skipped + bad : Math.max(casesWanted - good - known, skipped + bad);
+  const missing = args.length > 0 ? skipped + unexpected : Math.max(casesWanted - good - known, skipped + unexpected);
   return { passed: good, failed: missing };
 }
 
@@ -104,15 +104,15 @@ async function startOnNode(): Promise<Pick<Engine, "address"> & AsyncDisposable>
 }
 
 async function roundTrips(firstSeed: number, count: number): Promise<Tally> {
-  const { connections, blocks, problems } = await makeRoundTrips(firstSeed, count);
+  const { connections, blocks, problems } = await runRoundTrips(firstSeed, count);
   for (const problem of problems) process.stderr.write(`${problem}\n`);
   process.stdout.write(
-    `${connections} connections of random header lists from seed ${firstSeed}, ${blocks} blocks to and from Go's HPACK, ${problems.length} of 2 ways fail\n`,
+    `${connections} connections of random header lists from seed ${firstSeed}, ${blocks} blocks to and from Go's HPACK, ${problems.length} of 2 directions failed\n`,
   );
   return { passed: 2 - problems.length, failed: problems.length };
 }
 
 function respondLater(stream: Http2Stream): void {
   stream.receiver = receiving(stream);
-  setTimeout(() => answer(stream, Buffer.from("answer")), respondAfterMs);
+  setTimeout(() => answer(stream, Buffer.from("response")), respondAfterMs);
 }

@@ -11,10 +11,10 @@ import { problemOf } from "./frames-problem.ts";
 const stable = [0, 1, 2].map((i) => new StableFields([":method", "POST", ":path", `/${i}`, "te", "trailers"]));
 
 /** Responds to calls with a random sequence of frames. @returns the problem on the client's side, if any */
-export async function clientEndsWell(seed: number): Promise<string | undefined> {
+export async function clientProblem(seed: number): Promise<string | undefined> {
   const dice = new Dice(seed);
   const [client, server]: Duplex[] = duplexPair();
-  if (client === undefined || server === undefined) throw new Error("there is no pair");
+  if (client === undefined || server === undefined) throw new Error("duplexPair returned no pair");
   const output: Buffer[] = [];
   let faults = 0;
   let closed = false;
@@ -42,7 +42,7 @@ export async function clientEndsWell(seed: number): Promise<string | undefined> 
     server.write(Buffer.concat(Array.from({ length: 1 + dice.roll(8) }, () => randomAnswerFrame(dice))));
     if (dice.roll(8) === 0) connection.drain();
     await nextTurn();
-    if (dice.roll(4) === 0) calls[0]?.giveUp();
+    if (dice.roll(4) === 0) calls[0]?.cancel();
   }
   if (dice.roll(2) === 0) server.end();
   await nextTurn();
@@ -50,27 +50,27 @@ export async function clientEndsWell(seed: number): Promise<string | undefined> 
   await nextTurn();
   await nextTurn();
   server.destroy();
-  if (faults > 0) return "a receiver of the test's has thrown";
-  if (!closed) return "the connection is not over";
+  if (faults > 0) return "a receiver of the test has thrown";
+  if (!closed) return "the connection is not closed";
   if (connection.availableStreams > 0) return "a closed connection has available streams";
-  if (connection.calls > 0) return "a connection that is over has calls";
-  if (budget.bytes !== 0) return `${String(budget.bytes)} bytes are still held to be sent`;
+  if (connection.calls > 0) return "a closed connection has calls";
+  if (budget.bytes !== 0) return `${String(budget.bytes)} bytes are still buffered`;
   const problem = calls.map((call) => call.problem).find((found) => found !== undefined);
   if (problem !== undefined) return problem;
   const bytes = Buffer.concat(output);
-  if (!clientPreface.equals(bytes.subarray(0, clientPreface.byteLength))) return "the preface is not the first";
+  if (!clientPreface.equals(bytes.subarray(0, clientPreface.byteLength))) return "the first bytes are not the preface";
   return problemOf(bytes.subarray(clientPreface.byteLength));
 }
 
 /** A call that checks the order of the events of its response. */
 class RandomCall implements ResponseReceiver {
   readonly #stream: ClientStream;
-  readonly #keeps: boolean;
+  readonly #keepsBytes: boolean;
   #state: "nothing" | "head" | "end" = "nothing";
   #wrong: string | undefined;
 
   constructor(dice: Dice, connection: ClientConnection) {
-    this.#keeps = dice.roll(2) === 0;
+    this.#keepsBytes = dice.roll(2) === 0;
     this.#stream = connection.open(dice.oneOf(stable), Buffer.alloc(0), this);
     if (dice.roll(2) === 0) this.#stream.sendData(Buffer.alloc(dice.roll(100_000)));
     if (dice.roll(4) > 0) this.#stream.end(Buffer.alloc(dice.roll(2) * dice.roll(70_000)));
@@ -81,21 +81,21 @@ class RandomCall implements ResponseReceiver {
     return this.#wrong ?? (this.#state === "end" && this.#stream.closed ? undefined : "a call got no end");
   }
 
-  giveUp(): void {
+  cancel(): void {
     this.#stream.reset(ErrorCode.cancel);
   }
 
   onHead(_head: unknown, ended: boolean): void {
-    this.#tell("nothing", ended ? "end" : "head", "a header");
+    this.#advance("nothing", ended ? "end" : "head", "a header");
   }
 
   onData(piece: Uint8Array): void {
-    this.#tell("head", "head", "data");
-    if (!this.#keeps) this.#stream.consumed(piece.byteLength);
+    this.#advance("head", "head", "data");
+    if (!this.#keepsBytes) this.#stream.consumed(piece.byteLength);
   }
 
   onEnd(): void {
-    this.#tell("head", "end", "an end");
+    this.#advance("head", "end", "an end");
   }
 
   onReset(): void {
@@ -107,7 +107,7 @@ class RandomCall implements ResponseReceiver {
     if (this.#state === "end") this.#wrong ??= "a call got onWritable after its end";
   }
 
-  #tell(after: "nothing" | "head", next: "head" | "end", what: string): void {
+  #advance(after: "nothing" | "head", next: "head" | "end", what: string): void {
     if (this.#state !== after) this.#wrong ??= `${what} came after ${this.#state}`;
     this.#state = next;
   }

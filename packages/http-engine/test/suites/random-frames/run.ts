@@ -2,8 +2,8 @@ import { writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { heldBytes } from "../../../../testing/src/carriers/held-bytes.ts";
 import { testSeed } from "../../../../testing/src/test-seed.ts";
-import { clientEndsWell } from "./response-sequence.ts";
-import { endsWell } from "./sequence.ts";
+import { clientProblem } from "./response-sequence.ts";
+import { serverProblem } from "./sequence.ts";
 
 // `npm run suite -- random-frames`: random sequences of frames against the HTTP/2 engine: its server's side
 // and, with odd seeds, its client's. It must not throw, must send only well-formed frames, use an error code of RFC 9113
@@ -20,7 +20,7 @@ const { values } = parseArgs({
 });
 
 /** Concurrent connections: enough to avoid a turn of the event loop for each. */
-const atOnce = 256;
+const concurrency = 256;
 
 /** Warm-up sequences: afterwards, code is compiled and tables have grown. */
 const warmSequences = 10_000;
@@ -36,8 +36,8 @@ const most = values.seed === undefined ? Number(values.sequences) : 1;
 let warmBytes: number | undefined;
 
 while (done < most && performance.now() < untilMs && problems.length === 0) {
-  const seeds = Array.from({ length: Math.min(atOnce, most - done) }, (_, i) => first + done + i);
-  const found = await Promise.all(seeds.map((seed) => (seed % 2 === 0 ? endsWell(seed) : clientEndsWell(seed))));
+  const seeds = Array.from({ length: Math.min(concurrency, most - done) }, (_, i) => first + done + i);
+  const found = await Promise.all(seeds.map((seed) => (seed % 2 === 0 ? serverProblem(seed) : clientProblem(seed))));
   for (const [i, problem] of found.entries())
     if (problem !== undefined) problems.push(`seed ${String(seeds[i])}: ${problem}`);
   done += seeds.length;
@@ -46,14 +46,12 @@ while (done < most && performance.now() < untilMs && problems.length === 0) {
 const grownBytes = warmBytes === undefined ? 0 : (await heldBytes()) - warmBytes;
 const memory =
   warmBytes === undefined
-    ? "they are too few to tell what they leave behind"
-    : `${grownBytes} bytes more are held than after the first ${warmSequences}`;
+    ? "too few to measure memory"
+    : `${grownBytes} bytes retained since the first ${warmSequences}`;
 if (grownBytes > growthBytesMax) problems.push(memory);
 
 for (const problem of problems) process.stderr.write(`${problem}\n`);
-process.stdout.write(
-  `${String(done)} sequences of frames, ${String(problems.length)} of them ended badly; ${memory}\n`,
-);
+process.stdout.write(`${String(done)} sequences of frames, ${String(problems.length)} failed; ${memory}\n`);
 const file = process.env["TEST_REPORT"];
 if (file !== undefined) {
   writeFileSync(

@@ -9,11 +9,11 @@ import { randomFrame } from "../../../../testing/src/http2/random-frame.ts";
 import { problemOf } from "./frames-problem.ts";
 
 /** Sends a random sequence of frames to the server's side. @returns the problem, if any */
-export async function endsWell(seed: number): Promise<string | undefined> {
+export async function serverProblem(seed: number): Promise<string | undefined> {
   const dice = new Dice(seed);
   const [client, server]: Duplex[] = duplexPair();
-  if (client === undefined || server === undefined) throw new Error("there is no pair");
-  const reply: Buffer[] = [];
+  if (client === undefined || server === undefined) throw new Error("duplexPair returned no pair");
+  const output: Buffer[] = [];
   let faults = 0;
   let closed = false;
   const open = new Set<Http2Stream>();
@@ -22,13 +22,13 @@ export async function endsWell(seed: number): Promise<string | undefined> {
     limits: { ...defaultHttp2Limits, concurrentStreams: 4, streamWindowBytes: 70_000, connectionWindowBytes: 100_000 },
     budget,
     onStream: (stream) => {
-      dice.oneOf([echo, pipe, late, early])(stream);
-      watch(stream, open);
+      dice.oneOf([echo, pipe, respondLate, respondEarly])(stream);
+      trackOpen(stream, open);
     },
     onClose: () => (closed = true),
     onFault: () => (faults += 1),
   });
-  client.on("data", (bytes: Buffer) => reply.push(bytes));
+  client.on("data", (bytes: Buffer) => output.push(bytes));
   client.on("error", () => {});
   client.write(Buffer.concat([clientPreface, frameBytes(frame(frameType.settings, 0, 0))]));
   for (let writes = 1 + dice.roll(4); writes > 0; writes--) {
@@ -42,28 +42,28 @@ export async function endsWell(seed: number): Promise<string | undefined> {
   await nextTurn();
   await nextTurn();
   client.destroy();
-  if (faults > 0) return "a receiver of the test's has thrown";
-  if (!closed) return "the connection is not over";
+  if (faults > 0) return "a receiver of the test has thrown";
+  if (!closed) return "the connection is not closed";
   if (![...open].every(isComplete)) return "a stream got no end";
-  if (budget.bytes !== 0) return `${String(budget.bytes)} bytes are still held to be sent`;
-  return problemOf(Buffer.concat(reply));
+  if (budget.bytes !== 0) return `${String(budget.bytes)} bytes are still buffered`;
+  return problemOf(Buffer.concat(output));
 }
 
 /** Responds in a later turn. */
-function late(stream: Http2Stream): void {
+function respondLate(stream: Http2Stream): void {
   stream.receiver = receiving(stream);
   setImmediate(() => answer(stream, Buffer.alloc(40_000)));
 }
 
 /** Responds, and then resets the stream. */
-function early(stream: Http2Stream): void {
+function respondEarly(stream: Http2Stream): void {
   stream.receiver = receiving(stream);
   answer(stream);
   stream.reset(ErrorCode.noError);
 }
 
 /** Keeps a stream in `open` until it is reset. */
-function watch(stream: Http2Stream, open: Set<Http2Stream>): void {
+function trackOpen(stream: Http2Stream, open: Set<Http2Stream>): void {
   const { receiver } = stream;
   if (stream.closed || receiver === undefined) return;
   open.add(stream);
