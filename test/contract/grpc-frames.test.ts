@@ -22,10 +22,10 @@ const envelope = encodeEnvelope(0, message);
 const compressed = 1;
 
 const deleted: Want = { code: "ok" };
-const truncated: Want = { code: "invalid_argument", message: "the message is cut short" };
-const tooLarge: Want = { code: "resource_exhausted", message: "message is larger than 65536 bytes" };
-const oneMessage: Want = { code: "unimplemented", message: "a unary call takes one message" };
-const notCompressed: Want = { code: "internal", message: "the message is compressed, but no encoding is named" };
+const truncated: Want = { code: "invalid_argument", message: "the message is truncated" };
+const tooLarge: Want = { code: "resource_exhausted", message: "the message is larger than 65536 bytes" };
+const oneMessage: Want = { code: "unimplemented", message: "a unary call must have exactly one message" };
+const notCompressed: Want = { code: "internal", message: "the message is compressed, but the request names no encoding" };
 const badGzip: Want = { code: "invalid_argument", message: "the message is not valid gzip" };
 const badMessage: Want = {
   code: "invalid_argument",

@@ -127,7 +127,7 @@ const bodyCases: readonly TestCase[] = [
     "chunk extensions of the maximum size": inChunks(`0;${"x".repeat(16 * 1024 - 1)}\r\n\r\n`),
     "an empty chunked body with the coding in capitals": withFields("Transfer-Encoding: CHUNKED", "000\r\n\r\n"),
   }),
-  ...staysOpen(refusal("this operation takes no body"), { "a chunked body": inChunks("1\r\nx\r\n0\r\n\r\n") }),
+  ...staysOpen(refusal("this operation does not accept a body"), { "a chunked body": inChunks("1\r\nx\r\n0\r\n\r\n") }),
   ...closes(notHttp, {
     "a chunk without a size": inChunks("g\r\n"),
     "a chunk with an empty size": inChunks("\r\n"),
@@ -196,7 +196,7 @@ const bodyCases: readonly TestCase[] = [
     "a no-break space after chunked": withFields("transfer-encoding: chunked\xa0", "0\r\n\r\n"),
   }),
   ...closes(
-    { httpStatus: 400, error: 8, message: "message is larger than 65536 bytes" },
+    { httpStatus: 400, error: 8, message: "the message is larger than 65536 bytes" },
     { "a declared body over the limit": withFields("content-length: 99999999999") },
   ),
 ];

@@ -20,7 +20,7 @@ const message = encodeEnvelope(0, Buffer.from([8, 7]));
 const connectVersion: Field = ["connect-protocol-version", "1"];
 const type = (contentType: string): Field => ["content-type", contentType];
 
-const nothingHere = "there is nothing at this path";
+const nothingHere = "no route matches this path";
 const unsupported = (contentType: string): string => `the content type "${contentType}" is not supported`;
 
 function record(
@@ -127,7 +127,7 @@ const plantMethodCases: readonly NoCallTestCase[] = [
   name,
   caller: "rest",
   request,
-  want: record(405, 12, `${request.httpMethod} is not allowed here`, { allow: "DELETE" }),
+  want: record(405, 12, `${request.httpMethod} is not allowed for this path`, { allow: "DELETE" }),
 }));
 
 /** An unknown method, on paths with and without other methods. */
@@ -136,19 +136,19 @@ const unknownMethodCases: readonly NoCallTestCase[] = [
     name: `PURGE ${path} is not implemented`,
     caller: "rest",
     request: { httpMethod: "PURGE", path, header: [] },
-    want: record(501, 12, "PURGE is not a method of this server"),
+    want: record(501, 12, "PURGE is not supported by this server"),
   })),
   {
     name: "PURGE is not implemented over Connect",
     caller: "connect-json",
     request: { httpMethod: "PURGE", path: deletePlantProcedure, header: [connectVersion] },
-    want: connectError(501, "unimplemented", "PURGE is not a method of this server"),
+    want: connectError(501, "unimplemented", "PURGE is not supported by this server"),
   },
   {
     name: "PURGE is not implemented over gRPC",
     caller: "grpc",
     request: { httpMethod: "PURGE", path: deletePlantProcedure, header: [type("application/grpc")] },
-    want: record(501, 12, "PURGE is not a method of this server"),
+    want: record(501, 12, "PURGE is not supported by this server"),
   },
 ];
 
@@ -156,7 +156,7 @@ const unknownMethodCases: readonly NoCallTestCase[] = [
 const methodCases: readonly NoCallTestCase[] = ["GET", "PUT", "DELETE", "PATCH", "OPTIONS"].flatMap(
   (httpMethod): NoCallTestCase[] => {
     const request = (header: readonly Field[]): HttpRequest => ({ httpMethod, path: deletePlantProcedure, header });
-    const text = `${httpMethod} is not allowed here`;
+    const text = `${httpMethod} is not allowed for this path`;
     const allow = { allow: "POST" };
     return [
       {
@@ -193,7 +193,7 @@ const contentTypeCases: readonly NoCallTestCase[] = [
     name: "the form content type of curl -d is refused with a hint to --json",
     caller: "rest",
     request: post(deletePlantProcedure, [type("application/x-www-form-urlencoded")]),
-    want: record(400, 3, `${unsupported("application/x-www-form-urlencoded")}; curl sends JSON with --json`),
+    want: record(400, 3, `${unsupported("application/x-www-form-urlencoded")}; with curl, use --json to send JSON`),
   },
   {
     name: "JSON in another charset than UTF-8 is refused",

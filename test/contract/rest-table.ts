@@ -26,17 +26,17 @@ export interface RestWant {
 export const plant = 7n;
 
 const deleted: RestWant = { httpStatus: 204 };
-const nothingHere: RestWant = { httpStatus: 404, record: { error: 5, message: "there is nothing at this path" } };
+const nothingHere: RestWant = { httpStatus: 404, record: { error: 5, message: "no route matches this path" } };
 const invalid = (message: string): RestWant => ({ httpStatus: 400, record: { error: 3, message } });
 const badId = (sent: string): RestWant => invalid(`id: ${JSON.stringify(sent)} is not an int64`);
-const badEscape = invalid("the path has a bad percent escape");
-const notUtf8 = invalid("the path is not UTF-8");
-const pathBound = invalid('query parameter "id": is bound by the path or the body');
+const badEscape = invalid("the path has an invalid percent escape");
+const notUtf8 = invalid("the path is not valid UTF-8");
+const pathBound = invalid('query parameter "id" is bound by the path or the body');
 const unknown = (...names: readonly string[]): RestWant =>
   invalid(
     `unknown query parameter${names.length > 1 ? "s" : ""} ${names.map((name) => JSON.stringify(name)).join(", ")}`,
   );
-const noBody = invalid("this operation takes no body");
+const noBody = invalid("this operation does not accept a body");
 
 // One test case per kind of invalid id. packages/gateway/test/messages/json/numbers.test.ts and
 // packages/conformance/cases/ cover the spellings.

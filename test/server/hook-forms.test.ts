@@ -79,7 +79,7 @@ describe.each(Object.entries(hooks))("%s", (name, { value, fields, isReported })
     expect(lines().filter(({ msg }) => msg === "call")).toMatchObject([audited]);
     const failed = lines().filter(({ errorCode }) => errorCode === "ERR_CALLBACK_FAILED");
     const hasFailed = isReported && (form === "throws" || form === "rejects");
-    expect(failed).toMatchObject(hasFailed ? [{ msg: `${name} has failed`, err: { message: failure.message } }] : []);
+    expect(failed).toMatchObject(hasFailed ? [{ msg: `${name} failed`, err: { message: failure.message } }] : []);
   });
 });
 

@@ -142,7 +142,7 @@ describe.each(versions)("behind a body parser on HTTP/%s", (version) => {
       const answer = await ask(version, keepBytes, post(path, `{"fString":"${"x".repeat(100)}"}`), {
         readMaxBytes: 100,
       });
-      expect(String(answer.body)).toContain("message is larger than 100 bytes");
+      expect(String(answer.body)).toContain("the message is larger than 100 bytes");
     });
   });
 
@@ -167,10 +167,10 @@ describe.each(versions)("behind a body parser on HTTP/%s", (version) => {
       verb: "DELETE",
       path: "/v1/sinks/7",
       httpStatus: 400,
-      text: "takes no body",
+      text: "does not accept a body",
     },
     { name: "a method that is not there", path: "/v1/int64/7", httpStatus: 405, text: "not allowed" },
-    { name: "an unknown path", path: "/nothing", httpStatus: 404, text: "nothing at this path" },
+    { name: "an unknown path", path: "/nothing", httpStatus: 404, text: "no route matches this path" },
   ])("refuses $name as if no parser had read it", async ({ verb = "POST", path, httpStatus, text }) => {
     const request = { ...post(path, "f_int64=8", [["content-type", form]]), httpMethod: verb };
     const seen: string[] = [];

@@ -84,7 +84,7 @@ test.each([
   {
     why: "a kind that nobody can send over HTTP/1.1",
     options: { rest: { rules: [{ selector: healthCheck, pattern: archive }] } },
-    problem: "has a method that no parser of HTTP/1.1 lets through",
+    problem: "the HTTP/1.1 parser does not accept this method",
   },
 ])("a gateway is not made with $why", ({ options, problem }) => {
   expect(() => createTestGateway({ routes: checkRoutes, ...options })).toThrow(problem);

@@ -522,7 +522,7 @@ describe("a server stream on REST", () => {
     expect(() => createGateway({ routes, rest: { rules: [struct] } })).toThrow('body "nothing" is not a field');
     expect(() => createGateway({ routes, rest: { rules: [struct], omit } })).not.toThrow();
     expect(() => createGateway({ routes, rest: { omit: ["greenhouse.v1.None"] } })).toThrow(
-      'omit: selector "greenhouse.v1.None" is no RPC',
+      'omit: selector "greenhouse.v1.None" does not match an RPC',
     );
   });
 });

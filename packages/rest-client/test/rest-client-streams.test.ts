@@ -232,7 +232,7 @@ describe.each(restWays)("a stream of a client on REST over $name", (way) => {
     const form = "application/x-www-form-urlencoded";
     const answer = await post(greenhouse, "/readings", "{}\n", [["content-type", form]]);
     expect(JSON.parse(answer.body.toString())).toMatchObject({
-      message: `the content type "${form}" is not application/x-ndjson or application/jsonl in UTF-8`,
+      message: `the content type must be application/x-ndjson or application/jsonl in UTF-8, got "${form}"`,
     });
   });
 
@@ -381,7 +381,7 @@ describe.each(restWays)("a stream of a client on REST over $name", (way) => {
     const answer = await upload.readAnswer();
     expect([answer.httpStatus, JSON.parse(answer.body.toString()).message]).toEqual([
       413,
-      "line 2: message is larger than 65536 bytes",
+      "line 2: the message is larger than 65536 bytes",
     ]);
   });
 
@@ -451,22 +451,22 @@ describe("a rule of a stream of a client", () => {
     {
       name: "without a body",
       rule: { selector, pattern: { case: "get", value: "/all" } },
-      problem: "takes a stream of messages, and has no body for them",
+      problem: "a client-streaming RPC must have a body",
     },
     {
       name: "whose path has what each message must have",
       rule: { selector, pattern: { case: "post", value: "/all/{name}" }, body: "*" },
-      problem: 'takes a stream, whose first message alone can have the required field "name"',
+      problem: 'only the first message of the stream can set the required field "name"',
     },
     {
       name: "whose body lacks what each message must have",
       rule: { selector, pattern: { case: "post", value: "/all" }, body: "child" },
-      problem: 'takes a stream, whose first message alone can have the required field "name"',
+      problem: 'only the first message of the stream can set the required field "name"',
     },
     {
       name: "whose path has what a message inside each message must have",
       rule: { selector, pattern: { case: "post", value: "/all/{child.name}" }, body: "*" },
-      problem: 'takes a stream, whose first message alone can have the required field "name"',
+      problem: 'only the first message of the stream can set the required field "name"',
     },
   ])("$name is refused at start", ({ rule, problem }) => {
     expect(check(rule)).toThrow(problem);

@@ -89,7 +89,7 @@ describe("a server stream", () => {
       name: "an array that breaks off",
       type: json,
       body: '[{"title":"a"}',
-      want: ["a", expect.stringMatching(/^Internal: .*the array does not end$/)],
+      want: ["a", expect.stringMatching(/^Internal: .*the array is not closed$/)],
     },
     {
       name: "a line that breaks off",
@@ -432,5 +432,5 @@ test("only the data of an event counts towards its limit", () => {
   splitter.add(Buffer.from("data: 12\ndata: 34\n\n".repeat(2)));
   for (let i = 0; i < 2; i++) expect(splitter.take()).toEqual({ name: "message", data: "12\n34" });
   splitter.add(Buffer.from("data: 1\n".repeat(5)));
-  expect(() => splitter.take()).toThrow("message is larger than 10 bytes");
+  expect(() => splitter.take()).toThrow("the message is larger than 10 bytes");
 });

@@ -100,5 +100,5 @@ function notOfCoding(coding: string): ConnectError {
 }
 
 function decodesToTooMuch(): ConnectError {
-  return problem("ERR_BODY_TOO_LARGE", `the body is more than ${decodedRatioMax} times smaller than its content`);
+  return problem("ERR_BODY_TOO_LARGE", `the body decompresses to more than ${decodedRatioMax} times its size`);
 }

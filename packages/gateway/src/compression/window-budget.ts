@@ -23,5 +23,5 @@ export function takeWindow(bytes: number): () => void {
 }
 
 function tooManyWindows(): ConnectError {
-  return problem("ERR_DECODING_BUSY", "too many bodies in br or zstd are being read at once");
+  return problem("ERR_DECODING_BUSY", "too many br or zstd bodies are being decompressed at the same time");
 }

@@ -54,7 +54,7 @@ export function createHealthService(options: HealthOptions): ServiceImpl<typeof 
 
   function enter(signal: AbortSignal): Watcher {
     if (watchers.size >= watchersMax)
-      throw problem("ERR_HEALTH_WATCHERS", "too many are watching the health of this server");
+      throw problem("ERR_HEALTH_WATCHERS", "too many clients are watching the health of this server");
     const watcher: Watcher = { sent: undefined, wake: () => undefined };
     watchers.add(watcher);
     timer ??= setInterval(look, watchIntervalMs).unref();
@@ -77,7 +77,7 @@ export function createHealthService(options: HealthOptions): ServiceImpl<typeof 
 
   return {
     check({ service }) {
-      if (!known.has(service)) throw problem("ERR_HEALTH_SERVICE", "the service is not known here");
+      if (!known.has(service)) throw problem("ERR_HEALTH_SERVICE", "the server does not have this service");
       return { status: statusNow() };
     },
     async *watch({ service }, { signal }) {

@@ -18,7 +18,7 @@ export type OptionNames<Options> = {
  * of one that is required.
  *
  * @param owner - what has these options, such as `createGateway`, for the message
- * @throws TypeError with the code ERR_OPTIONS that has a line for each unknown name: `unknown option "readMaxByte": did
+ * @throws TypeError with the code ERR_OPTIONS that has a line for each unknown name: `unknown option "readMaxByte", did
  * you mean "readMaxBytes"?`, or all names if none is near, and for each that is missing; or for what is not an object
  */
 export function refuseUnknownOptions<Options extends object>(
@@ -57,8 +57,8 @@ function problemsOf(options: object, names: object, owner: string, prefix: strin
 
 function problemOf(name: string, known: readonly string[], owner: string, prefix: string): string {
   const nearest = nearestName(name, known);
-  if (nearest !== undefined) return `unknown option "${prefix}${name}": did you mean "${prefix}${nearest}"?`;
-  return `unknown option "${prefix}${name}": ${owner} has ${known.map((each) => `"${prefix}${each}"`).join(", ")}`;
+  if (nearest !== undefined) return `unknown option "${prefix}${name}", did you mean "${prefix}${nearest}"?`;
+  return `unknown option "${prefix}${name}"; ${owner} accepts ${known.map((each) => `"${prefix}${each}"`).join(", ")}`;
 }
 
 function isObject(value: unknown): value is object {

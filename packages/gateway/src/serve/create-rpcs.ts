@@ -269,7 +269,7 @@ function isAsyncIterable(value: unknown): value is AsyncIterable<MessageInit> {
 function contextOf(request: UnaryRequest | StreamRequest): HandlerContext {
   const { call } = request as Partial<CallView>;
   if (call === undefined) {
-    throw problem("ERR_HANDLER_FAILED", "an interceptor passed on a request that is not the one it was given");
+    throw problem("ERR_HANDLER_FAILED", "an interceptor must pass on the request that it received, or a spread copy of it");
   }
   if (call.request.ended !== undefined) throw call.request.ended;
   const { view } = call;

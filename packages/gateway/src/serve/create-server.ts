@@ -191,7 +191,7 @@ function listMethods(
     const methods = methodsOf(endpoint);
     const unknown = methods.find((method) => parsedMethods?.has(method) === false);
     if (unknown === undefined) return methods;
-    throw withCode(new Error(`the endpoint ${endpoint.path}: no request has the method "${unknown}"`), "ERR_OPTIONS");
+    throw withCode(new Error(`endpoint ${endpoint.path}: the HTTP/1.1 parser does not accept the method "${unknown}"`), "ERR_OPTIONS");
   });
   return [...bindings.map(({ pattern }) => pattern.httpMethod), ...ofEndpoints];
 }
@@ -211,7 +211,7 @@ function toErrorDefault(thrown: unknown): ConnectError {
   return toConnectError(thrown, inHandler);
 }
 
-const inHandler: RequestFailure = { errorCode: "ERR_HANDLER_FAILED", what: "a handler or an interceptor has failed" };
+const inHandler: RequestFailure = { errorCode: "ERR_HANDLER_FAILED", what: "a handler or an interceptor failed" };
 
 /** Returns the rules for reading JSON. Unknown fields are ignored by default, as in Connect. */
 function jsonRulesOf(options: ConnectRouterOptions["jsonOptions"]): ReadJsonOptions {

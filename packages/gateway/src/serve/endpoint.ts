@@ -76,7 +76,7 @@ export function refuseMisspelledEndpoint(endpoint: Endpoint): void {
   const missing = known.filter((name) => !(name in endpoint));
   const found = findMisspelled(Object.keys(endpoint), known, missing);
   if (found === undefined) return;
-  const message = `unknown option "${found.name}" of the endpoint ${endpoint.path}: did you mean "${found.meant}"?`;
+  const message = `unknown option "${found.name}" of endpoint ${endpoint.path}, did you mean "${found.meant}"?`;
   throw withCode(new TypeError(message), "ERR_OPTIONS");
 }
 
@@ -117,7 +117,7 @@ export class EndpointExchange implements EndpointRequest {
 function readBody(exchange: Exchange, bytesMax: number): Promise<Uint8Array> {
   // NaN would be a limit that nothing exceeds.
   if (!Number.isSafeInteger(bytesMax) || bytesMax <= 0) {
-    throw new RangeError(`readBody takes a positive number of bytes, not ${bytesMax}`);
+    throw new RangeError(`bytesMax of readBody must be a positive integer, got ${bytesMax}`);
   }
   const { body } = exchange;
   if (body === undefined) return Promise.resolve(noBytes);
@@ -137,5 +137,5 @@ function readBody(exchange: Exchange, bytesMax: number): Promise<Uint8Array> {
 
 function answeredFirst(): ConnectError {
   // Nobody is at fault: the endpoint has made its body superfluous.
-  return problem("ERR_BODY_CONSUMED", "the request was answered before its body was read", { code: Code.Canceled });
+  return problem("ERR_BODY_CONSUMED", "the response was sent before the request body was read", { code: Code.Canceled });
 }

@@ -20,12 +20,12 @@ export type FaultReporter = (error: unknown, failure: Failure, request?: FaultyR
 /** What has failed where a response cannot be sent. */
 export const responseNotWritten: RequestFailure = {
   errorCode: "ERR_ANSWER_FAILED",
-  what: "an answer could not be written",
+  what: "cannot write the response",
 };
 /** What has failed where nothing more is known. */
 export const requestFailed: RequestFailure = {
   errorCode: "ERR_REQUEST_FAILED",
-  what: "a request could not be admitted or answered",
+  what: "cannot process the request",
 };
 
 /** Creates a function that reports faults to the program's `onFault`, by default to standard error, and never throws. */
@@ -42,7 +42,7 @@ export function createFaultReporter(onFault?: OnFault): FaultReporter {
 
 /** What has failed where a callback of the program has thrown. */
 export function callbackFailed(name: string): RequestFailure {
-  return { errorCode: "ERR_CALLBACK_FAILED", what: `${name} has failed` };
+  return { errorCode: "ERR_CALLBACK_FAILED", what: `${name} failed` };
 }
 
 /**
@@ -112,7 +112,7 @@ function createFaultPrinter(): FaultReporter {
     const place = procedure === undefined ? "" : ` in ${procedure}`;
     const id = requestId === undefined ? "" : `, request ${requestId}`;
     const last =
-      printed === printedMax ? `\nno more faults are printed for ${printingMs / 1000} s; onFault gets all` : "";
+      printed === printedMax ? `\nfurther errors are not printed for ${printingMs / 1000} s; set onFault to receive all of them` : "";
     console.error(`[${errorCode}] ${what}${place}${id}\n${stackOf(error)}${last}`);
   };
 }

@@ -26,8 +26,8 @@ export function requireOwnDescriptors(
   for (const described of [...services, ...(registry ?? [])]) {
     if (isOwn(described.file, commonJsPrototype)) continue;
     const problem =
-      `${String(described)} was described by another copy of @bufbuild/protobuf than the gateway's: run ` +
-      "`npm ls @bufbuild/protobuf`, and have every package use the same version";
+      `${String(described)} was created by a different copy of @bufbuild/protobuf than the gateway uses; run ` +
+      "`npm ls @bufbuild/protobuf`, and make every package use the same version";
     throw withCode(new Error(problem), "ERR_DESCRIPTORS");
   }
 }

@@ -18,7 +18,7 @@ export function refuse(
     protocol.refuse(exchange, refusal);
   } catch (error) {
     exchange.reset();
-    report(error, { errorCode: "ERR_ANSWER_FAILED", what: "a refusal could not be written" });
+    report(error, { errorCode: "ERR_ANSWER_FAILED", what: "cannot write the error response" });
   }
 }
 

@@ -199,8 +199,8 @@ function notFound(routes: Routes, head: RequestHead, path: string): Unmatched {
   // To gRPC and Connect, an RPC that does not exist is unimplemented.
   const error =
     protocol === protocols.rest
-      ? problem("ERR_NO_ROUTE", "there is nothing at this path")
-      : problem("ERR_NO_ROUTE", "there is nothing at this path", { code: Code.Unimplemented, httpStatus: 404 });
+      ? problem("ERR_NO_ROUTE", "no route matches this path")
+      : problem("ERR_NO_ROUTE", "no route matches this path", { code: Code.Unimplemented, httpStatus: 404 });
   return { ...unmatched(protocol, error), unknown: true };
 }
 
@@ -214,7 +214,7 @@ function notYet(routes: Routes, head: RequestHead, path: string): Unmatched | un
 /** Decides 405 (RFC 9110 §15.5.6), which must carry Allow, for a method that the path does not have. */
 function methodNotAllowed(routes: Routes, head: RequestHead, rpc: Rpc | undefined, allow: string): Unmatched {
   if (!routes.httpMethods.has(head.httpMethod)) return { ...methodUnknown(routes, head), rpc };
-  const error = problem("ERR_METHOD_NOT_ALLOWED", `${shownMethod(head)} is not allowed here`);
+  const error = problem("ERR_METHOD_NOT_ALLOWED", `${shownMethod(head)} is not allowed for this path`);
   // The error names no RPC, even where there is one at the path.
   const refused = { ...wrongMethod(routes, head, error, ["allow", allow]), rpc };
   return rpc === undefined ? refused : atRpcPath(routes.protocols, head, refused);
@@ -222,7 +222,7 @@ function methodNotAllowed(routes: Routes, head: RequestHead, rpc: Rpc | undefine
 
 /** Decides 501 (RFC 9110 §9.1), for a method that nothing here has, whatever the path. */
 function methodUnknown(routes: Routes, head: RequestHead): Unmatched {
-  const error = problem("ERR_METHOD_UNKNOWN", `${shownMethod(head)} is not a method of this server`);
+  const error = problem("ERR_METHOD_UNKNOWN", `${shownMethod(head)} is not supported by this server`);
   return wrongMethod(routes, head, error, noFields);
 }
 
@@ -243,7 +243,7 @@ function shownMethod({ httpMethod }: RequestHead): string {
 const shownMethodMax = 32;
 
 function encodingError({ codecs }: Rpc): ConnectError {
-  return problem("ERR_CONTENT_TYPE", `the parameter encoding must be one of ${[...codecs.keys()].join(", ")}`);
+  return problem("ERR_CONTENT_TYPE", `query parameter "encoding" must be one of ${[...codecs.keys()].join(", ")}`);
 }
 
 function contentTypeError(contentType: string | null, { kind }: Rpc): ConnectError {

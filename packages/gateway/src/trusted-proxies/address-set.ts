@@ -37,7 +37,7 @@ export function isAddressOrNetwork(text: string): boolean {
 function add(list: BlockList, entry: string): void {
   const network = parseNetwork(entry);
   if (network === undefined)
-    throw withCode(new TypeError(`"${entry}" is neither an IP address nor a network`), "ERR_OPTIONS");
+    throw withCode(new TypeError(`trustedProxies.addresses must be IP addresses or networks, got "${entry}"`), "ERR_OPTIONS");
   list.addSubnet(network.address, network.prefix, familyOf(network.address));
 }
 

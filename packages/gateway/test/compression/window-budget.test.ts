@@ -92,7 +92,7 @@ test.each([
   try {
     const { upload, answer } = await begin(greenhouse, "1.1", coding);
     upload[Symbol.dispose]();
-    const message = "too many bodies in br or zstd are being read at once";
+    const message = "too many br or zstd bodies are being decompressed at the same time";
     expect([answer?.httpStatus, JSON.parse(String(answer?.body))]).toMatchObject([429, { code: 8, message }]);
     const small = await begin(greenhouse, "1.1", "gzip");
     small.upload[Symbol.dispose]();

@@ -155,7 +155,7 @@ const presence: readonly Row[] = [
     rule: `${http}: no body is bound`,
     request: "DELETE /v1/sinks/7",
     body: '{"fInt64":"9"}',
-    want: invalid("takes no body"),
+    want: invalid("does not accept a body"),
   },
   {
     rule: "RFC 9110 §9.3.5: zero bytes on DELETE are no body",
@@ -210,7 +210,7 @@ const contentTypes: readonly Row[] = [
     request: "POST /v1/sinks",
     body: '{"fString":"a"}',
     contentType,
-    want: unsupportedMediaType(contentType, "; curl sends JSON with --json"),
+    want: unsupportedMediaType(contentType, "; with curl, use --json to send JSON"),
   })),
 ];
 

@@ -158,7 +158,7 @@ const closedEnums: readonly Row[] = [
   {
     rule: "a closed enum has no other number in a URL",
     request: "GET /v1/legacies?name=a&shade=3",
-    want: invalid('"shade": "3" is not a value of enum kitchensink.v1.Shade'),
+    want: invalid('"shade" is not valid: "3" is not a value of enum kitchensink.v1.Shade'),
   },
 ];
 

@@ -27,8 +27,8 @@ export const pathRows: readonly Row[] = [
     fString: "x",
   }),
   ...nothing("RFC 3986 §2.2: an escaped slash separates nothing", "GET /v1/escaped/a/b/x", "GET /v1%2Fwild%2Fa%2Fend"),
-  ...malformed("RFC 3986 §2.1: an escape", "has a bad percent escape", "GET /v1/string/%", "GET /v1/string/%zz"),
-  ...malformed("RFC 3629 §3: UTF-8", "the path is not UTF-8", "GET /v1/string/%ff", "GET /v1/files/%c3/%a9"),
+  ...malformed("RFC 3986 §2.1: an escape", "has an invalid percent escape", "GET /v1/string/%", "GET /v1/string/%zz"),
+  ...malformed("RFC 3629 §3: UTF-8", "the path is not valid UTF-8", "GET /v1/string/%ff", "GET /v1/files/%c3/%a9"),
   // Dot segments.
   ...nothing(
     "RFC 3986 §6.2.2.3: a dot segment is the client's to remove, escaped or not",

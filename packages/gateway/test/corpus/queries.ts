@@ -30,7 +30,7 @@ export const queryRows: readonly Row[] = [
   query(`${http}: a repeated field of enums`, "colors=COLOR_RED&colors=2", { colors: ["COLOR_RED", "COLOR_GREEN"] }),
   query(`${http}: a repeated field of Timestamps`, "times=2024-01-01T00:00:00Z", { times: ["2024-01-01T00:00:00Z"] }),
   query(`${http}: a repeated field of wrappers`, "words=a&words=", { words: ["a", ""] }),
-  refused("a value of a repeated field", "ids=1&ids=01", '"ids": "01" is not an int64'),
+  refused("a value of a repeated field", "ids=1&ids=01", '"ids" is not valid: "01" is not an int64'),
   // Nested messages.
   refused("no path through a map", "labels.a=b", 'unknown query parameter "labels.a"'),
   refused("no path through a Struct", "struct.a=b", 'unknown query parameter "struct.a"'),
@@ -41,10 +41,10 @@ export const queryRows: readonly Row[] = [
     Array.from({ length: 99 }).reduce<JsonValue>((inner) => ({ child: inner }), { fBool: true }),
   ),
   // What has no text form.
-  refused(`${http}: no messages`, "nested=a", '"nested": cannot be set by a query parameter'),
-  refused(`${http}: no Value`, "value=1", '"value": cannot be set by a query parameter'),
-  refused(`${http}: no ListValue`, "list=[]", '"list": cannot be set by a query parameter'),
-  refused(`${http}: no Empty`, "empty=", '"empty": cannot be set by a query parameter'),
+  refused(`${http}: no messages`, "nested=a", '"nested" is not valid: its field cannot be set in a query'),
+  refused(`${http}: no Value`, "value=1", '"value" is not valid: its field cannot be set in a query'),
+  refused(`${http}: no ListValue`, "list=[]", '"list" is not valid: its field cannot be set in a query'),
+  refused(`${http}: no Empty`, "empty=", '"empty" is not valid: its field cannot be set in a query'),
   // A well-known type with a form of its own has no other.
   refused(`${json}: no path through a Timestamp`, "time.seconds=7", 'unknown query parameter "time.seconds"'),
   refused(`${json}: no path through a Duration`, "duration.nanos=7", 'unknown query parameter "duration.nanos"'),
@@ -84,13 +84,13 @@ export const queryRows: readonly Row[] = [
     '"choiceText": cannot be set together with choice_nested',
   ),
   // Twice.
-  refused("a field once", "fString=a&fString=b", '"fString": is set more than once'),
-  refused("a field once, also with the same value", "fInt64=7&fInt64=7", '"fInt64": is set more than once'),
-  refused("a field once, by whatever name", "fString=a&f_string=b", '"f_string": is set more than once'),
-  refused("a field once, by a name of its own", "customName=a&odd_name=b", '"odd_name": is set more than once'),
-  refused("a nested field once", "nested.text=a&nested.text=b", '"nested.text": is set more than once'),
-  refused("a member of a oneof once", "choiceText=a&choiceText=b", '"choiceText": is set more than once'),
-  refused("an optional field once", "maybeInt64=1&maybeInt64=2", '"maybeInt64": is set more than once'),
+  refused("a field once", "fString=a&fString=b", '"fString" is set more than once'),
+  refused("a field once, also with the same value", "fInt64=7&fInt64=7", '"fInt64" is set more than once'),
+  refused("a field once, by whatever name", "fString=a&f_string=b", '"f_string" is set more than once'),
+  refused("a field once, by a name of its own", "customName=a&odd_name=b", '"odd_name" is set more than once'),
+  refused("a nested field once", "nested.text=a&nested.text=b", '"nested.text" is set more than once'),
+  refused("a member of a oneof once", "choiceText=a&choiceText=b", '"choiceText" is set more than once'),
+  refused("an optional field once", "maybeInt64=1&maybeInt64=2", '"maybeInt64" is set more than once'),
   // Path before query.
   {
     rule: "the query never sets a path field",

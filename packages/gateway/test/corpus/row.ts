@@ -56,6 +56,6 @@ export const methodUnknown: Want = { httpStatus: 501, code: 12, message: "" };
 
 /** The content type is not that of JSON, which the message names; a hint may follow. */
 export function unsupportedMediaType(contentType: string, hint = ""): Want {
-  const message = `the content type ${JSON.stringify(contentType)} is not application/json in UTF-8${hint}`;
+  const message = `the content type must be application/json in UTF-8, got ${JSON.stringify(contentType)}${hint}`;
   return { httpStatus: 415, code: 3, message };
 }

@@ -112,7 +112,7 @@ test("a server of which a part has a problem does not serve", async ({ expect })
 test("an unknown service is NOT_FOUND to a check", async ({ expect }) => {
   await using served = await serve();
   const error = await served.health.check({ service: "garden.v1.Gnome" }).catch((reason: unknown) => reason);
-  expect(error).toMatchObject({ code: Code.NotFound, rawMessage: "the service is not known here" });
+  expect(error).toMatchObject({ code: Code.NotFound, rawMessage: "the server does not have this service" });
 });
 
 test.for([

@@ -149,7 +149,7 @@ const letters: readonly Case[] = [
   }),
   sent("TestNotImplemented", "GET /v1/letters/a", [501], {
     refused: {
-      answer: [405, { code: 12, status: "UNIMPLEMENTED", message: "GET is not allowed here", details: [] }],
+      answer: [405, { code: 12, status: "UNIMPLEMENTED", message: "GET is not allowed for this path", details: [] }],
       because: "RFC 9110 §15.5.6: 405 is for a method that is known, and not supported by this resource",
     },
   }),
@@ -421,7 +421,7 @@ const queries: readonly Case[] = [
       header: form,
       body: "f_string=b&tags=c&tags=d&maybe_string=e",
       refused: {
-        answer: [405, { code: 12, status: "UNIMPLEMENTED", message: "POST is not allowed here", details: [] }],
+        answer: [405, { code: 12, status: "UNIMPLEMENTED", message: "POST is not allowed for this path", details: [] }],
         because: "RFC 9110 §9.1: the method is the primary source of what a request means, and the rule says GET",
       },
     },

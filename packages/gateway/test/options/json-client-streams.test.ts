@@ -82,15 +82,15 @@ describe("a stream of a client as application/json", () => {
   });
 
   test.each([
-    { body: '[{"sensor":"a"}', seen: 1, message: "message 2: the array does not end" },
-    { body: "[", seen: 0, message: "message 1: the array does not end" },
-    { body: '[{"sensor":"a"},', seen: 1, message: "message 2: the array does not end" },
-    { body: '[{"sensor":"a"},]', seen: 1, message: "message 2: the array does not end" },
+    { body: '[{"sensor":"a"}', seen: 1, message: "message 2: the array is not closed" },
+    { body: "[", seen: 0, message: "message 1: the array is not closed" },
+    { body: '[{"sensor":"a"},', seen: 1, message: "message 2: the array is not closed" },
+    { body: '[{"sensor":"a"},]', seen: 1, message: "message 2: the array is not closed" },
     { body: '[{"sensor":"a"},] ', seen: 1, message: "message 2: " },
     { body: '[,{"sensor":"a"}]', seen: 0, message: "message 1: not valid JSON" },
-    { body: '[{"sensor":"a"}{"sensor":"b"}]', seen: 1, message: "message 2: not a comma between two values" },
-    { body: '[{"sensor":"a"}]{"sensor":"b"}', seen: 1, message: "message 2: not a comma between two values" },
-    { body: "[],", seen: 0, message: "message 1: not a comma" },
+    { body: '[{"sensor":"a"}{"sensor":"b"}]', seen: 1, message: 'message 2: expected "," or "]" after a value' },
+    { body: '[{"sensor":"a"}]{"sensor":"b"}', seen: 1, message: 'message 2: expected "," or "]" after a value' },
+    { body: "[],", seen: 0, message: 'message 1: expected "," or "]"' },
     { body: '{"sensor":"a"},{"sensor":"b"}', seen: 1, message: "message 2: not valid JSON" },
     { body: '{"sensor":"a"}]', seen: 1, message: "message 2: not valid JSON" },
     { body: '{"sensor":"a"', seen: 0, message: "message 1: not valid JSON" },
@@ -98,7 +98,7 @@ describe("a stream of a client as application/json", () => {
     { body: "}", seen: 0, message: "message 1: not valid JSON" },
     { body: "[[]]", seen: 0, message: "message 1: " },
     { body: '{"sensor":"a"}{"x":1}', seen: 1, message: 'message 2: unknown field "x"' },
-    { body: "[".repeat(500), seen: 0, message: "message 1: the array does not end" },
+    { body: "[".repeat(500), seen: 0, message: "message 1: the array is not closed" },
     { body: `{"sensor":${"[".repeat(500)}`, seen: 0, message: "message 1: sensor: must be a string" },
   ])("is refused: $body", async ({ body, seen, message }) => {
     for (const pieces of [[body], cut(body)]) {
@@ -118,7 +118,7 @@ describe("a stream of a client as application/json", () => {
       expect(answer).toEqual({
         seen: ["a:0"],
         httpStatus: 413,
-        message: "message 2: message is larger than 100 bytes",
+        message: "message 2: the message is larger than 100 bytes",
       });
     }
     expect((await send([long.repeat(20)], { readMaxBytes: 200 })).seen).toHaveLength(20);

@@ -30,39 +30,39 @@ describe("refuseUnknownOptions()", () => {
     {
       name: "a misspelled name, with the nearest",
       options: { readMaxByte: 1 },
-      message: 'unknown option "readMaxByte": did you mean "readMaxBytes"?',
+      message: 'unknown option "readMaxByte", did you mean "readMaxBytes"?',
     },
     {
       name: "a misspelled name whose value is undefined",
       options: { sginal: undefined },
-      message: 'unknown option "sginal": did you mean "signal"?',
+      message: 'unknown option "sginal", did you mean "signal"?',
     },
     {
       name: "a name that no other is near, with all names",
       options: { colour: 1 },
-      message: 'unknown option "colour": create has "path", "readMaxBytes", "limits", "signal"',
+      message: 'unknown option "colour"; create accepts "path", "readMaxBytes", "limits", "signal"',
     },
     {
       name: "a name that every object inherits",
       options: { constructor: 1 },
-      message: 'unknown option "constructor": create has "path", "readMaxBytes", "limits", "signal"',
+      message: 'unknown option "constructor"; create accepts "path", "readMaxBytes", "limits", "signal"',
     },
     {
       name: "a name inside an option, with the nearest there",
       options: { limits: { request: 1 } },
-      message: 'unknown option "limits.request": did you mean "limits.requests"?',
+      message: 'unknown option "limits.request", did you mean "limits.requests"?',
     },
     {
       name: "a name inside an option that no other is near there",
       options: { limits: { signal: 1 } },
-      message: 'unknown option "limits.signal": create has "limits.requests", "limits.requestTimeoutMs"',
+      message: 'unknown option "limits.signal"; create accepts "limits.requests", "limits.requestTimeoutMs"',
     },
     {
       name: "several names, all at once",
       options: { readMaxByte: 1, limits: { request: 1 } },
       message:
-        'unknown option "readMaxByte": did you mean "readMaxBytes"?\n' +
-        'unknown option "limits.request": did you mean "limits.requests"?',
+        'unknown option "readMaxByte", did you mean "readMaxBytes"?\n' +
+        'unknown option "limits.request", did you mean "limits.requests"?',
     },
   ])("refuses $name", ({ options, message }) => {
     const error = Object.assign(new TypeError(message), { code: "ERR_OPTIONS" });

@@ -117,9 +117,9 @@ describe("entries of maps in a query", () => {
     },
     { why: "a key that is not canonical", query: "counts[TRUE]=1", message: '"TRUE" is not a valid key' },
     { why: "a value of another type", query: "counts[true]=x", message: '"x" is not an int32' },
-    { why: "values without a text form", query: "nested_by_id[1]=x", message: "cannot be set by a query parameter" },
-    { why: "values that can be any JSON", query: "value_by_name[a]=1", message: "cannot be set by a query parameter" },
-    { why: "a map without a key", query: "labels=a", message: "cannot be set by a query parameter" },
+    { why: "values without a text form", query: "nested_by_id[1]=x", message: "its field cannot be set in a query" },
+    { why: "values that can be any JSON", query: "value_by_name[a]=1", message: "its field cannot be set in a query" },
+    { why: "a map without a key", query: "labels=a", message: "its field cannot be set in a query" },
     { why: "a key of something else than a map", query: "tags[0]=a", message: 'unknown query parameter "tags[0]"' },
     { why: "a field behind a key", query: "labels[a].b=c", message: 'unknown query parameter "labels[a].b"' },
   ])("are refused with $why", async ({ query, message }) => {
@@ -129,7 +129,7 @@ describe("entries of maps in a query", () => {
   test("cannot set a map that the body sets", async () => {
     expect(await ask("POST /v1/sinks?labels[a]=b", "{}")).toEqual({
       httpStatus: 400,
-      message: 'query parameter "labels[a]": is bound by the path or the body',
+      message: 'query parameter "labels[a]" is bound by the path or the body',
     });
   });
 

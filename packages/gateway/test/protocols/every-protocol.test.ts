@@ -49,7 +49,7 @@ interface ProtocolCases {
 
 const service = "/greenhouse.v1.GreenhouseService";
 const closed = "the greenhouse is closed";
-const tooLarge = `message is larger than ${readMaxBytes} bytes`;
+const tooLarge = `the message is larger than ${readMaxBytes} bytes`;
 const timedOut = "the operation timed out";
 
 /** Returns a body of envelopes. */

@@ -182,7 +182,7 @@ describe("what is told of an answer", () => {
     const options = { requestPathPrefix: "/api", rest };
     await using _ = await startGreenhouse({}, { ...options, endpoints: [root] });
     const below = startGreenhouse({}, { ...options, endpoints: [{ ...root, atRoot: false }] });
-    await expect(below).rejects.toThrow("has the path of an RPC or an endpoint");
+    await expect(below).rejects.toThrow("the path is already used by an RPC or an endpoint");
   });
 
   test("shows no credential when all of it is logged", async () => {

@@ -188,7 +188,7 @@ test.each([
   const request = { httpMethod: "POST", path: hasty.path, header: [], body: Buffer.from("event") };
   expect((await gateway.ask("our HTTP/1.1", request)).httpStatus).toBe(202);
   expect(await within(read.promise, "the end")).toMatchObject({
-    rawMessage: "the request was answered before its body was read",
+    rawMessage: "the response was sent before the request body was read",
   });
 });
 
@@ -248,7 +248,7 @@ test.each([Number.NaN, 0, -1, 1.5, Infinity])("a body is not read with %s as its
   const { fetch } = createGateway({ ...kitchenSinkOptions, endpoints: [wrong] });
   const request = new Request(`http://a${wrong.path}`, { method: "POST", body: "event" });
   expect((await fetch(request)).status).toBe(202);
-  expect(thrown).toEqual(new RangeError(`readBody takes a positive number of bytes, not ${bytesMax}`));
+  expect(thrown).toEqual(new RangeError(`bytesMax of readBody must be a positive integer, got ${bytesMax}`));
 });
 
 test("a page of another origin may use the methods of endpoints", async () => {
@@ -263,6 +263,6 @@ test("a page of another origin may use the methods of endpoints", async () => {
 test.each(["post", "CONNECT"])("a gateway is not made with %s, a method that no request has", (httpMethod) => {
   const endpoints = [{ ...hook, httpMethods: [httpMethod] }];
   expect(() => createGateway({ ...kitchenSinkOptions, endpoints })).toThrow(
-    `the endpoint /hooks/payment: no request has the method "${httpMethod}"`,
+    `endpoint /hooks/payment: the HTTP/1.1 parser does not accept the method "${httpMethod}"`,
   );
 });

@@ -69,11 +69,11 @@ const service = () => ({ lenient: true });
 
 describe("a callback that fails", () => {
   test.each<[name: string, options: Partial<GatewayOptions>, what: string]>([
-    ["in onAnswer by throwing", { rest: { service }, onAnswer: throws(failure) }, "onAnswer has failed"],
-    ["in onAnswer by rejecting", { rest: { service }, onAnswer: rejects(failure) }, "onAnswer has failed"],
-    ["in onRequest by throwing", { rest: { service }, onRequest: throws(failure) }, "onRequest has failed"],
-    ["in onIgnored by throwing", { rest: { service, onIgnored: throws(failure) } }, "rest.onIgnored has failed"],
-    ["in onIgnored by rejecting", { rest: { service, onIgnored: rejects(failure) } }, "rest.onIgnored has failed"],
+    ["in onAnswer by throwing", { rest: { service }, onAnswer: throws(failure) }, "onAnswer failed"],
+    ["in onAnswer by rejecting", { rest: { service }, onAnswer: rejects(failure) }, "onAnswer failed"],
+    ["in onRequest by throwing", { rest: { service }, onRequest: throws(failure) }, "onRequest failed"],
+    ["in onIgnored by throwing", { rest: { service, onIgnored: throws(failure) } }, "rest.onIgnored failed"],
+    ["in onIgnored by rejecting", { rest: { service, onIgnored: rejects(failure) } }, "rest.onIgnored failed"],
   ])("%s changes no answer and is reported once", async (_, options, what) => {
     const faults: Fault[] = [];
     await using greenhouse = await startGreenhouse({ waterBed: () => ({}) }, { ...options, ...collecting(faults) });
@@ -137,8 +137,8 @@ describe("a callback that fails", () => {
     expect(await exchange(greenhouse.address, "2", { ...water, body: Buffer.of() })).toMatchObject({ httpStatus: 200 });
     await expect.poll(() => printing.mock.calls.length).toBe(2);
     expect(printing.mock.calls).toMatchObject([
-      [expect.stringMatching(/^\[ERR_CALLBACK_FAILED\] onAnswer has failed\n {4}Error: what is to be told\n/)],
-      [expect.stringMatching(/^\[ERR_CALLBACK_FAILED\] onFault has failed\n {4}Error: no metrics today\n/)],
+      [expect.stringMatching(/^\[ERR_CALLBACK_FAILED\] onAnswer failed\n {4}Error: what is to be told\n/)],
+      [expect.stringMatching(/^\[ERR_CALLBACK_FAILED\] onFault failed\n {4}Error: no metrics today\n/)],
     ]);
   });
 });
@@ -171,8 +171,8 @@ describe("a fault is reported with its procedure, its context values and", () =>
       await exchange(greenhouse.address, "1.1", { ...request, body: Buffer.of() });
     }
     expect(seen).toEqual([
-      ["a handler or an interceptor has failed", waterBedProcedure, want, "k"],
-      ["a request could not be admitted or answered", waterBedProcedure, want, "k"],
+      ["a handler or an interceptor failed", waterBedProcedure, want, "k"],
+      ["cannot process the request", waterBedProcedure, want, "k"],
     ]);
   });
 });
@@ -262,7 +262,7 @@ describe("what is thrown in a call is answered as toError says:", () => {
     await using greenhouse = await startGreenhouse({ waterBed: throws("rain") }, options);
     const answer = await exchange(greenhouse.address, "2", { ...water, body: Buffer.of() });
     expect(answer.body.toString()).toContain('"message":"internal error"');
-    expect(faults).toMatchObject([{ what: "toError has failed", error: failure }]);
+    expect(faults).toMatchObject([{ what: "toError failed", error: failure }]);
   });
 });
 
@@ -286,7 +286,7 @@ const withoutTypes = (): object => ({ note: 7 });
 const unwritable = [{ desc: WaterBedRequestSchema, value: { liters: 1.5 } }];
 
 describe("an answer that cannot be written is reported:", () => {
-  const what = "an answer could not be written";
+  const what = "cannot write the response";
 
   test("a message, which is answered by an error", async () => {
     const faults: Fault[] = [];
@@ -318,7 +318,7 @@ describe("an answer that cannot be written is reported:", () => {
     const header: Field[] = [["content-type", "application/connect+json"]];
     const request = { httpMethod: "POST", path: procedure, header, body: encodeEnvelope(0, Buffer.from("{}")) };
     for (const version of both) await expect(exchange(greenhouse.address, version, request)).rejects.toThrow();
-    const reported = { what: "an answer could not be written" };
+    const reported = { what: "cannot write the response" };
     expect(faults).toMatchObject([reported, reported]);
   });
 
@@ -360,7 +360,7 @@ describe("an answer that cannot be written is reported:", () => {
     await using greenhouse = await startGreenhouse({}, { admit, ...collecting(faults) });
     const request = rpcRequest(wireFormats["connect-json"], Buffer.from("{}"), [], waterBedProcedure);
     for (const version of both) await expect(exchange(greenhouse.address, version, request)).rejects.toThrow();
-    expect(faults.map((fault) => fault.what)).toEqual(both.map(() => "a refusal could not be written"));
+    expect(faults.map((fault) => fault.what)).toEqual(both.map(() => "cannot write the error response"));
   });
 
   test("nothing, where what judges a request has failed: the client is not told why", async () => {

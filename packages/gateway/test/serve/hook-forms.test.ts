@@ -47,14 +47,14 @@ function fault(): never {
   throw new Error("a defect");
 }
 
-const requestFailed = "a request could not be admitted or answered";
+const requestFailed = "cannot process the request";
 
 /** What decides about a request: its error is the response. */
 const deciding: Row["wants"] = { returns: [200], resolves: [200], throws: [403], rejects: [403] };
 
 /** What is told about a request: its failure changes no response, and is reported. */
 function told(name: string, httpStatus: number): Row["wants"] {
-  const failed: Outcome = [httpStatus, `${name} has failed`];
+  const failed: Outcome = [httpStatus, `${name} failed`];
   return { returns: [httpStatus], resolves: [httpStatus], throws: failed, rejects: failed };
 }
 
@@ -71,9 +71,9 @@ const hooks: Readonly<Record<Hook, Row>> = {
     handle: fail,
     wants: {
       returns: [409],
-      resolves: [500, "toError has failed"],
-      throws: [403, "toError has failed"],
-      rejects: [500, "toError has failed"],
+      resolves: [500, "toError failed"],
+      throws: [403, "toError failed"],
+      rejects: [500, "toError failed"],
     },
   },
   contextValues: {
@@ -112,7 +112,7 @@ describe.each(Object.entries(hooks))("the hook %s", (name, { value, handle = () 
     }
     expect([...reported]).toEqual(want.slice(1));
     const isPrinted = name === "onFault" && (form === "throws" || form === "rejects");
-    expect(printed.mock.calls.flat().join("\n").includes("onFault has failed")).toBe(isPrinted);
+    expect(printed.mock.calls.flat().join("\n").includes("onFault failed")).toBe(isPrinted);
   });
 });
 
@@ -163,7 +163,7 @@ describe("an option of REST", () => {
       "the end of the request",
     );
     expect(faults).toEqual([
-      "an answer could not be written: TypeError: rest.errorRecord must return its result, got a promise",
+      "cannot write the response: TypeError: rest.errorRecord must return its result, got a promise",
     ]);
   });
 });

@@ -47,7 +47,7 @@ describe("a handler object", () => {
   ])("may not have a method that is an RPC of which $name", ({ implementation, wrong, meant }) => {
     expect(() => serve(implementation)).toThrow(
       Object.assign(
-        new TypeError(`the service kitchensink.v1.KitchenSink has no RPC "${wrong}": did you mean "${meant}"?`),
+        new TypeError(`the service kitchensink.v1.KitchenSink has no RPC "${wrong}", did you mean "${meant}"?`),
         { code: "ERR_OPTIONS" },
       ),
     );
@@ -69,7 +69,7 @@ describe("an endpoint", () => {
 
   test("may not have a member that is close to one that it lacks", () => {
     expect(() => start({ httpMethod: ["POST"] })).toThrow(
-      Object.assign(new TypeError('unknown option "httpMethod" of the endpoint /a: did you mean "httpMethods"?'), {
+      Object.assign(new TypeError('unknown option "httpMethod" of endpoint /a, did you mean "httpMethods"?'), {
         code: "ERR_OPTIONS",
       }),
     );

@@ -78,7 +78,7 @@ const wrongMethods: readonly Refused[] = [
 ].map(({ allow = "POST", ...row }) => ({
   ...row,
   httpStatus: 405 as const,
-  message: "PUT is not allowed here",
+  message: "PUT is not allowed for this path",
   allow,
 }));
 
@@ -93,7 +93,7 @@ const unknownMethods: readonly Refused[] = [
   request: ask("BREW", path, ...(by === "connect" ? [connectVersion] : [])),
   by,
   httpStatus: 501 as const,
-  message: "BREW is not a method of this server",
+  message: "BREW is not supported by this server",
 }));
 
 const wrongTypes: readonly Refused[] = [
@@ -103,7 +103,7 @@ const wrongTypes: readonly Refused[] = [
   { name: "a stream with a message of Connect", procedure: recordReadingsProcedure, type: "application/json" },
   { name: "an RPC with a format of gRPC", type: "application/grpc+thrift", by: "grpc" as const },
   { name: "an RPC with a format of gRPC-Web", type: "application/grpc-web+thrift", by: "grpc-web" as const },
-  { name: "an RPC with what curl sends by -d", type: form, hint: "; curl sends JSON with --json" },
+  { name: "an RPC with what curl sends by -d", type: form, hint: "; with curl, use --json to send JSON" },
   // To a stream, curl's JSON is no help.
   { name: "a stream with what curl sends by -d", procedure: recordReadingsProcedure, type: form },
 ].map(({ name, type, procedure = waterBedProcedure, more = [], by = "rest" as const, hint = "" }) => ({
@@ -115,7 +115,7 @@ const wrongTypes: readonly Refused[] = [
   procedure,
 }));
 
-const wrongEncoding = "the parameter encoding must be one of proto, json";
+const wrongEncoding = 'query parameter "encoding" must be one of proto, json';
 const otherTypes: readonly Refused[] = [
   {
     name: "an RPC with no type",
@@ -146,7 +146,7 @@ const otherTypes: readonly Refused[] = [
     request: post("/beds/7:water", "text/plain"),
     by: "rest",
     httpStatus: 415,
-    message: 'the content type "text/plain" is not application/json in UTF-8',
+    message: 'the content type must be application/json in UTF-8, got "text/plain"',
     procedure: waterBedProcedure,
   },
   {
@@ -154,7 +154,7 @@ const otherTypes: readonly Refused[] = [
     request: post("/beds/7:water", "application/json", ["content-encoding", "lzw"]),
     by: "rest",
     httpStatus: 415,
-    message: "the content encoding must be one of gzip, br, zstd",
+    message: "Content-Encoding must be one of gzip, br, zstd",
     acceptEncoding: "gzip, br, zstd",
     procedure: waterBedProcedure,
   },

@@ -160,7 +160,7 @@ function water(place: string, error: OddError, format: WireFormat = wireFormats.
 
 /** Formats in which errors differ. */
 const rpcFormats = [wireFormats["connect-json"], wireFormats.grpc, wireFormats["grpc-web"]];
-const faultOfRequest = "a request could not be admitted or answered";
+const faultOfRequest = "cannot process the request";
 
 beforeEach(() => {
   reported.length = 0;
@@ -180,7 +180,7 @@ describe.each(carrierNames)("over %s", (carrier) => {
       const { body } = await gateway.ask(carrier, water(place, error));
       expect.soft(JSON.parse(body.toString()), place).toMatchObject(want);
       expect.soft(body.toString(), place).not.toContain("secret");
-      const what = judging.includes(place) ? faultOfRequest : "a handler or an interceptor has failed";
+      const what = judging.includes(place) ? faultOfRequest : "a handler or an interceptor failed";
       expect.soft(reported.splice(0), place).toEqual(isFault ? [what] : []);
       expect.soft(answered.splice(0), place).toMatchObject([expect.stringMatching(` ${want.code}$`)]);
     }

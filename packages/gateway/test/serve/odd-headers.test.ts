@@ -140,7 +140,7 @@ describe.each(rows)("over $carrier in $way.name", ({ carrier, way }) => {
       ]);
       const answer = await gateway.ask(carrier, request);
       expect.soft(way.codeOf(answer), place).toBe(13);
-      expect.soft(reported.splice(0), place).toEqual(["an answer could not be written"]);
+      expect.soft(reported.splice(0), place).toEqual(["cannot write the response"]);
     }
   });
 

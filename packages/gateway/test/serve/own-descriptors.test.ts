@@ -9,6 +9,6 @@ test("a type of a registry that another copy of protobuf-es has described is ref
   const foreign = createRegistry({ ...ReadingSchema, file: { ...file, proto } });
   expect(() => requireOwnDescriptors([GreenhouseService], createRegistry(ReadingSchema), undefined)).not.toThrow();
   expect(() => requireOwnDescriptors([GreenhouseService], foreign, undefined)).toThrow(
-    "message greenhouse.v1.Reading was described by another copy of @bufbuild/protobuf",
+    "message greenhouse.v1.Reading was created by a different copy of @bufbuild/protobuf",
   );
 });

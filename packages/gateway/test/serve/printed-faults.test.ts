@@ -7,8 +7,8 @@ import { runProgram } from "../../../testing/src/process/child-program.ts";
 
 // What a program that gives no `onFault` finds on standard error.
 
-const inHandler = "[ERR_HANDLER_FAILED] a handler or an interceptor has failed";
-const inAdmit = "[ERR_REQUEST_FAILED] a request could not be admitted or answered";
+const inHandler = "[ERR_HANDLER_FAILED] a handler or an interceptor failed";
+const inAdmit = "[ERR_REQUEST_FAILED] cannot process the request";
 const watchReadingsProcedure = "/greenhouse.v1.GreenhouseService/WatchReadings";
 const all = Object.keys(wireFormats);
 
@@ -109,5 +109,5 @@ test("20 faults are printed in 10 seconds, and the last says so", () => {
   expect(lines.filter((line) => line === "[ERR_HANDLER_FAILED] after 0 ms")).toHaveLength(20);
   expect(lines.filter((line) => line === "[ERR_HANDLER_FAILED] after 9999 ms")).toHaveLength(0);
   expect(lines.filter((line) => line === "[ERR_HANDLER_FAILED] after 10000 ms")).toHaveLength(20);
-  expect(lines.filter((line) => line.startsWith("no more faults"))).toHaveLength(2);
+  expect(lines.filter((line) => line.startsWith("further errors"))).toHaveLength(2);
 });

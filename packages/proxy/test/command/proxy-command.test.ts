@@ -534,7 +534,7 @@ REST routes:
   const { exitCode, errorOutput } = await run(...args, "--rules", wrong);
   expect([exitCode, errorOutput]).toEqual([
     1,
-    expect.stringContaining("cannot start the proxy: the HTTP rules have problems:\n"),
+    expect.stringContaining("cannot start the proxy: invalid HTTP rules:\n"),
   ]);
 });
 

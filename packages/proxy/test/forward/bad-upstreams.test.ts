@@ -142,7 +142,7 @@ test.each<{
   {
     name: "a message over the limit",
     frames: (id) => [headersFrame(id, grpcHead), dataFrame(id, Buffer.of(0, 0, 0x50, 0, 0))],
-    want: [Code.ResourceExhausted, `${malformed}message is larger than 4194304 bytes`, upstreamError],
+    want: [Code.ResourceExhausted, `${malformed}the message is larger than 4194304 bytes`, upstreamError],
   },
   {
     name: "a reset that cancels it",

@@ -105,6 +105,6 @@ function messageOfQuery(query: URLSearchParams): Uint8Array {
   try {
     return base64Decode(message);
   } catch {
-    throw problem("ERR_PROTOCOL", "the parameter message is not valid base64");
+    throw problem("ERR_PROTOCOL", 'query parameter "message" is not valid base64');
   }
 }

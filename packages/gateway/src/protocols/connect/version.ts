@@ -12,7 +12,7 @@ export function versionProblem(
   if (!options.requireConnectProtocolHeader) return undefined;
   if (query !== undefined) {
     if (query.get("connect") === "v1") return undefined;
-    return problem("ERR_PROTOCOL", 'the parameter connect must be "v1"');
+    return problem("ERR_PROTOCOL", 'query parameter "connect" must be "v1"');
   }
   if (exchange.common.connectProtocolVersion === "1") return undefined;
   return problem("ERR_PROTOCOL", 'the header Connect-Protocol-Version must be "1"');

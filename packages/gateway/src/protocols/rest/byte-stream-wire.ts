@@ -74,5 +74,5 @@ const none: HeaderFields = [];
 const contentLength = /^[0-9]{1,15}$/;
 
 function wrongLength(): Error {
-  return new Error("the handler does not send as many bytes as its Content-Length says");
+  return new Error("the length of the response does not match the handler's Content-Length");
 }

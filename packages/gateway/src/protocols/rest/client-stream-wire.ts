@@ -41,5 +41,5 @@ export class RestClientStreamWire extends RestUnaryWire implements StreamWire {
 const none: HeaderFields = [];
 
 function oneAnswer(): never {
-  throw new TypeError("a stream of a client is answered in one go");
+  throw new TypeError("client-streaming calls get a single response");
 }

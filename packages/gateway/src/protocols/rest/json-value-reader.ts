@@ -73,7 +73,7 @@ export class JsonValueReader<T> implements MessageSplitter<T> {
   end(): T | undefined {
     return this.#numbered(() => {
       const inArray = this.#place !== "start" && this.#place !== "sequence" && this.#place !== "end";
-      if (inArray) throw problem("ERR_MESSAGE_INVALID", "the array does not end");
+      if (inArray) throw problem("ERR_MESSAGE_INVALID", "the array is not closed");
       return this.#kind === undefined ? this.#stream.end() : this.#read(noBytes);
     });
   }
@@ -84,7 +84,7 @@ export class JsonValueReader<T> implements MessageSplitter<T> {
       const byte = this.#piece[this.#at];
       if (isSpace(byte) || this.#takeMark(byte)) continue;
       if (this.#place === "separator" || this.#place === "end") {
-        throw problem("ERR_MESSAGE_INVALID", "not a comma between two values of an array, or its end");
+        throw problem("ERR_MESSAGE_INVALID", 'expected "," or "]" after a value of the array');
       }
       this.#kind = byte === openBrace || byte === openBracket ? "nested" : byte === quote ? "string" : "scalar";
       return true;

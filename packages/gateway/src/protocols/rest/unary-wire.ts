@@ -152,7 +152,7 @@ function readCoding(encoding: string, readable: readonly Compression[]): BodyCod
   const compression = readable.find(({ name }) => name === coding);
   if (coding !== undefined) return { compression, problem: undefined, acceptFields: none };
   const listed = names.length === 0 ? "identity" : names.join(", ");
-  const unsupported = problem("ERR_ENCODING_UNSUPPORTED", `the content encoding must be one of ${listed}`);
+  const unsupported = problem("ERR_ENCODING_UNSUPPORTED", `Content-Encoding must be one of ${listed}`);
   // RFC 9110 §15.5.16: a 415 for a content coding lists the acceptable ones.
   return { compression, problem: unsupported, acceptFields: ["accept-encoding", listed] };
 }

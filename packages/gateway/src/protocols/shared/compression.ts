@@ -49,5 +49,5 @@ export function encodesPieces(compression: Compression): compression is StreamCo
 
 /** Returns the error for a message over the configured limit, before or after decompression. */
 export function messageTooLarge(readMaxBytes: number): ConnectError {
-  return problem("ERR_BODY_TOO_LARGE", `message is larger than ${readMaxBytes} bytes`);
+  return problem("ERR_BODY_TOO_LARGE", `the message is larger than ${readMaxBytes} bytes`);
 }

@@ -61,7 +61,7 @@ export function readSingleEnvelope(body: Uint8Array, readMaxBytes: number): Enve
   const envelope = toEnvelope(body, 0, end, readMaxBytes);
   if (body.byteLength < end) throw cutShort();
   if (body.byteLength > end) {
-    throw problem("ERR_PROTOCOL", "a unary call takes one message", { code: Code.Unimplemented });
+    throw problem("ERR_PROTOCOL", "a unary call must have exactly one message", { code: Code.Unimplemented });
   }
   return envelope;
 }
@@ -189,5 +189,5 @@ function toEnvelope(bytes: Uint8Array, at: number, end: number, readMaxBytes: nu
 }
 
 function cutShort(): ConnectError {
-  return problem("ERR_PROTOCOL", "the message is cut short");
+  return problem("ERR_PROTOCOL", "the message is truncated");
 }

@@ -72,7 +72,7 @@ export abstract class EnvelopedWire implements UnaryWire, StreamWire {
     const { request } = this.encodings;
     // gRPC's compression document requires Internal for a compressed message without an encoding.
     if (request === undefined)
-      throw problem("ERR_PROTOCOL", "the message is compressed, but no encoding is named", { code: Code.Internal });
+      throw problem("ERR_PROTOCOL", "the message is compressed, but the request names no encoding", { code: Code.Internal });
     const plain = decompressInTurn(request, envelope.bytes, this.rpc.options.readMaxBytes, this.exchange);
     return plain.then((message) => this.codec.decode(message));
   }

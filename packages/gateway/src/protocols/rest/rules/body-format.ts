@@ -83,11 +83,11 @@ export function bodyProblem(
     return isMultipartForm(contentType) ? problem("ERR_CONTENT_TYPE", formOfBytes) : undefined;
   }
   if (isEmpty || format.kind === "ignored") return undefined;
-  if (format.kind === "none") return problem("ERR_BODY_UNEXPECTED", "this operation takes no body");
+  if (format.kind === "none") return problem("ERR_BODY_UNEXPECTED", "this operation does not accept a body");
   if (contentType === null || contentType === format.contentTypes[0] || isOfFormat(format, contentType)) return;
   const expected = format.contentTypes.join(" or ");
   const hint = format.kind === "json" ? curlHint(contentType) : "";
-  return problem("ERR_CONTENT_TYPE", `the content type ${quote(contentType)} is not ${expected} in UTF-8${hint}`);
+  return problem("ERR_CONTENT_TYPE", `the content type must be ${expected} in UTF-8, got ${quote(contentType)}${hint}`);
 }
 
 // RFC 7578: a form of a browser, or of `curl -F`. A handler that expects the bytes of a file would store its boundaries.
@@ -96,11 +96,11 @@ function isMultipartForm(contentType: string): boolean {
 }
 
 const formOfBytes =
-  "the content type multipart/form-data is an envelope of the body: send the bytes alone, with --data-binary of curl";
+  "the content type must not be multipart/form-data; send the bytes alone, with curl --data-binary";
 
 /** Returns what helps a person whose JSON came as a form, which is what `curl -d` calls all that it sends. */
 export function curlHint(contentType: string): string {
-  return /^application\/x-www-form-urlencoded\b/i.test(contentType) ? "; curl sends JSON with --json" : "";
+  return /^application\/x-www-form-urlencoded\b/i.test(contentType) ? "; with curl, use --json to send JSON" : "";
 }
 
 function isOfFormat({ kind, contentTypes }: BodyFormat, contentType: string): boolean {

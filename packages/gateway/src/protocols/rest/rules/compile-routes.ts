@@ -60,7 +60,7 @@ export function* compileInSteps(
 ): Generator<void, RestRoutes> {
   const { routes, problems } = yield* new Compiler([...methods], options, constraints).compile();
   if (problems.length > 0) {
-    throw withCode(new Error(`the HTTP rules have problems:\n${problems.join("\n")}`), "ERR_HTTP_RULES");
+    throw withCode(new Error(`invalid HTTP rules:\n${problems.join("\n")}`), "ERR_HTTP_RULES");
   }
   return routes;
 }
@@ -101,7 +101,7 @@ class Compiler {
   *compile(): Generator<void, SurveyedRoutes> {
     const { requestPathPrefix = "", reservedPaths = [] } = this.#constraints;
     if (requestPathPrefix !== "" && !isPathPrefix(requestPathPrefix)) {
-      this.#problems.push(`requestPathPrefix "${requestPathPrefix}" is no path such as "/api"`);
+      this.#problems.push(`requestPathPrefix must be a path such as "/api", got "${requestPathPrefix}"`);
     }
     const { rules = [], ignoreUnregistered = false } = this.#options;
     const findRule =
@@ -109,7 +109,7 @@ class Compiler {
       createHttpRuleFinder([], [], false);
     const selectors = new Set(this.#methods.map(selectorOf));
     for (const selector of this.#options.omit ?? []) {
-      if (!selectors.has(selector)) this.#problems.push(`omit: selector "${selector}" is no RPC`);
+      if (!selectors.has(selector)) this.#problems.push(`omit: selector "${selector}" does not match an RPC`);
     }
     const reserved = new Set([...this.#methods.map(procedureOf), ...reservedPaths]);
     const omitted = new Set(this.#options.omit);
@@ -118,8 +118,9 @@ class Compiler {
       yield;
     }
     for (const { binding, by } of yield* findShadowedBindings(this.#table, this.#bindings)) {
-      const take = `${by.map(describeBinding).join(" and ")} ${by.length === 1 ? "takes" : "take"} every path of it`;
-      this.#problems.push(`${describeBinding(binding)}: is never reached, ${take}; omit leaves out an RPC`);
+      const others = `${by.map(describeBinding).join(" and ")} ${by.length === 1 ? "matches" : "match"} all of its paths`;
+      const problem = `is never reached because ${others}; to exclude an RPC, add it to rest.omit`;
+      this.#problems.push(`${describeBinding(binding)}: ${problem}`);
     }
     const routes = { bindings: this.#bindings, match: this.#table.match.bind(this.#table) };
     return { routes, problems: this.#problems };
@@ -138,7 +139,7 @@ class Compiler {
   #addPattern(method: DescMethod, pattern: HttpPattern, reserved: ReadonlySet<string>): void {
     const { parsedMethods } = this.#constraints;
     if (pattern.httpMethod !== anyMethod && parsedMethods?.has(pattern.httpMethod) === false) {
-      throw new RuleProblem("has a method that no parser of HTTP/1.1 lets through");
+      throw new RuleProblem("the HTTP/1.1 parser does not accept this method");
     }
     const options = this.#optionsOf(method.parent);
     if (
@@ -146,14 +147,14 @@ class Compiler {
       !options.streamInResults &&
       mayLookLikeError(method.output, pattern.responseBody, options.errors)
     ) {
-      throw new RuleProblem("streams what could look like an error; streamInResults of rest.service tells them apart");
+      throw new RuleProblem("messages of this stream could be mistaken for an error; set streamInResults in rest.service");
     }
     const binding = compileBinding(method, pattern, options);
     const { template } = binding;
     const path = fixedPathOf(template);
-    if (path !== undefined && reserved.has(path)) throw new RuleProblem("has the path of an RPC or an endpoint");
+    if (path !== undefined && reserved.has(path)) throw new RuleProblem("the path is already used by an RPC or an endpoint");
     const taken = this.#table.add(pattern.httpMethod, template, binding);
-    if (taken !== undefined) throw new RuleProblem(`is the same as ${describeBinding(taken)}`);
+    if (taken !== undefined) throw new RuleProblem(`matches the same requests as ${describeBinding(taken)}`);
     this.#bindings.push(binding);
   }
 

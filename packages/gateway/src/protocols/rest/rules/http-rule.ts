@@ -59,7 +59,7 @@ export function createHttpRuleFinder(
     (selector) => !selectors.has(selector) && !(ignoreUnregistered && mayBeElsewhere(selector)),
   );
   if (unknown.length > 0)
-    throw new RuleProblem(unknown.map((selector) => `selector "${selector}" is no RPC`).join("\n"));
+    throw new RuleProblem(unknown.map((selector) => `selector "${selector}" does not match an RPC`).join("\n"));
   return (method) => bySelector.get(selectorOf(method)) ?? readAnnotation(method);
 }
 
@@ -88,16 +88,16 @@ const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
  */
 export function toHttpPatterns(rule: HttpRule): readonly HttpPattern[] {
   const nested = rule.additionalBindings.find((additional) => additional.additionalBindings.length > 0);
-  if (nested !== undefined) throw new RuleProblem("additional_bindings are nested");
+  if (nested !== undefined) throw new RuleProblem("additional_bindings must not be nested");
   return [rule, ...rule.additionalBindings].map(toHttpPattern);
 }
 
 function toHttpPattern({ body, responseBody, pattern }: HttpRule): HttpPattern {
-  if (pattern.case === undefined) throw new RuleProblem("a binding has no method and path");
+  if (pattern.case === undefined) throw new RuleProblem("a binding must have a method and a path");
   if (pattern.case !== "custom") {
     return { httpMethod: pattern.case.toUpperCase(), pathTemplate: pattern.value, body, responseBody };
   }
   const { kind, path } = pattern.value;
-  if (!token.test(kind)) throw new RuleProblem(`custom kind "${kind}" is no HTTP method`);
+  if (!token.test(kind)) throw new RuleProblem(`custom kind must be an HTTP method, got "${kind}"`);
   return { httpMethod: kind, pathTemplate: path, body, responseBody };
 }

@@ -1,5 +1,4 @@
 import type { DescField, DescMessage } from "@bufbuild/protobuf";
-import type { ConnectError } from "@connectrpc/connect";
 import {
   type BoundFields,
   createUrlEntryParser,
@@ -65,17 +64,15 @@ export function setParameter(
   try {
     const parsed = parseParameter(leaf, key, value);
     const place = `${printFieldPath(path)}${key === undefined ? "" : `[${key}]`}`;
-    if (leaf.fieldKind !== "list" && seen.has(place)) throw new FieldProblem("is set more than once");
+    if (leaf.fieldKind !== "list" && seen.has(place)) {
+      throw problem("ERR_QUERY_INVALID", `query parameter ${quote(name)} is set more than once`);
+    }
     seen.add(place);
     createPathSetter(path)(fields, parsed);
   } catch (error) {
-    if (error instanceof FieldProblem) throw invalidParameter(name, error.message);
-    throw error;
+    if (!(error instanceof FieldProblem)) throw error;
+    throw problem("ERR_QUERY_INVALID", `query parameter ${quote(name)} is not valid: ${error.message}`);
   }
-}
-
-function invalidParameter(name: string, reason: string): ConnectError {
-  return problem("ERR_QUERY_INVALID", `query parameter ${quote(name)}: ${reason}`);
 }
 
 /** Names that the dotted path of a parameter has at most. 100: protobuf's own recursion limit for messages. */
@@ -94,7 +91,7 @@ export function resolveParameter(binding: ParameterBinding, name: string): Param
     if (bound === undefined) return found;
     if (bound !== "whole") continue;
     if (binding.lenient) return undefined;
-    throw invalidParameter(name, "is bound by the path or the body");
+    throw problem("ERR_QUERY_INVALID", `query parameter ${quote(name)} is bound by the path or the body`);
   }
   return found;
 }
@@ -157,6 +154,6 @@ function parseParameter(leaf: DescField, key: string | undefined, text: string):
     if (parseEntry !== undefined && key !== undefined) return parseEntry(key, text);
   }
   const parse = createUrlTextParser(leaf);
-  if (parse === undefined) throw new FieldProblem("cannot be set by a query parameter");
+  if (parse === undefined) throw new FieldProblem("its field cannot be set in a query");
   return parse(text);
 }

@@ -44,7 +44,7 @@ class Parser {
     if (this.#done) return { segments: [{ kind: "literal", text: "" }], variables: [], verb: undefined };
     this.#parseSegments(false);
     const verb = this.#take(":") ? this.#parseLiteral("a verb") : undefined;
-    if (!this.#done) throw this.#problem(verb === undefined ? 'wants "/", ":" or its end' : "wants its end");
+    if (!this.#done) throw this.#problem(verb === undefined ? 'expected "/", ":" or the end' : "expected the end");
     return { segments: this.#segments, variables: this.#variables, verb };
   }
 
@@ -63,12 +63,12 @@ class Parser {
   }
 
   #addRest(at: number): void {
-    if (this.#segments.some((segment) => segment.kind === "**")) throw this.#problem('has a second "**"', at);
+    if (this.#segments.some((segment) => segment.kind === "**")) throw this.#problem('"**" must appear only once', at);
     this.#segments.push({ kind: "**" });
   }
 
   #parseVariable(insideVariableAt: number | undefined): void {
-    if (insideVariableAt !== undefined) throw this.#problem("has a variable inside of a variable", insideVariableAt);
+    if (insideVariableAt !== undefined) throw this.#problem("variables must not be nested", insideVariableAt);
     const fieldPath = this.#parseFieldPath();
     const start = this.#segments.length;
     // {var} is short for {var=*}.
@@ -83,21 +83,21 @@ class Parser {
     const fieldPath: string[] = [];
     do {
       const ident = this.#takeToken(identToken);
-      if (ident === undefined) throw this.#problem("wants a field name");
+      if (ident === undefined) throw this.#problem("expected a field name");
       fieldPath.push(ident);
     } while (this.#take("."));
     const taken = this.#variables.find((variable) => overlaps(variable.fieldPath, fieldPath));
-    if (taken !== undefined) throw this.#problem(`binds field ${fieldPath.join(".")} more than once`, at);
+    if (taken !== undefined) throw this.#problem(`field ${fieldPath.join(".")} is bound more than once`, at);
     return fieldPath;
   }
 
   #parseLiteral(what: string): string {
     const at = this.#at;
     const raw = this.#takeToken(literalToken);
-    if (raw === undefined) throw this.#problem(`wants ${what}`);
+    if (raw === undefined) throw this.#problem(`expected ${what}`);
     const text = decodePercent(raw);
-    if (text === undefined) throw this.#problem("has an escape that is not UTF-8", at);
-    if (text === "." || text === "..") throw this.#problem(`has the segment "${text}", which no path can match`, at);
+    if (text === undefined) throw this.#problem("percent escapes must be UTF-8", at);
+    if (text === "." || text === "..") throw this.#problem(`no path can match the segment "${text}"`, at);
     return text;
   }
 
@@ -113,7 +113,7 @@ class Parser {
   }
 
   #expect(text: string): void {
-    if (!this.#take(text)) throw this.#problem(`wants "${text}"`);
+    if (!this.#take(text)) throw this.#problem(`expected "${text}"`);
   }
 
   #takeToken(token: RegExp): string | undefined {
@@ -123,8 +123,8 @@ class Parser {
     return text;
   }
 
-  #problem(what: string, at = this.#at): RuleProblem {
-    return new RuleProblem(`path template "${this.#text}" ${what} at character ${at + 1}`);
+  #problem(problem: string, at = this.#at): RuleProblem {
+    return new RuleProblem(`path template "${this.#text}": ${problem} at character ${at + 1}`);
   }
 }
 

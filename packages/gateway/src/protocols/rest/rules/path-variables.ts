@@ -53,9 +53,9 @@ function bindVariable(input: DescMessage, template: PathTemplate, variable: Temp
   if (path === undefined) throw new RuleProblem(`path variable "${name}" is not a field of ${input.typeName}`);
   const leaf = leafOf(path);
   const parse = leaf.fieldKind === "list" ? undefined : createUrlTextParser(leaf);
-  if (parse === undefined) throw new RuleProblem(`path variable "${name}" is repeated, a map or a message`);
+  if (parse === undefined) throw new RuleProblem(`path variable "${name}" must not be a repeated field, a map or a message`);
   if (!canCapture(template.segments.slice(variable.start, variable.end), parse)) {
-    throw new RuleProblem(`path variable "${name}" can never be a value of its field`);
+    throw new RuleProblem(`path variable "${name}" can never match a value of its field`);
   }
   return { name, path, parse, set: createPathSetter(path) };
 }

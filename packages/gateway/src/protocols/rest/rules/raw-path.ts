@@ -31,13 +31,13 @@ export function splitRawPath(path: string): SplitPath {
     } else if (unit === 0x25) {
       escaped = true;
     } else if (unit <= 0x20 || unit >= 0x7f || unit === 0x23) {
-      return { kind: "malformed", message: "the path has a character that a URL cannot have" };
+      return { kind: "malformed", message: "the path has a character that is not allowed in a URL" };
     }
   }
   raw.push(path.slice(start));
   const decoded = escaped ? decodeSegments(raw) : raw;
   if (decoded === undefined) {
-    const message = badEscape.test(path) ? "the path has a bad percent escape" : "the path is not UTF-8";
+    const message = badEscape.test(path) ? "the path has an invalid percent escape" : "the path is not valid UTF-8";
     return { kind: "malformed", message };
   }
   return decoded.includes(".") || decoded.includes("..") ? notFound : { kind: "segments", raw, decoded };

@@ -48,7 +48,7 @@ export function createBodyReader(
   if (readRaw !== undefined) return { isRaw: true, makeMessage: readRaw };
   if (body !== "*") {
     const field = bodyFieldOf(input, body);
-    if (rules.bound.get(field) === "whole") throw new RuleProblem(`body "${body}" is a field that the path binds`);
+    if (rules.bound.get(field) === "whole") throw new RuleProblem(`body must not be a field that the path binds, got "${body}"`);
     return { isRaw: false, setFields: createJsonFieldReader(field, options, rules) };
   }
   if (rules.bound.size === 0) {
@@ -62,7 +62,7 @@ export function createBodyReader(
     };
   }
   if (hasCustomJsonRepresentation(input))
-    throw new RuleProblem(`body "*" is a ${input.typeName}, of which the path binds a part`);
+    throw new RuleProblem(`body must not be "*" because the path binds a part of ${input.typeName}`);
   return {
     isRaw: false,
     setFields: (message, bytes, notes) => readPartialJson(input, bytes, options, rules, message, notes).ignored,

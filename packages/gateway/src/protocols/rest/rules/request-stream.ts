@@ -46,7 +46,7 @@ export function openRequestStream(
       if (begun) return undefined;
       if (isRaw) return read(new Uint8Array(0));
       if (!setsFields()) return undefined;
-      throw problem("ERR_PROTOCOL", "the body has no message, and the URL is about the first");
+      throw problem("ERR_PROTOCOL", "the stream has no message, but the URL sets fields of the first one");
     },
   };
 }
@@ -58,11 +58,11 @@ export function openRequestStream(
  * @throws RuleProblem that says why not
  */
 export function requireStreamable(input: DescMessage, body: string, boundByPath: BoundFields): void {
-  if (body === "") throw new RuleProblem("takes a stream of messages, and has no body for them");
+  if (body === "") throw new RuleProblem("a client-streaming RPC must have a body");
   const outside = body === "*" ? [] : input.fields.filter((field) => field.name !== body && isRequiredField(field));
   const lost = outside[0] ?? findRequired(boundByPath);
   if (lost !== undefined) {
-    throw new RuleProblem(`takes a stream, whose first message alone can have the required field "${lost.name}"`);
+    throw new RuleProblem(`only the first message of the stream can set the required field "${lost.name}"`);
   }
 }
 

@@ -45,7 +45,7 @@ function problemsOf(
     compileRestRoutes([unbound], { rules: [rule] }, constraints);
   } catch (error) {
     const [head, ...problems] = String(error).split("\n");
-    expect(head).toBe("Error: the HTTP rules have problems:");
+    expect(head).toBe("Error: invalid HTTP rules:");
     return problems.map((problem) => problem.replaceAll(`${unboundSelector}: `, ""));
   }
   return [];
@@ -58,7 +58,7 @@ describe("compileRestRoutes() refuses", () => {
     [
       "a template that does not parse",
       ["GET /a/{"],
-      'GET /a/{: path template "/a/{" wants a field name at character 5',
+      'GET /a/{: path template "/a/{": expected a field name at character 5',
     ],
     ["an unknown path field", ["GET /a/{nope}"], 'path variable "nope" is not a field of kitchensink.v1.Sink'],
     [
@@ -74,52 +74,52 @@ describe("compileRestRoutes() refuses", () => {
     ],
     ["a path through a scalar", ["GET /a/{f_string.x}"], 'path variable "f_string.x" is not a field'],
     ["a path through a list", ["GET /a/{nesteds.text}"], 'path variable "nesteds.text" is not a field'],
-    ["a repeated path field", ["GET /a/{ids}"], 'path variable "ids" is repeated, a map or a message'],
-    ["a map as a path field", ["GET /a/{labels}"], 'path variable "labels" is repeated, a map or a message'],
-    ["a message as a path field", ["GET /a/{nested}"], 'path variable "nested" is repeated, a map or a message'],
-    ["a Struct as a path field", ["GET /a/{struct}"], 'path variable "struct" is repeated, a map or a message'],
+    ["a repeated path field", ["GET /a/{ids}"], 'path variable "ids" must not be a repeated field, a map or a message'],
+    ["a map as a path field", ["GET /a/{labels}"], 'path variable "labels" must not be a repeated field, a map or a message'],
+    ["a message as a path field", ["GET /a/{nested}"], 'path variable "nested" must not be a repeated field, a map or a message'],
+    ["a Struct as a path field", ["GET /a/{struct}"], 'path variable "struct" must not be a repeated field, a map or a message'],
     ["an unknown body", ["POST /a body=nope"], 'body "nope" is not a field of kitchensink.v1.Sink'],
     ["a nested body", ["POST /a body=nested.text"], 'body "nested.text" is not a field'],
     [
       "a body that the path binds",
       ["POST /a/{f_string} body=f_string"],
-      'body "f_string" is a field that the path binds',
+      'body must not be a field that the path binds, got "f_string"',
     ],
     [
       "an unknown response_body",
       ["GET /a response_body=nope"],
       'response_body "nope" is not a field of kitchensink.v1.Echo',
     ],
-    ["a kind that is not a method", ["GE/T /a"], 'custom kind "GE/T" is no HTTP method'],
-    ["an empty kind", [" /a"], 'custom kind "" is no HTTP method'],
+    ["a kind that is not a method", ["GE/T /a"], 'custom kind must be an HTTP method, got "GE/T"'],
+    ["an empty kind", [" /a"], 'custom kind must be an HTTP method, got ""'],
     [
       "the same rule twice",
       ["GET /a/{f_string}", "GET /a/{f_int64}"],
-      "GET /a/{f_int64}: is the same as GET /a/{f_string}",
+      "GET /a/{f_int64}: matches the same requests as GET /a/{f_string}",
     ],
-    ["the same rule twice in escapes", ["GET /a", "GET /%61"], "GET /%61: is the same as GET /a"],
-    ["the path of an RPC", ["POST /kitchensink.v1.KitchenSink/Unbound"], "has the path of an RPC or an endpoint"],
+    ["the same rule twice in escapes", ["GET /a", "GET /%61"], "GET /%61: matches the same requests as GET /a"],
+    ["the path of an RPC", ["POST /kitchensink.v1.KitchenSink/Unbound"], "the path is already used by an RPC or an endpoint"],
     [
       "the path of an RPC in escapes",
       ["POST /kitchensink.v1.KitchenSink/%55nbound"],
-      "has the path of an RPC or an endpoint",
+      "the path is already used by an RPC or an endpoint",
     ],
     ...["ARCHIVE", "get", "CONNECT"].map((kind): Refusal => [
       `the kind ${kind}, which no parser accepts`,
       [`${kind} /a`],
-      "has a method that no parser of HTTP/1.1 lets through",
+      "the HTTP/1.1 parser does not accept this method",
     ]),
     ...["f_int64=a/*", "f_bool=a/**", "f_enum=*/*", "time=a", "w_double=*/a/**", "f_bytes=a-b!/*"].map(
       (variable): Refusal => [
-        `a template whose variable {${variable}} can never be a value of its field`,
+        `a template whose variable {${variable}} can never match a value of its field`,
         [`GET /a/{${variable}}`],
-        `path variable "${variable.split("=")[0]}" can never be a value of its field`,
+        `path variable "${variable.split("=")[0]}" can never match a value of its field`,
       ],
     ),
     [
       "a rule that others shadow",
       ["GET /{f_string=**}/end", "GET /{f_string}/**", "GET /end"],
-      "GET /{f_string=**}/end: is never reached, ",
+      "GET /{f_string=**}/end: is never reached because ",
     ],
   ])("%s", (_, rules, want) => {
     const problems = problemsOf(rules, { parsedMethods });
@@ -129,19 +129,19 @@ describe("compileRestRoutes() refuses", () => {
 
   test("a rule without a pattern", () => {
     expect(() => compileRestRoutes([unbound], { rules: [{ selector: unboundSelector }] })).toThrow(
-      "a binding has no method and path",
+      "a binding must have a method and a path",
     );
   });
 
   test("additional bindings inside additional bindings", () => {
     const rule = ruleOf("GET /a", [ruleOf("GET /b", [ruleOf("GET /c")])]);
-    expect(() => compileRestRoutes([unbound], { rules: [rule] })).toThrow("additional_bindings are nested");
+    expect(() => compileRestRoutes([unbound], { rules: [rule] })).toThrow("additional_bindings must not be nested");
   });
 
   test("a rule on an RPC that takes a stream", () => {
     const rules = [ruleOf("GET /watch", [], "grpc.health.v1.Health.Watch")];
     const method = { ...Health.method.watch, methodKind: "bidi_streaming" } as const;
-    expect(() => compileRestRoutes([method], { rules })).toThrow("takes a stream of messages");
+    expect(() => compileRestRoutes([method], { rules })).toThrow("a client-streaming RPC must have a body");
   });
 
   test.each([
@@ -150,13 +150,13 @@ describe("compileRestRoutes() refuses", () => {
   ])("a stream of $name, of which an error could not be told, unless both are wrapped", ({ output }) => {
     const rules = [ruleOf("GET /watch", [], "grpc.health.v1.Health.Watch")];
     const method = { ...Health.method.watch, output };
-    expect(() => compileRestRoutes([method], { rules })).toThrow("could look like an error");
+    expect(() => compileRestRoutes([method], { rules })).toThrow("could be mistaken for an error");
     expect(() => compileRestRoutes([method], { rules, service: () => ({ streamInResults: true }) })).not.toThrow();
   });
 
   test("the path of an endpoint", () => {
     expect(problemsOf(["GET /livez"], { reservedPaths: ["/livez"] })).toEqual([
-      "GET /livez: has the path of an RPC or an endpoint",
+      "GET /livez: the path is already used by an RPC or an endpoint",
     ]);
   });
 
@@ -165,7 +165,7 @@ describe("compileRestRoutes() refuses", () => {
   const noPathCharacters = ["/{x}", "/a\\b", '/a"b', "/a^b", "/a`b", "/a|b", "/<a>", "/[a]"];
   test.each([...noPaths, ...noPathCharacters])("the requestPathPrefix %s", (requestPathPrefix) => {
     expect(problemsOf(["GET /a"], { requestPathPrefix })).toEqual([
-      `requestPathPrefix "${requestPathPrefix}" is no path such as "/api"`,
+      `requestPathPrefix must be a path such as "/api", got "${requestPathPrefix}"`,
     ]);
   });
 
@@ -179,14 +179,14 @@ describe("compileRestRoutes() refuses", () => {
   test("selectors that are not RPCs, naming each", () => {
     const rules = ["x.Y.Z", "orders.v1.OrderService"].map((each) => ruleOf("GET /a", [], each));
     expect(() => compileRestRoutes([unbound], { rules })).toThrow(
-      'rules: selector "x.Y.Z" is no RPC\nselector "orders.v1.OrderService" is no RPC',
+      'rules: selector "x.Y.Z" does not match an RPC\nselector "orders.v1.OrderService" does not match an RPC',
     );
   });
 
   test.each([
     { selector: "google.longrunning.Operations.GetOperation", want: undefined },
     { selector: "kitchensink.v1.KitchenSink.Types", want: undefined },
-    { selector: "kitchensink.v1.KitchenSink.Typos", want: 'selector "kitchensink.v1.KitchenSink.Typos" is no RPC' },
+    { selector: "kitchensink.v1.KitchenSink.Typos", want: 'selector "kitchensink.v1.KitchenSink.Typos" does not match an RPC' },
   ])(
     "rules of RPCs that are not registered, if they are to be ignored, for typos alone: $selector",
     ({ selector, want }) => {
@@ -194,20 +194,20 @@ describe("compileRestRoutes() refuses", () => {
       const compile = () => compileRestRoutes([unbound], { rules, ignoreUnregistered: true });
       if (want === undefined) expect(compile().bindings).toHaveLength(1);
       else expect(compile).toThrow(want);
-      expect(() => compileRestRoutes([unbound], { rules })).toThrow(`selector "${selector}" is no RPC`);
+      expect(() => compileRestRoutes([unbound], { rules })).toThrow(`selector "${selector}" does not match an RPC`);
     },
   );
 
   test("a selector that is not an RPC among others that are", () => {
     const rules = ["x.Y.Z", unboundSelector].map((each) => ruleOf("GET /a", [], each));
-    expect(() => compileRestRoutes([unbound], { rules })).toThrow('rules: selector "x.Y.Z" is no RPC');
+    expect(() => compileRestRoutes([unbound], { rules })).toThrow('rules: selector "x.Y.Z" does not match an RPC');
   });
 
   test.each<{ name: string; service: () => unknown; message: string }>([
     {
       name: "a misspelled name",
       service: () => ({ lenint: true }),
-      message: 'unknown option "lenint": did you mean "lenient"?',
+      message: 'unknown option "lenint", did you mean "lenient"?',
     },
     {
       name: "a function in the place of a value",
